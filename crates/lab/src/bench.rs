@@ -275,7 +275,7 @@ fn measure_timed(
         Device::with_sink(&config, Recorder::new(false, true)).expect("the device of the benchmark is possible");
     let capacity = u64::from(device.layout().logical_pages);
     let layout = device.layout().clone();
-    let runner = |jobs: &str, start: Nanos| {
+    let runner = |jobs: &str, start: Nanos, device: &Device<Recorder>| {
         let jobs: Spec = fio::parse(jobs, "bench")
             .expect("the jobs of the benchmark are right")
             .into();
@@ -286,7 +286,7 @@ fn measure_timed(
         let mapper = Mapper::new(&layout, &layout.handle_list());
         let runner = Runner::new(&jobs, &target, 1, &Limits::default(), mapper);
         let mut runner = runner.expect("they fit the device");
-        runner.begin(start);
+        runner.begin(start, device);
         runner
     };
     let drive = |runner: &mut Runner, device: &mut Device<Recorder>, requests: u64, bytes: u64| {
@@ -304,11 +304,15 @@ fn measure_timed(
         }
         Some(())
     };
-    let mut fill = runner("[fill]\nrw=write\nbs=1m\niodepth=8\nruntime=1d\ntime_based\n", 0);
+    let mut fill = runner(
+        "[fill]\nrw=write\nbs=1m\niodepth=8\nruntime=1d\ntime_based\n",
+        0,
+        &device,
+    );
     drive(&mut fill, &mut device, capacity / 256, 1 << 20)?;
     let start = fill.now() + 10 * SECOND_NS;
     let jobs = format!("[measure]\nrw={rw}\nnorandommap\niodepth=32\nruntime=100d\ntime_based\n");
-    let mut work = runner(&jobs, start);
+    let mut work = runner(&jobs, start, &device);
     let writes = rw == "randwrite";
     if writes {
         drive(&mut work, &mut device, capacity, PAGE_BYTES)?;

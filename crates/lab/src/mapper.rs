@@ -29,9 +29,15 @@ impl Mapper {
     /// All mapping units that a request touches.
     #[inline]
     pub(crate) fn extent(&self, request: &Request) -> (Lpn, u32) {
-        let first = request.offset_bytes >> self.page_bits;
+        let first = self.first(request);
         let end = self.pages_up(request.offset_bytes + u64::from(request.bytes));
-        (Lpn(first as u32), (end - first) as u32)
+        (first, (end - u64::from(first.0)) as u32)
+    }
+
+    /// The first of them.
+    #[inline]
+    pub(crate) fn first(&self, request: &Request) -> Lpn {
+        Lpn((request.offset_bytes >> self.page_bits) as u32)
     }
 
     /// Mapping units that hold this many bytes.

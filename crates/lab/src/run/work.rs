@@ -342,7 +342,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         match workload {
             Workload::Untimed(source) => Stage::Untimed(Untimed::new(source, next_sample)),
             Workload::Timed(mut runner) => {
-                runner.begin(begins_at);
+                runner.begin(begins_at, &self.device);
                 runner.set_placer(self.placer.take());
                 Stage::Timed(Box::new(InTime {
                     next_look: self.look_requests(),
@@ -391,7 +391,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             now_ns: runner.now().saturating_sub(work.begins_at),
             ..self.ended_at
         };
-        self.pages_read = runner.pages_read();
+        self.pages_read = runner.pages_read(&self.device);
         self.end_workload(runner.written(), runner.source(), watch);
         runner.close_logs()?;
         self.timed = Some(runner.finish());

@@ -81,8 +81,9 @@ pub(super) struct Lane {
     pub(super) is_paced: bool,
     /// Says where writes go, instead of the workload.
     pub(super) placer: Option<Placer>,
-    /// Requests produced and not yet submitted, next one last.
+    /// Requests produced, and how many of them were submitted.
     ready: Vec<Request>,
+    taken: usize,
     rate: Option<Rate>,
     /// With Poisson arrivals: the gaps between requests, and when since its beginning the next one is due.
     arrivals: Option<(Arrivals, Nanos)>,
@@ -100,6 +101,7 @@ pub(super) struct Lane {
     /// Requests submitted before are not measured.
     pub(super) measured_from: Nanos,
     ends_at: Nanos,
+    /// What an open loop has submitted.
     submitted: u64,
     submitted_bytes: u64,
     since_pause: u64,
@@ -115,13 +117,12 @@ pub(super) struct Lane {
     pub(super) tally: Tally,
 }
 
-/// Requests in flight over time, counted at every change; what Little's law is checked with.
+/// When requests came and went, and how long the device said that they would take; what Little's law is checked with.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
-    in_flight: u64,
-    changed_at: Nanos,
-    /// Sum over time of what was in flight, ns.
-    pub(super) in_flight_ns: u128,
+    /// Sums of the times of submission and completion: what is between is the sum over time of what was in flight.
+    submitted_ns: u128,
+    completed_ns: u128,
     pub(super) requests: u64,
     pub(super) latency_ns: u128,
     pub(super) longest_ns: Nanos,
@@ -130,15 +131,8 @@ pub(super) struct Tally {
 
 impl Tally {
     #[inline]
-    fn advance(&mut self, now: Nanos) {
-        self.in_flight_ns += u128::from(self.in_flight) * u128::from(now - self.changed_at);
-        self.changed_at = now;
-    }
-
-    #[inline]
     pub(super) fn submitted(&mut self, now: Nanos, latency_ns: Nanos) {
-        self.advance(now);
-        self.in_flight += 1;
+        self.submitted_ns += u128::from(now);
         self.requests += 1;
         self.latency_ns += u128::from(latency_ns);
         self.longest_ns = self.longest_ns.max(latency_ns);
@@ -146,8 +140,7 @@ impl Tally {
 
     #[inline]
     pub(super) fn completed(&mut self, now: Nanos) {
-        self.advance(now);
-        self.in_flight -= 1;
+        self.completed_ns += u128::from(now);
         self.last_completion = now;
     }
 }
@@ -213,6 +206,7 @@ impl Lane {
             is_paced: false,
             placer: None,
             ready: Vec::new(),
+            taken: 0,
             rate: None,
             arrivals: None,
             rate_ignores_thinktime: false,
@@ -274,7 +268,6 @@ impl Lane {
         self.measured_from = self.begins_at + self.ramp_ns;
         let runtime = |length: Nanos| self.measured_from.saturating_add(length);
         self.ends_at = self.runtime_ns.map_or(Nanos::MAX, runtime);
-        self.tally.changed_at = self.begins_at;
         self.tally.last_completion = self.measured_from;
         self.iotime_from = self.begins_at;
         if let Some(search) = &mut self.search {
@@ -401,11 +394,15 @@ impl Lane {
         }
     }
 
-    /// What follows for its depth from a completion, which was counted; true if its measurement begins anew.
+    /// Whether it searches a depth.
+    #[inline]
+    pub(super) fn searches(&self) -> bool {
+        self.search.is_some()
+    }
+
+    /// What follows for the depth that it searches from a completion, which was counted; true if its measurement begins anew.
     pub(super) fn search_on(&mut self, now: Nanos, name: &str) -> bool {
-        let Some(search) = &mut self.search else {
-            return false;
-        };
+        let search = self.search.as_mut().expect("it searches a depth");
         let step = search.completed(now);
         let target_us = search.target_us();
         self.depth = search.depth();
@@ -418,7 +415,6 @@ impl Lane {
                     log.restart();
                 }
                 self.tally = Tally {
-                    changed_at: now,
                     last_completion: now,
                     ..Tally::default()
                 };
@@ -457,17 +453,22 @@ impl Lane {
 
     #[inline]
     fn has_request(&mut self, look_ahead: impl FnOnce(&[Request])) -> bool {
-        if self.ready.is_empty() {
-            if let Err(error) = self.fill() {
-                self.error = Some(error);
-            }
-            look_ahead(&self.ready);
-            self.ready.reverse();
+        if self.taken == self.ready.len() {
+            self.refill(look_ahead);
         }
-        !self.ready.is_empty()
+        self.taken < self.ready.len()
     }
 
-    #[inline]
+    #[inline(never)]
+    fn refill(&mut self, look_ahead: impl FnOnce(&[Request])) {
+        self.ready.clear();
+        self.taken = 0;
+        if let Err(error) = self.fill() {
+            self.error = Some(error);
+        }
+        look_ahead(&self.ready);
+    }
+
     fn fill(&mut self) -> Result<(), WorkloadError> {
         self.requests.fill(&mut self.ready, RUN_LENGTH)?;
         if let Some(placer) = &self.placer
@@ -482,15 +483,10 @@ impl Lane {
     /// The next request, which is submitted now.
     #[inline]
     pub(super) fn take(&mut self) -> Request {
-        let request = self.ready.pop().expect("it was asked whether there is one");
-        self.submitted += 1;
-        self.submitted_bytes += u64::from(request.bytes);
-        if let (Some(rate), Some((arrivals, due))) = (self.rate, &mut self.arrivals) {
-            let per_second = match rate {
-                Rate::BytesPerSecond(rate) => rate as f64 / f64::from(request.bytes),
-                Rate::RequestsPerSecond(rate) => rate as f64,
-            };
-            *due += arrivals.next_gap_ns(SECOND_NS as f64 / per_second);
+        let request = self.ready[self.taken];
+        self.taken += 1;
+        if let Some(rate) = self.rate {
+            self.count(rate, request.bytes);
         }
         if self.thinktime_ns > 0 {
             self.since_pause += 1;
@@ -502,6 +498,19 @@ impl Lane {
         request
     }
 
+    /// A request of an open loop is submitted.
+    fn count(&mut self, rate: Rate, bytes: u32) {
+        self.submitted += 1;
+        self.submitted_bytes += u64::from(bytes);
+        if let Some((arrivals, due)) = &mut self.arrivals {
+            let per_second = match rate {
+                Rate::BytesPerSecond(rate) => rate as f64 / f64::from(bytes),
+                Rate::RequestsPerSecond(rate) => rate as f64,
+            };
+            *due += arrivals.next_gap_ns(SECOND_NS as f64 / per_second);
+        }
+    }
+
     /// Little's law: what was in flight on average is throughput times mean latency; and a closed loop has as many in flight
     /// as it may, but for the latency of a request at its start and end.
     ///
@@ -510,8 +519,9 @@ impl Lane {
     pub(super) fn check(&self, name: &str) {
         let tally = &self.tally;
         let elapsed_ns = u128::from(tally.last_completion.saturating_sub(self.measured_from));
+        let in_flight_ns = tally.completed_ns.saturating_sub(tally.submitted_ns);
         assert_eq!(
-            tally.in_flight_ns, tally.latency_ns,
+            in_flight_ns, tally.latency_ns,
             "Little's law does not hold for job {name}: requests in flight, summed over {elapsed_ns} ns, are not {} requests \
              times their mean latency",
             tally.requests
@@ -523,10 +533,10 @@ impl Lane {
         let most = depth * elapsed_ns;
         let least = depth * elapsed_ns.saturating_sub(2 * u128::from(tally.longest_ns));
         assert!(
-            (least..=most).contains(&tally.in_flight_ns),
+            (least..=most).contains(&in_flight_ns),
             "Little's law does not hold for job {name}: a closed loop of {depth} requests had {} in flight on average over \
              {elapsed_ns} ns",
-            tally.in_flight_ns as f64 / elapsed_ns as f64
+            in_flight_ns as f64 / elapsed_ns as f64
         );
     }
 }

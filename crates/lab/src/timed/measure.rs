@@ -10,8 +10,6 @@ use ssd::{Nanos, Ring};
 use workload::Operation;
 use workload::fio::LatencyGoal;
 
-/// Significant digits of a histogram.
-const DIGITS: u8 = 3;
 /// The first interval of a time series whose interval is not given.
 const FIRST_INTERVAL_NS: Nanos = 100_000;
 /// Intervals of such a series, at most; at least half as many where the run is longer than that many first ones.
@@ -19,10 +17,61 @@ const INTERVALS: usize = 400;
 /// Intervals where the interval is given, at most: then they are doubled too.
 const INTERVALS_GIVEN: usize = 1 << 16;
 
+/// Counts of values to three digits: each below 2048 by itself, then 1024 steps in each doubling. They are those of
+/// HdrHistogram; its own code, which allows for any number of digits and for failure, takes three times as long.
+#[derive(Clone, Debug, Default)]
+struct Counts(Vec<u64>);
+
+impl Counts {
+    /// Steps of a doubling.
+    const STEPS: usize = 1024;
+
+    #[inline]
+    fn place(value: u64) -> usize {
+        let doublings = (u64::BITS - Self::STEPS.ilog2() - 1).saturating_sub(value.leading_zeros());
+        doublings as usize * Self::STEPS + (value >> doublings) as usize
+    }
+
+    /// The greatest value that is counted at a place.
+    fn greatest(place: usize) -> u64 {
+        let doublings = (place / Self::STEPS).saturating_sub(1);
+        let step = (place - doublings * Self::STEPS) as u64;
+        step << doublings | ((1 << doublings) - 1)
+    }
+
+    #[inline]
+    fn record(&mut self, value: u64) {
+        let place = Self::place(value);
+        match self.0.get_mut(place) {
+            Some(count) => *count += 1,
+            None => self.lengthen(place),
+        }
+    }
+
+    #[cold]
+    fn lengthen(&mut self, place: usize) {
+        self.0.resize((place + 1).next_multiple_of(Self::STEPS), 0);
+        self.0[place] = 1;
+    }
+
+    fn add(&mut self, other: &Counts) {
+        self.0.resize(self.0.len().max(other.0.len()), 0);
+        for (count, more) in self.0.iter_mut().zip(&other.0) {
+            *count += more;
+        }
+    }
+
+    /// The values that were counted, rising, and how often.
+    fn values(&self) -> impl Iterator<Item = (u64, u64)> {
+        let counted = self.0.iter().enumerate().filter(|(_, count)| **count > 0);
+        counted.map(|(place, count)| (Self::greatest(place), *count))
+    }
+}
+
 /// Latencies of requests, ns.
 #[derive(Clone, Debug)]
 pub struct Latencies {
-    histogram: Histogram<u64>,
+    counts: Counts,
     count: u64,
     sum_ns: u128,
     squares: u128,
@@ -33,7 +82,7 @@ pub struct Latencies {
 impl Default for Latencies {
     fn default() -> Self {
         Latencies {
-            histogram: Histogram::new(DIGITS).expect("three digits are possible"),
+            counts: Counts::default(),
             count: 0,
             sum_ns: 0,
             squares: 0,
@@ -47,9 +96,7 @@ impl Latencies {
     /// Takes one.
     #[inline]
     pub fn record(&mut self, latency_ns: Nanos) {
-        self.histogram
-            .record(latency_ns)
-            .expect("the histogram grows with its values");
+        self.counts.record(latency_ns);
         self.count += 1;
         self.sum_ns += u128::from(latency_ns);
         self.squares += u128::from(latency_ns) * u128::from(latency_ns);
@@ -59,9 +106,7 @@ impl Latencies {
 
     /// Takes all of another.
     pub fn add(&mut self, other: &Latencies) {
-        self.histogram
-            .add(&other.histogram)
-            .expect("the histogram grows with its values");
+        self.counts.add(&other.counts);
         self.count += other.count;
         self.sum_ns += other.sum_ns;
         self.squares += other.squares;
@@ -111,24 +156,27 @@ impl Latencies {
 
     /// The value that `percent` of them do not exceed, in the digits of the histogram; 0 without any.
     pub fn percentile_ns(&self, percent: f64) -> Nanos {
-        if self.count == 0 {
-            return 0;
+        if self.count == 0 || percent <= 0.0 {
+            return self.min_ns();
         }
-        let value = self.histogram.value_at_quantile(percent / 100.0);
-        value.clamp(self.min_ns, self.max_ns)
+        let rank = ((percent / 100.0).min(1.0) * self.count as f64).ceil() as u64;
+        let mut below = 0;
+        let reaches = |(_, count): &(u64, u64)| {
+            below += count;
+            below >= rank
+        };
+        let value = self.counts.values().find(reaches);
+        value.map_or(self.max_ns, |(value, _)| value.clamp(self.min_ns, self.max_ns))
     }
 
     /// The distribution: values and the share of requests that do not exceed them, rising.
     pub fn distribution(&self) -> Vec<(Nanos, f64)> {
         let mut below = 0;
-        let recorded = self.histogram.iter_recorded().map(|step| {
-            below += step.count_since_last_iteration();
-            (
-                step.value_iterated_to().min(self.max_ns),
-                below as f64 / self.count as f64,
-            )
+        let counted = self.counts.values().map(|(value, count)| {
+            below += count;
+            (value.min(self.max_ns), below as f64 / self.count as f64)
         });
-        recorded.collect()
+        counted.collect()
     }
 }
 
@@ -175,7 +223,7 @@ pub struct Direction {
 }
 
 impl Direction {
-    #[inline]
+    #[inline(always)]
     pub(super) fn record(&mut self, bytes: u64, latency_ns: Nanos, waited_ns: Nanos) {
         self.requests += 1;
         self.bytes += bytes;
@@ -392,7 +440,7 @@ impl Series {
         self.collections[interval]
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn record(&mut self, at: Nanos, job: usize, operation: Operation, moment: Moment) {
         let interval = self.interval(at);
         let row = &mut self.moments[(interval * self.jobs + job) * 3 + operation as usize];
@@ -567,6 +615,34 @@ mod tests {
             (sorted[0], sorted[sorted.len() - 1])
         );
         assert_eq!(latencies.distribution().last().map(|(_, share)| *share), Some(1.0));
+    }
+
+    #[test]
+    fn they_are_those_of_hdrhistogram() {
+        let mut latencies = Latencies::default();
+        let mut histogram = Histogram::<u64>::new(3).expect("three digits are possible");
+        let edges = (0..60).flat_map(|bits| [(1_u64 << bits) - 1, 1 << bits, (1 << bits) + 1, 3 << bits]);
+        for value in values().into_iter().chain(edges) {
+            latencies.record(value);
+            histogram.record(value).expect("it grows with its values");
+        }
+        let mut below = 0;
+        let recorded = histogram.iter_recorded().map(|step| {
+            below += step.count_since_last_iteration();
+            (
+                step.value_iterated_to().min(latencies.max_ns()),
+                below as f64 / latencies.count() as f64,
+            )
+        });
+        assert_eq!(latencies.distribution(), recorded.collect::<Vec<_>>());
+        for percent in (0..=1000).map(|tenths| f64::from(tenths) / 10.0).chain([99.99, 99.999]) {
+            let value = histogram.value_at_quantile(percent / 100.0);
+            assert_eq!(
+                latencies.percentile_ns(percent),
+                value.clamp(latencies.min_ns(), latencies.max_ns()),
+                "p{percent}"
+            );
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Workloads in virtual time: jobs keep requests in flight on a device with timing, and what each took is measured.
 //!
 //! ```text
-//! job file -> plan_streams -> lanes (closed and open loops) -> heap of (time, sequence) -> Device<Recorder>
-//!                                                                                        -> measure: histograms, series
+//! job file -> plan_streams -> lanes (closed and open loops) -> turns, by their times -> Device<Recorder>
+//!                                                                                    -> measure: histograms, series
 //! ```
 //!
 //! The device says at submission when a request will be done, so there is one event for each request: its completion,
@@ -19,11 +19,9 @@ mod fio_log;
 mod lane;
 pub mod measure;
 mod request_source;
+mod turns;
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use ssd::{Completion, Device, Lpn, Nanos};
+use ssd::{Completion, Device, Nanos};
 
 use crate::cell::Limits;
 use crate::error::LabError;
@@ -38,42 +36,13 @@ pub use fio_json::to_fio_json;
 use fio_log::FioLog;
 use lane::{Demand, Lane};
 use measure::{Direction, Goal, JobResult, Moment, Series, TimedRequest, TimedResult, Watched};
+use turns::Turns;
 
 /// What happens at a time.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
-    at: Nanos,
-    /// Order of what happens at the same time.
-    sequence: u64,
     lane: u32,
     kind: TurnKind,
-}
-
-impl Turn {
-    /// Its place in the order, as one number that is compared at once.
-    fn order(&self) -> u128 {
-        u128::from(self.at) << 64 | u128::from(self.sequence)
-    }
-}
-
-impl PartialEq for Turn {
-    fn eq(&self, other: &Turn) -> bool {
-        self.order() == other.order()
-    }
-}
-
-impl Eq for Turn {}
-
-impl PartialOrd for Turn {
-    fn partial_cmp(&self, other: &Turn) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Turn {
-    fn cmp(&self, other: &Turn) -> std::cmp::Ordering {
-        self.order().cmp(&other.order())
-    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -94,8 +63,7 @@ pub(crate) struct Runner {
     lanes: Vec<Lane>,
     jobs: Vec<JobResult>,
     series: Series,
-    turns: BinaryHeap<Reverse<Turn>>,
-    sequence: u64,
+    turns: Turns<Turn>,
     /// Lanes to ask, last one first.
     to_ask: Vec<u32>,
     /// Lanes that are ahead of their flow.
@@ -106,8 +74,9 @@ pub(crate) struct Runner {
     groups: u16,
     running: usize,
     written: u64,
-    /// Pages read, and how many of them were not mapped.
-    pages_read: [u64; 2],
+    pages_read: u64,
+    /// What the device counted of pages that were not mapped when the run began.
+    unmapped_before: u64,
     submitted: u64,
     write_limit: u64,
     stopped: bool,
@@ -139,8 +108,7 @@ impl Runner {
             series: Series::new(jobs.len(), limits.interval_ns),
             lanes,
             jobs,
-            turns: BinaryHeap::new(),
-            sequence: 0,
+            turns: Turns::new(),
             to_ask: Vec::new(),
             held_back: Vec::new(),
             batch: Vec::new(),
@@ -148,7 +116,8 @@ impl Runner {
             groups,
             running: 0,
             written: 0,
-            pages_read: [0; 2],
+            pages_read: 0,
+            unmapped_before: 0,
             submitted: 0,
             write_limit: limits.write_bytes.unwrap_or(u64::MAX),
             stopped: false,
@@ -163,10 +132,14 @@ impl Runner {
     }
 
     /// Starts the first jobs, at this time of the device.
-    pub(crate) fn begin(&mut self, start: Nanos) {
-        assert_eq!((self.sequence, self.submitted), (0, 0), "a workload begins once");
+    pub(crate) fn begin(&mut self, start: Nanos, device: &Device<Recorder>) {
+        assert!(
+            self.submitted == 0 && self.lanes.iter().all(|lane| !lane.begun),
+            "a workload begins once"
+        );
         self.start = start;
         self.now = start;
+        self.unmapped_before = device.unmapped_pages_read();
         self.begin_group();
     }
 
@@ -219,8 +192,8 @@ impl Runner {
     }
 
     /// Pages that were read, and how many of them had not been written.
-    pub(crate) fn pages_read(&self) -> [u64; 2] {
-        self.pages_read
+    pub(crate) fn pages_read(&self, device: &Device<Recorder>) -> [u64; 2] {
+        [self.pages_read, device.unmapped_pages_read() - self.unmapped_before]
     }
 
     /// Share of the workload that is done, 0 to 1.
@@ -256,29 +229,32 @@ impl Runner {
     ) -> Result<bool, LabError> {
         let until = self.submitted.saturating_add(requests);
         while self.submitted < until && self.written < host_bytes {
-            let Some(Reverse(turn)) = self.turns.pop() else {
+            let Some((at, turn)) = self.turns.pop() else {
                 let error = self.lanes.iter_mut().find_map(|lane| lane.error.take());
                 return error.map_or(Ok(false), |error| Err(error.into()));
             };
-            assert!(turn.at >= self.now, "time does not go back");
-            self.now = turn.at;
+            assert!(at >= self.now, "time does not go back");
+            self.now = at;
             let lane = &mut self.lanes[turn.lane as usize];
             match turn.kind {
                 TurnKind::Wake => lane.wake_at = None,
                 TurnKind::Completion(tag) => {
-                    lane.write_log(turn.at)?;
+                    lane.write_log(at)?;
                     lane.completed(tag);
-                    lane.tally.completed(turn.at);
-                    let job = &mut self.jobs[lane.job];
-                    if lane.search_on(turn.at, &job.name) {
-                        job.directions = Default::default();
+                    lane.tally.completed(at);
+                    if lane.searches() {
+                        let job = &mut self.jobs[lane.job];
+                        if lane.search_on(at, &job.name) {
+                            job.directions = Default::default();
+                        }
                     }
                 }
                 TurnKind::UnmeasuredCompletion(tag) => lane.completed(tag),
             }
-            self.ask(turn.lane, device);
-            while let Some(lane) = self.to_ask.pop() {
+            let mut next = Some(turn.lane);
+            while let Some(lane) = next {
                 self.ask(lane, device);
+                next = self.to_ask.pop();
             }
         }
         Ok(true)
@@ -328,23 +304,12 @@ impl Runner {
             return;
         }
         *wake_at = Some(at);
-        self.push(at, lane, TurnKind::Wake);
-    }
-
-    #[inline]
-    fn push(&mut self, at: Nanos, lane: u32, kind: TurnKind) {
-        let sequence = self.sequence;
-        self.sequence += 1;
-        self.turns.push(Reverse(Turn {
-            at,
-            sequence,
-            lane,
-            kind,
-        }));
+        let kind = TurnKind::Wake;
+        self.turns.push(at, Turn { lane, kind });
     }
 
     /// Lets a lane submit what it may.
-    #[inline]
+    #[inline(always)]
     fn ask(&mut self, index: u32, device: &mut Device<Recorder>) {
         if self.lanes[index as usize].is_paced {
             return self.ask_host(index, device);
@@ -356,7 +321,7 @@ impl Runner {
             }
             // The cache misses of what a lane will submit soon overlap; one by one they would take most of the time.
             let look_ahead = |requests: &[Request]| {
-                device.touch(requests.iter().map(|request| self.mapper.extent(request).0));
+                device.touch(requests.iter().map(|request| self.mapper.first(request)));
             };
             let demand = if self.stopped {
                 Demand::End
@@ -382,6 +347,7 @@ impl Runner {
     }
 
     /// Lets a workload with a host of its own submit what it will.
+    #[inline(never)]
     fn ask_host(&mut self, index: u32, device: &mut Device<Recorder>) {
         let lane = &mut self.lanes[index as usize];
         if lane.ended {
@@ -432,6 +398,7 @@ impl Runner {
     }
 
     /// Whether a lane has had its share of the requests of its flow, and others not yet.
+    #[inline(never)]
     fn is_ahead(&self, index: u32) -> bool {
         let own = self.lanes[index as usize].flow.expect("it has a flow");
         let others = self.lanes.iter().filter(|lane| lane.group == self.group && !lane.ended);
@@ -445,18 +412,17 @@ impl Runner {
         u128::from(own.requests) * weights > requests * u128::from(own.weight)
     }
 
-    #[inline]
+    #[inline(always)]
     fn submit(&mut self, index: u32, tagged: TaggedRequest, device: &mut Device<Recorder>) {
         let TaggedRequest { tag, request } = tagged;
         let lane = &mut self.lanes[index as usize];
         lane.in_flight += 1;
-        let done = carry_out(device, &self.mapper, self.now, &request);
+        let done = self.carry_out(device, &request);
+        let lane = &mut self.lanes[index as usize];
         let latency_ns = done.at - self.now;
         let measured = self.now >= lane.measured_from;
         if measured {
             lane.in_flight_until(done.at, latency_ns, &request);
-        }
-        if measured {
             lane.tally.submitted(self.now, latency_ns);
             let bytes = u64::from(request.bytes);
             let waited_ns = done.waited_for_collection_ns;
@@ -491,13 +457,7 @@ impl Runner {
         } else {
             TurnKind::UnmeasuredCompletion(tag)
         };
-        self.push(done.at, index, kind);
-        if request.operation == Operation::Read {
-            let (first, pages) = self.mapper.extent(&request);
-            let unmapped = (first.0..first.0 + pages).filter(|&page| device.lookup(Lpn(page)).is_none());
-            self.pages_read[0] += u64::from(pages);
-            self.pages_read[1] += unmapped.count() as u64;
-        }
+        self.turns.push(done.at, Turn { lane: index, kind });
         if request.operation == Operation::Write {
             self.written += u64::from(request.bytes);
             self.stopped |= self.written >= self.write_limit;
@@ -506,6 +466,26 @@ impl Runner {
                 self.series.collected(at - self.start, u64::from(pages_copied));
             }
         }
+    }
+
+    #[inline(always)]
+    fn carry_out(&mut self, device: &mut Device<Recorder>, request: &Request) -> Completion {
+        let done = match request.operation {
+            Operation::Read => {
+                let (first, pages) = self.mapper.extent(request);
+                self.pages_read += u64::from(pages);
+                device.read(self.now, first, pages)
+            }
+            Operation::Write => {
+                let write = self.mapper.write(device, request);
+                device.write(self.now, &write)
+            }
+            Operation::Trim => match self.mapper.whole_pages(request) {
+                Some((first, pages)) => device.deallocate(self.now, first, pages),
+                None => Ok(device.command(self.now)),
+            },
+        };
+        done.expect("requests are within the device")
     }
 
     /// What was measured.
@@ -622,23 +602,4 @@ fn lane_of_source(source: Box<dyn Source>, limits: &Limits) -> Result<(Vec<Lane>
         return Err(LabError::invalid("workload", problem));
     }
     Ok((vec![lane], jobs))
-}
-
-#[inline]
-fn carry_out(device: &mut Device<Recorder>, mapper: &Mapper, now: Nanos, request: &Request) -> Completion {
-    let done = match request.operation {
-        Operation::Read => {
-            let (first, pages) = mapper.extent(request);
-            device.read(now, first, pages)
-        }
-        Operation::Write => {
-            let write = mapper.write(device, request);
-            device.write(now, &write)
-        }
-        Operation::Trim => match mapper.whole_pages(request) {
-            Some((first, pages)) => device.deallocate(now, first, pages),
-            None => Ok(device.command(now)),
-        },
-    };
-    done.expect("requests are within the device")
 }

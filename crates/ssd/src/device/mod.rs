@@ -360,6 +360,14 @@ impl<S: EventSink> Device<S> {
         Ok(self.engine.read_checked(now, first, pages))
     }
 
+    /// Pages that were read and were not mapped, since the device was made, loaded or given its times; 0 without timing.
+    pub fn unmapped_pages_read(&self) -> u64 {
+        self.engine
+            .timing
+            .as_ref()
+            .map_or(0, |timing| timing.unmapped_pages_read())
+    }
+
     /// A command that does nothing to the flash: how long the controller needs for it.
     pub fn command(&mut self, now: Nanos) -> Completion {
         self.engine.command(now)

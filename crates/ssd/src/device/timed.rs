@@ -2,7 +2,7 @@
 
 use crate::device::place::OpenUnit;
 use crate::device::{Engine, Write};
-use crate::timing::{Completion, UnitPlace, WriteProgress};
+use crate::timing::{Completion, Timing, UnitPlace, WriteProgress};
 use crate::types::{Lpn, Nanos, Ppn, RuId};
 
 impl Engine {
@@ -11,23 +11,41 @@ impl Engine {
             return Completion::now(now);
         };
         let at = timing.begin_read(now, pages);
-        let mut done = Completion::now(at);
-        let (mut lpn, mut left) = (first, pages);
-        while left > 0 {
-            let (ppn, mut run) = self.maps.mapped_run(lpn, left);
-            if ppn == Ppn::UNMAPPED {
-                done = done.and(timing.send_unmapped(at, run));
-            } else {
-                let unit = self.unit_of(ppn);
-                let place = self.place(unit);
-                run = run.min(place.first.0 + self.unit(unit).pages - ppn.0);
-                done = done.and(timing.read(at, ppn, run, place));
-            }
-            lpn.0 += run;
-            left -= run;
+        let (mut done, run) = self.read_run(&mut timing, at, first, pages);
+        if run < pages {
+            done = done.and(self.read_runs(&mut timing, at, Lpn(first.0 + run), pages - run));
         }
         let done = timing.end_read(done);
         self.timing = Some(timing);
+        done
+    }
+
+    /// Reads the pages of an extent that follow each other in a reclaim unit, or are unmapped; returns how many too.
+    /// Most extents are no more than that.
+    #[inline(always)]
+    fn read_run(&self, timing: &mut Timing, at: Nanos, lpn: Lpn, pages: u32) -> (Completion, u32) {
+        let (ppn, run) = self.maps.mapped_run(lpn, pages);
+        if ppn == Ppn::UNMAPPED {
+            return (timing.send_unmapped(at, run), run);
+        }
+        let unit = self.unit_of(ppn);
+        let place = self.place(unit);
+        let run = match run {
+            1 => 1,
+            _ => run.min(place.first.0 + self.unit(unit).pages - ppn.0),
+        };
+        (timing.read(at, ppn, run, place), run)
+    }
+
+    #[inline(never)]
+    fn read_runs(&self, timing: &mut Timing, at: Nanos, mut lpn: Lpn, mut left: u32) -> Completion {
+        let mut done = Completion::now(at);
+        while left > 0 {
+            let (sent, run) = self.read_run(timing, at, lpn, left);
+            done = done.and(sent);
+            lpn.0 += run;
+            left -= run;
+        }
         done
     }
 
@@ -94,14 +112,18 @@ impl Engine {
     }
 
     /// What times depend on of a reclaim unit.
+    #[inline]
     fn place(&self, unit: RuId) -> UnitPlace {
         let entry = self.unit(unit);
-        let class = &self.layout.classes[usize::from(entry.class)];
+        let part = match self.layout.slices_per_superblock {
+            1 => 0,
+            slices => unit.0 % slices / self.layout.classes[usize::from(entry.class)].slices,
+        };
         UnitPlace {
             first: Ppn(unit.0 * self.layout.slice_pages),
             group: entry.group,
             class: entry.class,
-            part: unit.0 % self.layout.slices_per_superblock / class.slices,
+            part,
         }
     }
 

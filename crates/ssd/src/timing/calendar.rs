@@ -4,14 +4,12 @@
 //! so a next-free time would make the early wait for the late. The calendar keeps the busy intervals of the future and
 //! puts each request into the first gap that is long enough.
 
-use std::collections::VecDeque;
-
 use crate::types::Nanos;
 
 /// Busy intervals, sorted, not touching each other.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calendar {
-    busy: VecDeque<Interval>,
+    busy: Vec<Interval>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,49 +19,62 @@ struct Interval {
 }
 
 impl Calendar {
-    /// Forgets what is over: nobody will ask for a time before `now` any more.
-    #[inline]
-    pub(super) fn forget_before(&mut self, now: Nanos) {
-        while self.busy.front().is_some_and(|first| first.end <= now) {
-            self.busy.pop_front();
-        }
-    }
+    /// Intervals at the end that are looked at before the others are searched.
+    const NEAR: usize = 8;
 
     /// Takes `length` ns without interruption, as early as possible but not before `from`; returns when they begin.
-    #[inline]
-    pub(super) fn take(&mut self, from: Nanos, length: Nanos) -> Nanos {
+    /// Nobody will ask for a time before `now` any more.
+    #[inline(always)]
+    pub(super) fn take(&mut self, now: Nanos, from: Nanos, length: Nanos) -> Nanos {
+        assert!(now <= from, "time that is over is asked for");
         if length == 0 {
             return from;
         }
+        if self.busy.len() == self.busy.capacity() {
+            self.make_room(now);
+        }
         // Most requests come after everything else.
-        match self.busy.back_mut() {
-            None => {
-                self.busy.push_back(Interval {
-                    start: from,
-                    end: from + length,
-                });
-                return from;
-            }
+        match self.busy.last_mut() {
+            Some(last) if from < last.end => self.take_between(from, length),
             Some(last) if last.end == from => {
                 last.end += length;
-                return from;
+                from
             }
-            Some(last) if last.end < from => {
-                self.busy.push_back(Interval {
+            _ => {
+                self.busy.push(Interval {
                     start: from,
                     end: from + length,
                 });
-                return from;
+                from
             }
-            Some(_) => {}
         }
-        let mut next = self.busy.partition_point(|interval| interval.end <= from);
+    }
+
+    /// Forgets what is over, and makes the memory larger if that is not much.
+    #[cold]
+    fn make_room(&mut self, now: Nanos) {
+        let over = self.busy.partition_point(|interval| interval.end <= now);
+        self.busy.drain(..over);
+        self.busy.reserve(self.busy.len().max(Self::NEAR));
+    }
+
+    /// As [`Calendar::take`], from a time on at which something later is taken.
+    #[inline(never)]
+    fn take_between(&mut self, from: Nanos, length: Nanos) -> Nanos {
+        // All of the last ones are compared, because where a search among them ends no processor can foresee.
+        let is_over = |interval: &Interval| interval.end <= from;
+        let mut next = match self.busy.split_last_chunk::<{ Self::NEAR }>() {
+            None => self.busy.partition_point(is_over),
+            Some((far, near)) => match near.iter().filter(|interval| is_over(interval)).count() {
+                0 => far.partition_point(is_over),
+                over => far.len() + over,
+            },
+        };
         let mut start = from;
-        while let Some(interval) = self.busy.get(next) {
-            if interval.start >= start + length {
-                break;
-            }
-            start = start.max(interval.end);
+        while let Some(interval) = self.busy.get(next)
+            && interval.start < start + length
+        {
+            start = interval.end;
             next += 1;
         }
         self.insert(
@@ -111,11 +122,11 @@ mod tests {
     #[test]
     fn a_gap_that_is_long_enough_is_filled() {
         let mut calendar = Calendar::default();
-        assert_eq!(calendar.take(100, 10), 100);
-        assert_eq!(calendar.take(115, 10), 115);
-        assert_eq!(calendar.take(100, 6), 125, "the gap of 5 is too short");
-        assert_eq!(calendar.take(100, 5), 110);
-        assert_eq!(calendar.take(0, 100), 0);
+        assert_eq!(calendar.take(0, 100, 10), 100);
+        assert_eq!(calendar.take(0, 115, 10), 115);
+        assert_eq!(calendar.take(0, 100, 6), 125, "the gap of 5 is too short");
+        assert_eq!(calendar.take(0, 100, 5), 110);
+        assert_eq!(calendar.take(0, 0, 100), 0);
         assert_eq!(calendar.busy, [Interval { start: 0, end: 131 }]);
     }
 
@@ -128,11 +139,10 @@ mod tests {
             let mut now = 0;
             for _ in 0..100 {
                 now += random.random_range(0..8);
-                calendar.forget_before(now);
                 let (from, length) = (now + random.random_range(0..60), random.random_range(1..20));
                 let free = |start: &u64| (*start..start + length).all(|at| !taken[index(narrow(at))]);
                 let expected = (from..).find(free).expect("time does not end");
-                assert_eq!(calendar.take(from, length), expected, "seed {seed}");
+                assert_eq!(calendar.take(now, from, length), expected, "seed {seed}");
                 taken[index(narrow(expected))..index(narrow(expected + length))].fill(true);
             }
         }

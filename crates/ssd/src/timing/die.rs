@@ -91,6 +91,10 @@ pub(super) struct Die {
     /// Reads are served until then; what else there is to do is done up to now.
     free_at: Nanos,
     programs: VecDeque<Work>,
+    /// What is left of all programs.
+    programs_ns: Nanos,
+    /// They do not end before, because of those that are not ready.
+    programs_until: Nanos,
     collection: Debt,
     /// What it did, if somebody watches.
     pub(super) activity: Option<Box<Activity>>,
@@ -121,6 +125,7 @@ impl Die {
             }
             let time = first.left_ns.min(now - self.free_at);
             first.left_ns -= time;
+            self.programs_ns -= time;
             let (is_over, work) = (first.left_ns == 0, first.kind());
             self.note(self.free_at, time, work);
             self.free_at += time;
@@ -149,28 +154,45 @@ impl Die {
     }
 
     /// Reads for `length` from `at` on. `suspend_ns`: what a program or erase needs to make way, if it can.
-    #[inline]
+    #[inline(always)]
     pub(super) fn read(&mut self, at: Nanos, length: Nanos, suspend_ns: Option<Nanos>) -> ReadSlot {
-        self.settle(at);
-        let mut waited_for_collection_ns = 0;
-        // Behind another read nothing has begun.
-        if self.free_at == at {
-            let (wait, for_collection) = self.interrupt(at, suspend_ns);
-            let work = if for_collection {
-                activity::Work::Collection
-            } else {
-                activity::Work::Program
-            };
-            self.note(at, wait, work);
-            self.free_at += wait;
-            waited_for_collection_ns = if for_collection { wait } else { 0 };
-        }
+        let waited_for_collection_ns = if self.is_owed_nothing() {
+            self.free_at = self.free_at.max(at);
+            0
+        } else {
+            self.make_way(at, suspend_ns)
+        };
         self.note(self.free_at, length, activity::Work::Read);
         self.free_at += length;
         ReadSlot {
             end: self.free_at,
             waited_for_collection_ns,
         }
+    }
+
+    /// Whether there is nothing to do but reads.
+    #[inline]
+    fn is_owed_nothing(&self) -> bool {
+        self.programs.is_empty() && self.collection.ns() == 0
+    }
+
+    /// A read comes: what has begun ends or is suspended. Returns how long the read waits for collection.
+    #[inline(never)]
+    fn make_way(&mut self, at: Nanos, suspend_ns: Option<Nanos>) -> Nanos {
+        self.settle(at);
+        // Behind another read nothing has begun.
+        if self.free_at > at {
+            return 0;
+        }
+        let (wait, for_collection) = self.interrupt(at, suspend_ns);
+        let work = if for_collection {
+            activity::Work::Collection
+        } else {
+            activity::Work::Program
+        };
+        self.note(at, wait, work);
+        self.free_at += wait;
+        if for_collection { wait } else { 0 }
     }
 
     /// Ends or suspends the operation that is being done; returns how long that takes, and whether it is collection.
@@ -186,6 +208,7 @@ impl Die {
                 None => self.collection.pay(rest),
                 Some(work) => {
                     work.left_ns -= rest;
+                    self.programs_ns -= rest;
                     if work.left_ns == 0 {
                         self.programs.pop_front();
                     }
@@ -204,12 +227,20 @@ impl Die {
             // An operation of collection that has begun by then is finished first.
             ready_at += self.collection.rest_of_operation(at - self.free_at);
         }
-        self.programs.push_back(Work {
+        self.add(Work {
             ready_at,
             left_ns: length,
             operations: Operations { ns: length, count: 1 },
             is_collection: false,
-        });
+        })
+    }
+
+    /// Adds work behind the other; returns when it will be done if no read comes.
+    #[inline]
+    fn add(&mut self, work: Work) -> Nanos {
+        self.programs_ns += work.left_ns;
+        self.programs_until = self.programs_until.max(work.ready_at) + work.left_ns;
+        self.programs.push_back(work);
         self.end_of_programs()
     }
 
@@ -219,11 +250,12 @@ impl Die {
         self.end_of_programs()
     }
 
-    /// When all programs will be done, if no read comes.
-    #[inline(always)]
+    /// When all programs will be done, if no read comes: one after the other from now on, or from when one of them is
+    /// ready. What `programs_until` still has of those that have begun is never later than that: they do not end earlier
+    /// than was told.
+    #[inline]
     fn end_of_programs(&self) -> Nanos {
-        let programs = self.programs.iter();
-        programs.fold(self.free_at, |end, work| end.max(work.ready_at) + work.left_ns)
+        self.programs_until.max(self.free_at + self.programs_ns)
     }
 
     /// Adds work for garbage collection; returns a mark that [`Die::wait_for`] takes.
@@ -247,13 +279,12 @@ impl Die {
         let owed = mark.saturating_sub(self.collection.done_ns);
         if owed > 0 {
             self.collection.done_ns += owed;
-            self.programs.push_back(Work {
+            return self.add(Work {
                 ready_at: now,
                 left_ns: owed,
                 operations: self.collection.operations,
                 is_collection: true,
             });
-            return self.end_of_programs();
         }
         // It may have been promoted for another host before.
         let promoted = self.programs.iter().rposition(|work| work.is_collection);
@@ -267,5 +298,45 @@ impl Die {
     pub(super) fn owed_ns(&mut self, now: Nanos) -> Nanos {
         self.settle(now);
         self.end_of_programs().saturating_sub(now) + self.collection.ns()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::RngExt;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::SeedableRng;
+
+    /// When all programs will be done, one after the other.
+    fn walked(die: &Die) -> Nanos {
+        let programs = die.programs.iter();
+        programs.fold(die.free_at, |end, work| end.max(work.ready_at) + work.left_ns)
+    }
+
+    #[test]
+    fn the_end_of_the_programs_is_that_of_walking_them() {
+        for seed in 0..500 {
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let (mut die, mut now, mut mark) = (Die::default(), 0, 0);
+            let suspend_ns = (seed % 2 == 0).then_some(seed % 50);
+            for step in 0..200 {
+                now += random.random_range(0..2) * random.random_range(0..300);
+                match random.random_range(0..5) {
+                    0 | 1 => {
+                        let at = now + random.random_range(0..2) * random.random_range(0..500);
+                        let end = die.program(now, at, random.random_range(1..200));
+                        assert_eq!(end, walked(&die), "seed {seed}, step {step}");
+                    }
+                    2 => _ = die.read(now, random.random_range(1..100), suspend_ns),
+                    3 => {
+                        let (ns, count) = (random.random_range(0..400), random.random_range(1..5));
+                        mark = die.collect(now, Operations { ns, count });
+                    }
+                    _ => _ = die.wait_for(now, mark),
+                }
+                assert_eq!(die.programmed_at(now), walked(&die), "seed {seed}, step {step}");
+            }
+        }
     }
 }

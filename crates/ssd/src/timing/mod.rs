@@ -18,6 +18,7 @@ mod activity;
 mod buffer;
 mod calendar;
 mod config;
+mod cores;
 mod die;
 mod place;
 
@@ -26,7 +27,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use rustc_hash::FxHashMap;
 
-use crate::cast::{count, index, wide};
+use crate::cast::{count, index};
 use crate::config::DeviceConfig;
 use crate::layout::Layout;
 use crate::types::{Nanos, Ppn};
@@ -35,7 +36,8 @@ pub use activity::{Activity, Piece, Work};
 use buffer::Buffer;
 use calendar::Calendar;
 pub use config::{ChannelTiming, ControllerTiming, LinkTiming, NandTiming, Tail, TailOf, TimingConfig};
-use die::{Die, Operations};
+use cores::Cores;
+use die::{Die, Operations, ReadSlot};
 pub(crate) use place::UnitPlace;
 use place::{FlashPage, Places, Sensing};
 
@@ -79,9 +81,10 @@ pub(crate) struct Timing {
     config: TimingConfig,
     places: Places,
     page_bytes: u64,
-    link_bytes_per_second: u64,
-    /// When each core is free.
-    cores: Vec<Nanos>,
+    /// Of the link in each direction, and of a channel.
+    link_speed: Speed,
+    channel_speed: Speed,
+    cores: Cores,
     to_host: Calendar,
     from_host: Calendar,
     channels: Vec<Channel>,
@@ -97,8 +100,10 @@ pub(crate) struct Timing {
     collection: Collection,
     /// When the current command came: nobody will ask for an earlier time any more.
     submitted_at: Nanos,
-    /// Flash pages that the current read has sensed.
+    /// Flash pages that the current command has sensed, if it may sense several.
     sensed: Vec<(Sensing, Nanos)>,
+    senses_several: bool,
+    unmapped_pages_read: u64,
 }
 
 /// A channel: the transfers of hosts, slower while garbage collection has its share of the channel.
@@ -115,9 +120,9 @@ struct Channel {
 
 impl Channel {
     /// A transfer of `length`, as early as possible from `from` on; returns its end.
+    #[inline(always)]
     fn transfer(&mut self, submitted_at: Nanos, from: Nanos, length: Nanos, work: Work) -> Nanos {
-        self.calendar.forget_before(submitted_at);
-        let begin = self.calendar.take(from, length);
+        let begin = self.calendar.take(submitted_at, from, length);
         if let Some(activity) = &mut self.activity {
             activity.note(begin, begin + length, work);
         }
@@ -126,6 +131,7 @@ impl Channel {
 
     /// A transfer that somebody waits for, slower while collection has its share. (What is only programmed later is not
     /// in a hurry, and must not keep the channel from others for longer than it needs it.)
+    #[inline(always)]
     fn urgent_transfer(&mut self, submitted_at: Nanos, from: Nanos, length: Nanos) -> Nanos {
         let length = if from < self.collects_until {
             scaled(length, self.collection_ns, self.collection_ns - self.collects_ns)
@@ -148,6 +154,33 @@ impl Channel {
             self.collects_ns < self.collection_ns || self.collection_ns == 0,
             "hosts are left a part of the channel"
         );
+    }
+}
+
+/// How fast bytes are moved.
+#[derive(Clone, Copy, Debug)]
+struct Speed {
+    bytes_per_second: u64,
+    /// What was asked for last, and the answer: most requests are of one size, and a division takes as long as all the
+    /// rest.
+    last: (u64, Nanos),
+}
+
+impl Speed {
+    fn new(bytes_per_second: u64) -> Speed {
+        Speed {
+            bytes_per_second,
+            last: (0, 0),
+        }
+    }
+
+    /// Time to move bytes, rounded up: nothing is faster than it can be.
+    #[inline]
+    fn transfer_ns(&mut self, bytes: u64) -> Nanos {
+        if bytes != self.last.0 {
+            self.last = (bytes, transfer_ns(bytes, self.bytes_per_second));
+        }
+        self.last.1
     }
 }
 
@@ -193,8 +226,9 @@ impl Timing {
         let cached_pages = usize::try_from(cached_pages).expect("the cache is in the memory of this machine");
         Some(Box::new(Timing {
             page_bytes,
-            link_bytes_per_second: timing.link.bytes_per_second(),
-            cores: vec![0; index(timing.controller.cores)],
+            link_speed: Speed::new(timing.link.bytes_per_second()),
+            channel_speed: Speed::new(timing.channel.bytes_per_second),
+            cores: Cores::new(timing.controller.cores),
             to_host: Calendar::default(),
             from_host: Calendar::default(),
             channels: vec![Channel::default(); index(geometry.channels)],
@@ -211,6 +245,8 @@ impl Timing {
             },
             submitted_at: 0,
             sensed: Vec::new(),
+            senses_several: false,
+            unmapped_pages_read: 0,
             config: timing,
             places,
         }))
@@ -237,15 +273,7 @@ impl Timing {
     pub(crate) fn command(&mut self, now: Nanos) -> Completion {
         let controller = &self.config.controller;
         let (busy, pipeline) = (controller.write_ns, controller.write_pipeline_ns);
-        Completion::now(self.core(now, busy) + pipeline)
-    }
-
-    /// The core that is free first works on a command; returns when it has.
-    #[inline]
-    fn core(&mut self, now: Nanos, busy: Nanos) -> Nanos {
-        let core = self.cores.iter_mut().min().expect("a controller has a core");
-        *core = now.max(*core) + busy;
-        *core
+        Completion::now(self.cores.work(now, busy) + pipeline)
     }
 
     /// Extra time of a command by chance.
@@ -258,6 +286,7 @@ impl Timing {
         }
     }
 
+    #[inline(never)]
     fn drawn_tail(&mut self, of: TailOf) -> Nanos {
         let mut extra = 0;
         for tail in self.config.tails.iter().filter(|tail| tail.of == of) {
@@ -268,25 +297,25 @@ impl Timing {
         extra
     }
 
-    /// A command comes: time does not go back.
-    fn advance(&mut self, now: Nanos) {
+    /// A command of some pages comes: time does not go back.
+    #[inline]
+    fn advance(&mut self, now: Nanos, pages: u32) {
         self.submitted_at = now;
         self.sensed.clear();
+        self.senses_several = pages > 1;
         self.buffer.release_until(now);
-        self.to_host.forget_before(now);
-        self.from_host.forget_before(now);
     }
 
     // ---- writes
 
     /// The controller takes a write and its data.
     pub(crate) fn begin_write(&mut self, now: Nanos, pages: u32, host_bytes: u64) -> WriteProgress {
-        self.advance(now);
+        self.advance(now, pages);
         let controller = &self.config.controller;
         let busy = controller.write_ns + controller.page_ns * u64::from(pages - 1);
-        let at = self.core(now, busy);
-        let length = transfer_ns(host_bytes, self.link_bytes_per_second);
-        let at = self.from_host.take(at, length) + length;
+        let at = self.cores.work(now, busy);
+        let length = self.link_speed.transfer_ns(host_bytes);
+        let at = self.from_host.take(now, at, length) + length;
         WriteProgress {
             now,
             arrived_at: at,
@@ -296,7 +325,8 @@ impl Timing {
 
     /// Pages of which the write covers only a part must be read before they are in the buffer.
     pub(crate) fn read_before_write(&mut self, writing: &mut WriteProgress, ppn: Ppn, unit: UnitPlace) {
-        let done = self.fetch(writing.arrived_at, ppn, 1, unit);
+        let place = self.places.of(unit, ppn.0 - unit.first.0);
+        let done = self.fetch(writing.arrived_at, ppn, self.page_bytes, unit, place);
         writing.done = writing.done.and(done);
     }
 
@@ -311,21 +341,16 @@ impl Timing {
         let end = position + pages;
         let mut at = position;
         while at < end {
-            let operation_end = (at / operation_pages + 1) * operation_pages;
+            let operation = operation_pages.divide(at) * operation_pages.get();
+            let operation_end = operation + operation_pages.get();
             let until = operation_end.min(end);
-            let first = unit.first.0 + operation_end - operation_pages;
+            let first = unit.first.0 + operation;
             let bytes = u64::from(until - at) * self.page_bytes;
             let admitted = self.buffer.admit(writing.done.at, first, bytes);
             writing.done.at = admitted.at;
             writing.done.waited_for_collection_ns += admitted.waited_for_collection_ns;
             if until == operation_end {
-                self.program(
-                    writing.now,
-                    admitted.at,
-                    unit,
-                    operation_end - operation_pages,
-                    operation_pages,
-                );
+                self.program(writing.now, admitted.at, unit, operation, operation_pages.get());
             }
             at = until;
         }
@@ -334,7 +359,7 @@ impl Timing {
     /// A reclaim unit is closed by the host before it is full: what its last operation has is programmed as it is.
     pub(crate) fn close(&mut self, now: Nanos, unit: UnitPlace, position: u32) {
         let operation_pages = self.places.operation_pages(unit);
-        let rest = position % operation_pages;
+        let (_, rest) = operation_pages.split(position);
         if rest > 0 {
             self.program(now, now, unit, position - rest, rest);
         }
@@ -378,37 +403,63 @@ impl Timing {
     // ---- reads
 
     /// The controller takes a read; returns when it looks for the pages.
+    #[inline]
     pub(crate) fn begin_read(&mut self, now: Nanos, pages: u32) -> Nanos {
-        self.advance(now);
+        self.advance(now, pages);
         let controller = &self.config.controller;
         let busy = controller.read_ns + controller.page_ns * u64::from(pages - 1);
-        self.core(now, busy)
+        self.cores.work(now, busy)
     }
 
     /// Reads pages that follow each other in a reclaim unit and sends them to the host.
+    #[inline(always)]
     pub(crate) fn read(&mut self, at: Nanos, first: Ppn, pages: u32, unit: UnitPlace) -> Completion {
         assert!(unit.first <= first, "a page is read from a reclaim unit before it");
-        let mut done = Completion::now(at);
-        let (mut ppn, end) = (first.0, first.0 + pages);
-        while ppn < end {
-            let offset = ppn - unit.first.0;
-            let until = self.places.flash_page_end(offset).min(end - unit.first.0);
-            let fetched = self.fetch(at, Ppn(ppn), until - offset, unit);
-            let length = transfer_ns(u64::from(until - offset) * self.page_bytes, self.link_bytes_per_second);
-            let sent = self.to_host.take(fetched.at, length) + length;
-            done = done.and(Completion { at: sent, ..fetched });
-            ppn = unit.first.0 + until;
+        let end = Ppn(first.0 + pages);
+        let (done, next) = self.read_flash_page(at, first, end, unit);
+        if next < end {
+            return done.and(self.read_flash_pages(at, next, end, unit));
         }
         done
     }
 
+    #[inline(never)]
+    fn read_flash_pages(&mut self, at: Nanos, mut ppn: Ppn, end: Ppn, unit: UnitPlace) -> Completion {
+        let mut done = Completion::now(at);
+        while ppn < end {
+            let (sent, next) = self.read_flash_page(at, ppn, end, unit);
+            done = done.and(sent);
+            ppn = next;
+        }
+        done
+    }
+
+    /// Reads the pages of one flash page and sends them to the host; returns the page after them too.
+    #[inline(always)]
+    fn read_flash_page(&mut self, at: Nanos, ppn: Ppn, end: Ppn, unit: UnitPlace) -> (Completion, Ppn) {
+        let place = self.places.of(unit, ppn.0 - unit.first.0);
+        let until = Ppn(end.0.min(unit.first.0 + place.end));
+        let bytes = u64::from(until.0 - ppn.0) * self.page_bytes;
+        let fetched = self.fetch(at, ppn, bytes, unit, place);
+        let length = self.link_speed.transfer_ns(bytes);
+        let sent = self.to_host.take(self.submitted_at, fetched.at, length) + length;
+        (Completion { at: sent, ..fetched }, until)
+    }
+
     /// Sends pages to the host that are nowhere: zeroes.
     pub(crate) fn send_unmapped(&mut self, at: Nanos, pages: u32) -> Completion {
-        let length = transfer_ns(u64::from(pages) * self.page_bytes, self.link_bytes_per_second);
-        Completion::now(self.to_host.take(at, length) + length)
+        self.unmapped_pages_read += u64::from(pages);
+        let length = self.link_speed.transfer_ns(u64::from(pages) * self.page_bytes);
+        Completion::now(self.to_host.take(self.submitted_at, at, length) + length)
+    }
+
+    /// Pages that were sent and are nowhere.
+    pub(crate) fn unmapped_pages_read(&self) -> u64 {
+        self.unmapped_pages_read
     }
 
     /// A read is complete when all of it has been sent.
+    #[inline]
     pub(crate) fn end_read(&mut self, done: Completion) -> Completion {
         let extra = self.tail(TailOf::Read) + self.config.controller.read_pipeline_ns;
         Completion {
@@ -417,66 +468,70 @@ impl Timing {
         }
     }
 
-    /// Brings pages of one flash page into the controller.
-    fn fetch(&mut self, at: Nanos, ppn: Ppn, pages: u32, unit: UnitPlace) -> Completion {
-        let offset = ppn.0 - unit.first.0;
-        let operation_pages = self.places.operation_pages(unit);
-        if self.buffer.holds(ppn.0 - offset % operation_pages, at) {
+    /// Brings bytes of one flash page into the controller.
+    #[inline(always)]
+    fn fetch(&mut self, at: Nanos, ppn: Ppn, bytes: u64, unit: UnitPlace, place: FlashPage) -> Completion {
+        if self.buffer.holds(unit.first.0 + place.operation, at) {
             return Completion::now(at);
         }
-        let flash_page = self.places.flash_page(ppn);
-        if self
-            .cache
-            .as_mut()
-            .is_some_and(|cache| cache.get(&flash_page).is_some())
-        {
-            return Completion::now(at);
-        }
-        let place = self.places.of(unit, offset);
-        // The planes of a die sense pages of the same place at once.
-        let sensing = place.sensing(unit);
-        let known = self.sensed.iter().rev().find(|(known, _)| *known == sensing);
-        let (sensed_at, waited_for_collection_ns) = match known {
-            Some((_, end)) => (*end, 0),
-            None => {
-                let length = self.places.read_ns(place) + self.tail(TailOf::Sense);
-                let sensed = self.dies[index(place.die)].read(at, length, self.config.nand.suspend_ns);
-                self.sensed.push((sensing, sensed.end));
-                (sensed.end, sensed.waited_for_collection_ns)
-            }
-        };
         if let Some(cache) = &mut self.cache {
+            let flash_page = self.places.flash_page(ppn);
+            if cache.get(&flash_page).is_some() {
+                return Completion::now(at);
+            }
             cache.put(flash_page, ());
         }
-        let length = self.operation_transfer_ns(u64::from(pages) * self.page_bytes);
+        let sensed = self.sense(at, unit, place);
+        let length = self.channel_speed.transfer_ns(bytes) + self.config.channel.command_ns;
         Completion {
-            at: self.channels[index(place.channel)].urgent_transfer(self.submitted_at, sensed_at, length),
-            waited_for_collection_ns,
+            at: self.channels[index(place.channel)].urgent_transfer(self.submitted_at, sensed.end, length),
+            waited_for_collection_ns: sensed.waited_for_collection_ns,
         }
     }
 
+    /// Senses a flash page; the planes of a die sense pages of the same place at once.
+    #[inline(always)]
+    fn sense(&mut self, at: Nanos, unit: UnitPlace, place: FlashPage) -> ReadSlot {
+        let sensing = place.sensing(unit);
+        if let Some((_, end)) = self.sensed.iter().rev().find(|(known, _)| *known == sensing) {
+            return ReadSlot {
+                end: *end,
+                waited_for_collection_ns: 0,
+            };
+        }
+        let length = self.places.read_ns(place) + self.tail(TailOf::Sense);
+        let sensed = self.dies[index(place.die)].read(at, length, self.config.nand.suspend_ns);
+        if self.senses_several {
+            self.sensed.push((sensing, sensed.end));
+        }
+        sensed
+    }
+
     /// Time that a channel needs for data, with the commands.
-    fn operation_transfer_ns(&self, bytes: u64) -> Nanos {
+    fn operation_transfer_ns(&mut self, bytes: u64) -> Nanos {
         let flash_page_bytes = u64::from(self.places.flash_pages()) * self.page_bytes;
         let commands = bytes.div_ceil(flash_page_bytes);
-        transfer_ns(bytes, self.config.channel.bytes_per_second) + commands * self.config.channel.command_ns
+        self.channel_speed.transfer_ns(bytes) + commands * self.config.channel.command_ns
     }
 
     // ---- garbage collection
 
     /// Pages are copied out of a reclaim unit: `from` in ascending order, to `position` of another.
     pub(crate) fn copy(&mut self, source: UnitPlace, from: &[u32], destination: UnitPlace, position: u32) {
-        let page_ns = transfer_ns(self.page_bytes, self.config.channel.bytes_per_second);
-        let in_flash_page = |ppns: &[u32]| {
-            let end = source.first.0 + self.places.flash_page_end(ppns[0] - source.first.0);
-            ppns.iter().take_while(|ppn| **ppn < end).count()
-        };
+        let page_ns = self.channel_speed.transfer_ns(self.page_bytes);
         let mut left = from;
-        while !left.is_empty() {
-            let (together, rest) = left.split_at(in_flash_page(left));
-            let place = self.places.of(source, together[0] - source.first.0);
+        while let [first, rest @ ..] = left {
+            let place = self.places.of(source, first - source.first.0);
+            let end = source.first.0 + place.end;
+            let mut transfers_ns = page_ns;
+            left = rest;
+            while let [next, rest @ ..] = left
+                && *next < end
+            {
+                transfers_ns += page_ns;
+                left = rest;
+            }
             let sensing = Some(place.sensing(source));
-            let transfers_ns = page_ns * wide(together.len());
             let mut work_ns = transfers_ns;
             if sensing != self.collection.last_sensed {
                 self.collection.last_sensed = sensing;
@@ -484,9 +539,8 @@ impl Timing {
                 self.collection.dies[index(place.die)].count += 1;
             }
             self.collection.add(place, work_ns, transfers_ns);
-            left = rest;
         }
-        let operation_pages = self.places.operation_pages(destination);
+        let operation_pages = self.places.operation_pages(destination).get();
         let transfer_ns = self.operation_transfer_ns(u64::from(operation_pages) * self.page_bytes);
         let mut end = (position / operation_pages + 1) * operation_pages;
         while end <= position + count(from.len()) {

@@ -28,10 +28,14 @@ pub(crate) struct UnitPlace {
 }
 
 /// A flash page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct FlashPage {
     pub(super) die: u32,
     pub(super) channel: u32,
+    /// End of it, in pages of its reclaim unit.
+    pub(super) end: u32,
+    /// First page of the program operation that it belongs to, in pages of its reclaim unit.
+    pub(super) operation: u32,
     /// Number of the page among those of a one-shot program.
     page_in_program: u32,
     /// Number of the program unit in its block.
@@ -42,26 +46,45 @@ pub(super) struct FlashPage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sensing {
     unit: Ppn,
-    page: FlashPage,
+    die: u32,
+    page_in_program: u32,
+    row: u32,
 }
 
 impl FlashPage {
+    #[inline]
     pub(super) fn sensing(self, unit: UnitPlace) -> Sensing {
         Sensing {
             unit: unit.first,
-            page: self,
+            die: self.die,
+            page_in_program: self.page_in_program,
+            row: self.row,
         }
     }
 }
 
 /// How a size class lies on the dies.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Class {
-    blocks: Divisor,
-    /// Whole channels that it goes round; 1 if it has no more.
-    channels: Divisor,
+    blocks: u32,
+    /// Pages of a row, a program unit on each block.
+    row_pages: u32,
+    /// Flash pages of a row.
+    row_flash_pages: Divisor,
+    /// Each of them.
+    spots: Vec<Spot>,
     /// Pages of a program operation: a program unit on each of the planes that are programmed together.
-    operation_pages: u32,
+    operation_pages: Divisor,
+}
+
+/// Where the flash pages at one place of all rows are.
+#[derive(Clone, Copy, Debug)]
+struct Spot {
+    /// Counted from the first die of the reclaim unit.
+    die: u32,
+    page_in_program: u32,
+    /// First page of the program operation, in pages of the row.
+    operation: u32,
 }
 
 /// The geometry, divided out.
@@ -69,51 +92,69 @@ struct Class {
 pub(super) struct Places {
     /// Pages (mapping units) of a flash page.
     flash_pages: Divisor,
-    program_unit_pages: Divisor,
     planes_per_die: Divisor,
     dies_per_group: u32,
-    dies_per_channel: Divisor,
-    /// Dies of a channel that belong to the same reclaim group.
-    dies_per_channel_and_group: u32,
+    /// The channel of each die.
+    channels: Vec<u32>,
     classes: Vec<Class>,
     read_ns: Vec<Nanos>,
     /// Of one program unit on each of the planes that are programmed together.
     program_ns: Nanos,
 }
 
+impl Class {
+    fn new(class: &SizeClass, geometry: &Geometry, layout: &Layout, flash_pages: u32, dies_together: u32) -> Class {
+        let (planes, program_unit_pages) = (geometry.planes_per_die, layout.program_unit_pages);
+        let together = if class.blocks.is_multiple_of(planes) { planes } else { 1 };
+        let dies = class.blocks / planes;
+        // Whole channels that it goes round; 1 if it has no more.
+        let channels = if dies.is_multiple_of(dies_together) {
+            (dies / dies_together).max(1)
+        } else {
+            1
+        };
+        let row_pages = class.blocks * program_unit_pages;
+        let spot = |page: u32| {
+            let block = page / program_unit_pages;
+            let turn = block / planes;
+            let operation_pages = program_unit_pages * together;
+            Spot {
+                die: turn % channels * dies_together + turn / channels,
+                page_in_program: page % program_unit_pages / flash_pages,
+                operation: page / operation_pages * operation_pages,
+            }
+        };
+        Class {
+            blocks: class.blocks,
+            row_pages,
+            row_flash_pages: Divisor::new(row_pages / flash_pages),
+            spots: (0..row_pages).step_by(index(flash_pages)).map(spot).collect(),
+            operation_pages: Divisor::new(program_unit_pages * together),
+        }
+    }
+}
+
 impl Places {
     pub(super) fn new(geometry: &Geometry, layout: &Layout, timing: &TimingConfig) -> Places {
         let groups = u32::from(layout.groups);
-        let dies_per_group = geometry.channels * geometry.dies_per_channel / groups;
-        let dies_per_channel_and_group = geometry.dies_per_channel.min(dies_per_group);
-        let planes = geometry.planes_per_die;
-        let class = |class: &SizeClass| {
-            let together = if class.blocks.is_multiple_of(planes) { planes } else { 1 };
-            let dies = class.blocks / planes;
-            let channels = if dies.is_multiple_of(dies_per_channel_and_group) {
-                (dies / dies_per_channel_and_group).max(1)
-            } else {
-                1
-            };
-            Class {
-                blocks: Divisor::new(class.blocks),
-                channels: Divisor::new(channels),
-                operation_pages: layout.program_unit_pages * together,
-            }
-        };
+        let dies = geometry.channels * geometry.dies_per_channel;
+        let dies_per_group = dies / groups;
+        // Dies of a channel that belong to the same reclaim group.
+        let dies_together = geometry.dies_per_channel.min(dies_per_group);
         let program_unit_bytes = u64::from(layout.program_unit_pages) * layout.page_bytes;
         // A program unit of another size than one shot (that of a twin is smaller) takes its share of the time.
         let program_ns = u128::from(timing.nand.program_ns) * u128::from(program_unit_bytes);
         let program_ns = Nanos::try_from(program_ns.div_ceil(u128::from(timing.one_shot_bytes())));
         let program_ns = program_ns.expect("a program unit has 2^34 bytes at most, a program takes a minute at most");
         let flash_pages = narrow(timing.nand.page_bytes / layout.page_bytes);
+        // A flash page is in one program unit.
+        let flash_pages = gcd(flash_pages, layout.program_unit_pages);
+        let class = |class: &SizeClass| Class::new(class, geometry, layout, flash_pages, dies_together);
         Places {
-            flash_pages: Divisor::new(gcd(flash_pages, layout.program_unit_pages)),
-            program_unit_pages: Divisor::new(layout.program_unit_pages),
-            planes_per_die: Divisor::new(planes),
+            flash_pages: Divisor::new(flash_pages),
+            planes_per_die: Divisor::new(geometry.planes_per_die),
             dies_per_group,
-            dies_per_channel: Divisor::new(geometry.dies_per_channel),
-            dies_per_channel_and_group,
+            channels: (0..dies).map(|die| die / geometry.dies_per_channel).collect(),
             classes: layout.classes.iter().map(class).collect(),
             read_ns: timing.nand.read_ns.clone(),
             program_ns,
@@ -122,7 +163,7 @@ impl Places {
 
     /// Pages of a program operation: a program unit on each of the planes that are programmed together.
     #[inline]
-    pub(super) fn operation_pages(&self, unit: UnitPlace) -> u32 {
+    pub(super) fn operation_pages(&self, unit: UnitPlace) -> Divisor {
         self.classes[usize::from(unit.class)].operation_pages
     }
 
@@ -147,52 +188,54 @@ impl Places {
     /// Time to sense a flash page.
     #[inline]
     pub(super) fn read_ns(&self, page: FlashPage) -> Nanos {
-        self.read_ns[index(page.page_in_program) % self.read_ns.len()]
-    }
-
-    /// End of the flash page that a page at an offset in a reclaim unit belongs to.
-    #[inline]
-    pub(super) fn flash_page_end(&self, offset: u32) -> u32 {
-        (self.flash_pages.divide(offset) + 1) * self.flash_pages.get()
+        match self.read_ns[..] {
+            [all] => all,
+            _ => self.read_ns[index(page.page_in_program) % self.read_ns.len()],
+        }
     }
 
     /// The flash page at an offset in a reclaim unit.
     #[inline(always)]
     pub(super) fn of(&self, unit: UnitPlace, offset: u32) -> FlashPage {
-        let class = self.classes[usize::from(unit.class)];
-        let (program_unit, page) = self.program_unit_pages.split(offset);
-        let (row, block) = class.blocks.split(program_unit);
-        let turn = self.planes_per_die.divide(block);
-        let (in_channel, channel) = class.channels.split(turn);
-        let die = self.first_die(unit) + channel * self.dies_per_channel_and_group + in_channel;
+        let class = &self.classes[usize::from(unit.class)];
+        let flash_page = self.flash_pages.divide(offset);
+        let (row, at) = class.row_flash_pages.split(flash_page);
+        let spot = class.spots[index(at)];
+        let die = self.first_die(unit) + spot.die;
         FlashPage {
             die,
-            channel: self.dies_per_channel.divide(die),
-            page_in_program: self.flash_pages.divide(page),
+            channel: self.channels[index(die)],
+            end: (flash_page + 1) * self.flash_pages.get(),
+            operation: row * class.row_pages + spot.operation,
+            page_in_program: spot.page_in_program,
             row,
         }
     }
 
     #[inline]
     fn first_die(&self, unit: UnitPlace) -> u32 {
-        let blocks = self.classes[usize::from(unit.class)].blocks;
-        u32::from(unit.group) * self.dies_per_group + self.planes_per_die.divide(unit.part * blocks.get())
+        let first = u32::from(unit.group) * self.dies_per_group;
+        match unit.part {
+            0 => first,
+            part => {
+                first
+                    + self
+                        .planes_per_die
+                        .divide(part * self.classes[usize::from(unit.class)].blocks)
+            }
+        }
     }
 
     /// The dies of a reclaim unit.
     pub(super) fn dies_of(&self, unit: UnitPlace) -> Range<u32> {
         let blocks = self.classes[usize::from(unit.class)].blocks;
         let first = self.first_die(unit);
-        first..first + blocks.get().div_ceil(self.planes_per_die.get())
+        first..first + blocks.div_ceil(self.planes_per_die.get())
     }
 
     /// The channels of a range of dies.
     pub(super) fn channels_of(&self, dies: Range<u32>) -> Range<usize> {
-        let (first, last) = (
-            self.dies_per_channel.divide(dies.start),
-            self.dies_per_channel.divide(dies.end - 1),
-        );
-        index(first)..index(last) + 1
+        index(self.channels[index(dies.start)])..index(self.channels[index(dies.end) - 1]) + 1
     }
 
     /// The dies of a reclaim group.

@@ -174,16 +174,16 @@ impl Generator {
         }
     }
 
-    /// Calls `take` with the next `count` fractions. The state stays in registers meanwhile.
+    /// The next fractions. The state stays in registers meanwhile.
     #[inline]
-    pub fn take_fractions(&mut self, count: u64, mut take: impl FnMut(f64)) {
+    pub fn next_fractions(&mut self, fractions: &mut [f64]) {
         match self {
             Self::Bits32(generator) => {
                 let mut local = generator.clone();
-                (0..count).for_each(|_| take(local.next_fraction()));
+                fractions.fill_with(|| local.next_fraction());
                 *generator = local;
             }
-            Self::Bits64(generator) => (0..count).for_each(|_| take(generator.next_fraction())),
+            Self::Bits64(generator) => fractions.fill_with(|| generator.next_fraction()),
         }
     }
 }
@@ -317,8 +317,8 @@ mod tests {
         for use_64_bits in [false, true] {
             let mut one_by_one = Generator::new(5, use_64_bits);
             let mut together = one_by_one.clone();
-            let mut taken = Vec::new();
-            together.take_fractions(10, |fraction| taken.push(fraction));
+            let mut taken = [0.0; 10];
+            together.next_fractions(&mut taken);
             assert_eq!(taken, [(); 10].map(|()| one_by_one.next_fraction()));
             assert_eq!(together.next_bits(), one_by_one.next_bits());
         }

@@ -337,6 +337,8 @@ impl JobStream {
         let before = out.len();
         let align_bytes = self.sizes[operation as usize].align_bytes;
         let last_block = self.sizes[operation as usize].last_block;
+        // Of the region, which has fewer than 2^63: the signed conversion is one instruction.
+        let block = |fraction: f64| (last_block * fraction) as i64 as u64;
         match &mut self.addresses {
             Addresses::Sequential => {
                 let first = self.last_end[operation as usize];
@@ -346,20 +348,24 @@ impl JobStream {
                 out.extend((0..count).map(|index| request(first + index * bytes)));
             }
             Addresses::Uniform(None) => {
-                let mut push = |fraction: f64| out.push(request((last_block * fraction) as u64 * align_bytes));
-                self.offset_generator.take_fractions(limit, &mut push);
+                let mut fractions = [0.0; LOOKAHEAD];
+                let fractions = &mut fractions[..limit.min(LOOKAHEAD as u64) as usize];
+                self.offset_generator.next_fractions(fractions);
+                let requests = fractions.iter().map(|fraction| request(block(*fraction) * align_bytes));
+                out.extend(requests);
             }
             Addresses::Uniform(Some(map)) => {
                 // With as many untouched blocks as draws none of them fails, so that none is drawn in vain.
                 let count = limit.min(map.free_blocks()).min(LOOKAHEAD as u64) as usize;
-                let mut drawn = [0; LOOKAHEAD];
-                let mut next = drawn.iter_mut();
-                self.offset_generator.take_fractions(count as u64, |fraction| {
-                    *next.next().expect("as many places as draws") = (last_block * fraction) as u64;
-                });
-                std::hint::black_box(drawn[..count].iter().fold(0, |words, block| words | map.word(*block)));
-                for block in &drawn[..count] {
-                    let free = map.free_from(*block).expect("some are untouched");
+                let mut fractions = [0.0; LOOKAHEAD];
+                let fractions = &mut fractions[..count];
+                self.offset_generator.next_fractions(fractions);
+                let words = fractions
+                    .iter()
+                    .fold(0, |words, fraction| words | map.word(block(*fraction)));
+                std::hint::black_box(words);
+                for fraction in fractions {
+                    let free = map.free_from(block(*fraction)).expect("some are untouched");
                     map.set(free);
                     out.push(request(free * align_bytes));
                 }

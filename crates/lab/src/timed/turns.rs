@@ -1,0 +1,232 @@
+//! What happens at times to come, the earliest first; what happens at the same time in the order in which it was added.
+//!
+//! Time never goes back, so a radix heap does it (Ahuja, Mehlhorn, Orlin, Tarjan: "Faster Algorithms for the Shortest
+//! Path Problem", 1990), with digits of eight bits: an entry waits in the slot of the highest digit in which its time
+//! differs from now, and comes down when that slot is the first. Entries of one time are always in one slot, in their
+//! order. The cost of an entry does not depend on how many there are.
+
+use ssd::Nanos;
+
+const DIGIT_BITS: u32 = 8;
+const SLOTS_OF_DIGIT: usize = 1 << DIGIT_BITS;
+/// Of all digits, the lowest first.
+const SLOTS: usize = (u64::BITS / DIGIT_BITS) as usize * SLOTS_OF_DIGIT;
+/// Slots are marked in words.
+const WORD_BITS: usize = u64::BITS as usize;
+/// Ends a list.
+const NONE: u32 = u32::MAX;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Turns<T> {
+    /// Nothing will be added before.
+    now: Nanos,
+    /// Slots that hold something, and words of those marks that are not 0.
+    marks: [u64; SLOTS / WORD_BITS],
+    marked: u32,
+    lists: Box<[List; SLOTS]>,
+    entries: Vec<Entry<T>>,
+    /// First entry of the list of those that hold nothing.
+    free: u32,
+}
+
+const _: () = assert!(
+    SLOTS / WORD_BITS <= u32::BITS as usize,
+    "there is a bit for each word of marks"
+);
+
+/// Entries of a slot, in their order; not kept where there is none.
+#[derive(Clone, Copy, Debug)]
+struct List {
+    first: u32,
+    last: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry<T> {
+    at: Nanos,
+    next: u32,
+    what: T,
+}
+
+impl<T: Copy> Turns<T> {
+    pub(super) fn new() -> Turns<T> {
+        let empty = List {
+            first: NONE,
+            last: NONE,
+        };
+        Turns {
+            now: 0,
+            marks: [0; SLOTS / WORD_BITS],
+            marked: 0,
+            lists: Box::new([empty; SLOTS]),
+            entries: Vec::new(),
+            free: NONE,
+        }
+    }
+
+    /// Adds what happens at a time, which is not before the one that was taken last.
+    #[inline]
+    pub(super) fn push(&mut self, at: Nanos, what: T) {
+        assert!(at >= self.now, "time does not go back");
+        let entry = Entry { at, next: NONE, what };
+        let index = self.free;
+        match self.entries.get_mut(index as usize) {
+            Some(free) => {
+                self.free = free.next;
+                *free = entry;
+                self.append(index, at);
+            }
+            None => self.push_another(entry),
+        }
+    }
+
+    #[cold]
+    fn push_another(&mut self, entry: Entry<T>) {
+        let index = u32::try_from(self.entries.len()).expect("fewer requests are in flight than 32 bits count");
+        assert!(index != NONE, "the last number ends a list");
+        self.entries.push(entry);
+        self.append(index, entry.at);
+    }
+
+    /// Puts an entry behind the others of its slot.
+    #[inline]
+    fn append(&mut self, index: u32, at: Nanos) {
+        let differing = u64::BITS - 1 - ((at ^ self.now) | 1).leading_zeros();
+        let digit = differing / DIGIT_BITS;
+        let slot = digit as usize * SLOTS_OF_DIGIT + (at >> (digit * DIGIT_BITS)) as usize % SLOTS_OF_DIGIT;
+        let list = &mut self.lists[slot];
+        let (word, mark) = (slot / WORD_BITS, 1 << (slot % WORD_BITS));
+        if self.marks[word] & mark == 0 {
+            self.marks[word] |= mark;
+            self.marked |= 1 << word;
+            list.first = index;
+        } else {
+            self.entries[list.last as usize].next = index;
+        }
+        list.last = index;
+    }
+
+    /// Takes what happens next.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<(Nanos, T)> {
+        loop {
+            if self.marked == 0 {
+                return None;
+            }
+            let word = self.marked.trailing_zeros() as usize;
+            let slot = word * WORD_BITS + self.marks[word].trailing_zeros() as usize;
+            let list = &mut self.lists[slot];
+            let (first, is_last) = (list.first, list.first == list.last);
+            if slot >= SLOTS_OF_DIGIT && !is_last {
+                self.bring_down(slot);
+                continue;
+            }
+            let entry = &mut self.entries[first as usize];
+            let (at, what) = (entry.at, entry.what);
+            list.first = std::mem::replace(&mut entry.next, self.free);
+            self.free = first;
+            if is_last {
+                self.unmark(slot);
+            }
+            self.now = at;
+            return Some((at, what));
+        }
+    }
+
+    /// Nothing is in a slot any more.
+    #[inline]
+    fn unmark(&mut self, slot: usize) {
+        let word = slot / WORD_BITS;
+        self.marks[word] &= !(1 << (slot % WORD_BITS));
+        if self.marks[word] == 0 {
+            self.marked &= !(1 << word);
+        }
+    }
+
+    /// The time of the first slot begins: its entries differ from it in lower digits only.
+    fn bring_down(&mut self, slot: usize) {
+        self.unmark(slot);
+        let List { first, last } = self.lists[slot];
+        let shift = (slot / SLOTS_OF_DIGIT) as u32 * DIGIT_BITS;
+        self.now = self.entries[first as usize].at >> shift << shift;
+        let mut index = first;
+        loop {
+            let Entry { at, next, .. } = self.entries[index as usize];
+            self.entries[index as usize].next = NONE;
+            self.append(index, at);
+            if index == last {
+                return;
+            }
+            index = next;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+    use workload::random::mix;
+
+    /// Keeps `depth` entries, of which each comes at most `span` after the one that makes room for it, and compares with a heap.
+    fn compare(depth: usize, span: u64, start: u64) {
+        let (mut turns, mut heap) = (Turns::new(), BinaryHeap::new());
+        let (mut now, mut drawn) = (start, 0);
+        let mut below = |limit: u64| {
+            drawn += 1;
+            mix(drawn) % limit
+        };
+        for number in 0..20_000 + depth {
+            if number >= depth {
+                let Reverse(expected) = heap.pop().expect("there are some");
+                assert_eq!(
+                    turns.pop(),
+                    Some(expected),
+                    "depth {depth}, span {span}, entry {number}"
+                );
+                now = expected.0;
+            }
+            // Now and then much later, and often at the same time as others.
+            let far = if below(100) == 0 { 1 << below(30) } else { 1 };
+            let at = now + below(span) * far / 4 * 4;
+            turns.push(at, number);
+            heap.push(Reverse((at, number)));
+        }
+        while let Some(Reverse(expected)) = heap.pop() {
+            assert_eq!(turns.pop(), Some(expected), "depth {depth}, span {span}");
+        }
+        assert_eq!(turns.pop(), None);
+    }
+
+    #[test]
+    fn it_takes_the_order_of_a_heap_that_counts_what_was_added() {
+        for depth in [1, 2, 7, 32, 1000, 65_536] {
+            for span in [1, 2, 20, 1000, 100_000, 1 << 30] {
+                for start in [0, 1 << 40, u64::MAX / 2] {
+                    compare(depth, span, start);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_times_that_there_are_come_in_their_order() {
+        let mut turns = Turns::new();
+        turns.push(u64::MAX, 1);
+        turns.push(u64::MAX - 1, 2);
+        turns.push(u64::MAX, 3);
+        let taken: Vec<_> = std::iter::from_fn(|| turns.pop()).collect();
+        assert_eq!(taken, [(u64::MAX - 1, 2), (u64::MAX, 1), (u64::MAX, 3)]);
+    }
+
+    #[test]
+    #[should_panic(expected = "time does not go back")]
+    fn nothing_is_added_to_the_past() {
+        let mut turns = Turns::new();
+        turns.push(5, ());
+        let _ = turns.pop();
+        turns.push(4, ());
+    }
+}

@@ -1,0 +1,65 @@
+//! The controller's cores: the one that is free first takes the next command.
+
+use crate::cast::index;
+use crate::types::Nanos;
+
+/// When each core is free. Which one is which does not matter, so they are kept in this order, in a ring.
+#[derive(Clone, Debug)]
+pub(super) struct Cores {
+    free_at: Vec<Nanos>,
+    /// Position of the one that is free first.
+    first: usize,
+}
+
+impl Cores {
+    pub(super) fn new(cores: u32) -> Cores {
+        assert!(cores > 0, "a controller has a core");
+        Cores {
+            free_at: vec![0; index(cores)],
+            first: 0,
+        }
+    }
+
+    /// A core works for `busy` on a command that comes at `now`; returns when it has done so.
+    #[inline(always)]
+    pub(super) fn work(&mut self, now: Nanos, busy: Nanos) -> Nanos {
+        let until = self.free_at[self.first].max(now) + busy;
+        // It comes last now, mostly; those that work for longer come behind it.
+        let mut at = self.first;
+        self.first = if at + 1 == self.free_at.len() { 0 } else { at + 1 };
+        while at != self.first {
+            let before = at.checked_sub(1).unwrap_or(self.free_at.len() - 1);
+            if self.free_at[before] <= until {
+                break;
+            }
+            self.free_at[at] = self.free_at[before];
+            at = before;
+        }
+        self.free_at[at] = until;
+        until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::RngExt;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::SeedableRng;
+
+    #[test]
+    fn the_core_that_is_free_first_works() {
+        for cores in [1, 2, 3, 8, 1024] {
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(u64::from(cores));
+            let (mut ring, mut searched) = (Cores::new(cores), vec![0; index(cores)]);
+            let mut now = 0;
+            for _ in 0..5000 {
+                now += random.random_range(0..3) * random.random_range(0..100);
+                let busy = random.random_range(0..200) * u64::from(cores);
+                let first = searched.iter_mut().min().expect("there is a core");
+                *first = now.max(*first) + busy;
+                assert_eq!(ring.work(now, busy), *first, "{cores} cores");
+            }
+        }
+    }
+}
