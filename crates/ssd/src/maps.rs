@@ -223,7 +223,7 @@ impl Maps {
 
     pub(crate) fn unmap(&mut self, lpn: Lpn, pages: u32) {
         if let Some(log) = &mut self.undo.0 {
-            log.note(self.l2p_inverted.get(), lpn, pages);
+            log.note_unmapping(self.l2p_inverted.get(), lpn, pages);
         }
         self.l2p_inverted.get_mut()[lpn.index()..][..index(pages)].fill(0);
     }
@@ -334,6 +334,18 @@ impl Maps {
     pub(crate) fn copy_entries(&self, pages: Range<u32>, entries: &mut Vec<u32>) {
         entries.clear();
         entries.extend_from_slice(&self.l2p_inverted.get()[index(pages.start)..index(pages.end)]);
+    }
+
+    /// Reads what restoring these runs will touch, so that the misses of a whole batch overlap.
+    pub(crate) fn touch_restored(&self, runs: &[[u32; 2]]) {
+        let (p2l, valid) = (self.p2l.get(), self.valid.get());
+        let seen = runs.iter().fold(0, |seen, [entry, _]| {
+            let ppn = !entry;
+            let logical = p2l.get(index(ppn)).copied().unwrap_or(0);
+            let words = valid.get(index(ppn / 64)).copied().unwrap_or(0);
+            seen ^ u64::from(logical) ^ words
+        });
+        std::hint::black_box(seen);
     }
 
     /// Maps logical pages that a snapshot says are mapped so, or says why they cannot be.
