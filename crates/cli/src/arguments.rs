@@ -603,15 +603,16 @@ pub enum BenchSubject {
     Model,
     VfioUser,
     Tcp,
+    Checkpoint,
 }
 
 #[derive(Args)]
 pub struct Bench {
-    /// What to measure: the device model against the machine's memory, or a drive served by vfio-user or by NVMe/TCP on loopback
-    /// with a host of our own
+    /// What to measure: the device model against the machine's memory, a drive served by vfio-user or by NVMe/TCP on loopback
+    /// with a host of our own, or how long such a host waits while checkpoints are made
     #[arg(default_value = "model")]
     pub what: BenchSubject,
-    /// Model: capacity of the device, GiB
+    /// Model and checkpoint: capacity of the device, GiB
     #[arg(long, default_value_t = 64)]
     pub capacity_gib: u64,
     /// Model: rounds of a quarter of a drive-write each

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use host::bench::{tcp, vfio_user};
+use host::bench::{tcp, vfio_user, waits};
 use lab::bench::{self, Settings};
 use lab::rows::{Column, Rows, Value};
 use lab::{LabError, describe};
@@ -15,6 +15,7 @@ use serde::Serialize;
 use ssd::DeviceConfig;
 use ssd::config::Geometry;
 use transport::data::Memory;
+use transport::drive::{CheckpointStatus, DataChoice, DriveError, DriveOptions, ServedDrive};
 use transport::tcp::{TcpOptions, TcpServer};
 use transport::vfio_user::{VfioUserOptions, VfioUserServer};
 use transport::watched::Watched;
@@ -27,12 +28,15 @@ use crate::{AnyError, Outcome, bad_option, execute, print};
 const SERVED_BYTES: u64 = 1 << 30;
 /// How long each load over NVMe/TCP is measured.
 const TCP_TIME: Duration = Duration::from_secs(2);
+/// How long a host's waits are measured, without and with checkpoints.
+const CHECKPOINT_TIME: Duration = Duration::from_secs(20);
 
 pub fn bench(command: &Bench) -> Result<Outcome, AnyError> {
     match command.what {
         BenchSubject::Model => model(command).map_err(AnyError::from),
         BenchSubject::VfioUser => show(command, over_vfio_user()?),
         BenchSubject::Tcp => show(command, over_tcp()?),
+        BenchSubject::Checkpoint => checkpoint(command),
     }
 }
 
@@ -74,7 +78,13 @@ struct Row {
 
 /// A drive in memory with one namespace in blocks of 4 KiB over all of it, whose commands take no time.
 fn drive() -> Result<Shared, AnyError> {
-    let config = SubsystemConfig {
+    let memory = Memory::new(nvme::media::bytes_for(SERVED_BYTES));
+    let config = subsystem(SERVED_BYTES, 8 << 20);
+    Ok(Arc::new(Mutex::new(Subsystem::new(config, Box::new(memory))?)))
+}
+
+fn subsystem(capacity_bytes: u64, reclaim_unit_bytes: u64) -> SubsystemConfig {
+    SubsystemConfig {
         identity: Identity {
             serial: "BENCH".to_string(),
             model: "WARP benchmark".to_string(),
@@ -83,9 +93,9 @@ fn drive() -> Result<Shared, AnyError> {
         },
         device: DeviceConfig {
             geometry: Geometry {
-                capacity_bytes: Some(SERVED_BYTES),
+                capacity_bytes: Some(capacity_bytes),
                 over_provisioning: 0.28,
-                reclaim_unit_bytes: 8 << 20,
+                reclaim_unit_bytes,
                 channels: 4,
                 dies_per_channel: 2,
                 ..Geometry::default()
@@ -99,9 +109,7 @@ fn drive() -> Result<Shared, AnyError> {
         reclaim_unit_time_limit_s: 0,
         controllers_max: 2,
         io_queues_max: 4,
-    };
-    let memory = Memory::new(nvme::media::bytes_for(SERVED_BYTES));
-    Ok(Arc::new(Mutex::new(Subsystem::new(config, Box::new(memory))?)))
+    }
 }
 
 /// 4 and 128 KiB at random through the vfio-user socket, by a driver of our own in the place of a guest.
@@ -215,6 +223,119 @@ fn over_tcp() -> Result<Vec<Row>, AnyError> {
         ratio: figure.ratio(),
     };
     Ok(figures.iter().map(row).collect())
+}
+
+/// How long a host waited.
+#[derive(Serialize)]
+struct WaitRow {
+    meanwhile: &'static str,
+    commands_per_second: f64,
+    median_us: f64,
+    p999_us: f64,
+    longest_us: f64,
+    /// Checkpoints that were made, how long the last one took, and the longest time for which one held the drive.
+    checkpoints: u64,
+    checkpoint_seconds: f64,
+    longest_hold_us: f64,
+}
+
+/// How long a host over NVMe/TCP waits for its commands without checkpoints, and with one after the other. The drive is full; its data is
+/// holes of a file, which lies with its snapshots where temporary files do.
+fn checkpoint(command: &Bench) -> Result<Outcome, AnyError> {
+    if !(1..=16384).contains(&command.capacity_gib) {
+        return Err(bad_option("bench", "give 1 to 16384 --capacity-gib").into());
+    }
+    let capacity_bytes = command.capacity_gib << 30;
+    let folder = tempfile::tempdir()?;
+    let mut subsystem = subsystem(capacity_bytes, 256 << 20);
+    // As drives of that size have; the maps are smaller with it.
+    subsystem.device.geometry.over_provisioning = 0.07;
+    let options = DriveOptions {
+        subsystem,
+        data: DataChoice::File(folder.path().join("bench.img")),
+        checksums: false,
+    };
+    let clock = Clock::start();
+    let (shared, mut drive, _) = ServedDrive::open(options, clock)?;
+    let checkpoints = drive.checkpoints();
+    let nqn = locked(&shared).config().identity.nqn.clone();
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let server = TcpServer::start(TcpOptions::new(listen), Arc::clone(&shared), clock)?;
+    let target = tcp::Target {
+        address: server.local_address(),
+        subsystem_nqn: &nqn,
+        thread_name: transport::tcp::THREAD_NAME,
+        capacity_bytes,
+    };
+    let mut host = waits::Host::connect(&target)?;
+    host.fill()?;
+    // The first commands after the fill open the drive's reclaim units anew.
+    host.measure(CHECKPOINT_TIME / 4)?;
+    let without = host.measure(CHECKPOINT_TIME)?;
+    let is_over = AtomicBool::new(false);
+    let (with, stored) = std::thread::scope(|scope| {
+        let storing = scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                drive.checkpoint(transport::pause_between_parts)?;
+            }
+            Ok::<(), DriveError>(())
+        });
+        let with = host.measure(CHECKPOINT_TIME);
+        is_over.store(true, Ordering::Relaxed);
+        (with, storing.join().expect("a checkpoint never panics"))
+    });
+    stored?;
+    drop(host);
+    server.stop();
+    let status = checkpoints.status();
+    let us = |time: Duration| time.as_secs_f64() * 1e6;
+    let row = |meanwhile, waits: waits::Waits, status: CheckpointStatus| WaitRow {
+        meanwhile,
+        commands_per_second: waits.commands_per_second,
+        median_us: us(waits.median),
+        p999_us: us(waits.p999),
+        longest_us: us(waits.longest),
+        checkpoints: status.made,
+        checkpoint_seconds: status.last.as_secs_f64(),
+        longest_hold_us: us(status.longest_hold),
+    };
+    let rows = [
+        row("nothing", without, CheckpointStatus::default()),
+        row("checkpoints, one after the other", with?, status),
+    ];
+    if command.json {
+        print(&format!("{}\n", serde_json::json!(rows)));
+        return Ok(Outcome::Done);
+    }
+    let numbers = [
+        ("commands", "K/s"),
+        ("median", "us"),
+        ("99.9 %", "us"),
+        ("longest", "us"),
+        ("checkpoints", ""),
+        ("longest hold", "us"),
+    ];
+    let numbers = numbers.map(|(heading, unit)| Column::number(heading, unit));
+    let mut table = Rows::new([Column::label("meanwhile")].into_iter().chain(numbers));
+    for row in &rows {
+        table.add([
+            row.meanwhile.into(),
+            Value::Fixed(row.commands_per_second / 1e3, 1),
+            Value::Fixed(row.median_us, 0),
+            Value::Fixed(row.p999_us, 0),
+            Value::Fixed(row.longest_us, 0),
+            Value::Fixed(row.checkpoints as f64, 0),
+            Value::Fixed(row.longest_hold_us, 0),
+        ]);
+    }
+    let note = format!(
+        "a host over NVMe/TCP, one command of 4 KiB at a time, on a full drive of {}; the last checkpoint took {:.1} s. Waits are the \
+         machine's too; what checkpoints add at most is the longest time for which one held the drive",
+        base::Bytes(capacity_bytes),
+        status.last.as_secs_f64()
+    );
+    print(&table.note(note).text());
+    Ok(Outcome::Done)
 }
 
 fn show(command: &Bench, rows: Vec<Row>) -> Result<Outcome, AnyError> {

@@ -14,7 +14,8 @@
 use std::sync::Arc;
 
 use nvme_spec::Status;
-use ssd::{Completion, Device, DeviceConfig, Nanos, RuhId};
+use ssd::checkpoint::Room;
+use ssd::{Checkpoint, CheckpointEnded, Completion, Device, DeviceConfig, Nanos, RuhId};
 
 use crate::clock::Clock;
 use crate::controller::{Controller, Features};
@@ -251,6 +252,24 @@ impl Subsystem {
     pub fn state_for_checkpoint(&mut self) -> &Persistent {
         self.state.smart.powered_on_ns += std::mem::replace(&mut self.clock.counted_ns, self.now).abs_diff(self.now);
         &self.state
+    }
+
+    /// Begins a checkpoint of the device as it is now ([`Device::begin_checkpoint`]).
+    pub fn begin_checkpoint(&mut self, room: Room) -> Checkpoint {
+        self.device.begin_checkpoint(room)
+    }
+
+    /// Copies the next part of the device's map for a checkpoint.
+    ///
+    /// # Errors
+    /// As [`Device::copy_part`].
+    pub fn copy_part(&mut self, checkpoint: &mut Checkpoint) -> Result<(), CheckpointEnded> {
+        self.device.copy_part(checkpoint)
+    }
+
+    /// Ends a checkpoint that is not to be completed ([`Device::end_checkpoint`]).
+    pub fn end_checkpoint(&mut self, checkpoint: &mut Checkpoint) {
+        self.device.end_checkpoint(checkpoint);
     }
 
     /// Lets time pass: background operations go on, limits expire. Returns the controllers whose keep alive timeout is

@@ -1,14 +1,17 @@
 //! A snapshot of one moment of a device that goes on meanwhile.
 //!
 //! ```text
-//! Device::begin_checkpoint     the moment: configuration and state are copied, changes of the L2P map are noted from now on
-//! Device::copy_part            64 Ki entries of the map as they are now, and what has been noted; again and again
+//! Room::of                     memory for a copy of the state, made without the device and touched
+//! Device::begin_checkpoint     the moment: configuration and state are copied, but for the tables of blocks; changes of these tables and of the
+//!                              L2P map are noted from now on
+//! Device::copy_part            64 Ki entries of the tables, and then of the map, as they are now, and what has been noted; again and again
 //! Checkpoint::save             asks for one part after the other, takes back in it what changed since the moment, writes it
 //! ```
 //!
-//! Whoever serves the device holds it for the first two, which take the same time for a drive of any size: the state is some
-//! megabytes, a part 256 KiB. Everything else happens without it: sorting what was noted by part, taking it back, finding runs,
-//! checksums, the disk. What is written is what [`Device::save`] would have written at the moment of the beginning, byte for byte.
+//! Whoever serves the device holds it for the second and the third. A part is 256 KiB of each table, or of the map, whatever the drive's size.
+//! What is copied at the beginning is 64 bytes for each part of a superblock that a handle may have as its reclaim unit: 0.1 MB for 7.68 TB in
+//! reclaim units of 6 GiB, 2 MB in such of 256 MiB. Everything else happens without the device: sorting what was noted by part, taking it back,
+//! finding runs, checksums, the disk. What is written is what [`Device::save`] would have written at the moment of the beginning, byte for byte.
 //!
 //! What is noted is 12 bytes for each run of logical pages that is mapped anew before it is copied. It takes an eighth of the
 //! L2P map's memory at most, or 64 MiB where that is more ([`memory_bytes_max`]); a checkpoint that would need more comes to nothing.
@@ -17,11 +20,12 @@ use std::path::Path;
 
 use crate::cast::{index, wide};
 use crate::config::DeviceConfig;
-use crate::device::{Device, State};
+use crate::device::blocks::PART_BLOCKS;
+use crate::device::{Device, StateCopy, StateRoom};
 use crate::error::{CheckpointEnded, SnapshotError};
 use crate::event::EventSink;
 use crate::layout::Layout;
-use crate::maps::undo::{Change, PART_PAGES, UndoLog, parts};
+use crate::maps::undo::{Beginning, Change, PART_PAGES, UndoLog, parts};
 use crate::snapshot::{write_atomically, write_head, write_part};
 
 /// Memory for what is noted that every checkpoint may take.
@@ -42,10 +46,29 @@ pub fn memory_bytes_max(layout: &Layout) -> u64 {
     noted_bytes_max(layout) + fixed_bytes(layout)
 }
 
+/// Memory for the state of a device. That it is there already is what makes the beginning of a checkpoint short: the system hands
+/// out memory more slowly than it can be copied.
+pub struct Room(StateRoom);
+
+impl Room {
+    /// For a device of this layout; one of another layout takes longer to copy.
+    ///
+    /// # Errors
+    /// There is no memory for a checkpoint.
+    pub fn of(layout: &Layout) -> std::io::Result<Room> {
+        // If there is room for all of it in one piece, there is for the pieces.
+        let bytes = usize::try_from(fixed_bytes(layout)).unwrap_or(usize::MAX);
+        let no_memory = |_| std::io::Error::from(std::io::ErrorKind::OutOfMemory);
+        Vec::<u8>::new().try_reserve_exact(bytes).map_err(no_memory)?;
+        Ok(Room(StateRoom::of(layout)))
+    }
+}
+
 /// See the module.
 pub struct Checkpoint {
+    beginning: Beginning,
     config: DeviceConfig,
-    state: State,
+    state: StateCopy,
     logical_pages: u32,
     /// Entries before this one are copied.
     copied: u32,
@@ -64,22 +87,18 @@ pub struct Checkpoint {
 
 impl<S: EventSink> Device<S> {
     /// Begins a checkpoint of the device as it is now. One that was begun before comes to nothing.
-    ///
-    /// # Errors
-    /// There is no memory for it.
-    pub fn begin_checkpoint(&mut self) -> std::io::Result<Checkpoint> {
+    pub fn begin_checkpoint(&mut self, room: Room) -> Checkpoint {
         let layout = self.layout();
         let logical_pages = layout.logical_pages;
         let held_max = noted_bytes_max(layout) / (2 * wide(size_of::<Change>()));
-        // If there is room for all of it in one piece, there is for the pieces.
-        let bytes = usize::try_from(fixed_bytes(layout)).unwrap_or(usize::MAX);
-        let no_memory = |_| std::io::Error::from(std::io::ErrorKind::OutOfMemory);
-        Vec::<u8>::new().try_reserve_exact(bytes).map_err(no_memory)?;
         let (config, state, _) = self.engine().parts();
         assert!(state.fits(layout), "what is stored can be loaded");
-        let (config, state) = (config.clone(), state.clone());
-        self.maps_mut().begin_undo(held_max);
-        Ok(Checkpoint {
+        let config = config.clone();
+        let (state, maps) = self.engine_mut().parts_mut();
+        let state = state.begin_copy(room.0);
+        let beginning = maps.begin_undo(held_max);
+        Checkpoint {
+            beginning,
             config,
             state,
             logical_pages,
@@ -90,20 +109,24 @@ impl<S: EventSink> Device<S> {
             held: 0,
             held_max,
             log: None,
-        })
+        }
     }
 
-    /// Copies the next part of the map for a checkpoint that was begun; [`Checkpoint::save`] says when.
+    /// Copies the next part of the tables or of the map for a checkpoint that was begun; [`Checkpoint::save`] says when.
     ///
     /// # Errors
-    /// The checkpoint comes to nothing.
+    /// The checkpoint comes to nothing; the device notes nothing for it any more.
     pub fn copy_part(&mut self, checkpoint: &mut Checkpoint) -> Result<(), CheckpointEnded> {
+        if checkpoint.state.blocks_left() > 0 {
+            return self.copy_blocks(checkpoint);
+        }
         let pages = parts(checkpoint.logical_pages).nth(index(checkpoint.copied / PART_PAGES));
         let pages = pages.expect("a part is asked for while there are some left");
         assert_eq!(pages.start, checkpoint.copied, "parts are copied in order");
         let end = pages.end;
         let changes_max = checkpoint.held_max.saturating_sub(checkpoint.held);
-        let copied = self.maps_mut().copy_part(pages, &mut checkpoint.entries, changes_max);
+        let (_, maps) = self.engine_mut().parts_mut();
+        let copied = maps.copy_part(&checkpoint.beginning, pages, &mut checkpoint.entries, changes_max);
         let copied = copied.inspect_err(|_| self.end_checkpoint(checkpoint))?;
         checkpoint.noted = copied.changes;
         checkpoint.log = copied.log;
@@ -111,15 +134,37 @@ impl<S: EventSink> Device<S> {
         Ok(())
     }
 
-    /// Ends a checkpoint that is not to be completed: nothing is noted any more. What was noted goes when the checkpoint does.
+    fn copy_blocks(&mut self, checkpoint: &mut Checkpoint) -> Result<(), CheckpointEnded> {
+        let (state, maps) = self.engine_mut().parts_mut();
+        if !maps.notes_for(&checkpoint.beginning) {
+            return Err(CheckpointEnded::Replaced);
+        }
+        if checkpoint.state.copy_blocks(state) {
+            return Ok(());
+        }
+        self.end_checkpoint(checkpoint);
+        Err(CheckpointEnded::TooManyChanges)
+    }
+
+    /// Ends a checkpoint that is not to be completed: nothing is noted for it any more. What was noted goes when the checkpoint does,
+    /// which can be when nobody waits for the device. Ending twice is ending once.
     pub fn end_checkpoint(&mut self, checkpoint: &mut Checkpoint) {
-        checkpoint.log = self.maps_mut().end_undo();
+        let (state, maps) = self.engine_mut().parts_mut();
+        if let Some(log) = maps.end_undo(&checkpoint.beginning) {
+            state.end_copy();
+            checkpoint.log = Some(log);
+        }
     }
 }
 
 impl Checkpoint {
-    /// Writes the snapshot, replacing the file in one step. `copy` is called for each part of the map and has to hand this to
-    /// [`Device::copy_part`].
+    /// Parts that [`Checkpoint::save`] asks for, of a checkpoint that was just begun.
+    pub fn parts(&self) -> u32 {
+        self.state.blocks_left().div_ceil(PART_BLOCKS) + self.logical_pages.div_ceil(PART_PAGES)
+    }
+
+    /// Writes the snapshot, replacing the file in one step. `copy` is called for each part and has to hand this to
+    /// [`Device::copy_part`]. Whatever it comes to, [`Device::end_checkpoint`] follows unless all went well.
     ///
     /// # Errors
     /// The file system's, the checkpoint's, or what `copy` says; the destination is then as it was.
@@ -129,15 +174,22 @@ impl Checkpoint {
     {
         let mut ended = None;
         let written = write_atomically(path, |out| {
-            write_head(out, &self.config, &[], &self.state)?;
+            let mut next = |checkpoint: &mut Checkpoint, part: Option<usize>| {
+                let copied = copy(checkpoint)
+                    .and_then(|()| part.map_or(Ok(()), |part| checkpoint.take_back(part).map_err(E::from)));
+                copied.map_err(|error| {
+                    ended = Some(error);
+                    std::io::Error::other("the checkpoint comes to nothing")
+                })
+            };
+            while self.state.blocks_left() > 0 {
+                next(self, None)?;
+            }
+            write_head(out, &self.config, &[], &self.state.state)?;
             self.of_part.resize_with(parts(self.logical_pages).count(), Vec::new);
             let mut bytes = Vec::new();
             for part in 0..self.of_part.len() {
-                let copied = copy(self).and_then(|()| self.take_back(part).map_err(E::from));
-                if let Err(error) = copied {
-                    ended = Some(error);
-                    return Err(std::io::Error::other("the checkpoint comes to nothing"));
-                }
+                next(self, Some(part))?;
                 write_part(out, &self.entries, &mut bytes)?;
             }
             Ok(())
@@ -180,6 +232,10 @@ impl Checkpoint {
                     changes.try_reserve(1).map_err(|_| CheckpointEnded::NoMemory)?;
                     changes.push(Change { pages: here, ..change });
                     self.held += 1;
+                    // A long run is one change in the log and one in each part.
+                    if self.held > self.held_max {
+                        return Err(CheckpointEnded::TooManyChanges);
+                    }
                     let step = if change.before == 0 { 0 } else { here };
                     change.lpn += here;
                     change.before = change.before.wrapping_sub(step);

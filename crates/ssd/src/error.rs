@@ -105,8 +105,11 @@ pub enum SnapshotError {
 /// A checkpoint that comes to nothing, for a reason that is not the file system's; the device goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CheckpointEnded {
-    /// The device that it was of is gone.
-    #[error("the drive's media was divided anew while it was being stored")]
+    /// The device that it was of is gone, or another checkpoint of it was begun.
+    #[error(
+        "the drive's media was divided anew while it was being stored, or another checkpoint was begun; the next one is of \
+         what there is now"
+    )]
     Replaced,
     /// The map changed faster than it could be stored.
     #[error(

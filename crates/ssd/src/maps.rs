@@ -240,7 +240,7 @@ impl Maps {
 
     pub(crate) fn unmap(&mut self, lpn: Lpn, pages: u32) {
         if let Some(log) = &mut self.undo.0 {
-            log.note(self.l2p_inverted.get(), lpn, pages);
+            log.note_unmapping(self.l2p_inverted.get(), lpn, pages);
         }
         self.l2p_inverted.get_mut()[lpn.index()..][..index(pages)].fill(0);
     }
@@ -367,6 +367,12 @@ impl Maps {
     pub(crate) fn copy_entries(&self, pages: Range<u32>, entries: &mut Vec<u32>) {
         entries.clear();
         entries.extend_from_slice(&self.l2p_inverted.get()[index(pages.start)..index(pages.end)]);
+    }
+
+    /// Asks for what restoring these runs will touch, each an entry of L2P and how many pages.
+    pub(crate) fn prefetch_restored(&self, runs: &[[u32; 2]]) {
+        let valid = self.valid.get();
+        runs.iter().for_each(|[entry, _]| prefetch(valid, index(!entry / 64)));
     }
 
     /// Maps logical pages that a snapshot says are mapped so, or says why they cannot be. The reverse map is made of all of

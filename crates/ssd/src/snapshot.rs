@@ -38,6 +38,8 @@ pub const VERSION: u32 = 10;
 /// Longest configuration or state that a file may claim: a device of 2^32 pages in reclaim units of one page each
 /// would not reach it, so more is corruption, not something to allocate.
 const SECTION_BYTES_MAX: u64 = 64 << 30;
+/// Runs of which the cache misses overlap when they are loaded.
+const BATCH_RUNS: usize = 64;
 /// Entries of the map are stored as they are in memory.
 const _: () = assert!(cfg!(target_endian = "little"), "snapshots are little-endian");
 
@@ -264,12 +266,15 @@ impl<R: Read> Reader<R> {
             let runs = part::decode(&bytes, part_pages)
                 .ok_or_else(|| self.invalid(&format!("has an {what} that cannot be decoded"), MAKE_ANEW))?;
             let mut lpn = pages.start;
-            for [entry, run] in runs {
-                if entry != 0 {
-                    let restored = maps.restore(Lpn(lpn), Ppn(!entry), run);
-                    restored.map_err(|problem| self.invalid(&problem, MAKE_ANEW))?;
+            for batch in runs.chunks(BATCH_RUNS) {
+                maps.prefetch_restored(batch);
+                for &[entry, run] in batch {
+                    if entry != 0 {
+                        let restored = maps.restore(Lpn(lpn), Ppn(!entry), run);
+                        restored.map_err(|problem| self.invalid(&problem, MAKE_ANEW))?;
+                    }
+                    lpn += run;
                 }
-                lpn += run;
             }
         }
         maps.restore_reverse();

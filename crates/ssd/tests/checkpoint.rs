@@ -9,37 +9,28 @@
 mod common;
 
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use common::*;
-use ssd::config::{DeviceConfig, GcConfig, Geometry};
-use ssd::{Checkpoint, CheckpointEnded, Device, Lpn, Placement, SnapshotError};
+use ssd::checkpoint::Room;
+use ssd::config::{DeviceConfig, ReclaimUnitSize};
+use ssd::{Checkpoint, CheckpointEnded, Device, Lpn, SnapshotError};
 
 /// Why a checkpoint in these tests is not made.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 enum Stopped {
-    Snapshot(SnapshotError),
-    Ended(CheckpointEnded),
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    #[error(transparent)]
+    Ended(#[from] CheckpointEnded),
+    #[error("the test has stopped it")]
     ByTest,
 }
 
-impl From<SnapshotError> for Stopped {
-    fn from(error: SnapshotError) -> Stopped {
-        Stopped::Snapshot(error)
-    }
-}
-
-impl From<CheckpointEnded> for Stopped {
-    fn from(ended: CheckpointEnded) -> Stopped {
-        Stopped::Ended(ended)
-    }
-}
-
-/// [`everything`], with so many reclaim units of 1 MiB.
+/// [`everything`], with so many reclaim units of 1 MiB over 64 dies, so that there are more blocks than are copied at once.
 fn everything_of(superblocks: u64) -> DeviceConfig {
     let mut config = everything();
+    (config.geometry.channels, config.geometry.dies_per_channel) = (8, 8);
+    config.handles.overrides[0].reclaim_unit = Some(ReclaimUnitSize::Fraction(4));
     config.geometry.physical_bytes = Some(superblocks * MIB);
     config
 }
@@ -65,6 +56,11 @@ fn filled(seed: u64) -> (Device, Uniform) {
     (device, uniform)
 }
 
+fn begin(device: &mut Device) -> Checkpoint {
+    let room = Room::of(device.layout()).expect("there is memory");
+    device.begin_checkpoint(room)
+}
+
 /// Some commands; now and then large parts of the drive are deallocated or written in order.
 fn some_work(device: &mut Device, uniform: &mut Uniform) {
     let commands = uniform.below(3000);
@@ -87,17 +83,17 @@ fn some_work(device: &mut Device, uniform: &mut Uniform) {
 fn a_checkpoint_is_the_device_as_it_was_when_it_began() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("device.warp");
-    for seed in 0..24 {
+    for seed in 0..12 {
         let (mut device, mut uniform) = filled(seed);
         let then = device.clone();
-        let mut checkpoint = device.begin_checkpoint().expect("there is memory");
+        let mut checkpoint = begin(&mut device);
         let saved = checkpoint.save(&path, |checkpoint| -> Result<(), Stopped> {
             some_work(&mut device, &mut uniform);
             device.copy_part(checkpoint)?;
             some_work(&mut device, &mut uniform);
             Ok(())
         });
-        saved.unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
+        saved.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         let bytes = std::fs::read(&path).expect("the snapshot is there");
         assert!(bytes == then.to_bytes(), "seed {seed}: another device is stored");
         let mut loaded = Device::load(&path).expect("the snapshot is loaded");
@@ -124,7 +120,7 @@ fn what_is_not_completed_leaves_the_checkpoint_before() {
     for round in 0..6 {
         let then = device.to_bytes();
         let before = std::fs::read(&path).ok();
-        let mut checkpoint = device.begin_checkpoint().expect("there is memory");
+        let mut checkpoint = begin(&mut device);
         let mut parts = 0;
         let saved = checkpoint.save(&path, |checkpoint| {
             some_work(&mut device, &mut uniform);
@@ -153,7 +149,7 @@ fn what_is_not_completed_leaves_the_checkpoint_before() {
         );
     }
     let then = device.to_bytes();
-    let mut checkpoint = device.begin_checkpoint().expect("there is memory");
+    let mut checkpoint = begin(&mut device);
     save_at_once(&mut checkpoint, &mut device, &path).expect("the checkpoint is made");
     assert!(std::fs::read(&path).expect("it is there") == then);
 }
@@ -168,7 +164,7 @@ fn a_checkpoint_that_would_take_too_much_memory_comes_to_nothing() {
     let path = folder.path().join("device.warp");
     let (mut device, mut uniform) = filled(1);
     let pages = device.layout().logical_pages;
-    let mut checkpoint = device.begin_checkpoint().expect("there is memory");
+    let mut checkpoint = begin(&mut device);
     let mut parts = 0;
     let saved = checkpoint.save(&path, |checkpoint| -> Result<(), Stopped> {
         // Twelve bytes for each, in the last part: more than 32 MiB after three.
@@ -185,9 +181,57 @@ fn a_checkpoint_that_would_take_too_much_memory_comes_to_nothing() {
     assert_eq!(parts, 4);
     assert!(!path.exists());
     let then = device.to_bytes();
-    let mut checkpoint = device.begin_checkpoint().expect("there is memory");
+    let mut checkpoint = begin(&mut device);
     save_at_once(&mut checkpoint, &mut device, &path).expect("the next one is made");
     assert!(std::fs::read(&path).expect("it is there") == then);
+}
+
+/// Neither takes what is noted for the other, and ending the first does not end the second.
+#[test]
+fn a_checkpoint_that_is_begun_over_another_is_the_only_one() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let [one, other] = ["one.warp", "other.warp"].map(|name| folder.path().join(name));
+    let (mut device, mut uniform) = filled(3);
+    for parts_before in [0, 1, 4] {
+        let mut first = begin(&mut device);
+        let mut second = None;
+        let mut parts = 0;
+        let saved = first.save(&one, |checkpoint| -> Result<(), Stopped> {
+            some_work(&mut device, &mut uniform);
+            if parts == parts_before {
+                let then = device.to_bytes();
+                second = Some((begin(&mut device), then));
+                some_work(&mut device, &mut uniform);
+            }
+            parts += 1;
+            Ok(device.copy_part(checkpoint)?)
+        });
+        assert!(
+            matches!(saved, Err(Stopped::Ended(CheckpointEnded::Replaced))),
+            "{saved:?} after {parts} parts"
+        );
+        device.end_checkpoint(&mut first);
+        assert!(!one.exists());
+        let (mut second, then) = second.expect("it was begun");
+        some_work(&mut device, &mut uniform);
+        save_at_once(&mut second, &mut device, &other).expect("the second one is made");
+        assert!(std::fs::read(&other).expect("it is there") == then);
+    }
+}
+
+/// Room of another layout is room, if not all that is needed.
+#[test]
+fn a_state_is_copied_whole_wherever_there_is_room() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("device.warp");
+    let (mut device, _) = filled(1);
+    for superblocks in [600, 3000] {
+        let other = silent(&everything_of(superblocks));
+        let room = Room::of(other.layout()).expect("there is memory");
+        let mut checkpoint = device.begin_checkpoint(room);
+        save_at_once(&mut checkpoint, &mut device, &path).expect("the checkpoint is made");
+        assert!(std::fs::read(&path).expect("it is there") == device.to_bytes());
+    }
 }
 
 #[test]
@@ -195,7 +239,7 @@ fn a_checkpoint_of_a_device_that_is_gone_comes_to_nothing() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("device.warp");
     let (mut device, _) = filled(2);
-    let mut checkpoint = device.begin_checkpoint().expect("there is memory");
+    let mut checkpoint = begin(&mut device);
     // A copy is not what the checkpoint is of.
     device = device.clone();
     let saved = save_at_once(&mut checkpoint, &mut device, &path);

@@ -17,7 +17,7 @@ use thiserror::Error;
 pub use nvme::fault::{CannotFail, FaultsReport, Plan, PlanError};
 
 use crate::drive::{DriveError, ServedDrive};
-use crate::{Clock, Shared, give_way, locked};
+use crate::{Clock, Shared, give_way, locked, pause_between_parts};
 
 /// A file of a drive, as it is now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -35,8 +35,6 @@ pub struct StoredFile {
 pub struct Checkpoint {
     /// Whether anything had changed since the checkpoint before, so that one was made.
     pub written: bool,
-    /// Whether mapping and counters are part of it; those of drives with large maps are stored only at shutdown.
-    pub maps: bool,
     /// The files of the newest checkpoint: this one, or the one before. Without the snapshot as long as there is none.
     pub files: Vec<StoredFile>,
 }
@@ -119,8 +117,7 @@ impl Actions {
         }
     }
 
-    /// Makes a checkpoint now, if anything has changed since the last. Hosts wait for it as they do for every checkpoint: while the
-    /// maps are copied in memory, not for the disk.
+    /// Makes a checkpoint now, if anything has changed since the last. Hosts go on meanwhile, as they do with every checkpoint.
     ///
     /// # Errors
     /// One is being made, there is nowhere to store it, or the system's.
@@ -137,10 +134,13 @@ impl Actions {
         if drive.is_closed() {
             return Err(CheckpointRefused::Closed);
         }
-        let written = drive.checkpoint()?;
+        let written = match drive.checkpoint(pause_between_parts) {
+            Ok(written) => written,
+            Err(DriveError::Stopping | DriveError::PowerLost) => return Err(CheckpointRefused::Closed),
+            Err(error) => return Err(error.into()),
+        };
         Ok(Checkpoint {
             written,
-            maps: drive.stores_maps(),
             files: drive.stored_files(),
         })
     }

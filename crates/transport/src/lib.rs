@@ -25,7 +25,7 @@ pub mod vfio_user;
 pub mod watched;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, LockResult, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
 pub use clock::Clock;
@@ -48,8 +48,13 @@ fn lower_priority() {
 /// # Panics
 /// Another thread panicked inside it: what it left is not to be served.
 pub fn locked(shared: &Shared) -> MutexGuard<'_, nvme::Subsystem> {
-    let locked = match shared.try_lock() {
-        Ok(free) => return free,
+    waited_for(shared).expect("the drive is in order")
+}
+
+/// As [`locked`], for those who can say what it means that another thread panicked inside it.
+pub(crate) fn waited_for(shared: &Shared) -> LockResult<MutexGuard<'_, nvme::Subsystem>> {
+    match shared.try_lock() {
+        Ok(free) => Ok(free),
         Err(TryLockError::Poisoned(poisoned)) => Err(poisoned),
         Err(TryLockError::WouldBlock) => {
             WAITING.fetch_add(1, Ordering::AcqRel);
@@ -58,8 +63,7 @@ pub fn locked(shared: &Shared) -> MutexGuard<'_, nvme::Subsystem> {
             WAITING.fetch_sub(1, Ordering::AcqRel);
             locked
         }
-    };
-    locked.expect("the drive is in order")
+    }
 }
 
 /// Threads that wait for a drive now, and how many have had it after a wait. A process serves one drive.
@@ -81,6 +85,6 @@ pub(crate) fn give_way() {
 const PAUSE_BETWEEN_PARTS: Duration = Duration::from_micros(100);
 
 /// Lets everybody else have the drive and the processor before the next part of a long command.
-pub(crate) fn pause_between_parts() {
+pub fn pause_between_parts() {
     std::thread::sleep(PAUSE_BETWEEN_PARTS);
 }

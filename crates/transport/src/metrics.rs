@@ -23,6 +23,7 @@ use ssd::{Nanos, Owner, OwnerStats};
 
 use crate::actions;
 use crate::census::{Census, Units};
+use crate::drive::Checkpoints;
 use crate::error::ServeError;
 use crate::http::{Change, HttpOptions, HttpServer, Page, Site};
 use crate::status::Status;
@@ -31,6 +32,7 @@ use crate::{Clock, Shared, locked};
 /// Makes the metrics of a moment when they are asked for.
 struct DriveCollector {
     shared: Shared,
+    checkpoints: Arc<Checkpoints>,
     census: Mutex<Census>,
 }
 
@@ -44,9 +46,15 @@ impl fmt::Debug for DriveCollector {
 ///
 /// # Errors
 /// As [`HttpServer::start`].
-pub fn start(options: HttpOptions, shared: Shared, clock: Clock) -> Result<HttpServer, ServeError> {
+pub fn start(
+    options: HttpOptions,
+    shared: Shared,
+    checkpoints: Arc<Checkpoints>,
+    clock: Clock,
+) -> Result<HttpServer, ServeError> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(DriveCollector {
+        checkpoints,
         census: Mutex::new(Census::new(Arc::clone(&shared), clock)),
         shared: Arc::clone(&shared),
     }));
@@ -113,6 +121,8 @@ const COUNTERS: &[Row] = &table! {
     "warp_scrub_pages": "Pages with checksums that scrubs looked at" => |status| integrity(status).pages_checked,
     "warp_scrub_damaged_pages": "Pages that were not what was written, again in each pass"
         => |status| integrity(status).pages_damaged,
+    "warp_checkpoints": "Checkpoints that were made since the server's start" => |status| status.checkpoints.made,
+    "warp_checkpoints_failed": "Checkpoints that came to nothing" => |status| status.checkpoints.failed,
     "warp_fdp_events_overwritten": "FDP events lost to newer ones" => |status| status.events_overwritten,
 };
 
@@ -122,6 +132,9 @@ const GAUGES: &[GaugeRow] = &table! {
     "warp_lateness_p50_seconds": "Half of these were no later" => |status| seconds(status.lateness.p50_ns),
     "warp_lateness_p99_seconds": "99 % of these were no later" => |status| seconds(status.lateness.p99_ns),
     "warp_lateness_max_seconds": "None of these was later" => |status| seconds(status.lateness.max_ns),
+    "warp_checkpoint_seconds": "How long the last checkpoint took" => |status| status.checkpoints.last.as_secs_f64(),
+    "warp_checkpoint_longest_hold_seconds": "Longest time for which a checkpoint has held the drive, so that hosts waited"
+        => |status| status.checkpoints.longest_hold.as_secs_f64(),
     "warp_write_amplification": "MBMW / HBMW since the drive was made"
         => |status| status.stats.write_amplification().unwrap_or(f64::NAN),
     "warp_page_bytes": "Bytes of a page, which other numbers count" => |status| status.stats.page_bytes as f64,
@@ -269,7 +282,10 @@ impl Collector for DriveCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
         // A census that panicked has left nothing half done.
         let units = self.census.lock().unwrap_or_else(PoisonError::into_inner).look();
-        let status = Status::of(&locked(&self.shared), 0);
+        let status = Status {
+            checkpoints: self.checkpoints.status(),
+            ..Status::of(&locked(&self.shared), 0)
+        };
         let tables: [(&[Row], Option<&Unit>); 2] = [(BYTE_COUNTERS, Some(&Unit::Bytes)), (COUNTERS, None)];
         for (rows, unit) in tables {
             for (name, help, value) in rows {

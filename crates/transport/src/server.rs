@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Server::start -> ServedDrive::open -> VfioUserServer for each socket, TcpServer, metrics
-//!               -> a thread that lets time pass (tick every 50 ms) and makes checkpoints, one that scrubs
+//!               -> a thread that lets time pass (tick every 50 ms), one that makes checkpoints, one that scrubs
 //! Server::stop  -> transports end, the drive is closed: data durable, mapping and counters stored
 //! ```
 
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use nvme::fault::{Plan, PowerLoss};
 
 use crate::actions::Actions;
-use crate::drive::{DriveOptions, OpenReport, ServedDrive};
+use crate::drive::{Checkpoints, DriveError, DriveOptions, OpenReport, ServedDrive};
 use crate::error::ServeError;
 use crate::http::{HttpOptions, HttpServer};
 use crate::metrics;
@@ -24,7 +24,7 @@ use crate::status::Status;
 use crate::tcp::{TcpOptions, TcpServer};
 use crate::vfio_user::{VfioUserOptions, VfioUserServer};
 use crate::watched::Watched;
-use crate::{Clock, Shared, locked, lower_priority};
+use crate::{Clock, Shared, locked, lower_priority, pause_between_parts};
 
 /// What to serve, and where.
 #[derive(Clone, Debug)]
@@ -52,12 +52,13 @@ pub struct ServeOptions {
 pub struct Server {
     shared: Shared,
     drive: Arc<Mutex<ServedDrive>>,
+    checkpoints: Arc<Checkpoints>,
     vfio_user: Vec<VfioUserServer>,
     tcp: Option<Arc<TcpServer>>,
     metrics: Option<HttpServer>,
     stopping: Arc<AtomicBool>,
-    housekeeping: Option<JoinHandle<()>>,
-    scrub: Option<JoinHandle<()>>,
+    /// What goes on beside the transports.
+    threads: Vec<JoinHandle<()>>,
     clock: Clock,
 }
 
@@ -107,13 +108,13 @@ impl Server {
         locked(&shared).set_faults(clock.now(), options.faults)?;
         let mut server = Server {
             shared: Arc::clone(&shared),
+            checkpoints: drive.checkpoints(),
             drive: Arc::new(Mutex::new(drive)),
             vfio_user: Vec::new(),
             tcp: None,
             metrics: None,
             stopping: Arc::new(AtomicBool::new(false)),
-            housekeeping: None,
-            scrub: None,
+            threads: Vec::new(),
             clock,
         };
         // An error below drops the server, which stops what has been started and closes the drive in order.
@@ -125,9 +126,13 @@ impl Server {
             server.tcp = Some(Arc::new(TcpServer::start(tcp, Arc::clone(&shared), clock)?));
         }
         if let Some(metrics) = options.metrics {
-            server.metrics = Some(metrics::start(metrics, Arc::clone(&shared), clock)?);
+            let checkpoints = Arc::clone(&server.checkpoints);
+            server.metrics = Some(metrics::start(metrics, Arc::clone(&shared), checkpoints, clock)?);
         }
-        server.start_housekeeping(options.checkpoint_every)?;
+        server.start_housekeeping()?;
+        if let Some(every) = options.checkpoint_every {
+            server.start_checkpoints(every)?;
+        }
         if let Some(every) = options.scrub_every {
             server.start_scrub(every)?;
         }
@@ -155,15 +160,14 @@ impl Server {
                 }
             }
         };
-        self.scrub = Some(spawn("scrub", work)?);
+        self.threads.push(spawn("scrub", work)?);
         Ok(())
     }
 
-    fn start_housekeeping(&mut self, checkpoint_every: Option<Duration>) -> Result<(), ServeError> {
+    fn start_housekeeping(&mut self) -> Result<(), ServeError> {
         let (shared, clock, stopping) = (Arc::clone(&self.shared), self.clock, Arc::clone(&self.stopping));
-        let (tcp, drive) = (self.tcp.clone(), Arc::clone(&self.drive));
+        let tcp = self.tcp.clone();
         let work = move || {
-            let mut last_checkpoint = Instant::now();
             let mut grace = Grace::new(Instant::now());
             while !stopping.load(Ordering::Acquire) {
                 std::thread::park_timeout(TICK);
@@ -172,21 +176,39 @@ impl Server {
                 if let Some(tcp) = tcp.as_ref().filter(|_| is_fair) {
                     tcp.end_associations(&expired);
                 }
-                if checkpoint_every.is_some_and(|every| last_checkpoint.elapsed() >= every) {
-                    // One that was asked for is being made: it is as good, and time does not stand still meanwhile.
-                    let checkpoint = match drive.try_lock() {
-                        Ok(mut drive) => drive.checkpoint().map(drop),
-                        Err(TryLockError::WouldBlock) => Ok(()),
-                        Err(TryLockError::Poisoned(_)) => panic!("a checkpoint never panics"),
-                    };
-                    if let Err(error) = checkpoint {
-                        eprintln!("warp: checkpoint: {error}; the drive goes on, the next one is tried in due time");
-                    }
-                    last_checkpoint = Instant::now();
-                }
             }
         };
-        self.housekeeping = Some(spawn("housekeeping", work)?);
+        self.threads.push(spawn("housekeeping", work)?);
+        Ok(())
+    }
+
+    /// Makes checkpoints, which takes seconds for a large drive: on a thread of its own.
+    fn start_checkpoints(&mut self, every: Duration) -> Result<(), ServeError> {
+        let (drive, stopping) = (Arc::clone(&self.drive), Arc::clone(&self.stopping));
+        let work = move || {
+            let mut last = Instant::now();
+            while !stopping.load(Ordering::Acquire) {
+                let wait = every.saturating_sub(last.elapsed());
+                if !wait.is_zero() {
+                    std::thread::park_timeout(wait);
+                    continue;
+                }
+                // One that was asked for is being made: it is as good.
+                let checkpoint = match drive.try_lock() {
+                    Ok(mut drive) => drive.checkpoint(pause_between_parts).map(drop),
+                    Err(TryLockError::WouldBlock) => Ok(()),
+                    Err(TryLockError::Poisoned(_)) => panic!("a checkpoint never panics"),
+                };
+                match checkpoint {
+                    Ok(()) | Err(DriveError::Stopping | DriveError::PowerLost) => {}
+                    Err(error) => {
+                        eprintln!("warp: checkpoint: {error}; the drive goes on, the next one is tried in due time");
+                    }
+                }
+                last = Instant::now();
+            }
+        };
+        self.threads.push(spawn("checkpoints", work)?);
         Ok(())
     }
 
@@ -217,7 +239,11 @@ impl Server {
 
     /// The state of the drive now.
     pub fn status(&self) -> Status {
-        Status::of(&locked(&self.shared), self.clock.now())
+        let checkpoints = self.checkpoints.status();
+        Status {
+            checkpoints,
+            ..Status::of(&locked(&self.shared), self.clock.now())
+        }
     }
 
     /// Ends all connections, then closes the drive: data durable, mapping and counters stored.
@@ -233,6 +259,7 @@ impl Server {
 
     fn end_transports(&mut self) {
         self.stopping.store(true, Ordering::Release);
+        self.checkpoints.stop();
         for server in self.vfio_user.drain(..) {
             server.stop();
         }
@@ -242,7 +269,7 @@ impl Server {
         if let Some(metrics) = self.metrics.take() {
             metrics.stop();
         }
-        for thread in [self.housekeeping.take(), self.scrub.take()].into_iter().flatten() {
+        for thread in self.threads.drain(..) {
             thread.thread().unpark();
             let _ = thread.join();
         }

@@ -6,6 +6,8 @@ use nvme::traffic::LatencyHistogram;
 use nvme::{Integrity, Subsystem};
 use ssd::{Nanos, OwnerStats, Stats};
 
+use crate::drive::CheckpointStatus;
+
 /// A moment of a served drive. Rates come from two of them.
 #[derive(Clone, Debug)]
 pub struct Status {
@@ -47,6 +49,8 @@ pub struct Status {
     pub faults: Option<FaultsReport>,
     /// What scrubs found; `None` without checksums.
     pub integrity: Option<Integrity>,
+    /// What has come of checkpoints, for those who know of them.
+    pub checkpoints: CheckpointStatus,
 }
 
 impl Status {
@@ -79,6 +83,7 @@ impl Status {
             lateness: subsystem.pacing().lateness(),
             faults: subsystem.faults(),
             integrity: subsystem.integrity(),
+            checkpoints: CheckpointStatus::default(),
         }
     }
 
@@ -141,6 +146,9 @@ impl Status {
         for (index, fault) in struck.enumerate() {
             line += if index == 0 { "  faults: " } else { ", " };
             line += &format!("{} {}", fault.name, fault.struck);
+        }
+        if let Some((copied, parts)) = self.checkpoints.under_way {
+            line += &format!("  storing {} %", u64::from(copied) * 100 / u64::from(parts.max(1)));
         }
         let damaged = self.integrity.map_or(0, |integrity| integrity.pages_damaged);
         if damaged > 0 {

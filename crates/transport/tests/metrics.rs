@@ -9,7 +9,9 @@ use std::sync::Arc;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use small_drive::{CAPACITY_BYTES, Client, MIB, PAGE_BYTES, config, open};
+use transport::drive::Checkpoints;
 use transport::http::{HttpOptions, ask};
+use transport::status::Status;
 use transport::{Clock, Shared, locked, metrics};
 
 const BOARD: &str = include_str!("../../../docs/grafana.json");
@@ -32,8 +34,12 @@ fn used_drive() -> (tempfile::TempDir, Shared, transport::drive::ServedDrive) {
 }
 
 fn scrape(shared: &Shared) -> String {
+    scrape_with(shared, Arc::default())
+}
+
+fn scrape_with(shared: &Shared, checkpoints: Arc<Checkpoints>) -> String {
     let options = HttpOptions::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-    let server = metrics::start(options, Arc::clone(shared), Clock::start()).expect("a port");
+    let server = metrics::start(options, Arc::clone(shared), checkpoints, Clock::start()).expect("a port");
     let (status, text) = ask(server.local_address(), "", "/metrics", None).expect("an answer");
     server.stop();
     assert_eq!(status, 200);
@@ -96,6 +102,44 @@ fn it_says_what_the_drive_counts() {
     assert!(value("warp_free_reclaim_units") > 0.0);
     assert!(value("warp_background_mark_reclaim_units") >= value("warp_foreground_mark_reclaim_units"));
     assert_eq!(value("warp_page_bytes"), PAGE_BYTES as f64);
+}
+
+#[test]
+fn it_says_what_came_of_checkpoints() {
+    let (_folder, shared, mut drive) = used_drive();
+    let checkpoints = drive.checkpoints();
+    let looked_at = |name: &str| {
+        let text = scrape_with(&shared, Arc::clone(&checkpoints));
+        let all: BTreeMap<&str, f64> = samples(&text).into_iter().collect();
+        *all.get(name).unwrap_or_else(|| panic!("no {name} in\n{text}"))
+    };
+    assert_eq!(looked_at("warp_checkpoint_longest_hold_seconds"), 0.0);
+    assert!(drive.checkpoint(|| {}).expect("a checkpoint"));
+    checkpoints.stop();
+    Client::connect(&shared).read(0, 1, PAGE_BYTES).expect("data");
+    assert!(
+        drive.checkpoint(|| {}).expect("a checkpoint"),
+        "the state alone is stored at once"
+    );
+    assert!(
+        Client::connect(&shared)
+            .write(0, PAGE_BYTES, &[1; PAGE_BYTES as usize], false)
+            .is_success()
+    );
+    drive.checkpoint(|| {}).expect_err("the drive is being stopped");
+    assert_eq!(looked_at("warp_checkpoints_total"), 2.0);
+    assert_eq!(looked_at("warp_checkpoints_failed_total"), 1.0);
+    assert!(looked_at("warp_checkpoint_seconds") > 0.0);
+    assert!(looked_at("warp_checkpoint_longest_hold_seconds") > 0.0);
+    // The status line says how far one is that is being made.
+    let mut status = Status::of(&locked(&shared), 1);
+    assert!(!status.line(&status).contains("storing"));
+    status.checkpoints.under_way = Some((3, 7));
+    assert!(
+        status.line(&status).ends_with("  storing 42 %"),
+        "{}",
+        status.line(&status)
+    );
 }
 
 #[test]

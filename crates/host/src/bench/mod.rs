@@ -5,6 +5,7 @@
 
 pub mod tcp;
 pub mod vfio_user;
+pub mod waits;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

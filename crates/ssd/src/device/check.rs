@@ -276,7 +276,7 @@ fn counters(device: &Engine) -> Result<(), String> {
         "reclaim units were opened and never reclaimed"
     );
     let mut blocks = vec![false; device.state.block_at.len()];
-    for &block in &device.state.block_at {
+    for &block in device.state.block_at.iter() {
         ensure!(
             !std::mem::replace(&mut blocks[index(block)], true),
             "block {block} is at two places"

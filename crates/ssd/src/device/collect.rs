@@ -500,7 +500,7 @@ impl Engine {
             self.unit(to).class,
             "blocks are exchanged between reclaim units of one size"
         );
-        self.state.block_at.swap(index(place_from), index(place_to));
+        self.state.block_at.swap(place_from, place_to);
         let program_unit = self.layout.program_unit_pages;
         for row in 0..self.layout.block_pages / program_unit {
             let offset = (row * class.blocks + block) * program_unit;
@@ -542,7 +542,8 @@ impl Engine {
         self.maps.erase(Ppn(unit.0 * self.layout.slice_pages), entry.pages);
         for place in (0..class.blocks).filter(|place| !blank_blocks.contains(place)) {
             let block = self.block_of(unit, place);
-            self.state.erase_counts[index(block)] += 1;
+            let erases = self.state.erase_counts[index(block)] + 1;
+            self.state.erase_counts.set(block, erases);
         }
     }
 

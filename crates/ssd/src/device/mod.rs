@@ -8,6 +8,7 @@
 //! (`place.rs` takes and returns reclaim units, `collect.rs` reclaims them). `check.rs` proves the whole state by full
 //! scan, for tests.
 
+pub(crate) mod blocks;
 mod check;
 mod collect;
 mod place;
@@ -36,6 +37,7 @@ use crate::stats::{Stats, Totals};
 use crate::timing::{Completion, Timing, TimingConfig};
 use crate::types::{Lpn, MappedRun, Nanos, Owner, Placement, Ppn, RgId, RuId, RuhId};
 use crate::unit::{ReclaimUnit, UnitState};
+use blocks::{BlockTable, Noted, NotedRoom};
 use place::OpenUnit;
 
 pub use view::UnitView;
@@ -104,8 +106,8 @@ pub(crate) struct State {
     units_closed: u64,
     random: Xoshiro256PlusPlus,
     /// Physical block at each place of each superblock; empty as long as blocks cannot be remapped.
-    block_at: Vec<u32>,
-    erase_counts: Vec<u32>,
+    block_at: BlockTable,
+    erase_counts: BlockTable,
     /// What the host wrote last, if hot data is separated.
     recency: Option<Recency>,
 }
@@ -219,8 +221,8 @@ impl<S: EventSink> Device<S> {
         &self.engine
     }
 
-    pub(crate) fn maps_mut(&mut self) -> &mut Maps {
-        &mut self.engine.maps
+    pub(crate) fn engine_mut(&mut self) -> &mut Engine {
+        &mut self.engine
     }
 
     /// The same drive, reporting to another sink from now on.
@@ -254,10 +256,11 @@ impl<S: EventSink> Device<S> {
         let (pages, erased) = state.stats.raise(at_least, u64::from(self.engine.layout.block_pages));
         // The time that policies know goes on with the pages, and the wear with the blocks: with all of them alike.
         state.host_pages_written += pages;
-        let blocks = wide(state.erase_counts.len());
-        for (block, erases) in (0..).zip(&mut state.erase_counts) {
-            let more = erased / blocks + u64::from(block < erased % blocks);
-            *erases = erases.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
+        let blocks = count(state.erase_counts.len());
+        for block in 0..blocks {
+            let more = erased / u64::from(blocks) + u64::from(u64::from(block) < erased % u64::from(blocks));
+            let erases = state.erase_counts[index(block)].saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
+            state.erase_counts.set(block, erases);
         }
     }
 
@@ -515,6 +518,10 @@ impl Engine {
         (&self.config, &self.state, &self.maps)
     }
 
+    pub(crate) fn parts_mut(&mut self) -> (&mut State, &mut Maps) {
+        (&mut self.state, &mut self.maps)
+    }
+
     /// See [`Device::take_over`].
     fn take_over(&mut self, before: &Engine) {
         let (old, new) = (&before.state, &mut self.state);
@@ -525,7 +532,7 @@ impl Engine {
             "the same flash has as many blocks"
         );
         new.stats.take_over(&old.stats);
-        new.erase_counts.clone_from(&old.erase_counts);
+        new.erase_counts = old.erase_counts.clone();
         new.host_pages_written = old.host_pages_written;
         let owners = old.groups.iter().flat_map(|group| &group.owners);
         let open = owners.flat_map(|owner| owner.open.iter().flatten().chain(&owner.collecting));
@@ -543,7 +550,8 @@ impl Engine {
             }
             row.pages_erased += u64::from(unit.pages);
             for place in 0..before.layout.classes[usize::from(unit.class)].blocks {
-                new.erase_counts[index(before.block_of(RuId(count(slice)), place))] += 1;
+                let block = before.block_of(RuId(count(slice)), place);
+                new.erase_counts.set(block, new.erase_counts[index(block)] + 1);
             }
         }
         let in_use = self.state.units.iter().filter(|unit| unit.state != UnitState::Free);
@@ -680,17 +688,114 @@ impl State {
             units_closed: 0,
             random: Xoshiro256PlusPlus::seed_from_u64(config.seed),
             block_at: if remaps {
-                (0..narrow(layout.blocks())).collect()
+                BlockTable::from((0..narrow(layout.blocks())).collect::<Vec<u32>>())
             } else {
-                Vec::new()
+                BlockTable::default()
             },
-            erase_counts: vec![0; index(narrow(layout.blocks()))],
+            erase_counts: BlockTable::from(vec![0; index(narrow(layout.blocks()))]),
             recency: (layout.separation_pages > 0).then(|| Recency::new(layout.separation_pages)),
         }
     }
 }
 
+/// Memory for the tables of a state: what they take but for some kilobytes. It is touched, so a copy that goes there waits for nothing.
+pub(crate) struct StateRoom {
+    units: Vec<ReclaimUnit>,
+    unit_of_slice: Vec<u32>,
+    superblocks: Vec<Superblock>,
+    block_at: Vec<u32>,
+    erase_counts: Vec<u32>,
+    noted: [NotedRoom; 2],
+}
+
+impl StateRoom {
+    pub(crate) fn of(layout: &Layout) -> StateRoom {
+        // Anything but zero, of which the system has pages to give that are not there.
+        const TOUCHED: u32 = u32::MAX;
+        let slices = index(layout.slices());
+        let divided = layout.slices_per_superblock > 1;
+        let blocks = index(narrow(layout.blocks()));
+        let superblock = Superblock {
+            class: u8::MAX,
+            parts_used: TOUCHED,
+        };
+        StateRoom {
+            units: vec![ReclaimUnit::FREE; slices],
+            unit_of_slice: vec![TOUCHED; if divided { slices } else { 0 }],
+            superblocks: vec![superblock; index(layout.superblocks())],
+            block_at: vec![TOUCHED; blocks],
+            erase_counts: vec![TOUCHED; blocks],
+            noted: [NotedRoom::new(), NotedRoom::new()],
+        }
+    }
+}
+
+/// A copy of a state that is whole when its block tables are.
+pub(crate) struct StateCopy {
+    pub(crate) state: State,
+    /// Blocks before this one are copied.
+    blocks_copied: u32,
+}
+
+impl StateCopy {
+    pub(crate) fn blocks_left(&self) -> u32 {
+        count(self.state.erase_counts.len()) - self.blocks_copied
+    }
+
+    /// Copies the next blocks; false if more has changed meanwhile than is kept.
+    pub(crate) fn copy_blocks(&mut self, of: &mut State) -> bool {
+        let blocks = count(of.erase_counts.len());
+        let part = self.blocks_copied..blocks.min(self.blocks_copied + blocks::PART_BLOCKS);
+        assert!(!part.is_empty(), "blocks are copied while there are some left");
+        self.blocks_copied = part.end;
+        self.state.erase_counts.copy_part(&of.erase_counts, part.clone());
+        if !of.block_at.is_empty() {
+            self.state.block_at.copy_part(&of.block_at, part);
+        }
+        if self.blocks_copied < blocks {
+            return true;
+        }
+        let noted = of.end_copy().map(|noted| noted.expect("what is copied is noted"));
+        self.state.erase_counts.take_back(&noted[0]) && self.state.block_at.take_back(&noted[1])
+    }
+}
+
 impl State {
+    /// A copy in memory that is there already, but for the block tables: [`StateCopy::copy_blocks`] follows.
+    pub(crate) fn begin_copy(&mut self, mut room: StateRoom) -> StateCopy {
+        room.units.clone_from(&self.units);
+        room.unit_of_slice.clone_from(&self.unit_of_slice);
+        room.superblocks.clone_from(&self.superblocks);
+        room.block_at.resize(self.block_at.len(), 0);
+        room.erase_counts.resize(self.erase_counts.len(), 0);
+        let [erases_noted, places_noted] = room.noted;
+        self.erase_counts.begin_copy(erases_noted);
+        self.block_at.begin_copy(places_noted);
+        let state = State {
+            units: room.units,
+            unit_of_slice: room.unit_of_slice,
+            superblocks: room.superblocks,
+            groups: self.groups.clone(),
+            default_group: self.default_group,
+            stats: self.stats.clone(),
+            host_pages_written: self.host_pages_written,
+            units_closed: self.units_closed,
+            random: self.random.clone(),
+            block_at: BlockTable::from(room.block_at),
+            erase_counts: BlockTable::from(room.erase_counts),
+            recency: self.recency.clone(),
+        };
+        StateCopy {
+            state,
+            blocks_copied: 0,
+        }
+    }
+
+    /// Ends what [`State::begin_copy`] began.
+    pub(crate) fn end_copy(&mut self) -> [Option<Noted>; 2] {
+        [self.erase_counts.end_copy(), self.block_at.end_copy()]
+    }
+
     /// Whether the tables have the sizes that a layout demands.
     pub(crate) fn fits(&self, layout: &Layout) -> bool {
         let slices = index(layout.slices());

@@ -9,9 +9,11 @@
 //!
 //! Whoever makes the checkpoint sorts what was noted by part and takes it back in reverse order, without the device
 //! ([`crate::checkpoint`]), so appending is all that a host's command waits for. The log is as long as it may be: beyond that, and
-//! without memory, it notes nothing more, and the checkpoint comes to nothing.
+//! without memory, it notes nothing more, and the checkpoint comes to nothing. There is one log; it knows which checkpoint began it,
+//! and is no other's.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::{Maps, run_length};
 use crate::cast::{index, wide};
@@ -39,8 +41,19 @@ pub(crate) struct Change {
 /// Changes that are allocated in one piece.
 const BLOCK_CHANGES: usize = 4096;
 
+/// What a checkpoint shows to have the log that it began: there is one of each.
+#[derive(Clone)]
+pub(crate) struct Beginning(Arc<()>);
+
+impl PartialEq for Beginning {
+    fn eq(&self, other: &Beginning) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
 /// See the module.
 pub(crate) struct UndoLog {
+    beginning: Beginning,
     /// Entries before this one are copied.
     copied: u32,
     full: Vec<Vec<Change>>,
@@ -61,10 +74,21 @@ impl Clone for Undo {
 }
 
 impl UndoLog {
-    /// Notes what a run of logical pages, of which `entries` are all entries, is mapped to before that changes.
+    /// Notes what a run of logical pages, of which `entries` are all entries, is mapped to before it is mapped anew.
     #[cold]
     #[inline(never)]
     pub(super) fn note(&mut self, entries: &[u32], first: Lpn, pages: u32) {
+        self.note_if(entries, first, pages, |_| true);
+    }
+
+    /// The same before it is unmapped; what is not mapped does not change.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_unmapping(&mut self, entries: &[u32], first: Lpn, pages: u32) {
+        self.note_if(entries, first, pages, |change| change.before != 0);
+    }
+
+    fn note_if(&mut self, entries: &[u32], first: Lpn, pages: u32, changes: impl Fn(&Change) -> bool) {
         let end = first.0 + pages;
         let mut lpn = first.0.max(self.copied);
         while lpn < end && self.ended.is_none() {
@@ -74,7 +98,9 @@ impl UndoLog {
                 pages: run_length(left),
                 before: left[0],
             };
-            self.append(change);
+            if changes(&change) {
+                self.append(change);
+            }
             lpn += change.pages;
         }
     }
@@ -139,31 +165,42 @@ pub(crate) struct PartCopy {
 }
 
 impl Maps {
-    /// Notes changes from now on.
-    pub(crate) fn begin_undo(&mut self, changes_max: u64) {
+    /// Notes changes from now on, in place of what was noted.
+    pub(crate) fn begin_undo(&mut self, changes_max: u64) -> Beginning {
+        let beginning = Beginning(Arc::new(()));
         self.undo = Undo(Some(Box::new(UndoLog {
+            beginning: beginning.clone(),
             copied: 0,
             full: Vec::new(),
             last: Vec::new(),
             room: changes_max,
             ended: None,
         })));
+        beginning
     }
 
-    /// Notes no changes any more. Returns the log, so that whoever has it can drop it when nobody waits.
-    pub(crate) fn end_undo(&mut self) -> Option<Box<UndoLog>> {
-        self.undo.0.take()
+    /// Notes no changes any more, unless another log was begun since. Returns the log, so that whoever has it can drop it when nobody
+    /// waits.
+    pub(crate) fn end_undo(&mut self, beginning: &Beginning) -> Option<Box<UndoLog>> {
+        self.undo.0.take_if(|log| log.beginning == *beginning)
+    }
+
+    /// Whether what changes is noted for this checkpoint.
+    pub(crate) fn notes_for(&self, beginning: &Beginning) -> bool {
+        self.undo.0.as_ref().is_some_and(|log| log.beginning == *beginning)
     }
 
     /// Copies the entries of the next part, `pages`, in place of what is in `entries`, and takes what was noted. What was taken
     /// and what will be noted of the entries that follow may be `changes_max` changes together.
     pub(crate) fn copy_part(
         &mut self,
+        beginning: &Beginning,
         pages: Range<u32>,
         entries: &mut Vec<u32>,
         changes_max: u64,
     ) -> Result<PartCopy, CheckpointEnded> {
-        let log = self.undo.0.as_mut().ok_or(CheckpointEnded::Replaced)?;
+        let log = self.undo.0.as_mut().filter(|log| log.beginning == *beginning);
+        let log = log.ok_or(CheckpointEnded::Replaced)?;
         if let Some(ended) = log.ended {
             return Err(ended);
         }
@@ -177,7 +214,7 @@ impl Maps {
         self.copy_entries(pages, entries);
         Ok(PartCopy {
             changes,
-            log: is_last.then(|| self.end_undo()).flatten(),
+            log: is_last.then(|| self.end_undo(beginning)).flatten(),
         })
     }
 }

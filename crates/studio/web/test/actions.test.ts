@@ -34,7 +34,6 @@ describe("a button that asks once more", () => {
 const at = new Date(2026, 10, 25, 12, 3, 4).getTime();
 const stored = (more: Partial<Checkpoint>): Checkpoint => ({
     written: true,
-    maps: true,
     files: [
         { name: "drive.img.ftl", bytes: 3 << 20, at_unix_ms: at - 7000 },
         { name: "drive.img.state", bytes: 1200, at_unix_ms: at },
@@ -46,7 +45,6 @@ describe("what came of an action", () => {
     it("is said with the time of the newest file", () => {
         expect(snapshotSentence(stored({}), at)).toBe("Stored at 12:03:04: drive.img.ftl, 3\u00a0MiB; drive.img.state, 1.17\u00a0KiB.");
         expect(snapshotSentence(stored({ written: false }), at + 86_400_000)).toBe("Nothing has changed since the drive was stored at 2026-11-25 12:03:04: drive.img.ftl, 3\u00a0MiB; drive.img.state, 1.17\u00a0KiB.");
-        expect(snapshotSentence(stored({ maps: false }), at)).toMatch(/too large to be stored while it is served; a shutdown stores them\.$/);
         expect(resetSentence(at, at)).toMatch(/^Statistics are counted since 12:03:04 on every page/);
         expect(moment(at, at - 43_500_000)).toBe("2026-11-25 12:03:04");
     });

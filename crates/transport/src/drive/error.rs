@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use nvme::SetupError;
-use ssd::SnapshotError;
+use ssd::{CheckpointEnded, SnapshotError};
 use thiserror::Error;
 
 use crate::data::room::TooLittleMemory;
@@ -17,9 +17,18 @@ pub enum DriveError {
     /// The machine is too small.
     #[error(transparent)]
     Memory(#[from] TooLittleMemory),
-    /// There is no memory for a copy of the maps.
-    #[error("there is no memory for a copy of the maps, which hosts would wait for otherwise: {0}")]
-    NoCopy(std::io::Error),
+    /// There is no memory for a checkpoint.
+    #[error("there is no memory for a checkpoint, beside that of the drive's maps: {0}")]
+    NoMemory(std::io::Error),
+    /// The device changed too much, or is another one.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointEnded),
+    /// A checkpoint that the end of the server makes superfluous.
+    #[error("the drive is being stopped, which stores it as a whole")]
+    Stopping,
+    /// A planned fault.
+    #[error("the drive has lost its power, as was planned; nothing is stored any more")]
+    PowerLost,
     /// The device snapshot cannot be read or written.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),

@@ -18,6 +18,7 @@
 //!
 //! It does not start threads: who serves the drive calls [`ServedDrive::checkpoint`] from time to time.
 
+mod checkpoint;
 mod counters;
 mod error;
 mod files;
@@ -41,16 +42,14 @@ pub use crate::data::DataChoice;
 use crate::data::file::Storage;
 use crate::data::sums::Sums;
 use crate::data::{self, Memory, Null, room};
-use crate::{Clock, Shared, locked};
+use crate::{Clock, Shared, locked, waited_for};
+pub use checkpoint::{CheckpointStatus, Checkpoints};
 pub use error::DriveError;
 use files::{Claim, Files};
 use recover::Repairs;
 pub use scrub::{ScrubReport, Scrubber, scrub};
 use state_file::{CleanMark, Contents, StateFile};
 pub use stored::{StoredDrive, stored};
-
-/// Maps up to this size are stored at every checkpoint; larger ones only when the drive is closed.
-pub const CHECKPOINT_MAPS_BYTES_MAX: u64 = 1 << 30;
 
 /// Which drive to open.
 #[derive(Clone, Debug)]
@@ -149,6 +148,7 @@ pub struct ServedDrive {
     shared: Shared,
     /// `None` for a drive that forgets.
     persistence: Option<Persistence>,
+    checkpoints: Arc<Checkpoints>,
 }
 
 /// What a drive with files needs to store itself.
@@ -156,8 +156,6 @@ struct Persistence {
     storage: Arc<Storage>,
     state_file: Arc<StateFile>,
     files: Files,
-    /// Whether the maps are small enough for checkpoints.
-    maps_are_small: bool,
     /// The device and the commands at the last checkpoint.
     stored_device: Option<CleanMark>,
     stored_commands: u64,
@@ -188,9 +186,7 @@ impl ServedDrive {
                 ServedDrive::forgetful(config, Box::new(null.map_err(SetupError::Media)?))
             }
             DataChoice::File(path) => {
-                // A checkpoint copies the maps, so that hosts need not wait for the disk.
-                let copies = 1 + u64::from(size.maps_bytes <= CHECKPOINT_MAPS_BYTES_MAX);
-                room::check(0, copies * size.maps_bytes, available_bytes)?;
+                room::check(0, size.maps_bytes + size.checkpoint_bytes, available_bytes)?;
                 ServedDrive::open_files(config, &path, size, options.checksums, clock)
             }
         }
@@ -206,6 +202,7 @@ impl ServedDrive {
         let drive = ServedDrive {
             shared: Arc::clone(&shared),
             persistence: None,
+            checkpoints: Arc::default(),
         };
         Ok((shared, drive, opened))
     }
@@ -251,10 +248,10 @@ impl ServedDrive {
                 storage,
                 state_file,
                 files,
-                maps_are_small: size.maps_bytes <= CHECKPOINT_MAPS_BYTES_MAX,
                 stored_device: None,
                 stored_commands: 0,
             }),
+            checkpoints: Arc::default(),
         };
         drive.begin(&opened, clock)?;
         Ok((shared, drive, opened))
@@ -343,7 +340,7 @@ impl ServedDrive {
             return Ok(());
         }
         // A file system without room for it is no reason not to serve the drive: the next checkpoint says so.
-        let _ = self.checkpoint();
+        let _ = self.checkpoint(|| {});
         Ok(())
     }
 
@@ -371,49 +368,6 @@ impl ServedDrive {
         Some(Scrubber::new(Arc::clone(storage), Arc::clone(&self.shared)))
     }
 
-    /// Stores mapping, counters and state, so that less has to be recovered after a crash, if anything has changed;
-    /// returns whether it had. The drive is served meanwhile, but for the time that copying the maps takes. A drive
-    /// with large maps ([`CHECKPOINT_MAPS_BYTES_MAX`]) stores only the state.
-    ///
-    /// # Errors
-    /// The system's; the previous checkpoint is still there.
-    pub fn checkpoint(&mut self) -> Result<bool, DriveError> {
-        let Some(persistence) = &mut self.persistence else {
-            return Ok(false);
-        };
-        if persistence.storage.is_closed() {
-            return Ok(false);
-        }
-        let mut subsystem = lock(&self.shared)?;
-        let device_changed = persistence.stored_device != Some(CleanMark::of(subsystem.device()));
-        if !device_changed && persistence.stored_commands == commands(&subsystem) {
-            return Ok(false);
-        }
-        let copied = (device_changed && persistence.maps_are_small).then(|| subsystem.device().try_clone());
-        let device = copied.transpose().map_err(DriveError::NoCopy)?;
-        let state = subsystem.state_for_checkpoint().to_bytes();
-        let ticket = persistence.state_file.ticket();
-        let (stored_device, stored_commands) = (CleanMark::of(subsystem.device()), commands(&subsystem));
-        drop(subsystem);
-        assert!(
-            device
-                .as_ref()
-                .is_none_or(|device| CleanMark::of(device) == stored_device),
-            "mapping and state of a checkpoint are of one moment"
-        );
-        assert!(
-            stored_commands >= persistence.stored_commands,
-            "commands are not taken back"
-        );
-        if let Some(device) = device {
-            device.save(&persistence.files.snapshot)?;
-        }
-        let written = persistence.state_file.write(ticket, &state, None);
-        written.map_err(|source| DriveError::state_not_stored(persistence.state_file.path(), source))?;
-        (persistence.stored_device, persistence.stored_commands) = (Some(stored_device), stored_commands);
-        Ok(true)
-    }
-
     /// Whether it lasts: whether there are files that checkpoints go to.
     pub fn has_files(&self) -> bool {
         self.persistence.is_some()
@@ -423,12 +377,6 @@ impl ServedDrive {
     pub fn is_closed(&self) -> bool {
         let persistence = self.persistence.as_ref();
         persistence.is_some_and(|persistence| persistence.storage.is_closed())
-    }
-
-    /// Whether checkpoints hold mapping and counters; those of drives with large maps hold only the state.
-    pub fn stores_maps(&self) -> bool {
-        let persistence = self.persistence.as_ref();
-        persistence.is_some_and(|persistence| persistence.maps_are_small)
     }
 
     /// The files of the newest checkpoint, the snapshot first; those that there are.
@@ -554,7 +502,7 @@ fn commands(subsystem: &Subsystem) -> u64 {
 }
 
 fn lock(shared: &Shared) -> Result<MutexGuard<'_, Subsystem>, DriveError> {
-    shared.lock().map_err(|_| DriveError::Failed)
+    waited_for(shared).map_err(|_| DriveError::Failed)
 }
 
 /// What a drive takes.
@@ -563,6 +511,8 @@ struct Size {
     /// For data and metadata: length of the data file.
     data_bytes: u64,
     maps_bytes: u64,
+    /// For a checkpoint that is being made, beside the maps.
+    checkpoint_bytes: u64,
 }
 
 impl Size {
@@ -581,6 +531,7 @@ impl Size {
         Ok(Size {
             data_bytes: layouts.iter().map(data_bytes).max().unwrap_or(0),
             maps_bytes: layouts.iter().map(Layout::memory_bytes).max().unwrap_or(0),
+            checkpoint_bytes: layouts.iter().map(ssd::checkpoint::memory_bytes_max).max().unwrap_or(0),
         })
     }
 }

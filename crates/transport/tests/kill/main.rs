@@ -112,7 +112,7 @@ fn victim(plan: Plan, first: u32, path: &Path) {
                 report(format!("durable {number}"));
             }
             Kind::Checkpoint => {
-                drive.checkpoint().unwrap();
+                drive.checkpoint(|| {}).unwrap();
             }
             Kind::Restart => {
                 (shared, drive) = restart(shared, drive, plan, path);

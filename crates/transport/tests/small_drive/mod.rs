@@ -3,16 +3,20 @@
 
 #![allow(dead_code)] // Every test binary uses its own part.
 
-use std::path::Path;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nvme::{ControllerKind, Durable, Host, Identity, Media, MediaError, Outcome, SubsystemConfig, Transport};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::register::{Cc, Property};
-use nvme_spec::{IoOpcode, Status};
-use ssd::DeviceConfig;
+use nvme_spec::{AdminOpcode, IoOpcode, Status};
+use rustix::fs::SeekFrom;
 use ssd::config::{Geometry, Handles};
-use transport::data::Memory;
+use ssd::{DeviceConfig, Lpn};
+use tempfile::TempDir;
+use transport::data::{Memory, pattern};
 use transport::drive::{DataChoice, DriveError, DriveOptions, OpenReport, ServedDrive};
 use transport::{Clock, Shared, locked};
 use zerocopy::FromZeros;
@@ -80,6 +84,95 @@ pub fn open_with(
         },
         Clock::start(),
     )
+}
+
+pub fn beside(data: &Path, extension: &str) -> PathBuf {
+    PathBuf::from(format!("{}{extension}", data.display()))
+}
+
+/// Copies a file with its holes.
+pub fn copy_sparse(from: &Path, to: &Path) {
+    let (from, to) = (File::open(from).unwrap(), File::create(to).unwrap());
+    to.set_len(from.metadata().unwrap().len()).unwrap();
+    let mut at = 0;
+    while let Ok(start) = rustix::fs::seek(&from, SeekFrom::Data(at)) {
+        let end = rustix::fs::seek(&from, SeekFrom::Hole(start)).unwrap();
+        let mut data = vec![0; (end - start) as usize];
+        from.read_exact_at(&mut data, start).unwrap();
+        to.write_all_at(&data, start).unwrap();
+        at = end;
+    }
+}
+
+/// What is left of a drive that is killed now, under another name.
+pub fn crash(data: &Path, name: &str) -> PathBuf {
+    let copy = data.with_file_name(name);
+    copy_sparse(data, &copy);
+    for extension in [".state", ".ftl", ".counters", ".sums"] {
+        if beside(data, extension).exists() {
+            std::fs::copy(beside(data, extension), beside(&copy, extension)).unwrap();
+        }
+    }
+    copy
+}
+
+pub fn folder() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("drive.img");
+    (folder, data)
+}
+
+/// Writes `pages` pages of a generation from `first` on.
+pub fn write_pages(client: &Client, first: u64, pages: u64, generation: u32) {
+    let mut data = vec![0; (pages * PAGE_BYTES) as usize];
+    pattern::fill(first * PAGE_BYTES, generation, &mut data);
+    // As much as one command may move.
+    for (number, part) in (0..).zip(data.chunks(MIB as usize)) {
+        let first = first + number * MIB / PAGE_BYTES;
+        assert_eq!(client.write(first, PAGE_BYTES, part, false), Status::SUCCESS);
+    }
+}
+
+pub fn generation(client: &Client, page: u64) -> u32 {
+    let data = client.read(page, 1, PAGE_BYTES).unwrap();
+    pattern::verify(page * PAGE_BYTES, &data).unwrap()
+}
+
+/// The device is in order, and exactly these pages are mapped.
+pub fn check_mapping(shared: &Shared, mapped: impl Fn(u32) -> bool) {
+    let subsystem = locked(shared);
+    subsystem.device().check().unwrap();
+    for page in 0..subsystem.device().layout().logical_pages {
+        let is_mapped = subsystem.device().lookup(Lpn(page)).is_some();
+        assert_eq!(is_mapped, mapped(page), "page {page}");
+    }
+}
+
+/// Sends an admin command without data that must succeed.
+pub fn admin(client: &Client, opcode: AdminOpcode, nsid: u32, dword10: u32, dword11: u32, dword12: u32) {
+    let mut entry = SubmissionEntry::new_zeroed();
+    entry.opcode = opcode as u8;
+    entry.nsid = nsid.into();
+    entry.cdw10 = dword10.into();
+    entry.cdw11 = dword11.into();
+    entry.cdw12 = dword12.into();
+    assert_eq!(
+        client.execute(0, &entry, &mut Vec::new()),
+        Status::SUCCESS,
+        "{opcode:?}"
+    );
+}
+
+/// Set Features 1Dh with the save bit.
+pub fn set_fdp(client: &Client, enabled: bool) {
+    admin(
+        client,
+        AdminOpcode::SetFeatures,
+        0,
+        0x1d | 1 << 31,
+        1,
+        u32::from(enabled),
+    );
 }
 
 /// Storage of the small drive in memory with a way to durability.
@@ -174,6 +267,18 @@ impl Client {
         let outcome = subsystem.execute(self.clock.now(), accepted, data);
         assert_eq!(outcome.reply.expect("a reply").status, Status::SUCCESS);
         outcome.durable.is_some()
+    }
+
+    /// Executes a write of a block; whether the host hears of it.
+    pub fn is_answered(&self, first: u32) -> bool {
+        let mut entry = SubmissionEntry::new_zeroed();
+        entry.opcode = IoOpcode::Write as u8;
+        entry.nsid = 1.into();
+        entry.cdw10 = first.into();
+        let mut subsystem = locked(&self.shared);
+        let accepted = subsystem.accept(self.id, 1, &entry).expect("an acceptable command");
+        let outcome = subsystem.execute(self.clock.now(), accepted, &mut vec![1; PAGE_BYTES as usize]);
+        outcome.reply.is_some()
     }
 
     fn io(&self, opcode: IoOpcode, nsid: u32, first: u64, dword12: u32, data: &mut Vec<u8>) -> Status {

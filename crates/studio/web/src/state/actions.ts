@@ -32,8 +32,7 @@ export class Confirmation {
 export function snapshotSentence(stored: Checkpoint, nowMs: number): string {
     const files = stored.files.map((file) => `${file.name}, ${bytes(file.bytes)}`).join("; ");
     const at = moment(Math.max(0, ...stored.files.map((file) => file.at_unix_ms)), nowMs);
-    const said = stored.written ? `Stored at ${at}: ${files}.` : `Nothing has changed since the drive was stored at ${at}: ${files}.`;
-    return stored.maps ? said : `${said} Its maps are too large to be stored while it is served; a shutdown stores them.`;
+    return stored.written ? `Stored at ${at}: ${files}.` : `Nothing has changed since the drive was stored at ${at}: ${files}.`;
 }
 
 export function resetSentence(sinceUnixMs: number, nowMs: number): string {

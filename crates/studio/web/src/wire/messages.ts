@@ -181,8 +181,6 @@ export interface FaultsReport {
 export interface Checkpoint {
     /** Whether anything had changed, so that one was made. */
     written: boolean;
-    /** Whether mapping and counters are part of it. */
-    maps: boolean;
     files: { name: string; bytes: number; at_unix_ms: number }[];
 }
 

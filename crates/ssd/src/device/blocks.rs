@@ -1,0 +1,161 @@
+//! A number for each block: how often it was erased, or where it is. It can be copied in parts while it changes.
+//!
+//! ```text
+//! begin_copy -> what changes from now on is noted: which number, and what it was
+//! copy_part  -> numbers as they are now; again and again, until all are copied
+//! end_copy   -> what was noted, which take_back puts into the copy, the newest first: then it is what the table was at the beginning
+//! ```
+//!
+//! Numbers change when a reclaim unit is erased, so little is noted, and what was copied already is noted like the rest.
+
+use std::ops::{Deref, Range};
+
+use serde::{Deserialize, Serialize};
+
+use crate::cast::{count, index};
+
+/// Numbers that are copied at once, of each table.
+pub(crate) const PART_BLOCKS: u32 = 1 << 16;
+/// Changes that are noted at most: far more than there are while some milliseconds go by.
+const NOTED_MAX: usize = 1 << 16;
+
+/// A number, and what it was.
+type Change = (u32, u32);
+
+/// Memory for what is noted.
+pub(super) struct NotedRoom(Vec<Change>);
+
+impl NotedRoom {
+    pub(super) fn new() -> NotedRoom {
+        NotedRoom(Vec::with_capacity(NOTED_MAX))
+    }
+}
+
+/// What was noted; `None` if it was too much.
+pub(crate) struct Noted(Option<Vec<Change>>);
+
+/// See the module. A copy of all of it notes nothing.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct BlockTable {
+    values: Vec<u32>,
+    #[serde(skip)]
+    noted: Option<Noted>,
+}
+
+impl Clone for BlockTable {
+    fn clone(&self) -> BlockTable {
+        BlockTable::from(self.values.clone())
+    }
+}
+
+impl From<Vec<u32>> for BlockTable {
+    fn from(values: Vec<u32>) -> BlockTable {
+        BlockTable { values, noted: None }
+    }
+}
+
+impl Deref for BlockTable {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        &self.values
+    }
+}
+
+impl BlockTable {
+    pub(super) fn set(&mut self, at: u32, value: u32) {
+        let before = std::mem::replace(&mut self.values[index(at)], value);
+        if let Some(Noted(noted)) = &mut self.noted {
+            match noted {
+                Some(changes) if changes.len() < NOTED_MAX => changes.push((at, before)),
+                _ => *noted = None,
+            }
+        }
+    }
+
+    pub(super) fn swap(&mut self, one: u32, other: u32) {
+        let (was_one, was_other) = (self.values[index(one)], self.values[index(other)]);
+        self.set(one, was_other);
+        self.set(other, was_one);
+    }
+
+    pub(super) fn begin_copy(&mut self, room: NotedRoom) {
+        assert!(room.0.is_empty(), "nothing is noted yet");
+        self.noted = Some(Noted(Some(room.0)));
+    }
+
+    /// Nothing is noted any more.
+    pub(super) fn end_copy(&mut self) -> Option<Noted> {
+        self.noted.take()
+    }
+
+    /// Copies a part of another table, as long as this one.
+    pub(super) fn copy_part(&mut self, from: &BlockTable, part: Range<u32>) {
+        assert_eq!(
+            count(self.values.len()),
+            count(from.values.len()),
+            "a copy is as long as the table"
+        );
+        let part = index(part.start)..index(part.end);
+        self.values[part.clone()].copy_from_slice(&from.values[part]);
+    }
+
+    /// Makes a copy what the table was when what was noted began; false if too much was.
+    pub(super) fn take_back(&mut self, noted: &Noted) -> bool {
+        let Some(changes) = &noted.0 else {
+            return false;
+        };
+        for &(at, before) in changes.iter().rev() {
+            self.values[index(at)] = before;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_in_parts_is_of_the_beginning() {
+        let mut table = BlockTable::from((0..10).collect::<Vec<u32>>());
+        let before = table.values.clone();
+        let mut copy = BlockTable::from(vec![u32::MAX; 10]);
+        table.begin_copy(NotedRoom::new());
+        table.swap(2, 9);
+        copy.copy_part(&table, 0..4);
+        table.set(3, 77);
+        table.set(8, 78);
+        table.set(8, 79);
+        copy.copy_part(&table, 4..10);
+        table.swap(0, 5);
+        assert!(table.clone().end_copy().is_none(), "a copy notes nothing");
+        let noted = table.end_copy().expect("it was noted");
+        assert!(copy.take_back(&noted));
+        assert_eq!(copy.values, before);
+        table.set(1, 5);
+        assert!(table.end_copy().is_none());
+    }
+
+    #[test]
+    fn what_is_too_much_is_said() {
+        let mut table = BlockTable::from(vec![0; 3]);
+        table.begin_copy(NotedRoom::new());
+        for value in 0..=count(NOTED_MAX) {
+            table.set(1, value);
+        }
+        let noted = table.end_copy().expect("it was noted");
+        assert!(!table.take_back(&noted));
+    }
+
+    #[test]
+    fn it_is_stored_as_its_numbers() {
+        let values = vec![3, 1, 400];
+        let table = BlockTable::from(values.clone());
+        let bytes = postcard::to_stdvec(&table).expect("it serializes");
+        assert_eq!(bytes, postcard::to_stdvec(&values).expect("it serializes"));
+        let again: BlockTable = postcard::from_bytes(&bytes).expect("it is read");
+        assert_eq!(again.values, values);
+    }
+}
