@@ -120,10 +120,13 @@ impl<S: EventSink> Device<S> {
         if checkpoint.state.blocks_left() > 0 {
             return self.copy_blocks(checkpoint);
         }
-        let pages = parts(checkpoint.logical_pages).nth(index(checkpoint.copied / PART_PAGES));
-        let pages = pages.expect("a part is asked for while there are some left");
-        assert_eq!(pages.start, checkpoint.copied, "parts are copied in order");
-        let end = pages.end;
+        let start = checkpoint.copied;
+        assert!(
+            start < checkpoint.logical_pages,
+            "a part is asked for while there are some left"
+        );
+        let end = start + PART_PAGES.min(checkpoint.logical_pages - start);
+        let pages = start..end;
         let changes_max = checkpoint.held_max.saturating_sub(checkpoint.held);
         let (_, maps) = self.engine_mut().parts_mut();
         let copied = maps.copy_part(&checkpoint.beginning, pages, &mut checkpoint.entries, changes_max);

@@ -4,19 +4,19 @@
 //! The drive has four parts of 65536 pages, and one of its tables of blocks; hosts send their commands between two of them, when the drive has to be free. That what happens between the
 //! moment and the first part is taken back, and everything that changes maps, is the device's affair (`crates/ssd/tests/checkpoint.rs`).
 
+mod crash;
 mod small_drive;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crash::crash;
 use nvme::SubsystemConfig;
 use nvme::fault::Plan;
 use nvme_spec::{AdminOpcode, Status};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use small_drive::{
-    Client, MIB, PAGE_BYTES, admin, beside, config, crash, folder, generation, open, set_fdp, write_pages,
-};
+use small_drive::{Client, MIB, PAGE_BYTES, admin, beside, config, folder, generation, open, set_fdp, write_pages};
 use ssd::{CheckpointEnded, Device};
 use tempfile::TempDir;
 use transport::drive::{Checkpoints, DriveError, ServedDrive, stored};

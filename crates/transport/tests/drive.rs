@@ -2,6 +2,7 @@
 //!
 //! A crash is a copy of the files of a drive that is open: what a server that was killed at that moment leaves behind.
 
+mod crash;
 mod small_drive;
 
 use std::fs::{File, OpenOptions};
@@ -11,13 +12,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use crash::{copy_sparse, crash};
 use nvme::Subsystem;
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{AdminOpcode, IoOpcode, Status};
 use rustix::fs::SeekFrom;
 use small_drive::{
-    CAPACITY_BYTES, Client, FILE_BYTES, MIB, PAGE_BYTES, admin, beside, check_mapping, config, copy_sparse, crash,
-    folder, generation, open, open_with, set_fdp, write_pages,
+    CAPACITY_BYTES, Client, FILE_BYTES, MIB, PAGE_BYTES, admin, beside, check_mapping, config, folder, generation,
+    open, open_with, set_fdp, write_pages,
 };
 use ssd::Lpn;
 use tempfile::TempDir;

@@ -698,7 +698,8 @@ impl State {
     }
 }
 
-/// Memory for the tables of a state: what they take but for some kilobytes. It is touched, so a copy that goes there waits for nothing.
+/// Memory for the tables of a state: all that it takes but for lists of reclaim units and the window of separation. It is touched, so a copy that
+/// goes there waits for nothing.
 pub(crate) struct StateRoom {
     units: Vec<ReclaimUnit>,
     unit_of_slice: Vec<u32>,

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nvme::{Persistent, Subsystem};
+use rustix::time::{ClockId, clock_gettime};
 use ssd::checkpoint::Room;
 use ssd::{Checkpoint, Layout};
 
@@ -39,6 +40,8 @@ pub struct CheckpointStatus {
     pub last: Duration,
     /// The longest time for which one of them has held the drive.
     pub longest_hold: Duration,
+    /// The most processor time that one has taken while it held the drive: without what it waited for a processor meanwhile.
+    pub longest_hold_busy: Duration,
 }
 
 /// The checkpoints of a drive, for those who watch it and for whoever stops it.
@@ -70,13 +73,22 @@ impl Checkpoints {
         work: impl FnOnce(&mut Subsystem) -> Result<T, DriveError>,
     ) -> Result<T, DriveError> {
         let mut subsystem = lock(shared)?;
-        let began = Instant::now();
+        let (began, busy_before) = (Instant::now(), processor_time());
         let done = work(&mut subsystem);
         drop(subsystem);
-        let held = began.elapsed();
-        self.note(|status| status.longest_hold = status.longest_hold.max(held));
+        let (held, busy) = (began.elapsed(), processor_time().saturating_sub(busy_before));
+        self.note(|status| {
+            status.longest_hold = status.longest_hold.max(held);
+            status.longest_hold_busy = status.longest_hold_busy.max(busy);
+        });
         done
     }
+}
+
+/// Processor time of this thread until now.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// A drive at the moment of a checkpoint.
