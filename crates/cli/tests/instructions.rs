@@ -31,13 +31,13 @@ const RUNS: [Counted; 3] = [
         name: "reads and writes in virtual time",
         workload: "[global]\nbs=4k\niodepth=16\nnumber_ios=100000\n[w]\nrw=randrw\nsize=90%\n",
         options: &["--scale", "1/2048", "--prefill", "1"],
-        instructions: 609_121_800,
+        instructions: 488_456_556,
     },
     Counted {
         name: "a cache of objects, as CacheLib writes it",
         workload: "kvcache_202206",
         options: &["--scale", "1/4096", "--write", "0.5"],
-        instructions: 837_611_043,
+        instructions: 729_072_912,
     },
 ];
 

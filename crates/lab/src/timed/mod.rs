@@ -415,10 +415,9 @@ impl Runner {
     #[inline(always)]
     fn submit(&mut self, index: u32, tagged: TaggedRequest, device: &mut Device<Recorder>) {
         let TaggedRequest { tag, request } = tagged;
-        let lane = &mut self.lanes[index as usize];
-        lane.in_flight += 1;
         let done = self.carry_out(device, &request);
         let lane = &mut self.lanes[index as usize];
+        lane.in_flight += 1;
         let latency_ns = done.at - self.now;
         let measured = self.now >= lane.measured_from;
         if measured {

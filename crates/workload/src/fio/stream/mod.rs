@@ -360,12 +360,16 @@ impl JobStream {
                 let mut fractions = [0.0; LOOKAHEAD];
                 let fractions = &mut fractions[..count];
                 self.offset_generator.next_fractions(fractions);
-                let words = fractions
-                    .iter()
-                    .fold(0, |words, fraction| words | map.word(block(*fraction)));
+                let mut drawn = [0; LOOKAHEAD];
+                let drawn = &mut drawn[..count];
+                let mut words = 0;
+                for (drawn, fraction) in drawn.iter_mut().zip(fractions) {
+                    *drawn = block(*fraction);
+                    words |= map.word(*drawn);
+                }
                 std::hint::black_box(words);
-                for fraction in fractions {
-                    let free = map.free_from(block(*fraction)).expect("some are untouched");
+                for block in drawn {
+                    let free = map.free_from(*block).expect("some are untouched");
                     map.set(free);
                     out.push(request(free * align_bytes));
                 }
