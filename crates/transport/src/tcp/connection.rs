@@ -1,7 +1,8 @@
 //! The thread of a connection: moves bytes between its socket and its [`Session`], and waits.
 //!
-//! I/O connections wait in a blocking read. Admin connections, and all that have something to do at a certain time,
-//! wait in `poll` for the socket and an eventfd, which other threads write to when there is an event to tell.
+//! I/O connections look for input for some microseconds if that has paid lately (`eagerness`), then wait in a blocking
+//! read. Admin connections, and all that have something to do at a certain time, wait in `poll` for the socket and an
+//! eventfd, which other threads write to when there is an event to tell.
 
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -11,10 +12,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvAncillaryBuffer, RecvFlags, recvmsg};
 use ssd::Nanos;
 
 use super::Context;
 use super::association::Line;
+use super::eagerness::Eagerness;
 use super::session::{CloseReason, Next, Session, Surroundings};
 use crate::clock::sleep_before;
 
@@ -115,6 +119,7 @@ pub fn serve(
         stream,
         bell,
         established,
+        eagerness: Eagerness::default(),
     };
     let reason = connection.run();
     connection.session.close();
@@ -136,6 +141,7 @@ struct Connection {
     established_until: Instant,
     /// Told to the server: the connection is not half open any more.
     established: Arc<AtomicBool>,
+    eagerness: Eagerness,
 }
 
 impl Connection {
@@ -160,12 +166,17 @@ impl Connection {
                     if !self.wait(input, until)? {
                         continue;
                     }
-                    let bytes = match self.stream.read_vectored(&mut self.session.input()) {
-                        Ok(0) => return None,
-                        Ok(bytes) => bytes,
-                        Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                        Err(_) => return None,
+                    let bytes = match self.read_soon()? {
+                        Some(bytes) => bytes,
+                        None => match self.stream.read_vectored(&mut self.session.input()) {
+                            Ok(bytes) => bytes,
+                            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                            Err(_) => return None,
+                        },
                     };
+                    if bytes == 0 {
+                        return None;
+                    }
                     self.session.received(bytes);
                 }
                 Err(closing) => {
@@ -174,6 +185,23 @@ impl Connection {
                 }
             }
         }
+    }
+
+    /// Reads what is there or comes within the time that looking for it is worth; `Some(None)` if nothing did.
+    fn read_soon(&mut self) -> Option<Option<usize>> {
+        let stream = &self.stream;
+        let mut input = self.session.input();
+        let mut read = || match recvmsg(
+            stream,
+            &mut input,
+            &mut RecvAncillaryBuffer::default(),
+            RecvFlags::DONTWAIT,
+        ) {
+            Ok(received) => Some(Some(received.bytes)),
+            Err(Errno::AGAIN | Errno::INTR) => Some(None),
+            Err(_) => None,
+        };
+        self.eagerness.look(&mut read)
     }
 
     /// Waits until there is input, if that is wanted; returns whether there is.

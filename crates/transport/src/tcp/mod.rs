@@ -19,6 +19,7 @@ mod association;
 pub mod auth;
 mod connection;
 mod discovery;
+mod eagerness;
 mod exponents;
 mod fabrics;
 mod input;
