@@ -360,6 +360,12 @@ impl<S: EventSink> Device<S> {
         Ok(self.engine.read_checked(now, first, pages))
     }
 
+    /// A logical page will be read or written soon: asks for its entry of the L2P map, if it has one. It changes nothing.
+    #[inline]
+    pub fn expect(&self, lpn: Lpn) {
+        self.engine.maps.prefetch_places(std::iter::once(lpn));
+    }
+
     /// A command that does nothing to the flash: how long the controller needs for it.
     pub fn command(&mut self, now: Nanos) -> Completion {
         self.engine.command(now)

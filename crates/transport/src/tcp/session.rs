@@ -84,6 +84,15 @@ enum Progress {
     Transferred(Command),
 }
 
+impl Progress {
+    fn entry(&self) -> &SubmissionEntry {
+        match self {
+            Progress::Capsule(entry) => entry,
+            Progress::Transferred(command) => &command.entry,
+        }
+    }
+}
+
 /// A command that can be looked at, or carried out.
 struct ReadyCommand {
     progress: Progress,
