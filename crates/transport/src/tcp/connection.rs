@@ -201,7 +201,9 @@ impl Connection {
             Err(Errno::AGAIN | Errno::INTR) => Some(None),
             Err(_) => None,
         };
-        self.eagerness.look(&mut read)
+        // Reading takes the socket's lock, which who brings the input wants.
+        let comes = || poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&Timespec::default())) != Ok(0);
+        self.eagerness.look(comes, &mut read)
     }
 
     /// Waits until there is input, if that is wanted; returns whether there is.

@@ -33,8 +33,12 @@ pub struct Eagerness {
 }
 
 impl Eagerness {
-    /// Calls `read` once, or until it has something or the time is over. What it had; `None` if it fails.
-    pub fn look<T>(&mut self, read: &mut impl FnMut() -> Option<Option<T>>) -> Option<Option<T>> {
+    /// Calls `read` once, and again when `comes` says so, until it has something or the time is over. What it had; `None` if it fails.
+    pub fn look<T>(
+        &mut self,
+        comes: impl Fn() -> bool,
+        read: &mut impl FnMut() -> Option<Option<T>>,
+    ) -> Option<Option<T>> {
         if let Some(found) = read()? {
             return Some(Some(found));
         }
@@ -50,7 +54,9 @@ impl Eagerness {
             for _ in 0..8 {
                 std::hint::spin_loop();
             }
-            if let Some(found) = read()? {
+            if comes()
+                && let Some(found) = read()?
+            {
                 self.note(true);
                 return Some(Some(found));
             }
@@ -127,14 +133,14 @@ mod tests {
     fn what_is_there_is_taken_without_a_look() {
         let mut eagerness = Eagerness::default();
         let mut reads = 0;
-        let found = eagerness.look(&mut || {
+        let found = eagerness.look(|| true, &mut || {
             reads += 1;
             Some(Some(reads))
         });
         assert_eq!((found, eagerness.failures), (Some(Some(1)), 0));
-        let lost: Option<Option<u32>> = eagerness.look(&mut || None);
+        let lost: Option<Option<u32>> = eagerness.look(|| true, &mut || None);
         assert_eq!(lost, None);
-        let nothing: Option<Option<u32>> = eagerness.look(&mut || Some(None));
+        let nothing: Option<Option<u32>> = eagerness.look(|| true, &mut || Some(None));
         assert_eq!((nothing, eagerness.failures, eagerness.without), (Some(None), 1, 1));
     }
 }
