@@ -233,6 +233,10 @@ mod tests {
             lent
         };
         assert!(lent(&mut memory).iter().all(|byte| *byte == 0));
+        (0..4 * PIECE_BYTES as u64)
+            .step_by(4096)
+            .for_each(|at| memory.expect(at, 4096));
+        memory.expect(from, bytes);
         assert_eq!(memory.resident_bytes(), 0, "looking takes no memory");
         let mut next = 0_u8;
         let mut give = |part: &mut [u8]| {

@@ -27,6 +27,10 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long we wait for a host to read the reason why it is hung up on, and how much it may still send meanwhile.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 16 << 20;
+/// Pauses of the processor between two looks for input, some tens of nanoseconds each; and where much is coming, which is better read in few
+/// pieces: each is acknowledged to the host.
+const PAUSES: u32 = 8;
+const PAUSES_FOR_MUCH: u32 = 200;
 
 /// What other threads wake a thread with that waits in `poll`.
 pub struct Bell(OwnedFd);
@@ -190,6 +194,11 @@ impl Connection {
     /// Reads what is there or comes within the time that looking for it is worth; `Some(None)` if nothing did.
     fn read_soon(&mut self) -> Option<Option<usize>> {
         let stream = &self.stream;
+        let pauses = if self.session.expects_much() {
+            PAUSES_FOR_MUCH
+        } else {
+            PAUSES
+        };
         let mut input = self.session.input();
         let mut read = || match recvmsg(
             stream,
@@ -203,7 +212,7 @@ impl Connection {
         };
         // Reading takes the socket's lock, which who brings the input wants.
         let comes = || poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&Timespec::default())) != Ok(0);
-        self.eagerness.look(comes, &mut read)
+        self.eagerness.look(pauses, comes, &mut read)
     }
 
     /// Waits until there is input, if that is wanted; returns whether there is.

@@ -36,6 +36,7 @@ impl Eagerness {
     /// Calls `read` once, and again when `comes` says so, until it has something or the time is over. What it had; `None` if it fails.
     pub fn look<T>(
         &mut self,
+        pauses: u32,
         comes: impl Fn() -> bool,
         read: &mut impl FnMut() -> Option<Option<T>>,
     ) -> Option<Option<T>> {
@@ -51,7 +52,7 @@ impl Eagerness {
         };
         let start = Instant::now();
         while start.elapsed() < LOOK {
-            for _ in 0..8 {
+            for _ in 0..pauses {
                 std::hint::spin_loop();
             }
             if comes()
@@ -133,14 +134,14 @@ mod tests {
     fn what_is_there_is_taken_without_a_look() {
         let mut eagerness = Eagerness::default();
         let mut reads = 0;
-        let found = eagerness.look(|| true, &mut || {
+        let found = eagerness.look(1, || true, &mut || {
             reads += 1;
             Some(Some(reads))
         });
         assert_eq!((found, eagerness.failures), (Some(Some(1)), 0));
-        let lost: Option<Option<u32>> = eagerness.look(|| true, &mut || None);
+        let lost: Option<Option<u32>> = eagerness.look(1, || true, &mut || None);
         assert_eq!(lost, None);
-        let nothing: Option<Option<u32>> = eagerness.look(|| true, &mut || Some(None));
+        let nothing: Option<Option<u32>> = eagerness.look(1, || true, &mut || Some(None));
         assert_eq!((nothing, eagerness.failures, eagerness.without), (Some(None), 1, 1));
     }
 }

@@ -248,6 +248,11 @@ impl Session {
         }
     }
 
+    /// Whether much data of one command is coming in, which takes a while.
+    pub fn expects_much(&self) -> bool {
+        self.direct_bytes() >= LARGE_DATA_BYTES
+    }
+
     /// So many bytes came.
     pub fn received(&mut self, bytes: usize) {
         let direct = self.direct_bytes().min(bytes);

@@ -267,6 +267,34 @@ mod tests {
     }
 
     #[test]
+    fn entries_are_published_also_where_ranges_meet() {
+        let mut memory = GuestMemory::default();
+        memory.add(range(0x1000, 0x1000, true)).unwrap();
+        memory.add(range(0x2000, 0x1000, true)).unwrap();
+        memory.add(range(0x3000, 0x1000, false)).unwrap();
+        let entry: [u8; 16] = std::array::from_fn(|at| at as u8);
+        for address in [0x1000, 0x1ff0, 0x1ff4, 0x1ff8, 0x1ffc, 0x2ff0] {
+            memory.publish(address, &entry).unwrap();
+            let mut data = [0; 16];
+            memory.read(address, &mut data).unwrap();
+            assert_eq!(data, entry, "{address:#x}");
+        }
+        for (address, fault) in [
+            (0x1002, 0x1002),
+            (0x3000, 0x3000),
+            (0x2ff4, 0x3000),
+            (0x3ff8, 0x3ff8),
+            (0, 0),
+        ] {
+            assert_eq!(
+                memory.publish(address, &entry),
+                Err(Fault { address: fault }),
+                "{address:#x}"
+            );
+        }
+    }
+
+    #[test]
     fn maps_do_not_overlap_and_are_taken_away_whole() {
         let mut memory = GuestMemory::default();
         memory.add(range(0x1000, 0x2000, true)).unwrap();
