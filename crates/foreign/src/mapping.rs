@@ -91,6 +91,7 @@ impl Mapping {
     }
 
     /// How many bytes are mapped.
+    #[inline]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -102,6 +103,7 @@ impl Mapping {
     ///
     /// # Panics
     /// The range is not inside the mapping.
+    #[inline]
     pub fn read(&self, offset: usize, data: &mut [u8]) -> Result<(), Gone> {
         let (from, to) = (self.place(offset, data.len()), data.as_mut_ptr());
         let bytes = data.len();
@@ -141,6 +143,7 @@ impl Mapping {
     ///
     /// # Panics
     /// The range is not inside the mapping, or that is read-only.
+    #[inline]
     pub fn write(&self, offset: usize, data: &[u8]) -> Result<(), Gone> {
         assert!(self.writable, "a read-only mapping is not written");
         let (from, to) = (data.as_ptr(), self.place(offset, data.len()));
@@ -177,6 +180,27 @@ impl Mapping {
         assert!(self.writable, "a read-only mapping is not written");
         let number = self.number(offset);
         self.access(offset, size_of::<u32>(), || number.store(value, Ordering::Release))
+    }
+
+    /// Copies to there so that whoever sees the last four bytes sees all of it, and what was written before (release).
+    ///
+    /// # Errors
+    /// A part of it is gone.
+    ///
+    /// # Panics
+    /// The range is not inside the mapping, its last four bytes are not aligned, or that is read-only.
+    #[inline]
+    pub fn publish(&self, offset: usize, entry: &[u8; 16]) -> Result<(), Gone> {
+        assert!(self.writable, "a read-only mapping is not written");
+        let (start, last) = entry.split_last_chunk::<4>().expect("16 bytes");
+        let (from, to) = (start.as_ptr(), self.place(offset, entry.len()));
+        let number = self.number(offset + start.len());
+        let last = u32::from_ne_bytes(*last);
+        // SAFETY: as in `read`; it is `start` that is copied.
+        self.access(offset, entry.len(), || unsafe {
+            std::ptr::copy_nonoverlapping(from, to, start.len());
+            number.store(last, Ordering::Release);
+        })
     }
 
     #[inline]

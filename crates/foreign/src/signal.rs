@@ -38,6 +38,7 @@ static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 /// # Safety
 /// The pages belong to a mapping of the caller's that nobody else touches, on any thread, until the caller has mapped
 /// them again. `access` does not call this.
+#[inline]
 pub(crate) unsafe fn survive(start: usize, end: usize, access: impl FnOnce()) -> bool {
     TOUCHING.with(|touching| {
         assert!(touching.end.load(Ordering::Relaxed) == 0, "accesses do not nest");

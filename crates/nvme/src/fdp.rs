@@ -151,6 +151,14 @@ impl DeviceReports {
     pub fn take_redirected(&mut self) -> BTreeMap<u16, u64> {
         std::mem::take(&mut self.redirected)
     }
+
+    /// Nobody wants to know them.
+    #[inline]
+    pub fn forget_redirected(&mut self) {
+        if !self.redirected.is_empty() {
+            self.redirected.clear();
+        }
+    }
 }
 
 /// Bits of a placement identifier that name the reclaim group (RGIF): as few as tell `groups` groups apart.

@@ -107,6 +107,10 @@ pub trait Media: Send {
     /// offset is that of the damage).
     fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError>;
 
+    /// The range will be read soon. Storage in memory asks for the beginning of it, so that it is not waited for then. It is a hint: it
+    /// changes nothing, and the range need not even be read.
+    fn expect(&self, _offset: u64, _bytes: u64) {}
+
     /// Shows the bytes at `offset` to `take`, in pieces that follow each other: those of storage in memory themselves. Other storage reads
     /// them into `room` first, whose content means nothing before and after.
     ///

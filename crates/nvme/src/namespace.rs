@@ -128,7 +128,8 @@ impl Namespace {
 
     /// Whether a controller sees it as active.
     pub fn is_attached(&self, controller: u16) -> bool {
-        !self.lost && (self.attached.contains(&controller) || self.attached.contains(&Namespace::EVERYONE))
+        // Everyone is the last in the set, where looking costs nothing.
+        !self.lost && (self.attached.last() == Some(&Namespace::EVERYONE) || self.attached.contains(&controller))
     }
 
     /// Log2 of the data bytes of a logical block.

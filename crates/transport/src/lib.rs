@@ -7,7 +7,7 @@
 //! ```
 //!
 //! All transports share one subsystem behind a lock ([`Shared`]), which is held for the execution of a command and
-//! never while waiting for a peer or for the disk. Guest memory is reached through `vm-memory`. The other side of the
+//! never while waiting for a peer or for the disk. Guest memory is reached through `foreign`. The other side of the
 //! transports, a host, is the crate `host`.
 
 pub mod actions;

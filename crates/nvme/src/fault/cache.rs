@@ -217,6 +217,10 @@ impl Media for CachedMedia {
         self.storage.write(offset, data)
     }
 
+    fn expect(&self, offset: u64, bytes: u64) {
+        self.storage.expect(offset, bytes);
+    }
+
     fn lend(
         &mut self,
         offset: u64,

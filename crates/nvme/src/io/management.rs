@@ -49,7 +49,7 @@ impl Subsystem {
     /// after writing.
     pub(super) fn pages_before_writing(&mut self, handle: RuhId) -> Option<Vec<u32>> {
         // Left by a command that failed on its way.
-        self.device.sink_mut().take_redirected();
+        self.device.sink_mut().forget_redirected();
         let left = |group| {
             self.device
                 .available_media_writes(Placement { group, handle })
@@ -62,10 +62,10 @@ impl Subsystem {
     /// The time of a reclaim unit begins with the first page that is written to it. A reclaim group that is full passes
     /// pages on to others, and then it is their reclaim units that are written.
     pub(super) fn note_pages_written(&mut self, placement: Placement, pages: u64, left_before: Option<Vec<u32>>) {
-        let mut by_group = self.device.sink_mut().take_redirected();
         let Some(left_before) = left_before else {
-            return;
+            return self.device.sink_mut().forget_redirected();
         };
+        let mut by_group = self.device.sink_mut().take_redirected();
         let asked = pages - by_group.values().sum::<u64>();
         *by_group.entry(placement.group.0).or_default() += asked;
         for (group, pages) in by_group {

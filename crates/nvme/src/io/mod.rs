@@ -11,12 +11,14 @@ mod read_write;
 
 use nvme_spec::command::{self, SubmissionEntry};
 use nvme_spec::{IoOpcode, NSID_ALL, Status};
+use ssd::Lpn;
 
 use crate::command::Progress;
 use crate::completion::{Execution, Success};
 use crate::error::{Failure, Parameter};
-use crate::media::MediaError;
+use crate::media::{Media, MediaError};
 use crate::subsystem::Subsystem;
+use crate::traffic::CommandKind;
 use crate::transfer::{Direction, Transfer, check_transfer_bytes};
 
 /// Directive type of data placement (NVMe 2.1, Directives).
@@ -343,6 +345,33 @@ impl Subsystem {
         };
         let namespace = self.active_namespace(id, command.nsid).ok()?;
         (namespace.metadata_bytes() == 0).then_some(direction)
+    }
+
+    /// A command will be carried out soon. If it is a Read or Write, what it touches first is asked for, so that memory that is waited for
+    /// comes while others are carried out. Nothing depends on it, so nothing is checked but that there is such a place.
+    #[inline]
+    pub fn expect(&self, entry: &SubmissionEntry) {
+        let kind = CommandKind::of(entry.opcode);
+        if kind == CommandKind::Other {
+            return;
+        }
+        let place = (entry.nsid.get() as usize).wrapping_sub(1);
+        let Some(Some(namespace)) = self.state.namespaces.get(place) else {
+            return;
+        };
+        let first = u64::from(entry.cdw11.get()) << 32 | u64::from(entry.cdw10.get());
+        let count = u64::from(command::ReadWriteCdw12::from_bits(entry.cdw12.get()).nlb()) + 1;
+        if !namespace.contains(first, count) {
+            return;
+        }
+        let page_bytes = self.page_bytes();
+        if let Some(piece) = namespace.locate(first, count, page_bytes).next() {
+            // What is written anew is not waited for, and costs more if it was read before.
+            if kind == CommandKind::Read {
+                self.media.expect(piece.offset, piece.bytes);
+            }
+            self.device.expect(Lpn((piece.offset / page_bytes) as u32));
+        }
     }
 
     /// A Read whose data is given to `take`.

@@ -85,6 +85,16 @@ pub trait HostMemory {
     /// A part of the range is not writable memory; what is may have been written.
     fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault>;
 
+    /// Copies to host memory so that whoever sees the last dword sees all of it, and what was written before (release).
+    ///
+    /// # Errors
+    /// It is not writable memory, or the last dword is not aligned to 4 bytes.
+    fn publish(&self, address: u64, entry: &[u8; 16]) -> Result<(), Fault> {
+        let (start, last) = entry.split_last_chunk::<4>().expect("16 bytes");
+        self.write(address, start)?;
+        self.store(address.wrapping_add(start.len() as u64), u32::from_le_bytes(*last))
+    }
+
     /// Reads a 32-bit number; what the host wrote before it is visible afterwards (acquire).
     ///
     /// # Errors

@@ -260,7 +260,10 @@ impl PcieController {
                 // Events that are completed between these commands must not take their places.
                 self.completion_of(queue).reserved += count;
                 let unfinished = self.unfinished.len();
-                for entry in fetched {
+                for (place, entry) in fetched.iter().enumerate() {
+                    if let Some(next) = fetched.get(place + 1).filter(|_| queue > 0) {
+                        subsystem.expect(next);
+                    }
                     self.submission(queue).pass();
                     self.carry_out(subsystem, bus, now, queue, entry);
                     done += 1;

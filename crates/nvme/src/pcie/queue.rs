@@ -176,10 +176,7 @@ impl CompletionQueue {
         debug_assert!(self.used() < self.size - 1, "the ring has room");
         let address = self.base + u64::from(self.tail) * COMPLETION_ENTRY_BYTES;
         // The host takes the entry as soon as it sees the phase, so the dword that has it comes last.
-        let bytes = entry.as_bytes();
-        let (start, last) = bytes.split_last_chunk::<4>().expect("16 bytes");
-        memory.write(address, start)?;
-        memory.store(address + start.len() as u64, u32::from_le_bytes(*last))?;
+        memory.publish(address, zerocopy::transmute_ref!(entry))?;
         self.tail = advance(self.tail, 1, self.size);
         if self.tail == 0 {
             self.phase = !self.phase;

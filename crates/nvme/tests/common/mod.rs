@@ -79,6 +79,8 @@ pub struct Memory {
     pub forgetful: AtomicBool,
     /// Times that it was made durable.
     pub syncs: AtomicU64,
+    /// What is to be read soon: offset and bytes.
+    pub expected: Mutex<Vec<(u64, u64)>>,
 }
 
 impl Memory {
@@ -113,6 +115,10 @@ struct MemoryMedia {
 }
 
 impl Media for MemoryMedia {
+    fn expect(&self, offset: u64, bytes: u64) {
+        self.memory.expected.lock().unwrap().push((offset, bytes));
+    }
+
     fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError> {
         self.memory.check("reading", offset, data.len() as u64)?;
         let bytes = self.memory.bytes.lock().unwrap();

@@ -8,11 +8,18 @@ use std::sync::Arc;
 
 use memmap2::MmapMut;
 use nvme::{Durable, Media, MediaError};
+use prefetch::prefetch;
 
 use super::check_range;
 
 /// Bytes of a piece: a huge page.
 const PIECE_BYTES: usize = 2 << 20;
+
+/// Bytes of a line of the processor's cache, of which an address asks for the whole.
+const LINE_BYTES: usize = 64;
+/// Most bytes that are asked for beforehand: the processor has room for the lines of one such range at a time, and sees by itself that what
+/// is longer goes on.
+const EXPECTED_BYTES_MAX: u64 = 4096;
 
 /// Bytes by logical address, in memory.
 pub struct Memory {
@@ -107,6 +114,17 @@ impl Memory {
 }
 
 impl Media for Memory {
+    #[inline]
+    fn expect(&self, offset: u64, bytes: u64) {
+        check_range(self.capacity_bytes, offset, bytes);
+        if let Some((index, at, bytes)) = parts(offset, bytes.min(EXPECTED_BYTES_MAX)).next()
+            && let Some(piece) = &self.pieces[index]
+        {
+            let range = &piece.bytes()[at..at + bytes];
+            (0..bytes).step_by(LINE_BYTES).for_each(|at| prefetch(range, at));
+        }
+    }
+
     #[inline]
     fn lend(
         &mut self,
@@ -215,6 +233,10 @@ mod tests {
             lent
         };
         assert!(lent(&mut memory).iter().all(|byte| *byte == 0));
+        (0..4 * PIECE_BYTES as u64)
+            .step_by(4096)
+            .for_each(|at| memory.expect(at, 4096));
+        memory.expect(from, bytes);
         assert_eq!(memory.resident_bytes(), 0, "looking takes no memory");
         let mut next = 0_u8;
         let mut give = |part: &mut [u8]| {

@@ -1,7 +1,8 @@
 //! The thread of a connection: moves bytes between its socket and its [`Session`], and waits.
 //!
-//! I/O connections wait in a blocking read. Admin connections, and all that have something to do at a certain time,
-//! wait in `poll` for the socket and an eventfd, which other threads write to when there is an event to tell.
+//! I/O connections look for input for some microseconds if that has paid lately (`eagerness`), then wait in a blocking
+//! read. Admin connections, and all that have something to do at a certain time, wait in `poll` for the socket and an
+//! eventfd, which other threads write to when there is an event to tell.
 
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -11,10 +12,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvAncillaryBuffer, RecvFlags, recvmsg};
 use ssd::Nanos;
 
 use super::Context;
 use super::association::Line;
+use super::eagerness::Eagerness;
 use super::session::{CloseReason, Next, Session, Surroundings};
 use crate::clock::sleep_before;
 
@@ -23,6 +27,10 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long we wait for a host to read the reason why it is hung up on, and how much it may still send meanwhile.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 16 << 20;
+/// Pauses of the processor between two looks for input, some tens of nanoseconds each; and where much is coming, which is better read in few
+/// pieces: each is acknowledged to the host.
+const PAUSES: u32 = 8;
+const PAUSES_FOR_MUCH: u32 = 200;
 
 /// What other threads wake a thread with that waits in `poll`.
 pub struct Bell(OwnedFd);
@@ -115,6 +123,7 @@ pub fn serve(
         stream,
         bell,
         established,
+        eagerness: Eagerness::default(),
     };
     let reason = connection.run();
     connection.session.close();
@@ -136,6 +145,7 @@ struct Connection {
     established_until: Instant,
     /// Told to the server: the connection is not half open any more.
     established: Arc<AtomicBool>,
+    eagerness: Eagerness,
 }
 
 impl Connection {
@@ -160,12 +170,17 @@ impl Connection {
                     if !self.wait(input, until)? {
                         continue;
                     }
-                    let bytes = match self.stream.read_vectored(&mut self.session.input()) {
-                        Ok(0) => return None,
-                        Ok(bytes) => bytes,
-                        Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                        Err(_) => return None,
+                    let bytes = match self.read_soon()? {
+                        Some(bytes) => bytes,
+                        None => match self.stream.read_vectored(&mut self.session.input()) {
+                            Ok(bytes) => bytes,
+                            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                            Err(_) => return None,
+                        },
                     };
+                    if bytes == 0 {
+                        return None;
+                    }
                     self.session.received(bytes);
                 }
                 Err(closing) => {
@@ -174,6 +189,30 @@ impl Connection {
                 }
             }
         }
+    }
+
+    /// Reads what is there or comes within the time that looking for it is worth; `Some(None)` if nothing did.
+    fn read_soon(&mut self) -> Option<Option<usize>> {
+        let stream = &self.stream;
+        let pauses = if self.session.expects_much() {
+            PAUSES_FOR_MUCH
+        } else {
+            PAUSES
+        };
+        let mut input = self.session.input();
+        let mut read = || match recvmsg(
+            stream,
+            &mut input,
+            &mut RecvAncillaryBuffer::default(),
+            RecvFlags::DONTWAIT,
+        ) {
+            Ok(received) => Some(Some(received.bytes)),
+            Err(Errno::AGAIN | Errno::INTR) => Some(None),
+            Err(_) => None,
+        };
+        // Reading takes the socket's lock, which who brings the input wants.
+        let comes = || poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&Timespec::default())) != Ok(0);
+        self.eagerness.look(pauses, comes, &mut read)
     }
 
     /// Waits until there is input, if that is wanted; returns whether there is.

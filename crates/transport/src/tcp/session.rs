@@ -84,6 +84,15 @@ enum Progress {
     Transferred(Command),
 }
 
+impl Progress {
+    fn entry(&self) -> &SubmissionEntry {
+        match self {
+            Progress::Capsule(entry) => entry,
+            Progress::Transferred(command) => &command.entry,
+        }
+    }
+}
+
 /// A command that can be looked at, or carried out.
 struct ReadyCommand {
     progress: Progress,
@@ -237,6 +246,11 @@ impl Session {
             Some(receiving) if self.input.bytes().is_empty() => receiving.left,
             _ => 0,
         }
+    }
+
+    /// Whether much data of one command is coming in, which takes a while.
+    pub fn expects_much(&self) -> bool {
+        self.direct_bytes() >= LARGE_DATA_BYTES
     }
 
     /// So many bytes came.

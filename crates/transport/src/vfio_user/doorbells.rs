@@ -1,18 +1,19 @@
 //! The doorbell page: a page of shared memory that the client maps, so that ringing a doorbell is a store to memory.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU32, Ordering};
 
+use foreign::Mapping;
 use nvme::pcie::{DOORBELL_BYTES, Doorbells, REGISTER_BYTES};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
-use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
 
 /// See the module.
 pub struct DoorbellPage {
-    map: MmapRegion,
+    map: Mapping,
 }
+
+/// Why no doorbell is ever gone.
+const SEALED: &str = "the file of the doorbells is sealed";
 
 /// The file behind the page. It begins with the registers, which nobody maps, so that offsets in the file are those of
 /// BAR0.
@@ -28,14 +29,8 @@ impl DoorbellPage {
         ftruncate(&file, REGISTER_BYTES + DOORBELL_BYTES)?;
         // Clients get this file; one that shortened it would end this process with SIGBUS.
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-        let place = FileOffset::new(File::from(file.try_clone()?), REGISTER_BYTES);
-        let map = MmapRegion::from_file(place, DOORBELL_BYTES as usize).map_err(io::Error::other)?;
+        let map = Mapping::new(file.try_clone()?, REGISTER_BYTES, DOORBELL_BYTES, true)?;
         Ok((DoorbellPage { map }, DoorbellFile(file)))
-    }
-
-    #[inline]
-    fn doorbell(&self, index: usize) -> &AtomicU32 {
-        self.map.get_atomic_ref(index * 4).expect("the page has all doorbells")
     }
 }
 
@@ -48,10 +43,10 @@ impl AsFd for DoorbellFile {
 impl Doorbells for DoorbellPage {
     #[inline]
     fn load(&self, index: usize) -> u32 {
-        u32::from_le(self.doorbell(index).load(Ordering::Acquire))
+        u32::from_le(self.map.load(index * 4).expect(SEALED))
     }
 
     fn store(&self, index: usize, value: u32) {
-        self.doorbell(index).store(value.to_le(), Ordering::Release);
+        self.map.store(index * 4, value.to_le()).expect(SEALED);
     }
 }

@@ -157,6 +157,7 @@ impl GuestMemory {
 }
 
 impl HostMemory for GuestMemory {
+    #[inline]
     fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault> {
         self.for_each_piece(
             address,
@@ -166,6 +167,7 @@ impl HostMemory for GuestMemory {
         )
     }
 
+    #[inline]
     fn append(&self, address: u64, bytes: usize, data: &mut Vec<u8>) -> Result<(), Fault> {
         self.for_each_piece(
             address,
@@ -175,10 +177,12 @@ impl HostMemory for GuestMemory {
         )
     }
 
+    #[inline]
     fn check_readable(&self, address: u64, bytes: usize) -> Result<(), Fault> {
         self.for_each_piece(address, bytes, |range| range.readable, |_, _, _| Ok(()))
     }
 
+    #[inline]
     fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault> {
         self.for_each_piece(
             address,
@@ -188,6 +192,22 @@ impl HostMemory for GuestMemory {
         )
     }
 
+    #[inline]
+    fn publish(&self, address: u64, entry: &[u8; 16]) -> Result<(), Fault> {
+        let (range, offset) = self.find(address)?;
+        if range.map.bytes() - offset < entry.len() {
+            // Ranges meet in it.
+            let (start, last) = entry.split_last_chunk::<4>().expect("16 bytes");
+            self.write(address, start)?;
+            return self.store(address.wrapping_add(start.len() as u64), u32::from_le_bytes(*last));
+        }
+        if !range.writable || !offset.is_multiple_of(4) {
+            return Err(Fault { address });
+        }
+        range.map.publish(offset, entry).map_err(|Gone| Fault { address })
+    }
+
+    #[inline]
     fn load(&self, address: u64) -> Result<u32, Fault> {
         match self.number(address)? {
             (range, offset) if range.readable => {
@@ -198,6 +218,7 @@ impl HostMemory for GuestMemory {
         }
     }
 
+    #[inline]
     fn store(&self, address: u64, value: u32) -> Result<(), Fault> {
         match self.number(address)? {
             (range, offset) if range.writable => {
@@ -243,6 +264,34 @@ mod tests {
         assert_eq!(memory.write(0, &[1]), Err(Fault { address: 0 }));
         assert_eq!(memory.store(4, 1), Err(Fault { address: 4 }));
         assert_eq!(memory.load(2), Err(Fault { address: 2 }), "not aligned");
+    }
+
+    #[test]
+    fn entries_are_published_also_where_ranges_meet() {
+        let mut memory = GuestMemory::default();
+        memory.add(range(0x1000, 0x1000, true)).unwrap();
+        memory.add(range(0x2000, 0x1000, true)).unwrap();
+        memory.add(range(0x3000, 0x1000, false)).unwrap();
+        let entry: [u8; 16] = std::array::from_fn(|at| at as u8);
+        for address in [0x1000, 0x1ff0, 0x1ff4, 0x1ff8, 0x1ffc, 0x2ff0] {
+            memory.publish(address, &entry).unwrap();
+            let mut data = [0; 16];
+            memory.read(address, &mut data).unwrap();
+            assert_eq!(data, entry, "{address:#x}");
+        }
+        for (address, fault) in [
+            (0x1002, 0x1002),
+            (0x3000, 0x3000),
+            (0x2ff4, 0x3000),
+            (0x3ff8, 0x3ff8),
+            (0, 0),
+        ] {
+            assert_eq!(
+                memory.publish(address, &entry),
+                Err(Fault { address: fault }),
+                "{address:#x}"
+            );
+        }
     }
 
     #[test]

@@ -32,6 +32,8 @@ use crate::{Clock, Shared, give_way, locked, pause_between_parts};
 
 /// How long the worker spins before it sleeps.
 const SPIN: Duration = Duration::from_micros(20);
+/// Looks at the doorbells for one at everything else, while it spins.
+const LOOKS_PER_ROUND: usize = 8;
 /// Then it sleeps for this part of the time that it has been idle, so that a command after a pause waits at most 6 % of
 /// the pause for it, within these bounds.
 const IDLE_PER_SLEEP: u32 = 16;
@@ -272,13 +274,17 @@ impl Worker {
         if !self.bus_master {
             return Some(self.requests.recv().unwrap_or(Request::Stop));
         }
+        let bus = bus(&self.memory, &self.vectors, &self.doorbells);
         if self.polls && idle < SPIN {
-            for _ in 0..16 {
+            // Requests and the clock take longer to look at than doorbells, and are less urgent.
+            for _ in 0..LOOKS_PER_ROUND {
                 std::hint::spin_loop();
+                if self.controller.has_work(bus) {
+                    break;
+                }
             }
             return None;
         }
-        let bus = bus(&self.memory, &self.vectors, &self.doorbells);
         if self.controller.announce_sleep(bus) {
             return None;
         }

@@ -39,7 +39,11 @@ impl Session {
             let controller = queue.association.controller();
             subsystem.note_queue_depth(controller, queue.id, self.outstanding as u64);
         }
+        let is_io = self.endpoint.queue.as_ref().is_some_and(|queue| queue.id > 0);
         while let Some(ready) = self.ready.pop_front() {
+            if let Some(next) = self.ready.front().filter(|_| is_io) {
+                subsystem.expect(next.progress.entry());
+            }
             self.carry_out(&mut subsystem, now, ready);
             if self.gives_way || self.output.bytes() >= OUTPUT_BYTES || !self.may_execute() || self.closing {
                 break;

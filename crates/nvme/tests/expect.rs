@@ -1,0 +1,69 @@
+//! Commands that are announced before they are carried out: what is asked of the storage, and that it may be anything.
+
+mod common;
+
+use common::{CAPACITY_BYTES, Drive, PAGE_BYTES, config, io};
+use nvme::SubsystemConfig;
+use nvme_spec::{IoOpcode, NSID_ALL};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use zerocopy::FromBytes;
+
+fn drive() -> Drive {
+    Drive::of(SubsystemConfig {
+        namespace: true,
+        ..config()
+    })
+}
+
+#[test]
+fn storage_is_asked_for_what_a_read_begins_with() {
+    let mut drive = drive();
+    let id = drive.host();
+    let block_bytes = drive.block_bytes(1);
+    let blocks = CAPACITY_BYTES / block_bytes;
+    let expected = |entry| {
+        drive.subsystem.expect(&entry);
+        std::mem::take(&mut *drive.memory.expected.lock().unwrap())
+    };
+    let of = |bytes| bytes / block_bytes;
+    let read = io(IoOpcode::Read, 1, of(3 * PAGE_BYTES), of(2 * PAGE_BYTES));
+    assert_eq!(expected(read), [(3 * PAGE_BYTES, 2 * PAGE_BYTES)]);
+    let last = io(IoOpcode::Read, 1, blocks - 1, 1);
+    assert_eq!(expected(last), [(CAPACITY_BYTES - block_bytes, block_bytes)]);
+    for nothing in [
+        io(IoOpcode::Write, 1, 0, 1),
+        io(IoOpcode::Flush, 1, 0, 1),
+        io(IoOpcode::Read, 0, 0, 1),
+        io(IoOpcode::Read, 2, 0, 1),
+        io(IoOpcode::Read, NSID_ALL, 0, 1),
+        io(IoOpcode::Read, 1, blocks, 1),
+        io(IoOpcode::Read, 1, blocks - 1, 2),
+        io(IoOpcode::Read, 1, u64::MAX, 1),
+    ] {
+        assert_eq!(expected(nothing), [], "{nothing:?}");
+    }
+    assert!(drive.read(id, 1, 0, 1).iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn any_bytes_may_be_announced() {
+    let drive = drive();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+    for _ in 0..20_000 {
+        let mut entry: [u8; 64] = random.random();
+        entry[0] = random.random_range(0..4);
+        entry[4..8].copy_from_slice(&random.random_range(0..3_u32).to_le_bytes());
+        let first = random.random_range(0..2 * CAPACITY_BYTES / drive.block_bytes(1));
+        entry[40..48].copy_from_slice(&first.to_le_bytes());
+        let entry = nvme_spec::SubmissionEntry::read_from_bytes(&entry).expect("64 bytes");
+        drive.subsystem.expect(&entry);
+    }
+    let expected = drive.memory.expected.lock().unwrap();
+    assert!(!expected.is_empty(), "some are reads of what there is");
+    assert!(
+        expected
+            .iter()
+            .all(|(offset, length)| offset + length <= CAPACITY_BYTES)
+    );
+}

@@ -1,0 +1,147 @@
+//! Whether to look for input again and again before sleeping until it comes.
+//!
+//! A thread that sleeps is woken late: a processor that was halted takes microseconds to be there again, in a virtual
+//! machine more than a command takes. Looking takes a processor, which somebody else may want, or the host itself. So
+//! it is done where it has paid: each time that it was in vain halves how often it is tried, each time that it was not
+//! doubles that. A host that sends rarely, or one that cannot run while we look, costs nothing after a while; a
+//! connection on which nothing comes costs one look. At most half of the machine's processors look at a time.
+
+use std::num::NonZeroUsize;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long input is looked for: what a host on the same machine takes to answer, woken or not.
+const LOOK: Duration = Duration::from_micros(50);
+/// After as many failures one of `2^FAILURES_MAX` waits begins with a look.
+const FAILURES_MAX: u32 = 10;
+
+/// Threads that look now, and how many may.
+static LOOKING: AtomicUsize = AtomicUsize::new(0);
+static LOOKING_MAX: LazyLock<usize> = LazyLock::new(|| {
+    let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    (processors / 2).max(1)
+});
+
+/// What looking has brought lately on a connection.
+#[derive(Debug, Default)]
+pub struct Eagerness {
+    /// Looks in vain, less those that were not.
+    failures: u32,
+    /// Waits that begin without a look before the next that begins with one.
+    without: u32,
+}
+
+impl Eagerness {
+    /// Calls `read` once, and again when `comes` says so, until it has something or the time is over. What it had; `None` if it fails.
+    pub fn look<T>(
+        &mut self,
+        pauses: u32,
+        comes: impl Fn() -> bool,
+        read: &mut impl FnMut() -> Option<Option<T>>,
+    ) -> Option<Option<T>> {
+        if let Some(found) = read()? {
+            return Some(Some(found));
+        }
+        if !self.wants_to() {
+            return Some(None);
+        }
+        let _place = match Place::take() {
+            Some(place) => place,
+            None => return Some(None),
+        };
+        let start = Instant::now();
+        while start.elapsed() < LOOK {
+            for _ in 0..pauses {
+                std::hint::spin_loop();
+            }
+            if comes()
+                && let Some(found) = read()?
+            {
+                self.note(true);
+                return Some(Some(found));
+            }
+        }
+        self.note(false);
+        Some(None)
+    }
+
+    /// Whether this wait begins with a look.
+    fn wants_to(&mut self) -> bool {
+        let wants_to = self.without == 0;
+        self.without = self.without.saturating_sub(1);
+        wants_to
+    }
+
+    /// What a look has brought.
+    fn note(&mut self, found: bool) {
+        self.failures = match found {
+            true => self.failures.saturating_sub(1),
+            false => (self.failures + 1).min(FAILURES_MAX),
+        };
+        self.without = (1 << self.failures) - 1;
+    }
+}
+
+/// A place among those who look.
+struct Place;
+
+impl Place {
+    fn take() -> Option<Place> {
+        let before = LOOKING.fetch_add(1, Ordering::AcqRel);
+        let place = Place;
+        (before < *LOOKING_MAX).then_some(place)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let before = LOOKING.fetch_sub(1, Ordering::AcqRel);
+        assert!(before > 0, "who looks has taken a place");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many of these waits began with a look.
+    fn looks(eagerness: &mut Eagerness, waits: u32, found: bool) -> u32 {
+        (0..waits)
+            .filter(|_| {
+                let looks = eagerness.wants_to();
+                if looks {
+                    eagerness.note(found);
+                }
+                looks
+            })
+            .count() as u32
+    }
+
+    #[test]
+    fn looks_in_vain_become_rare_and_those_that_pay_come_back() {
+        let mut eagerness = Eagerness::default();
+        assert_eq!(looks(&mut eagerness, 100, true), 100);
+        assert_eq!(looks(&mut eagerness, 1 << FAILURES_MAX, false), FAILURES_MAX);
+        let waits = 16 << FAILURES_MAX;
+        assert_eq!(looks(&mut eagerness, waits, false), waits >> FAILURES_MAX);
+        // The first success comes after a long pause, each further one after half of it.
+        looks(&mut eagerness, 4 << FAILURES_MAX, true);
+        assert_eq!(looks(&mut eagerness, 100, true), 100);
+    }
+
+    #[test]
+    fn what_is_there_is_taken_without_a_look() {
+        let mut eagerness = Eagerness::default();
+        let mut reads = 0;
+        let found = eagerness.look(1, || true, &mut || {
+            reads += 1;
+            Some(Some(reads))
+        });
+        assert_eq!((found, eagerness.failures), (Some(Some(1)), 0));
+        let lost: Option<Option<u32>> = eagerness.look(1, || true, &mut || None);
+        assert_eq!(lost, None);
+        let nothing: Option<Option<u32>> = eagerness.look(1, || true, &mut || Some(None));
+        assert_eq!((nothing, eagerness.failures, eagerness.without), (Some(None), 1, 1));
+    }
+}
