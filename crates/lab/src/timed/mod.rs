@@ -321,7 +321,7 @@ impl Runner {
             }
             // The cache misses of what a lane will submit soon overlap; one by one they would take most of the time.
             let look_ahead = |requests: &[Request]| {
-                device.touch(requests.iter().map(|request| self.mapper.first(request)));
+                device.expect(requests.iter().map(|request| self.mapper.first(request)));
             };
             let demand = if self.stopped {
                 Demand::End

@@ -370,7 +370,8 @@ impl Subsystem {
             if kind == CommandKind::Read {
                 self.media.expect(piece.offset, piece.bytes);
             }
-            self.device.expect(Lpn((piece.offset / page_bytes) as u32));
+            let first = Lpn((piece.offset / page_bytes) as u32);
+            self.device.expect(std::iter::once(first));
         }
     }
 

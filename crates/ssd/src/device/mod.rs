@@ -264,10 +264,10 @@ impl<S: EventSink> Device<S> {
         }
     }
 
-    /// Brings the map entries of logical pages into the processor's caches: called with some dozens of pages that will
-    /// be read or written soon, their cache misses overlap. Pages that do not exist are passed over.
+    /// Asks for the entries of the L2P map of logical pages that will be read or written soon, some dozens at most, so that they are in the
+    /// processor's caches by then. It changes nothing; pages that do not exist are passed over.
     #[inline]
-    pub fn touch(&self, pages: impl Iterator<Item = Lpn>) {
+    pub fn expect(&self, pages: impl Iterator<Item = Lpn>) {
         let capacity = self.engine.layout.logical_pages;
         self.engine.maps.prefetch_places(pages.filter(|lpn| lpn.0 < capacity));
     }
