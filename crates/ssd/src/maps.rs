@@ -165,7 +165,8 @@ impl Maps {
         })
     }
 
-    pub(crate) fn new(logical_pages: u32, physical_pages: u32) -> Maps {
+    /// `slice_pages`: what is erased together is some slices of so many pages, the first of them at 0.
+    pub(crate) fn new(logical_pages: u32, physical_pages: u32, slice_pages: u32) -> Maps {
         assert!(
             0 < logical_pages && logical_pages < physical_pages,
             "{physical_pages} pages of flash are too few for {logical_pages} logical pages"
@@ -176,7 +177,7 @@ impl Maps {
         );
         Maps {
             l2p_inverted: HugeArray::zeroed(index(logical_pages)),
-            reverse: ReverseMap::new(physical_pages),
+            reverse: ReverseMap::new(physical_pages, slice_pages),
             valid: HugeArray::zeroed(index(physical_pages.div_ceil(64))),
             undo: Undo::default(),
         }

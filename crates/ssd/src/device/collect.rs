@@ -291,7 +291,7 @@ impl Engine {
         while copied < expected {
             moving.clear();
             let mut gathered = 0;
-            while cursor.first_page() < end && gathered < BATCH_PAGES {
+            while cursor.is_before(end) && gathered < BATCH_PAGES {
                 gathered += self.maps.gather(&mut cursor, first, end, &mut moving);
             }
             assert!(
@@ -508,7 +508,7 @@ impl Engine {
             let new = to.0 * self.layout.slice_pages + offset;
             let mut runs = Vec::new();
             let mut cursor = self.maps.cursor(Ppn(old));
-            while cursor.first_page() < old + program_unit {
+            while cursor.is_before(old + program_unit) {
                 self.maps.gather(&mut cursor, old, old + program_unit, &mut runs);
             }
             let moved = self.maps.relocate(&runs, Ppn(new));

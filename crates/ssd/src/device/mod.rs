@@ -487,7 +487,7 @@ impl Engine {
     fn new(config: &DeviceConfig, events: &mut Events<'_>) -> Result<Engine, ConfigError> {
         let layout = Layout::new(config)?;
         let state = State::new(config, &layout);
-        let maps = Maps::new(layout.logical_pages, layout.physical_pages);
+        let maps = Maps::new(layout.logical_pages, layout.physical_pages, layout.slice_pages);
         let mut engine = Engine::from_parts(config.clone(), layout, maps, state);
         if config.handles.opening == Opening::Eager {
             engine.open_everything(events);

@@ -1,7 +1,7 @@
 //! The reverse map: the logical page of each physical page that is valid, as runs.
 //!
 //! ```text
-//! region    16384 physical pages, and as many entries
+//! region    16384 physical pages, or fewer so that reclaim units are whole regions, and as many entries
 //! starts    a bit for each physical page: a run of consecutive logical pages begins here
 //! entries   the first logical page of each run of a region, side by side from the region's first entry on
 //! ```
@@ -18,10 +18,8 @@ use crate::cast::{count, index};
 use crate::maps::HugeArray;
 use crate::types::{Lpn, MappedRun, Ppn};
 
-/// Pages of a region, a power of two: an entry a page then takes 16 small pages of memory, an entry for 32 pages half of one.
-const REGION_PAGES: u32 = 1 << 14;
-/// Words of [`ReverseMap::starts`] for a region.
-const REGION_WORDS: u32 = REGION_PAGES / 64;
+/// Most pages of a region: an entry a page then takes 16 small pages of memory, an entry for 32 pages half of one.
+const REGION_PAGES_MAX: u32 = 1 << 14;
 
 /// What is written to a region, as far as appending to it needs to know. All zero: nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +38,7 @@ impl Region {
     fn flat() -> Region {
         Region {
             written: Region::FLAT,
-            runs: REGION_PAGES,
+            runs: 0,
             next_inverted: 0,
         }
     }
@@ -60,8 +58,14 @@ pub(crate) struct Cursor {
 impl Cursor {
     /// The first physical page of the next word.
     #[inline]
-    pub(crate) fn first_page(&self) -> u32 {
+    pub(super) fn first_page(&self) -> u32 {
         self.word * 64
+    }
+
+    /// Whether the next word has a physical page before this one.
+    #[inline]
+    pub(crate) fn is_before(&self, end: u32) -> bool {
+        u64::from(self.word) * 64 < u64::from(end)
     }
 }
 
@@ -71,15 +75,23 @@ pub(super) struct ReverseMap {
     entries: HugeArray<u32>,
     starts: HugeArray<u64>,
     regions: Vec<Region>,
+    /// Pages of a region, as a power of two; at least a word.
+    region_bits: u32,
     physical_pages: u32,
 }
 
 impl ReverseMap {
-    pub(super) fn new(physical_pages: u32) -> ReverseMap {
+    /// `slice_pages`: reclaim units are some slices of so many pages, the first of them at 0.
+    pub(super) fn new(physical_pages: u32, slice_pages: u32) -> ReverseMap {
+        let whole = slice_pages.trailing_zeros();
+        // Where no region fits, those that units share become flat.
+        let bits_max = REGION_PAGES_MAX.trailing_zeros();
+        let region_bits = if whole < 6 { bits_max } else { whole.min(bits_max) };
         ReverseMap {
             entries: HugeArray::zeroed_on_small_pages(index(physical_pages)),
             starts: HugeArray::zeroed(index(physical_pages.div_ceil(64))),
-            regions: vec![Region::default(); index(physical_pages.div_ceil(REGION_PAGES))],
+            regions: vec![Region::default(); index(physical_pages.div_ceil(1 << region_bits))],
+            region_bits,
             physical_pages,
         }
     }
@@ -93,8 +105,21 @@ impl ReverseMap {
             entries: self.entries.try_clone()?,
             starts: self.starts.try_clone()?,
             regions: self.regions.clone(),
+            region_bits: self.region_bits,
             physical_pages: self.physical_pages,
         })
+    }
+
+    /// Pages of a region.
+    #[inline]
+    fn region_pages(&self) -> u32 {
+        1 << self.region_bits
+    }
+
+    /// The region of a physical page, and the page's place in it.
+    #[inline]
+    fn region_of(&self, ppn: u32) -> (u32, u32) {
+        (ppn >> self.region_bits, ppn & (self.region_pages() - 1))
     }
 
     pub(super) fn physical_pages(&self) -> u32 {
@@ -104,16 +129,17 @@ impl ReverseMap {
     /// Notes that logical pages from `lpn` on were written to the physical ones from `ppn` on.
     #[inline(always)]
     pub(super) fn append(&mut self, ppn: u32, lpn: u32, pages: u32) {
-        let (region, offset) = (ppn / REGION_PAGES, ppn % REGION_PAGES);
+        let (region, offset) = self.region_of(ppn);
+        let region_pages = self.region_pages();
         let state = &mut self.regions[index(region)];
         // Neither is true of a flat region.
-        if state.written > offset || pages > REGION_PAGES - offset {
+        if state.written > offset || pages > region_pages - offset {
             return self.write_out_of_order(ppn, lpn, pages);
         }
         if (state.written != offset) | (state.next_inverted != !lpn) {
             // Each run has a page, so there are no more of them than pages before.
             assert!(state.runs <= offset, "region {region} has more runs than pages");
-            self.entries.set(index(region * REGION_PAGES + state.runs), lpn);
+            self.entries.set(index(ppn - offset + state.runs), lpn);
             state.runs += 1;
             let word = index(ppn / 64);
             self.starts.set(word, self.starts.at(word) | 1 << (ppn % 64));
@@ -127,9 +153,9 @@ impl ReverseMap {
     pub(super) fn append_all(&mut self, mut ppn: u32, mut runs: impl Iterator<Item = (u32, u32)>) {
         let mut next = runs.next();
         while let Some((lpn, pages)) = next {
-            let first = ppn / REGION_PAGES * REGION_PAGES;
-            let end = first.saturating_add(REGION_PAGES).min(self.physical_pages);
-            let Region { written, .. } = self.regions[index(ppn / REGION_PAGES)];
+            let (region, offset) = self.region_of(ppn);
+            let (first, end) = (ppn - offset, self.region_end(region));
+            let Region { written, .. } = self.regions[index(region)];
             let entries = &mut self.entries.get_mut()[index(first)..index(end)];
             let begun = ppn;
             if written == Region::FLAT {
@@ -141,7 +167,7 @@ impl ReverseMap {
                     next = runs.next();
                 }
             } else if written <= ppn - first {
-                let mut state = self.regions[index(first / REGION_PAGES)];
+                let mut state = self.regions[index(region)];
                 let starts = self.starts.get_mut();
                 // The starts of a word are put together before they are stored.
                 let (mut word, mut begins) = (ppn / 64, 0);
@@ -165,7 +191,7 @@ impl ReverseMap {
                 }
                 starts[index(word)] |= begins;
                 assert!(state.runs <= state.written, "a region has more runs than pages");
-                self.regions[index(first / REGION_PAGES)] = state;
+                self.regions[index(region)] = state;
             }
             if ppn == begun {
                 self.write_out_of_order(ppn, lpn, pages);
@@ -179,8 +205,8 @@ impl ReverseMap {
     #[inline(never)]
     fn write_out_of_order(&mut self, mut ppn: u32, mut lpn: u32, mut pages: u32) {
         while pages > 0 {
-            let (region, offset) = (ppn / REGION_PAGES, ppn % REGION_PAGES);
-            let here = pages.min(REGION_PAGES - offset);
+            let (region, offset) = self.region_of(ppn);
+            let here = pages.min(self.region_pages() - offset);
             let written = self.regions[index(region)].written;
             if written <= offset {
                 self.append(ppn, lpn, here);
@@ -202,9 +228,9 @@ impl ReverseMap {
     /// Lets a run begin at every page of a region.
     #[cold]
     fn flatten(&mut self, region: u32) {
-        let first = region * REGION_PAGES;
+        let first = region << self.region_bits;
         let end = self.region_end(region);
-        let mut logical = Vec::with_capacity(index(REGION_PAGES));
+        let mut logical = Vec::with_capacity(index(end - first));
         let (mut runs, mut next) = (0, 0);
         for ppn in first..end {
             if self.begins(ppn) {
@@ -224,7 +250,7 @@ impl ReverseMap {
     pub(super) fn erase(&mut self, ppn: u32, pages: u32) {
         let end = ppn + pages;
         // Regions that are erased in part keep what they know: nobody asks for pages that are not valid.
-        for region in ppn.div_ceil(REGION_PAGES)..end.div_ceil(REGION_PAGES) {
+        for region in ppn.div_ceil(self.region_pages())..end.div_ceil(self.region_pages()) {
             if self.region_end(region) <= end {
                 self.words_of(region).fill(0);
                 self.regions[index(region)] = Region::default();
@@ -234,14 +260,14 @@ impl ReverseMap {
 
     fn region_end(&self, region: u32) -> u32 {
         // The last region may reach beyond the last number that there is.
-        (region * REGION_PAGES)
-            .saturating_add(REGION_PAGES)
+        (region << self.region_bits)
+            .saturating_add(self.region_pages())
             .min(self.physical_pages)
     }
 
     fn words_of(&mut self, region: u32) -> &mut [u64] {
         let end = self.region_end(region).div_ceil(64);
-        &mut self.starts.get_mut()[index(region * REGION_WORDS)..index(end)]
+        &mut self.starts.get_mut()[index((region << self.region_bits) / 64)..index(end)]
     }
 
     fn begins(&self, ppn: u32) -> bool {
@@ -251,7 +277,8 @@ impl ReverseMap {
     /// Stands before the word that a physical page is in.
     pub(super) fn cursor(&self, ppn: u32) -> Cursor {
         let word = ppn / 64;
-        let first = word / REGION_WORDS * REGION_WORDS;
+        let (_, offset) = self.region_of(word * 64);
+        let first = word - offset / 64;
         let mut cursor = Cursor {
             word: first,
             runs: 0,
@@ -272,7 +299,7 @@ impl ReverseMap {
             cursor.begun = cursor.word * 64 + 63 - starts.leading_zeros();
         }
         cursor.word += 1;
-        if cursor.word.is_multiple_of(REGION_WORDS) {
+        if cursor.word.is_multiple_of(self.region_pages() / 64) {
             cursor.runs = 0;
         }
     }
@@ -281,12 +308,13 @@ impl ReverseMap {
     #[inline]
     pub(super) fn valid_runs(&self, cursor: &mut Cursor, mut bits: u64, runs: &mut Vec<MappedRun>) {
         let base = cursor.word * 64;
-        if self.regions[index(base / REGION_PAGES)].written == Region::FLAT {
+        let (region, offset) = self.region_of(base);
+        if self.regions[index(region)].written == Region::FLAT {
             // It may have become so since the word before was passed: what is read is copied to where it may be.
-            cursor.runs = base % REGION_PAGES;
+            cursor.runs = offset;
         }
         let starts = self.starts.at(index(cursor.word));
-        let first_entry = index(base / REGION_PAGES * REGION_PAGES + cursor.runs);
+        let first_entry = index(base - offset + cursor.runs);
         if starts == u64::MAX {
             // A run for each page. No further entry is looked at than there are pages, which may end within the word.
             let entries = &self.entries.get()[first_entry..];
@@ -341,11 +369,11 @@ impl ReverseMap {
         while first < end {
             let word = index(first / 64);
             self.starts.set(word, self.starts.at(word) | 1 << (first % 64));
-            let region = first / REGION_PAGES;
+            let (region, offset) = self.region_of(first);
             let region_end = end.min(self.region_end(region));
             let state = &mut self.regions[index(region)];
             state.runs += 1;
-            state.written = state.written.max(region_end - region * REGION_PAGES);
+            state.written = state.written.max(region_end - (first - offset));
             first = region_end;
         }
     }
@@ -356,7 +384,7 @@ impl ReverseMap {
         let words = (0..).zip(self.starts.get());
         let runs_before = words
             .map(|(word, starts): (u32, &u64)| {
-                if word.is_multiple_of(REGION_WORDS) {
+                if word.is_multiple_of(self.region_pages() / 64) {
                     runs = 0;
                 }
                 let before = runs;
@@ -392,10 +420,10 @@ impl Restoring<'_> {
     pub(super) fn run(&mut self, ppn: u32, lpn: u32, pages: u32) {
         let (mut first, mut lpn, end) = (ppn, lpn, ppn + pages);
         while first < end {
-            let (region, word) = (first / REGION_PAGES, index(first / 64));
+            let ((region, offset), word) = (self.map.region_of(first), index(first / 64));
             let before = self.map.starts.at(word) & ((1 << (first % 64)) - 1);
             let runs = u32::from(self.runs_before[word]) + before.count_ones();
-            self.map.entries.set(index(region * REGION_PAGES + runs), lpn);
+            self.map.entries.set(index(first - offset + runs), lpn);
             let here = end.min(self.map.region_end(region)) - first;
             first += here;
             lpn += here;
@@ -430,11 +458,13 @@ mod tests {
         for seed in 0..20 {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
             let mut draw = |below: u32| u32::try_from(random.next_u64() % u64::from(below)).expect("it is below");
-            let physical_pages = 3 * REGION_PAGES + 1 + draw(200);
+            let physical_pages = 3 * REGION_PAGES_MAX + 1 + draw(200);
             // Reclaim units of whole regions, of parts of them, and such that end anywhere.
-            let unit_pages = [REGION_PAGES, REGION_PAGES / 8, 1000, 2 * REGION_PAGES + 5][index(draw(4))];
+            let unit_pages = [REGION_PAGES_MAX, REGION_PAGES_MAX / 8, 1000, 2 * REGION_PAGES_MAX + 5][index(draw(4))];
+            // Regions are those of the units, or larger.
+            let slice_pages = [unit_pages, REGION_PAGES_MAX][index(draw(2))];
             let longest_run = [1, 3, 40, 5000][index(draw(4))];
-            let mut map = ReverseMap::new(physical_pages);
+            let mut map = ReverseMap::new(physical_pages, slice_pages);
             let mut logical = vec![None; index(physical_pages)];
             let units = physical_pages / unit_pages;
             let mut positions = vec![0; index(units)];
@@ -471,7 +501,7 @@ mod tests {
                 );
             }
 
-            let mut restored = ReverseMap::new(physical_pages);
+            let mut restored = ReverseMap::new(physical_pages, slice_pages);
             let mut runs: Vec<MappedRun> = Vec::new();
             for (ppn, lpn) in (0..).zip(&logical).filter_map(|(ppn, lpn)| Some((ppn, (*lpn)?))) {
                 let page = MappedRun {
@@ -495,7 +525,7 @@ mod tests {
 
     #[test]
     fn who_goes_through_a_region_that_becomes_flat_goes_on() {
-        let mut map = ReverseMap::new(REGION_PAGES);
+        let mut map = ReverseMap::new(REGION_PAGES_MAX, REGION_PAGES_MAX);
         map.append(64, 1000, 192);
         let mut runs = Vec::new();
         let mut cursor = map.cursor(64);
@@ -509,20 +539,20 @@ mod tests {
 
     #[test]
     fn requests_take_an_entry_each_and_what_goes_on_takes_none() {
-        let mut map = ReverseMap::new(2 * REGION_PAGES);
+        let mut map = ReverseMap::new(2 * REGION_PAGES_MAX, 2 * REGION_PAGES_MAX);
         for request in 0..100 {
             map.append(request * 32, 1_000_000 - request * 64, 32);
         }
         assert_eq!(map.regions[0].runs, 100);
         for page in 0..100 {
-            map.append(REGION_PAGES + page, 5 + page, 1);
+            map.append(REGION_PAGES_MAX + page, 5 + page, 1);
         }
         assert_eq!(map.regions[1].runs, 1);
-        map.append(REGION_PAGES + 50, 9, 1);
+        map.append(REGION_PAGES_MAX + 50, 9, 1);
         assert_eq!(map.regions[1], Region::flat());
-        map.erase(REGION_PAGES, REGION_PAGES - 1);
+        map.erase(REGION_PAGES_MAX, REGION_PAGES_MAX - 1);
         assert_eq!(map.regions[1], Region::flat());
-        map.erase(REGION_PAGES, REGION_PAGES);
+        map.erase(REGION_PAGES_MAX, REGION_PAGES_MAX);
         assert_eq!(map.regions[1], Region::default());
     }
 }
