@@ -25,19 +25,19 @@ const RUNS: [Counted; 3] = [
         name: "random writes of 4 KiB on a drive that collects garbage",
         workload: "[global]\nbs=4k\n[w]\nrw=randwrite\nsize=100%\n",
         options: &["--scale", "1/4096", "--write", "1", "--prefill", "1", "--untimed"],
-        instructions: 683_179_642,
+        instructions: 772_573_886,
     },
     Counted {
         name: "reads and writes in virtual time",
         workload: "[global]\nbs=4k\niodepth=16\nnumber_ios=100000\n[w]\nrw=randrw\nsize=90%\n",
         options: &["--scale", "1/2048", "--prefill", "1"],
-        instructions: 488_456_556,
+        instructions: 353_175_593,
     },
     Counted {
         name: "a cache of objects, as CacheLib writes it",
         workload: "kvcache_202206",
         options: &["--scale", "1/4096", "--write", "0.5"],
-        instructions: 729_072_912,
+        instructions: 752_469_098,
     },
 ];
 

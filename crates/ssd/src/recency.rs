@@ -75,21 +75,27 @@ impl Recency {
     /// Whether the first page is recent, and how many from it on are alike.
     #[inline]
     pub(crate) fn run(&self, first: Lpn, pages_max: u32) -> (bool, u32) {
-        let recent = self.times.recent(first.0 / GROUP_PAGES) >> (first.0 % GROUP_PAGES) & 1 == 1;
+        let mut group = first.0 / GROUP_PAGES;
+        let mut pages = self.times.recent(group) >> (first.0 % GROUP_PAGES);
+        let recent = pages & 1 == 1;
+        let mut here = GROUP_PAGES - first.0 % GROUP_PAGES;
         let mut run = 0;
-        for (group, pages) in groups(first.0, pages_max) {
-            let unlike = match recent {
-                true => !self.times.recent(group) & pages,
-                false => self.times.recent(group) & pages,
+        loop {
+            let alike = if recent {
+                pages.trailing_ones()
+            } else {
+                pages.trailing_zeros()
             };
-            if unlike != 0 {
-                run += unlike.trailing_zeros() - pages.trailing_zeros();
+            run += alike.min(here);
+            if alike < here || run >= pages_max {
                 break;
             }
-            run += pages.count_ones();
+            group += 1;
+            pages = self.times.recent(group);
+            here = GROUP_PAGES;
         }
         assert!(run > 0, "a page is like itself");
-        (recent, run)
+        (recent, run.min(pages_max))
     }
 
     /// The host has written an extent.
@@ -105,7 +111,7 @@ impl Recency {
                 self.extents.pop_front();
             }
             self.pages -= u64::from(leaving);
-            groups(first, leaving).for_each(|(group, pages)| self.times.remove(group, pages));
+            each_group(first, leaving, |group, pages| self.times.remove(group, pages));
         }
         assert!(
             wide(self.times.len) <= self.pages,
@@ -113,29 +119,31 @@ impl Recency {
         );
     }
 
+    #[inline]
     fn add(&mut self, first: u32, pages: u32) {
         self.extents.push_back((first, pages));
         self.pages += u64::from(pages);
-        groups(first, pages).for_each(|(group, pages)| self.times.add(group, pages));
+        each_group(first, pages, |group, pages| self.times.add(group, pages));
     }
 }
 
 /// Pages that are counted together.
 const GROUP_PAGES: u32 = 32;
 
-/// The groups that an extent is in, and which of the pages of each as bits.
-#[inline]
-fn groups(first: u32, pages: u32) -> impl Iterator<Item = (u32, u32)> {
-    let (mut first, mut left) = (first, pages);
-    std::iter::from_fn(move || {
+/// Calls with each group that an extent is in, and which of its pages as bits.
+#[inline(always)]
+fn each_group(mut first: u32, pages: u32, mut call: impl FnMut(u32, u32)) {
+    let mut left = pages;
+    while left > 0 {
         let here = left.min(GROUP_PAGES - first % GROUP_PAGES);
-        let bits = u32::MAX.checked_shr(GROUP_PAGES - here)? << (first % GROUP_PAGES);
-        let group = first / GROUP_PAGES;
+        call(
+            first / GROUP_PAGES,
+            u32::MAX >> (GROUP_PAGES - here) << (first % GROUP_PAGES),
+        );
         // The last page may have the last number there is.
         first = first.wrapping_add(here);
         left -= here;
-        Some((group, bits))
-    })
+    }
 }
 
 /// How often each page stands in the window: a table with open addressing, at most half full, in which the entries of a run of
