@@ -161,6 +161,14 @@ export const isOver = (page) => until("the end of the run", async () => {
     return phases.length > 0 && phases.every((phase) => phase === "ended");
 });
 
+/** The run stands at this many drive-writes, and every lane says so: a place is passed through on the way to it, too. */
+export const standsAt = (page, place) => until(`standing at ${place} drive-writes`, async () => {
+    const phases = await page.locator(".lane-phase").allTextContents();
+    const hosts = (await page.locator(".lane .facts div:first-child dd").allTextContents()).map((text) => Number.parseFloat(text));
+    const places = [...hosts, await position(page)];
+    return hosts.length > 0 && phases.every((phase) => phase === "paused") && places.every((one) => Math.abs(one - place) < 0.015);
+});
+
 /** Moves the slider to a share of the run, as dragging it and letting go does. */
 export async function seek(page, share) {
     await page.locator(".slider input").evaluate((slider, to) => {

@@ -6,7 +6,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { commandCells, isOver, newPage, PATIENCE_MS, playToTheEnd, position, seek, Server, startBrowser, threeStreams, until, wafs, warp, workFolder } from "./host.mjs";
+import { commandCells, isOver, newPage, PATIENCE_MS, playToTheEnd, position, seek, standsAt, Server, startBrowser, threeStreams, until, wafs, warp, workFolder } from "./host.mjs";
 
 const AXE = createRequire(import.meta.url).resolve("axe-core");
 
@@ -23,15 +23,6 @@ after(async () => {
     // A test that failed has left its own.
     await Promise.all([...Server.running].map((left) => left.kill()));
     assert.equal(code, 0, "Ctrl-C ends the server in order");
-});
-
-/** Drive-writes of the host in each lane. */
-const hosts = async (page) => (await page.locator(".lane .facts div:first-child dd").allTextContents()).map((text) => Number.parseFloat(text));
-
-/** Every lane is there, and the whole page says so. */
-const isAt = (page, place) => until(`${place} drive-writes`, async () => {
-    const lanes = await hosts(page);
-    return lanes.length > 0 && lanes.every((one) => Math.abs(one - place) < 0.015) && Math.abs((await position(page)) - place) < 0.015;
 });
 
 async function open(order, options) {
@@ -86,13 +77,13 @@ test("paused, set back and gone on, a run ends with the same integers", async ()
     assert.ok((await position(page)) - paused < 0.1, "what is paused stands still");
 
     await seek(page, 0.75);
-    await isAt(page, 1.5);
+    await standsAt(page, 1.5);
     const there = await wafs(page);
     await seek(page, 0.25);
-    await isAt(page, 0.5);
+    await standsAt(page, 0.5);
     assert.notDeepEqual(await wafs(page), there);
     await seek(page, 0.75);
-    await isAt(page, 1.5);
+    await standsAt(page, 1.5);
     await until("the same numbers as before", async () => JSON.stringify(await wafs(page)) === JSON.stringify(there));
 
     await page.getByRole("button", { name: "step by a request" }).click();
@@ -106,7 +97,7 @@ test("paused, set back and gone on, a run ends with the same integers", async ()
 test("a fork with another over-provisioning runs beside, and is what the command says", async () => {
     const { id, page } = await open(threeStreams(["NoFDP"]));
     await seek(page, 0.5);
-    await isAt(page, 1);
+    await standsAt(page, 1);
     await page.getByRole("button", { name: "Fork from here" }).click();
     await page.getByRole("dialog").getByLabel("setting").selectOption({ label: "over-provisioning" });
     await page.getByRole("dialog").getByLabel("value").selectOption('0.28');

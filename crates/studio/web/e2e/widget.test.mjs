@@ -8,7 +8,7 @@ import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { commandCells, newPage, playToTheEnd, position, seek, Server, startBrowser, threeStreams, until, wafs, workFolder } from "./host.mjs";
+import { commandCells, newPage, playToTheEnd, position, seek, standsAt, Server, startBrowser, threeStreams, until, wafs, workFolder } from "./host.mjs";
 
 const TOKEN = "of the notebook's tests/+";
 const headers = { authorization: `Bearer ${TOKEN}` };
@@ -83,7 +83,7 @@ test("it is paused, set back and forked as in the studio's own page", async () =
     await new Promise((resolve) => setTimeout(resolve, 400));
     assert.ok((await position(page)) - paused < 0.1, "what is paused stands still");
     await seek(page, 0.5);
-    await until("a drive-write", async () => Math.abs((await position(page)) - 1) < 0.015);
+    await standsAt(page, 1);
     await page.getByRole("button", { name: "Fork from here" }).click();
     await page.getByRole("dialog").getByLabel("setting").selectOption({ label: "over-provisioning" });
     await page.getByRole("dialog").getByLabel("value").selectOption("0.28");
