@@ -25,7 +25,7 @@ use crate::device::{Device, StateCopy, StateRoom};
 use crate::error::{CheckpointEnded, SnapshotError};
 use crate::event::EventSink;
 use crate::layout::Layout;
-use crate::maps::undo::{Beginning, Change, PART_PAGES, UndoLog, parts};
+use crate::maps::undo::{Beginning, Change, PART_PAGES, UndoLog, part_from, parts};
 use crate::snapshot::{write_atomically, write_head, write_part};
 
 /// Memory for what is noted that every checkpoint may take.
@@ -125,8 +125,8 @@ impl<S: EventSink> Device<S> {
             start < checkpoint.logical_pages,
             "a part is asked for while there are some left"
         );
-        let end = start + PART_PAGES.min(checkpoint.logical_pages - start);
-        let pages = start..end;
+        let pages = part_from(start, checkpoint.logical_pages);
+        let end = pages.end;
         let changes_max = checkpoint.held_max.saturating_sub(checkpoint.held);
         let (_, maps) = self.engine_mut().parts_mut();
         let copied = maps.copy_part(&checkpoint.beginning, pages, &mut checkpoint.entries, changes_max);

@@ -1,7 +1,7 @@
 //! The page maps: logical to physical (L2P), physical to logical ([`reverse`]), and which physical pages are valid.
 //!
-//! Flat arrays on huge pages, because at random small writes the device does a cache miss or two for each page and
-//! nothing else. Memory that the kernel hands out is zero, so the encodings make zero mean "nothing": L2P entries are
+//! Flat arrays, on huge pages but for the entries of the reverse map, because at random small writes the device does a cache miss or two for
+//! each page and nothing else. Memory that the kernel hands out is zero, so the encodings make zero mean "nothing": L2P entries are
 //! stored inverted. Nothing here knows reclaim units.
 
 mod reverse;
@@ -20,7 +20,8 @@ pub(crate) use reverse::Cursor;
 use reverse::ReverseMap;
 use undo::Undo;
 
-/// A fixed-size array on huge pages where the system has them, zero at first and then resident as it is touched.
+/// A fixed-size array of its own memory, zero at first and then resident as it is touched: on huge pages where the system has them, unless
+/// it is to lie on small ones.
 pub(crate) struct HugeArray<T> {
     /// Just the elements, so that looking at one of them computes no length.
     memory: MmapMut,

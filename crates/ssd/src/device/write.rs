@@ -105,11 +105,7 @@ impl Engine {
         let (carried_out, pages) = match singles.count() {
             0 => {
                 let (mut carried_out, mut pages) = (0, 0);
-                for write in writes
-                    .iter()
-                    .take_while(fits)
-                    .take_while(|write| write.pages <= pages_max)
-                {
+                for write in writes.iter().take_while(fits) {
                     if write.pages > pages_max - pages {
                         break;
                     }

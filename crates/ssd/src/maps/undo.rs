@@ -25,8 +25,12 @@ pub(crate) const PART_PAGES: u32 = 1 << 16;
 
 /// The logical pages of each part.
 pub(crate) fn parts(logical_pages: u32) -> impl Iterator<Item = Range<u32>> {
-    let starts = (0..logical_pages.div_ceil(PART_PAGES)).map(|part| part * PART_PAGES);
-    starts.map(move |start| start..start + PART_PAGES.min(logical_pages - start))
+    (0..logical_pages.div_ceil(PART_PAGES)).map(move |part| part_from(part * PART_PAGES, logical_pages))
+}
+
+/// The logical pages of the part that begins with this one.
+pub(crate) fn part_from(start: u32, logical_pages: u32) -> Range<u32> {
+    start..start + PART_PAGES.min(logical_pages - start)
 }
 
 /// A run of logical pages that was mapped to other physical pages, or to none.
