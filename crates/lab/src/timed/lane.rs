@@ -19,6 +19,7 @@ use workload::{Next, Request, Source, TaggedRequest, WorkloadError};
 
 use super::depth_search::{DepthSearch, Step};
 use super::fio_log::FioLog;
+use super::measure::Together;
 use super::request_source::RequestSource;
 use crate::error::LabError;
 use crate::policy::Placer;
@@ -79,6 +80,8 @@ pub(super) struct Lane {
     requests: RequestSource,
     /// Its workload decides itself when to submit.
     pub(super) is_paced: bool,
+    /// It is a closed loop and writes no log: nothing but its depth and its end says when it submits.
+    pub(super) is_plain: bool,
     /// Says where writes go, instead of the workload.
     pub(super) placer: Option<Placer>,
     /// Requests produced, and how many of them were submitted.
@@ -120,9 +123,9 @@ pub(super) struct Lane {
 /// When requests came and went, and how long the device said that they would take; what Little's law is checked with.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
-    /// Sums of the times of submission and completion: what is between is the sum over time of what was in flight.
-    submitted_ns: u128,
-    completed_ns: u128,
+    /// Sums of the times of submission and completion, modulo 2^64: what is between is the sum over time of what was in flight.
+    submitted_ns: u64,
+    completed_ns: u64,
     pub(super) requests: u64,
     pub(super) latency_ns: u128,
     pub(super) longest_ns: Nanos,
@@ -130,17 +133,20 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    /// Requests were submitted that complete at these times.
     #[inline]
-    pub(super) fn submitted(&mut self, now: Nanos, latency_ns: Nanos) {
-        self.submitted_ns += u128::from(now);
-        self.requests += 1;
-        self.latency_ns += u128::from(latency_ns);
-        self.longest_ns = self.longest_ns.max(latency_ns);
+    pub(super) fn submitted(&mut self, latencies: Together, completions: impl Iterator<Item = Nanos>) {
+        let completed_ns = completions.fold(0, u64::wrapping_add);
+        let submitted_ns = completed_ns.wrapping_sub(latencies.sum_ns as u64);
+        self.submitted_ns = self.submitted_ns.wrapping_add(submitted_ns);
+        self.requests += latencies.count;
+        self.latency_ns += latencies.sum_ns;
+        self.longest_ns = self.longest_ns.max(latencies.max_ns);
     }
 
     #[inline]
     pub(super) fn completed(&mut self, now: Nanos) {
-        self.completed_ns += u128::from(now);
+        self.completed_ns = self.completed_ns.wrapping_add(now);
         self.last_completion = now;
     }
 }
@@ -204,6 +210,7 @@ impl Lane {
             log: None,
             requests,
             is_paced: false,
+            is_plain: false,
             placer: None,
             ready: Vec::new(),
             taken: 0,
@@ -264,6 +271,7 @@ impl Lane {
     pub(super) fn begin(&mut self, now: Nanos) -> Nanos {
         assert!(!self.begun, "a lane begins once");
         self.begun = true;
+        self.is_plain = self.is_closed_loop() && self.log.is_none();
         self.begins_at = now + self.delay_ns;
         self.measured_from = self.begins_at + self.ramp_ns;
         let runtime = |length: Nanos| self.measured_from.saturating_add(length);
@@ -303,6 +311,14 @@ impl Lane {
         if now >= self.ends_at || !self.has_request(look_ahead) {
             return Demand::End;
         }
+        if self.is_plain {
+            return Demand::Submit;
+        }
+        self.demand_otherwise(now)
+    }
+
+    /// What it wants that is not plain, having something to submit.
+    fn demand_otherwise(&mut self, now: Nanos) -> Demand {
         if self.search.as_ref().is_some_and(DepthSearch::is_draining) {
             return Demand::Drain;
         }
@@ -485,8 +501,16 @@ impl Lane {
     pub(super) fn take(&mut self) -> Request {
         let request = self.ready[self.taken];
         self.taken += 1;
+        if !self.is_plain {
+            self.count_taken(request.bytes);
+        }
+        request
+    }
+
+    /// A request is submitted of a lane that is not plain.
+    fn count_taken(&mut self, bytes: u32) {
         if let Some(rate) = self.rate {
-            self.count(rate, request.bytes);
+            self.count(rate, bytes);
         }
         if self.thinktime_ns > 0 {
             self.since_pause += 1;
@@ -495,7 +519,6 @@ impl Lane {
                 self.pausing = true;
             }
         }
-        request
     }
 
     /// A request of an open loop is submitted.
@@ -519,9 +542,10 @@ impl Lane {
     pub(super) fn check(&self, name: &str) {
         let tally = &self.tally;
         let elapsed_ns = u128::from(tally.last_completion.saturating_sub(self.measured_from));
-        let in_flight_ns = tally.completed_ns.saturating_sub(tally.submitted_ns);
+        let in_flight_ns = tally.latency_ns;
         assert_eq!(
-            in_flight_ns, tally.latency_ns,
+            tally.completed_ns.wrapping_sub(tally.submitted_ns),
+            in_flight_ns as u64,
             "Little's law does not hold for job {name}: requests in flight, summed over {elapsed_ns} ns, are not {} requests \
              times their mean latency",
             tally.requests

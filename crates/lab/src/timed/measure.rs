@@ -3,6 +3,8 @@
 //! Latencies go to a histogram of three significant digits; their number, sum, sum of squares, least and greatest are exact.
 //! What happens over time goes to intervals that double when there are too many of them. It draws nothing and prints nothing.
 
+use std::ops::Range;
+
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use ssd::{Nanos, Ring};
@@ -79,6 +81,14 @@ pub struct Latencies {
     max_ns: Nanos,
 }
 
+/// What some latencies are together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Together {
+    pub(super) count: u64,
+    pub(super) sum_ns: u128,
+    pub(super) max_ns: Nanos,
+}
+
 impl Default for Latencies {
     fn default() -> Self {
         Latencies {
@@ -93,15 +103,25 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Takes one.
+    /// Takes some; returns what they are together.
     #[inline]
-    pub fn record(&mut self, latency_ns: Nanos) {
-        self.counts.record(latency_ns);
-        self.count += 1;
-        self.sum_ns += u128::from(latency_ns);
-        self.squares += u128::from(latency_ns) * u128::from(latency_ns);
-        self.min_ns = self.min_ns.min(latency_ns);
-        self.max_ns = self.max_ns.max(latency_ns);
+    pub(super) fn record(&mut self, latencies: impl IntoIterator<Item = Nanos>) -> Together {
+        let mut together = Together::default();
+        let (mut squares, mut min_ns) = (0, self.min_ns);
+        for latency_ns in latencies {
+            self.counts.record(latency_ns);
+            together.count += 1;
+            together.sum_ns += u128::from(latency_ns);
+            together.max_ns = together.max_ns.max(latency_ns);
+            squares += u128::from(latency_ns) * u128::from(latency_ns);
+            min_ns = min_ns.min(latency_ns);
+        }
+        self.count += together.count;
+        self.sum_ns += together.sum_ns;
+        self.squares += squares;
+        self.min_ns = min_ns;
+        self.max_ns = self.max_ns.max(together.max_ns);
+        together
     }
 
     /// Takes all of another.
@@ -192,13 +212,16 @@ pub struct Waits {
 }
 
 impl Waits {
+    /// Takes those of some requests; returns how many waited.
     #[inline]
-    pub(super) fn record(&mut self, waited_ns: Nanos) {
-        if waited_ns > 0 {
+    pub(super) fn record(&mut self, waits: impl Iterator<Item = Nanos>) -> u64 {
+        let before = self.requests;
+        for waited_ns in waits.filter(|waited_ns| *waited_ns > 0) {
             self.requests += 1;
             self.sum_ns += waited_ns;
             self.max_ns = self.max_ns.max(waited_ns);
         }
+        self.requests - before
     }
 
     /// Takes all of another.
@@ -223,14 +246,6 @@ pub struct Direction {
 }
 
 impl Direction {
-    #[inline(always)]
-    pub(super) fn record(&mut self, bytes: u64, latency_ns: Nanos, waited_ns: Nanos) {
-        self.requests += 1;
-        self.bytes += bytes;
-        self.latencies.record(latency_ns);
-        self.waits.record(waited_ns);
-    }
-
     /// Takes all of another.
     pub fn add(&mut self, other: &Direction) {
         self.requests += other.requests;
@@ -440,9 +455,9 @@ impl Series {
         self.collections[interval]
     }
 
-    #[inline(always)]
-    pub(super) fn record(&mut self, at: Nanos, job: usize, operation: Operation, moment: Moment) {
-        let interval = self.interval(at);
+    /// Counts what a job did in an interval.
+    #[inline]
+    pub(super) fn record(&mut self, interval: usize, job: usize, operation: Operation, moment: Moment) {
         let row = &mut self.moments[(interval * self.jobs + job) * 3 + operation as usize];
         row.requests += moment.requests;
         row.bytes += moment.bytes;
@@ -456,9 +471,16 @@ impl Series {
         self.collections[interval].pages_copied += pages_copied;
     }
 
+    /// The times of an interval.
+    #[inline]
+    pub(super) fn span(&self, interval: usize) -> Range<Nanos> {
+        let first = interval as u64 * self.interval_ns;
+        first..first.saturating_add(self.interval_ns)
+    }
+
     /// The interval of a time, made if it is not there.
     #[inline]
-    fn interval(&mut self, at: Nanos) -> usize {
+    pub(super) fn interval(&mut self, at: Nanos) -> usize {
         let interval = (at / self.interval_ns) as usize;
         if interval < self.collections.len() {
             return interval;
@@ -623,7 +645,7 @@ mod tests {
         let mut histogram = Histogram::<u64>::new(3).expect("three digits are possible");
         let edges = (0..60).flat_map(|bits| [(1_u64 << bits) - 1, 1 << bits, (1 << bits) + 1, 3 << bits]);
         for value in values().into_iter().chain(edges) {
-            latencies.record(value);
+            latencies.record([value]);
             histogram.record(value).expect("it grows with its values");
         }
         let mut below = 0;
@@ -649,8 +671,8 @@ mod tests {
     fn halves_together_are_the_whole() {
         let (mut whole, mut first, mut second) = (Latencies::default(), Latencies::default(), Latencies::default());
         for (index, value) in values().into_iter().enumerate() {
-            whole.record(value);
-            if index % 3 == 0 { &mut first } else { &mut second }.record(value);
+            whole.record([value]);
+            if index % 3 == 0 { &mut first } else { &mut second }.record([value]);
         }
         first.add(&second);
         assert_eq!((first.count(), first.sum_ns()), (whole.count(), whole.sum_ns()));
@@ -668,7 +690,8 @@ mod tests {
                 latency_ns: 7,
                 waited: request % 2,
             };
-            series.record(request * 77_777, (request % 2) as usize, Operation::Write, moment);
+            let interval = series.interval(request * 77_777);
+            series.record(interval, (request % 2) as usize, Operation::Write, moment);
             if request % 1000 == 0 {
                 series.collected(request * 77_777, 3);
             }

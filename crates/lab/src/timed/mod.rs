@@ -13,6 +13,7 @@
 //! What it means for the counters and the write amplification is as in `workload::fio::Schedule`; here jobs share the
 //! drive as the drive lets them. It has no clock and no threads.
 
+mod accounts;
 mod depth_search;
 mod fio_json;
 mod fio_log;
@@ -33,9 +34,10 @@ use workload::fio::{ExitWhat, Job, JobFile, plan_streams};
 use workload::{Next, Operation, Request, Source, TaggedRequest, Target, Workload};
 
 pub use fio_json::to_fio_json;
+use accounts::{Accounts, Measured, Whose};
 use fio_log::FioLog;
 use lane::{Demand, Lane};
-use measure::{Direction, Goal, JobResult, Moment, Series, TimedRequest, TimedResult, Watched};
+use measure::{Direction, Goal, JobResult, TimedRequest, TimedResult, Watched};
 use turns::Turns;
 
 /// What happens at a time.
@@ -58,11 +60,8 @@ enum TurnKind {
 /// A workload on its way.
 pub(crate) struct Runner {
     mapper: Mapper,
-    /// The device's time at which the run began.
-    start: Nanos,
     lanes: Vec<Lane>,
-    jobs: Vec<JobResult>,
-    series: Series,
+    accounts: Accounts,
     turns: Turns<Turn>,
     /// Lanes to ask, last one first.
     to_ask: Vec<u32>,
@@ -104,10 +103,8 @@ impl Runner {
         let groups = jobs.iter().map(|job| job.group + 1).max().unwrap_or(1);
         Ok(Runner {
             mapper,
-            start: 0,
-            series: Series::new(jobs.len(), limits.interval_ns),
             lanes,
-            jobs,
+            accounts: Accounts::new(jobs, limits.interval_ns),
             turns: Turns::new(),
             to_ask: Vec::new(),
             held_back: Vec::new(),
@@ -137,7 +134,7 @@ impl Runner {
             self.submitted == 0 && self.lanes.iter().all(|lane| !lane.begun),
             "a workload begins once"
         );
-        self.start = start;
+        self.accounts.start = start;
         self.now = start;
         self.unmapped_before = device.unmapped_pages_read();
         self.begin_group();
@@ -228,6 +225,17 @@ impl Runner {
         host_bytes: u64,
     ) -> Result<bool, LabError> {
         let until = self.submitted.saturating_add(requests);
+        let goes_on = self.advance_until(device, until, host_bytes);
+        self.accounts.count(&mut self.lanes);
+        goes_on
+    }
+
+    fn advance_until(
+        &mut self,
+        device: &mut Device<Recorder>,
+        until: u64,
+        host_bytes: u64,
+    ) -> Result<bool, LabError> {
         while self.submitted < until && self.written < host_bytes {
             let Some((at, turn)) = self.turns.pop() else {
                 let error = self.lanes.iter_mut().find_map(|lane| lane.error.take());
@@ -239,14 +247,11 @@ impl Runner {
             match turn.kind {
                 TurnKind::Wake => lane.wake_at = None,
                 TurnKind::Completion(tag) => {
-                    lane.write_log(at)?;
-                    lane.completed(tag);
                     lane.tally.completed(at);
-                    if lane.searches() {
-                        let job = &mut self.jobs[lane.job];
-                        if lane.search_on(at, &job.name) {
-                            job.directions = Default::default();
-                        }
+                    if lane.is_plain {
+                        lane.in_flight -= 1;
+                    } else {
+                        self.complete(turn.lane, tag)?;
                     }
                 }
                 TurnKind::UnmeasuredCompletion(tag) => lane.completed(tag),
@@ -258,6 +263,22 @@ impl Runner {
             }
         }
         Ok(true)
+    }
+
+    /// A request is complete that is measured, of a lane that is not plain.
+    fn complete(&mut self, index: u32, tag: u16) -> Result<(), LabError> {
+        let lane = &mut self.lanes[index as usize];
+        lane.write_log(self.now)?;
+        lane.completed(tag);
+        if lane.searches() {
+            self.accounts.count(&mut self.lanes);
+            let lane = &mut self.lanes[index as usize];
+            let job = &mut self.accounts.jobs[lane.job];
+            if lane.search_on(self.now, &job.name) {
+                job.directions = Default::default();
+            }
+        }
+        Ok(())
     }
 
     /// Starts the jobs of the current group.
@@ -418,52 +439,60 @@ impl Runner {
         let done = self.carry_out(device, &request);
         let lane = &mut self.lanes[index as usize];
         lane.in_flight += 1;
-        let latency_ns = done.at - self.now;
         let measured = self.now >= lane.measured_from;
-        if measured {
-            lane.in_flight_until(done.at, latency_ns, &request);
-            lane.tally.submitted(self.now, latency_ns);
-            let bytes = u64::from(request.bytes);
-            let waited_ns = done.waited_for_collection_ns;
-            let job = lane.job_of(&request);
-            self.jobs[job].directions[request.operation as usize].record(bytes, latency_ns, waited_ns);
-            let moment = Moment {
-                requests: 1,
-                bytes,
-                latency_ns,
-                waited: u64::from(waited_ns > 0),
-            };
-            self.series.record(done.at - self.start, job, request.operation, moment);
-            if let Some(watch) = &mut self.watch {
-                watch.record(TimedRequest {
-                    job,
-                    operation: request.operation,
-                    offset_bytes: request.offset_bytes,
-                    bytes: request.bytes,
-                    submitted_at: self.now - self.start,
-                    latency_ns,
-                    waited_ns,
-                });
-            }
-        }
-        if let Some(flow) = &mut lane.flow {
-            flow.requests += 1;
-            self.to_ask.append(&mut self.held_back);
-        }
-        self.submitted += 1;
         let kind = if measured {
+            self.measure(index, &request, done);
             TurnKind::Completion(tag)
         } else {
             TurnKind::UnmeasuredCompletion(tag)
         };
         self.turns.push(done.at, Turn { lane: index, kind });
+        if let Some(flow) = &mut self.lanes[index as usize].flow {
+            flow.requests += 1;
+            self.to_ask.append(&mut self.held_back);
+        }
+        self.submitted += 1;
         if request.operation == Operation::Write {
             self.written += u64::from(request.bytes);
             self.stopped |= self.written >= self.write_limit;
             let recorder = device.sink_mut();
             for (at, pages_copied) in recorder.recent.drain(..) {
-                self.series.collected(at - self.start, u64::from(pages_copied));
+                self.accounts.series.collected(at - self.accounts.start, u64::from(pages_copied));
             }
+        }
+    }
+
+    /// A request was submitted that is measured.
+    #[inline(always)]
+    fn measure(&mut self, index: u32, request: &Request, done: Completion) {
+        let lane = &mut self.lanes[index as usize];
+        let latency_ns = done.at - self.now;
+        if !lane.is_plain {
+            lane.in_flight_until(done.at, latency_ns, request);
+        }
+        let whose = Whose {
+            lane: index,
+            job: lane.job_of(request) as u32,
+            operation: request.operation,
+        };
+        let measured = Measured {
+            whose,
+            bytes: request.bytes,
+            completed_at: done.at,
+            latency_ns,
+            waited_ns: done.waited_for_collection_ns,
+        };
+        self.accounts.take(measured, &mut self.lanes);
+        if let Some(watch) = &mut self.watch {
+            watch.record(TimedRequest {
+                job: whose.job as usize,
+                operation: request.operation,
+                offset_bytes: request.offset_bytes,
+                bytes: request.bytes,
+                submitted_at: self.now - self.accounts.start,
+                latency_ns,
+                waited_ns: done.waited_for_collection_ns,
+            });
         }
     }
 
@@ -493,14 +522,15 @@ impl Runner {
     /// Little's law does not hold for one of the jobs.
     pub(crate) fn finish(self) -> TimedResult {
         for lane in self.lanes.iter().filter(|lane| lane.tally.requests > 0) {
-            lane.check(&self.jobs[lane.job].name);
+            lane.check(&self.accounts.jobs[lane.job].name);
         }
         self.measured()
     }
 
     /// What was measured so far.
     pub(crate) fn measured(&self) -> TimedResult {
-        let mut jobs = self.jobs.clone();
+        assert!(self.accounts.is_complete(), "all requests are counted between two advances");
+        let mut jobs = self.accounts.jobs.clone();
         for lane in self.lanes.iter().filter(|lane| lane.tally.requests > 0) {
             if let Some(goal) = &mut jobs[lane.job].latency_goal {
                 goal.depth = lane.depth;
@@ -511,8 +541,8 @@ impl Runner {
                 Some(_) => &mut jobs[..],
             };
             for job in jobs {
-                job.from_ns = job.from_ns.min(lane.measured_from - self.start);
-                job.until_ns = job.until_ns.max(lane.tally.last_completion - self.start);
+                job.from_ns = job.from_ns.min(lane.measured_from - self.accounts.start);
+                job.until_ns = job.until_ns.max(lane.tally.last_completion - self.accounts.start);
             }
         }
         for job in &mut jobs {
@@ -526,7 +556,7 @@ impl Runner {
         }
         TimedResult {
             jobs,
-            series: self.series.clone(),
+            series: self.accounts.series.clone(),
             watched: self.watch.as_deref().cloned(),
         }
     }
