@@ -343,6 +343,8 @@ impl Runner {
             // The cache misses of what a lane will submit soon overlap; one by one they would take most of the time.
             let look_ahead = |requests: &[Request]| {
                 device.expect(requests.iter().map(|request| self.mapper.first(request)));
+                let changes = requests.iter().filter(|request| request.operation != Operation::Read);
+                device.expect_overwritten(changes.map(|request| self.mapper.first(request)));
             };
             let demand = if self.stopped {
                 Demand::End

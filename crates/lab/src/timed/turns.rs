@@ -69,15 +69,18 @@ impl<T: Copy> Turns<T> {
     #[inline]
     pub(super) fn push(&mut self, at: Nanos, what: T) {
         assert!(at >= self.now, "time does not go back");
-        let entry = Entry { at, next: NONE, what };
         let index = self.free;
         match self.entries.get_mut(index as usize) {
-            Some(free) => {
-                self.free = free.next;
-                *free = entry;
+            Some(entry) => {
+                self.free = entry.next;
+                // One by one: put together elsewhere they would be read, a moment later, in other pieces than they were
+                // written in, which a processor waits for.
+                entry.at = at;
+                entry.next = NONE;
+                entry.what = what;
                 self.append(index, at);
             }
-            None => self.push_another(entry),
+            None => self.push_another(Entry { at, next: NONE, what }),
         }
     }
 

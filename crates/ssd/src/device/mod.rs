@@ -272,6 +272,13 @@ impl<S: EventSink> Device<S> {
         self.engine.maps.prefetch_places(pages.filter(|lpn| lpn.0 < capacity));
     }
 
+    /// Asks for what writing or deallocating these pages will touch besides, a moment after [`Device::expect`] was told of them.
+    #[inline]
+    pub fn expect_overwritten(&self, pages: impl Iterator<Item = Lpn>) {
+        let capacity = self.engine.layout.logical_pages;
+        self.engine.maps.prefetch_valid(pages.filter(|lpn| lpn.0 < capacity));
+    }
+
     /// Where a command writes that names no placement, or one that does not exist: through the first placement handle of its
     /// namespace, `handle`, the reclaim groups in turn. The standard leaves the group to the controller (NVMe 2.1, Flexible Data
     /// Placement). This is the only such rule: whoever carries out a host's commands asks here once for each; the turn is part of

@@ -61,14 +61,11 @@ impl Calendar {
     /// As [`Calendar::take`], from a time on at which something later is taken.
     #[inline(never)]
     fn take_between(&mut self, from: Nanos, length: Nanos) -> Nanos {
-        // All of the last ones are compared, because where a search among them ends no processor can foresee.
         let is_over = |interval: &Interval| interval.end <= from;
-        let mut next = match self.busy.split_last_chunk::<{ Self::NEAR }>() {
+        // Mostly it is before one of the last.
+        let mut next = match self.busy.iter().rev().take(Self::NEAR).position(is_over) {
+            Some(later) => self.busy.len() - later,
             None => self.busy.partition_point(is_over),
-            Some((far, near)) => match near.iter().filter(|interval| is_over(interval)).count() {
-                0 => far.partition_point(is_over),
-                over => far.len() + over,
-            },
         };
         let mut start = from;
         while let Some(interval) = self.busy.get(next)
