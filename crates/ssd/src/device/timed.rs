@@ -115,14 +115,15 @@ impl Engine {
     #[inline]
     fn place(&self, unit: RuId) -> UnitPlace {
         let entry = self.unit(unit);
+        let class = usize::from(entry.class);
         let part = match self.layout.slices_per_superblock {
             1 => 0,
-            slices => unit.0 % slices / self.layout.classes[usize::from(entry.class)].slices,
+            slices => unit.0 % slices / self.layout.classes[class].slices,
         };
         UnitPlace {
             first: Ppn(unit.0 * self.layout.slice_pages),
             group: entry.group,
-            class: entry.class,
+            class,
             part,
         }
     }

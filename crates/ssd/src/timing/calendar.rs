@@ -7,9 +7,12 @@
 use crate::types::Nanos;
 
 /// Busy intervals, sorted, not touching each other.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Calendar {
+    /// First some that are over, always more than are near; then those that are known; room for more, which is free.
     busy: Vec<Interval>,
+    /// Where the room begins.
+    end: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,10 +21,30 @@ struct Interval {
     end: Nanos,
 }
 
-impl Calendar {
-    /// Intervals at the end that are looked at before the others are searched.
-    const NEAR: usize = 8;
+impl Interval {
+    /// Is over from the beginning.
+    const OVER: Interval = Interval { start: 0, end: 0 };
+    /// Room: it begins after everything.
+    const FREE: Interval = Interval {
+        start: Nanos::MAX,
+        end: Nanos::MAX,
+    };
+}
 
+/// The last intervals, among which a request mostly finds its place. They are searched, and moved, all of them, because
+/// which it is no processor can foresee.
+const NEAR: usize = 8;
+
+impl Default for Calendar {
+    fn default() -> Calendar {
+        Calendar {
+            busy: vec![Interval::OVER; NEAR + 1],
+            end: NEAR + 1,
+        }
+    }
+}
+
+impl Calendar {
     /// Takes `length` ns without interruption, as early as possible but not before `from`; returns when they begin.
     /// Nobody will ask for a time before `now` any more.
     #[inline(always)]
@@ -30,48 +53,48 @@ impl Calendar {
         if length == 0 {
             return from;
         }
-        if self.busy.len() == self.busy.capacity() {
+        if self.busy.len() - self.end <= NEAR {
             self.make_room(now);
         }
-        // Most requests come after everything else.
-        match self.busy.last_mut() {
-            Some(last) if from < last.end => self.take_between(from, length),
-            Some(last) if last.end == from => {
-                last.end += length;
-                from
-            }
-            _ => {
-                self.busy.push(Interval {
-                    start: from,
-                    end: from + length,
-                });
-                from
-            }
+        let near = self.busy[self.end - NEAR..].first_chunk::<NEAR>();
+        let near = near.expect("some are over").partition_point(|interval| interval.end <= from);
+        let next = self.end - NEAR + near;
+        let interval = Interval {
+            start: from,
+            end: from + length,
+        };
+        let touches = (self.busy[next - 1].end == from) | (self.busy[next].start <= interval.end);
+        if touches | (near == 0) {
+            return self.take_between(next, from, length);
         }
+        self.busy.copy_within(next..next + NEAR, next + 1);
+        self.busy[next] = interval;
+        self.end += 1;
+        from
     }
 
     /// Forgets what is over, and makes the memory larger if that is not much.
     #[cold]
     fn make_room(&mut self, now: Nanos) {
-        let over = self.busy.partition_point(|interval| interval.end <= now);
-        self.busy.drain(..over);
-        self.busy.reserve(self.busy.len().max(Self::NEAR));
+        let over = self.busy[..self.end].partition_point(|interval| interval.end <= now);
+        let forgotten = over.saturating_sub(NEAR + 1);
+        self.busy.copy_within(forgotten..self.end, 0);
+        self.end -= forgotten;
+        let length = self.busy.len().max(2 * self.end + NEAR);
+        self.busy.truncate(self.end);
+        self.busy.resize(length, Interval::FREE);
     }
 
-    /// As [`Calendar::take`], from a time on at which something later is taken.
+    /// As [`Calendar::take`], where others are in the way or touched, or none of those that are near is over by then;
+    /// `next` is the first that is not.
     #[inline(never)]
-    fn take_between(&mut self, from: Nanos, length: Nanos) -> Nanos {
-        let is_over = |interval: &Interval| interval.end <= from;
-        // Mostly it is before one of the last.
-        let mut next = match self.busy.iter().rev().take(Self::NEAR).position(is_over) {
-            Some(later) => self.busy.len() - later,
-            None => self.busy.partition_point(is_over),
-        };
+    fn take_between(&mut self, mut next: usize, from: Nanos, length: Nanos) -> Nanos {
+        if next == self.end - NEAR {
+            next = self.busy[..next].partition_point(|interval| interval.end <= from);
+        }
         let mut start = from;
-        while let Some(interval) = self.busy.get(next)
-            && interval.start < start + length
-        {
-            start = interval.end;
+        while self.busy[next].start < start + length {
+            start = self.busy[next].end;
             next += 1;
         }
         self.insert(
@@ -86,24 +109,22 @@ impl Calendar {
 
     /// Puts an interval before the one at `next`, joined with the neighbours that it touches.
     fn insert(&mut self, next: usize, interval: Interval) {
-        assert!(
-            next == 0 || self.busy[next - 1].end <= interval.start,
-            "what was taken before is taken again"
-        );
-        assert!(
-            self.busy.get(next).is_none_or(|after| interval.end <= after.start),
-            "what is taken later is taken again"
-        );
-        let joins_previous = next > 0 && self.busy[next - 1].end == interval.start;
-        let joins_next = self.busy.get(next).is_some_and(|after| after.start == interval.end);
-        match (joins_previous, joins_next) {
+        let (before, after) = (self.busy[next - 1], self.busy[next]);
+        assert!(before.end <= interval.start, "what was taken before is taken again");
+        assert!(interval.end <= after.start, "what is taken later is taken again");
+        match (before.end == interval.start, after.start == interval.end) {
             (true, true) => {
-                self.busy[next - 1].end = self.busy[next].end;
-                self.busy.remove(next);
+                self.busy[next - 1].end = after.end;
+                self.busy.copy_within(next + 1..self.end + 1, next);
+                self.end -= 1;
             }
             (true, false) => self.busy[next - 1].end = interval.end,
             (false, true) => self.busy[next].start = interval.start,
-            (false, false) => self.busy.insert(next, interval),
+            (false, false) => {
+                self.busy.copy_within(next..self.end, next + 1);
+                self.busy[next] = interval;
+                self.end += 1;
+            }
         }
     }
 }
@@ -124,7 +145,8 @@ mod tests {
         assert_eq!(calendar.take(0, 100, 6), 125, "the gap of 5 is too short");
         assert_eq!(calendar.take(0, 100, 5), 110);
         assert_eq!(calendar.take(0, 0, 100), 0);
-        assert_eq!(calendar.busy, [Interval { start: 0, end: 131 }]);
+        assert_eq!(calendar.busy[calendar.end - 1], Interval { start: 0, end: 131 });
+        assert_eq!(calendar.end, NEAR + 1);
     }
 
     #[test]
@@ -141,6 +163,10 @@ mod tests {
                 let expected = (from..).find(free).expect("time does not end");
                 assert_eq!(calendar.take(now, from, length), expected, "seed {seed}");
                 taken[index(narrow(expected))..index(narrow(expected + length))].fill(true);
+                let known = &calendar.busy[..calendar.end];
+                assert!(known.is_sorted_by(|one, next| one.end < next.start || *one == Interval::OVER));
+                let room = &calendar.busy[calendar.end..];
+                assert!(room.iter().all(|interval| *interval == Interval::FREE), "seed {seed}");
             }
         }
     }

@@ -21,6 +21,7 @@ mod config;
 mod cores;
 mod die;
 mod place;
+mod sensed;
 
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -40,6 +41,7 @@ use cores::Cores;
 use die::{Die, Operations, ReadSlot};
 pub(crate) use place::UnitPlace;
 use place::{FlashPage, Places, Sensing};
+use sensed::Sensed;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Keeps the random numbers of the times apart from those of the policies.
@@ -101,7 +103,7 @@ pub(crate) struct Timing {
     /// When the current command came: nobody will ask for an earlier time any more.
     submitted_at: Nanos,
     /// Flash pages that the current command has sensed, if it may sense several.
-    sensed: Vec<(Sensing, Nanos)>,
+    sensed: Sensed,
     senses_several: bool,
     unmapped_pages_read: u64,
 }
@@ -244,7 +246,7 @@ impl Timing {
                 last_sensed: None,
             },
             submitted_at: 0,
-            sensed: Vec::new(),
+            sensed: Sensed::default(),
             senses_several: false,
             unmapped_pages_read: 0,
             config: timing,
@@ -350,7 +352,7 @@ impl Timing {
             writing.done.at = admitted.at;
             writing.done.waited_for_collection_ns += admitted.waited_for_collection_ns;
             if until == operation_end {
-                self.program(writing.now, admitted.at, unit, operation, operation_pages.get());
+                self.program(writing.now, admitted.at, &unit, operation, operation_pages.get());
             }
             at = until;
         }
@@ -361,19 +363,19 @@ impl Timing {
         let operation_pages = self.places.operation_pages(unit);
         let (_, rest) = operation_pages.split(position);
         if rest > 0 {
-            self.program(now, now, unit, position - rest, rest);
+            self.program(now, now, &unit, position - rest, rest);
         }
         self.erased_at.remove(&unit.first.0);
     }
 
-    fn program(&mut self, now: Nanos, at: Nanos, unit: UnitPlace, operation: u32, pages: u32) {
+    fn program(&mut self, now: Nanos, at: Nanos, unit: &UnitPlace, operation: u32, pages: u32) {
         let erased_at = if self.erased_at.is_empty() {
             at
         } else {
             let known = self.erased_at.get(&unit.first.0);
             known.map_or(at, |erased_at| at.max(*erased_at))
         };
-        let place = self.places.of(unit, operation);
+        let place = self.places.of(*unit, operation);
         let bytes = u64::from(pages) * self.page_bytes;
         let length = self.operation_transfer_ns(bytes);
         let die = &mut self.dies[index(place.die)];
@@ -418,16 +420,16 @@ impl Timing {
         let end = Ppn(first.0 + pages);
         let (done, next) = self.read_flash_page(at, first, end, unit);
         if next < end {
-            return done.and(self.read_flash_pages(at, next, end, unit));
+            return done.and(self.read_flash_pages(at, next, end, &unit));
         }
         done
     }
 
     #[inline(never)]
-    fn read_flash_pages(&mut self, at: Nanos, mut ppn: Ppn, end: Ppn, unit: UnitPlace) -> Completion {
+    fn read_flash_pages(&mut self, at: Nanos, mut ppn: Ppn, end: Ppn, unit: &UnitPlace) -> Completion {
         let mut done = Completion::now(at);
         while ppn < end {
-            let (sent, next) = self.read_flash_page(at, ppn, end, unit);
+            let (sent, next) = self.read_flash_page(at, ppn, end, *unit);
             done = done.and(sent);
             ppn = next;
         }
@@ -493,16 +495,16 @@ impl Timing {
     #[inline(always)]
     fn sense(&mut self, at: Nanos, unit: UnitPlace, place: FlashPage) -> ReadSlot {
         let sensing = place.sensing(unit);
-        if let Some((_, end)) = self.sensed.iter().rev().find(|(known, _)| *known == sensing) {
+        if let Some(end) = self.sensed.end_of(sensing) {
             return ReadSlot {
-                end: *end,
+                end,
                 waited_for_collection_ns: 0,
             };
         }
         let length = self.places.read_ns(place) + self.tail(TailOf::Sense);
         let sensed = self.dies[index(place.die)].read(at, length, self.config.nand.suspend_ns);
         if self.senses_several {
-            self.sensed.push((sensing, sensed.end));
+            self.sensed.note(sensing, sensed.end);
         }
         sensed
     }

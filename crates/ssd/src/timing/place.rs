@@ -21,8 +21,8 @@ pub(crate) struct UnitPlace {
     pub(crate) first: Ppn,
     /// Its reclaim group.
     pub(crate) group: u16,
-    /// Its size class.
-    pub(crate) class: u8,
+    /// Its size class, as an index.
+    pub(crate) class: usize,
     /// Which part of its superblock it is.
     pub(crate) part: u32,
 }
@@ -43,7 +43,7 @@ pub(super) struct FlashPage {
 }
 
 /// What the planes of a die sense at once: pages at the same place of their blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Sensing {
     unit: Ppn,
     die: u32,
@@ -164,7 +164,7 @@ impl Places {
     /// Pages of a program operation: a program unit on each of the planes that are programmed together.
     #[inline]
     pub(super) fn operation_pages(&self, unit: UnitPlace) -> Divisor {
-        self.classes[usize::from(unit.class)].operation_pages
+        self.classes[unit.class].operation_pages
     }
 
     /// Pages (mapping units) of a flash page.
@@ -197,7 +197,7 @@ impl Places {
     /// The flash page at an offset in a reclaim unit.
     #[inline(always)]
     pub(super) fn of(&self, unit: UnitPlace, offset: u32) -> FlashPage {
-        let class = &self.classes[usize::from(unit.class)];
+        let class = &self.classes[unit.class];
         let flash_page = self.flash_pages.divide(offset);
         let (row, at) = class.row_flash_pages.split(flash_page);
         let spot = class.spots[index(at)];
@@ -221,14 +221,14 @@ impl Places {
                 first
                     + self
                         .planes_per_die
-                        .divide(part * self.classes[usize::from(unit.class)].blocks)
+                        .divide(part * self.classes[unit.class].blocks)
             }
         }
     }
 
     /// The dies of a reclaim unit.
     pub(super) fn dies_of(&self, unit: UnitPlace) -> Range<u32> {
-        let blocks = self.classes[usize::from(unit.class)].blocks;
+        let blocks = self.classes[unit.class].blocks;
         let first = self.first_die(unit);
         first..first + blocks.div_ceil(self.planes_per_die.get())
     }
