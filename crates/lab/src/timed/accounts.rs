@@ -66,7 +66,8 @@ impl Accounts {
             let whose = first.whose;
             let interval = self.series.interval(first.completed_at - self.start);
             let span = self.series.span(interval);
-            let is_of_them = |other: &&Measured| other.whose == whose && span.contains(&(other.completed_at - self.start));
+            let is_of_them =
+                |other: &&Measured| other.whose == whose && span.contains(&(other.completed_at - self.start));
             let (together, others) = left.split_at(left.iter().take_while(is_of_them).count());
             left = others;
             let direction = &mut self.jobs[whose.job as usize].directions[whose.operation as usize];
@@ -81,7 +82,8 @@ impl Accounts {
                 latency_ns: Nanos::try_from(latencies.sum_ns).expect("latencies of some dozens are below 500 years"),
                 waited,
             };
-            self.series.record(interval, whose.job as usize, whose.operation, moment);
+            self.series
+                .record(interval, whose.job as usize, whose.operation, moment);
             let completions = together.iter().map(|one| one.completed_at);
             lanes[whose.lane as usize].tally.submitted(latencies, completions);
         }

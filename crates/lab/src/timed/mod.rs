@@ -33,8 +33,8 @@ use models::Spec;
 use workload::fio::{ExitWhat, Job, JobFile, plan_streams};
 use workload::{Next, Operation, Request, Source, TaggedRequest, Target, Workload};
 
-pub use fio_json::to_fio_json;
 use accounts::{Accounts, Measured, Whose};
+pub use fio_json::to_fio_json;
 use fio_log::FioLog;
 use lane::{Demand, Lane};
 use measure::{Direction, Goal, JobResult, TimedRequest, TimedResult, Watched};
@@ -230,12 +230,7 @@ impl Runner {
         goes_on
     }
 
-    fn advance_until(
-        &mut self,
-        device: &mut Device<Recorder>,
-        until: u64,
-        host_bytes: u64,
-    ) -> Result<bool, LabError> {
+    fn advance_until(&mut self, device: &mut Device<Recorder>, until: u64, host_bytes: u64) -> Result<bool, LabError> {
         while self.submitted < until && self.written < host_bytes {
             let Some((at, turn)) = self.turns.pop() else {
                 let error = self.lanes.iter_mut().find_map(|lane| lane.error.take());
@@ -459,7 +454,9 @@ impl Runner {
             self.stopped |= self.written >= self.write_limit;
             let recorder = device.sink_mut();
             for (at, pages_copied) in recorder.recent.drain(..) {
-                self.accounts.series.collected(at - self.accounts.start, u64::from(pages_copied));
+                self.accounts
+                    .series
+                    .collected(at - self.accounts.start, u64::from(pages_copied));
             }
         }
     }
@@ -531,7 +528,10 @@ impl Runner {
 
     /// What was measured so far.
     pub(crate) fn measured(&self) -> TimedResult {
-        assert!(self.accounts.is_complete(), "all requests are counted between two advances");
+        assert!(
+            self.accounts.is_complete(),
+            "all requests are counted between two advances"
+        );
         let mut jobs = self.accounts.jobs.clone();
         for lane in self.lanes.iter().filter(|lane| lane.tally.requests > 0) {
             if let Some(goal) = &mut jobs[lane.job].latency_goal {

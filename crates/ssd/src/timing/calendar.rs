@@ -56,19 +56,21 @@ impl Calendar {
         if self.busy.len() - self.end <= NEAR {
             self.make_room(now);
         }
-        let near = self.busy[self.end - NEAR..].first_chunk::<NEAR>();
-        let near = near.expect("some are over").partition_point(|interval| interval.end <= from);
-        let next = self.end - NEAR + near;
+        // One before those that are near, they, and room for one more than they are.
+        let first = self.end - NEAR - 1;
+        let window = self.busy[first..].first_chunk_mut::<{ 2 * NEAR + 2 }>();
+        let window = window.expect("there is room");
+        let near = window[1..=NEAR].partition_point(|interval| interval.end <= from);
         let interval = Interval {
             start: from,
             end: from + length,
         };
-        let touches = (self.busy[next - 1].end == from) | (self.busy[next].start <= interval.end);
+        let touches = (window[near].end == from) | (window[near + 1].start <= interval.end);
         if touches | (near == 0) {
-            return self.take_between(next, from, length);
+            return self.take_between(first + 1 + near, from, length);
         }
-        self.busy.copy_within(next..next + NEAR, next + 1);
-        self.busy[next] = interval;
+        window.copy_within(near + 1..near + 1 + NEAR, near + 2);
+        window[near + 1] = interval;
         self.end += 1;
         from
     }
@@ -79,9 +81,9 @@ impl Calendar {
         let over = self.busy[..self.end].partition_point(|interval| interval.end <= now);
         let forgotten = over.saturating_sub(NEAR + 1);
         self.busy.copy_within(forgotten..self.end, 0);
+        self.busy[self.end - forgotten..self.end].fill(Interval::FREE);
         self.end -= forgotten;
         let length = self.busy.len().max(2 * self.end + NEAR);
-        self.busy.truncate(self.end);
         self.busy.resize(length, Interval::FREE);
     }
 

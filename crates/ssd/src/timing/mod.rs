@@ -495,7 +495,9 @@ impl Timing {
     #[inline(always)]
     fn sense(&mut self, at: Nanos, unit: UnitPlace, place: FlashPage) -> ReadSlot {
         let sensing = place.sensing(unit);
-        if let Some(end) = self.sensed.end_of(sensing) {
+        if self.senses_several
+            && let Some(end) = self.sensed.end_of(sensing)
+        {
             return ReadSlot {
                 end,
                 waited_for_collection_ns: 0,

@@ -45,10 +45,10 @@ pub(super) struct FlashPage {
 /// What the planes of a die sense at once: pages at the same place of their blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Sensing {
-    unit: Ppn,
-    die: u32,
-    page_in_program: u32,
-    row: u32,
+    pub(super) unit: Ppn,
+    pub(super) die: u32,
+    pub(super) page_in_program: u32,
+    pub(super) row: u32,
 }
 
 impl FlashPage {
@@ -217,12 +217,7 @@ impl Places {
         let first = u32::from(unit.group) * self.dies_per_group;
         match unit.part {
             0 => first,
-            part => {
-                first
-                    + self
-                        .planes_per_die
-                        .divide(part * self.classes[unit.class].blocks)
-            }
+            part => first + self.planes_per_die.divide(part * self.classes[unit.class].blocks),
         }
     }
 

@@ -50,3 +50,31 @@ impl Sensed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Ppn;
+
+    #[test]
+    fn all_that_a_command_senses_is_found_and_nothing_of_the_one_before() {
+        let sensing = |row: u32| Sensing {
+            unit: Ppn(0),
+            die: row % 7,
+            page_in_program: row % 3,
+            row,
+        };
+        let mut sensed = Sensed::default();
+        for pages in [1, 32, 1000, 5] {
+            for row in 0..pages {
+                assert_eq!(sensed.end_of(sensing(row)), None);
+                sensed.note(sensing(row), Nanos::from(row));
+            }
+            for row in 0..pages {
+                assert_eq!(sensed.end_of(sensing(row)), Some(Nanos::from(row)));
+            }
+            assert_eq!(sensed.end_of(sensing(pages)), None);
+            sensed.clear();
+        }
+    }
+}
