@@ -69,6 +69,7 @@ impl Accounts {
             let is_of_them =
                 |other: &&Measured| other.whose == whose && span.contains(&(other.completed_at - self.start));
             let (together, others) = left.split_at(left.iter().take_while(is_of_them).count());
+            assert!(!together.is_empty(), "the first of them is in its own interval");
             left = others;
             let direction = &mut self.jobs[whose.job as usize].directions[whose.operation as usize];
             let latencies = direction.latencies.record(together.iter().map(|one| one.latency_ns));

@@ -616,7 +616,7 @@ mod tests {
         let mut latencies = Latencies::default();
         let mut sorted = values();
         for value in &sorted {
-            latencies.record(*value);
+            latencies.record([*value]);
         }
         sorted.sort_unstable();
         for percent in [1.0, 10.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0] {

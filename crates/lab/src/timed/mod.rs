@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! job file -> plan_streams -> lanes (closed and open loops) -> turns, by their times -> Device<Recorder>
-//!                                                                                    -> measure: histograms, series
+//!                                                                                    -> accounts, some dozens together -> measure: histograms, series
 //! ```
 //!
 //! The device says at submission when a request will be done, so there is one event for each request: its completion,
