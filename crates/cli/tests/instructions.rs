@@ -31,7 +31,7 @@ const RUNS: [Counted; 3] = [
         name: "reads and writes in virtual time",
         workload: "[global]\nbs=4k\niodepth=16\nnumber_ios=100000\n[w]\nrw=randrw\nsize=90%\n",
         options: &["--scale", "1/2048", "--prefill", "1"],
-        instructions: 353_175_593,
+        instructions: 366_551_075,
     },
     Counted {
         name: "a cache of objects, as CacheLib writes it",
