@@ -1,4 +1,4 @@
-//! The same experiment gives the same integers, however its cells are spread over threads.
+//! The same experiment gives the same integers, however its cells are spread over threads, and however many of them one drive has.
 //!
 //! Golden rows of a small experiment are compared between pools of one and of two threads, between orders of the cells,
 //! between memory budgets, and between seeds, which must differ.
@@ -35,8 +35,35 @@ name = "NoFDP"
 jobs = { global = { dataplacement = "none" } }
 "#;
 
+/// A drive whose maps fit no cache, as it is: its run is shared among the threads that are left.
+const LARGE: &str = r#"
+title = "determinism of a large drive"
+source = "none"
+devices = ["ssd_a"]
+workload = "one_stream"
+[run]
+write_capacities = 2.2
+scale = "1/1"
+seeds = [1]
+[quick]
+write_capacities = 2.2
+scale = "1/1"
+[change]
+device = { "geometry.capacity_bytes" = "18GiB", "geometry.reclaim_unit_bytes" = "128MiB" }
+jobs = { random = { norandommap = 1 } }
+[[variants]]
+name = "as it is"
+[[variants]]
+name = "hot data is not told"
+device = { "handles.separation_bytes" = 0 }
+"#;
+
 fn cells(seeds: &[u64]) -> Vec<Cell> {
-    let experiment = Experiment::parse("experiments/determinism/experiment.toml", EXPERIMENT).expect("it is one");
+    cells_of(EXPERIMENT, seeds)
+}
+
+fn cells_of(experiment: &str, seeds: &[u64]) -> Vec<Cell> {
+    let experiment = Experiment::parse("experiments/determinism/experiment.toml", experiment).expect("it is one");
     let selection = Selection {
         seeds: Some(seeds.to_vec()),
         ..Selection::default()
@@ -76,6 +103,17 @@ fn threads_order_and_memory_do_not_show() {
     let largest = largest.iter().map(|cell| cell.memory_bytes).max().expect("a cell");
     assert_eq!(rows(cells(&[1, 2]), 2, largest), one, "memory for one cell at a time");
     assert!(golden::differences(&one, &one).is_empty());
+}
+
+#[test]
+fn threads_of_one_run_do_not_show() {
+    for cell in cells_of(LARGE, &[1]) {
+        let run = |threads| rows(vec![cell.clone()], threads, u64::MAX);
+        let one = run(1);
+        for threads in [2, 5, 16] {
+            assert_eq!(run(threads), one, "{threads} threads for one drive");
+        }
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! stored inverted. Nothing here knows reclaim units.
 
 mod reverse;
+pub(crate) mod shards;
 pub(crate) mod undo;
 
 use std::ops::Range;
@@ -184,6 +185,11 @@ impl Maps {
         }
     }
 
+    /// Whether what changes is noted, for a checkpoint.
+    pub(crate) fn is_noted(&self) -> bool {
+        self.undo.0.is_some()
+    }
+
     #[inline]
     pub(crate) fn lookup(&self, lpn: Lpn) -> Ppn {
         Ppn(!self.l2p_inverted.at(lpn.index()))
@@ -316,10 +322,7 @@ impl Maps {
     /// Marks pages valid; none of them was.
     #[inline]
     pub(crate) fn set_valid(&mut self, ppn: Ppn, pages: u32) {
-        for_words(&mut self.valid, ppn.0, pages, |word, mask| {
-            assert_eq!(*word & mask, 0, "a page that holds valid data is programmed");
-            *word |= mask;
-        });
+        set_valid(&mut self.valid, ppn.0, pages);
     }
 
     /// Marks pages invalid; all of them were valid.
@@ -488,13 +491,26 @@ fn for_words(words: &mut HugeArray<u64>, first: u32, count: u32, mut change: imp
         return words.set(at, word);
     }
     let words = words.get_mut();
+    words_of(first, count, |at, mask| change(&mut words[at], mask));
+}
+
+/// Calls with each word that some bits are in, and which of its bits they are.
+#[inline(always)]
+fn words_of(first: u32, count: u32, mut call: impl FnMut(usize, u64)) {
     let (mut at, mut left) = (first, count);
     while left > 0 {
         let offset = at % 64;
         let here = left.min(64 - offset);
-        let mask = (u64::MAX >> (64 - here)) << offset;
-        change(&mut words[index(at / 64)], mask);
+        call(index(at / 64), (u64::MAX >> (64 - here)) << offset);
         at += here;
         left -= here;
     }
+}
+
+#[inline]
+fn set_valid(valid: &mut HugeArray<u64>, first: u32, pages: u32) {
+    for_words(valid, first, pages, |word, mask| {
+        assert_eq!(*word & mask, 0, "a page that holds valid data is programmed");
+        *word |= mask;
+    });
 }

@@ -107,9 +107,11 @@ pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
     }
     watch.expects(cells().map(RunPlan::expected_work).sum());
     let memory = Memory::new(options.memory_budget_bytes);
+    // A thread for each run comes first; those that are left over work with them.
+    let threads = rayon::current_num_threads() / plans.len().max(1);
     let run_twin = |plan: &RunPlan| {
         let _share = memory.take(plan.layout.memory_bytes());
-        work::run_cell(plan, options, watch)
+        work::run_cell(plan, options, threads, watch)
     };
     let run = |cell: &P| {
         if watch.stopped() {

@@ -26,6 +26,10 @@ const BATCH_REQUESTS: usize = 1024;
 /// Requests of a job file that a placement policy is asked about at a time: asking costs as much as writing some
 /// hundred of them.
 const PLACED_REQUESTS: usize = 8 * BATCH_REQUESTS;
+/// Requests that are carried out together where several threads do it.
+const SHARED_REQUESTS: usize = 16 * BATCH_REQUESTS;
+/// Logical pages of the smallest drive whose work is worth sharing: its maps fit no cache.
+const SHARED_PAGES_MIN: u32 = 1 << 22;
 /// Requests without a write among them after which a run that ends when enough is written is given up: seconds of work.
 pub(crate) const UNWRITTEN_REQUESTS_MAX: usize = 1 << 24;
 /// No request is longer: their bytes have 32 bits.
@@ -52,9 +56,15 @@ impl Stride {
     };
 }
 
-/// Runs a cell, on a new device or on the one that its snapshot holds, and saves the device if that is asked for.
-pub(super) fn run_cell(plan: &RunPlan, options: Options<'_>, watch: &dyn Watch) -> Result<CellResult, LabError> {
+/// Runs a cell with so many threads, if it can use more than one, on a new device or on the one that its snapshot holds, and saves the device if that is asked for.
+pub(super) fn run_cell(
+    plan: &RunPlan,
+    options: Options<'_>,
+    threads: usize,
+    watch: &dyn Watch,
+) -> Result<CellResult, LabError> {
     let mut run = Run::begin(plan, options)?;
+    run.share_work(threads);
     while run.step(Stride::LONGEST, watch)? {}
     let mut result = run.result();
     if let Some(path) = options.save {
@@ -80,6 +90,8 @@ pub(crate) struct Run<P> {
     /// Says where writes go, instead of the workload.
     placer: Option<Placer>,
     writes: Vec<Write>,
+    /// Whether several threads carry them out.
+    is_shared: bool,
     stage: Stage,
     /// Whether it wrote everything it should; otherwise it was stopped.
     complete: bool,
@@ -150,6 +162,8 @@ struct Untimed {
     /// What was taken from it, and how much of that is carried out.
     requests: Vec<Request>,
     done: usize,
+    /// What was taken meanwhile and comes next.
+    coming: Vec<Request>,
     written: u64,
     /// Requests taken from it.
     taken: u64,
@@ -205,6 +219,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             mapper: plan.mapper(),
             placer,
             writes: Vec::new(),
+            is_shared: false,
             stage: Stage::Filling(Box::new(fill), workload),
             complete: true,
             filled: Filled::default(),
@@ -219,6 +234,19 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             reported: 0,
             plan,
         })
+    }
+
+    /// Lets so many threads of the pool work on it, if that is of use: not in virtual time, where one thing follows from the other, and not
+    /// where somebody is asked, or listens, every few requests.
+    fn share_work(&mut self, threads: usize) {
+        self.is_shared = threads > 1
+            && self.plan.config.timing.is_none()
+            && self.plan.layout.logical_pages >= SHARED_PAGES_MIN
+            && self.feedback.is_none()
+            && self.placer.is_none();
+        if self.is_shared {
+            self.device.share_work(threads);
+        }
     }
 
     fn settings(&self) -> &RunSettings {
@@ -284,6 +312,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         let extent = ((1 << 20) / page_bytes).max(1) as u32;
         for _ in 0..extents.min(Fill::STEP_EXTENTS) {
             if fill.pages_left == 0 || watch.stopped() {
+                self.write_out();
                 return false;
             }
             let pages = extent
@@ -296,16 +325,21 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
                 host_bytes,
                 placement: self.mapper.default_placement(&mut self.device),
             };
-            let slot = &mut fill.completions[fill.extents % Fill::IN_FLIGHT];
-            fill.now = fill.now.max(*slot);
-            let done = self.device.write(fill.now, &write);
-            *slot = done.expect("the extent is within the device").at;
+            if self.plan.config.timing.is_none() {
+                self.writes.push(write);
+            } else {
+                let slot = &mut fill.completions[fill.extents % Fill::IN_FLIGHT];
+                fill.now = fill.now.max(*slot);
+                let done = self.device.write(fill.now, &write);
+                *slot = done.expect("the extent is within the device").at;
+            }
             fill.extents += 1;
             watch.advanced(host_bytes);
             fill.written += host_bytes;
             fill.next_lpn = (fill.next_lpn + pages) % logical_pages;
             fill.pages_left -= u64::from(pages);
         }
+        self.write_out();
         true
     }
 
@@ -468,7 +502,16 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             work.written += self.take(&work.requests[work.done]);
             work.done += 1;
         }
-        self.write_out();
+        // The more there is, the better it can be shared.
+        let is_whole_step = stride.requests > SHARED_REQUESTS as u64 && work.written < stride.host_bytes;
+        if self.is_shared && is_whole_step && work.written < target && work.written < work.next_sample {
+            if !work.is_carried_out() {
+                return Ok(true);
+            }
+            self.write_out_and_take(work)?;
+        } else {
+            self.write_out();
+        }
         // What is looked at stands at the ends of batches alone, however long the steps are.
         if work.done < batch_end && work.written < target {
             return Ok(true);
@@ -495,6 +538,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         let ahead = match (&self.placer, self.plan.cell().workload.jobs()) {
             _ if self.feedback.is_some() => LISTENED_REQUESTS,
             (Some(_), Some(_)) => PLACED_REQUESTS,
+            (None, Some(_)) if self.is_shared => SHARED_REQUESTS,
             _ => BATCH_REQUESTS,
         };
         if work.take(ahead)? == 0 {
@@ -548,12 +592,25 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         }
     }
 
+    /// Carries out the writes, and takes the next requests meanwhile, if the workload may run ahead of them.
+    fn write_out_and_take(&mut self, work: &mut Untimed) -> Result<(), LabError> {
+        if self.plan.cell().workload.jobs().is_none() {
+            self.write_out();
+            return Ok(());
+        }
+        let Untimed { source, coming, .. } = work;
+        assert!(coming.is_empty(), "what was taken is carried out before more is");
+        let (device, writes) = (&mut self.device, &mut self.writes);
+        let ((), came) = rayon::join(
+            || write_batch(device, writes),
+            || source.next_batch(coming, SHARED_REQUESTS),
+        );
+        came?;
+        Ok(())
+    }
+
     fn write_out(&mut self) {
-        let _ = self
-            .device
-            .write_batch(0, &self.writes)
-            .expect("requests are within the device");
-        self.writes.clear();
+        write_batch(&mut self.device, &mut self.writes);
     }
 
     /// Holds what was given to the device against what it counts, and against how much should be written.
@@ -913,6 +970,12 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
     }
 }
 
+/// Carries out writes, so that none is left.
+fn write_batch(device: &mut Device<Recorder>, writes: &mut Vec<Write>) {
+    let _ = device.write_batch(0, writes).expect("requests are within the device");
+    writes.clear();
+}
+
 fn no_memory(error: std::io::Error) -> LabError {
     LabError::invalid(
         "memory",
@@ -926,6 +989,7 @@ impl Untimed {
             source,
             requests: Vec::with_capacity(BATCH_REQUESTS),
             done: 0,
+            coming: Vec::new(),
             written: 0,
             taken: 0,
             since_write: 0,
@@ -957,7 +1021,11 @@ impl Untimed {
         );
         self.requests.clear();
         self.done = 0;
-        let came = self.source.next_batch(&mut self.requests, ahead)?;
+        std::mem::swap(&mut self.requests, &mut self.coming);
+        let came = match self.requests.len() {
+            0 => self.source.next_batch(&mut self.requests, ahead)?,
+            came => came,
+        };
         assert_eq!(came, self.requests.len(), "a source counts what it gives");
         self.taken += came as u64;
         let writes = |request: &Request| request.operation == Operation::Write;

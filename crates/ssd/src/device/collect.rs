@@ -10,6 +10,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use crate::cast::{count, index, real, wide};
 use crate::config::{Copies, Isolation};
 use crate::device::Engine;
+use crate::device::share::MOVED_PAGES_MAX;
 use crate::event::{CloseReason, Event, Events, MovedRun, Reclaim, Reporter, Trigger};
 use crate::gc::{Candidates, VictimPolicy};
 use crate::layout::SizeClass;
@@ -278,8 +279,9 @@ impl Engine {
         destination: Owner,
         expected: u32,
     ) -> Option<MovedRun> {
-        /// Pages of a batch, but for its last word.
+        /// Pages of a batch of one thread, but for its last word.
         const BATCH_PAGES: u32 = 512;
+        let batch_pages = if self.is_shared() { MOVED_PAGES_MAX } else { BATCH_PAGES };
         let ReclaimUnit { pages, .. } = self.state.units[victim.index()];
         let first = victim.0 * self.layout.slice_pages;
         let end = first + pages;
@@ -291,7 +293,7 @@ impl Engine {
         while copied < expected {
             moving.clear();
             let mut gathered = 0;
-            while cursor.is_before(end) && gathered < BATCH_PAGES {
+            while cursor.is_before(end) && gathered < batch_pages {
                 gathered += self.maps.gather(&mut cursor, first, end, &mut moving);
             }
             assert!(
@@ -348,11 +350,11 @@ impl Engine {
             };
             let (whole, left) = runs.split_at_mut(whole_runs);
             let to = Ppn(self.first_page(unit).0 + position);
-            let placed = self.maps.relocate(whole, to);
+            let placed = self.relocate(whole, to);
             // The run that the room ends in goes on in the next place.
             let part = (placed < here).then(|| left[0].take_front(here - placed));
             if let Some(part) = part {
-                self.maps.relocate(&[part], Ppn(to.0 + placed));
+                self.relocate(&[part], Ppn(to.0 + placed));
             }
             assert!(
                 self.takes_copies(unit),

@@ -12,6 +12,7 @@ pub(crate) mod blocks;
 mod check;
 mod collect;
 mod place;
+mod share;
 mod timed;
 mod view;
 mod write;
@@ -39,6 +40,7 @@ use crate::types::{Lpn, MappedRun, Nanos, Owner, Placement, Ppn, RgId, RuId, Ruh
 use crate::unit::{ReclaimUnit, UnitState};
 use blocks::{BlockTable, Noted, NotedRoom};
 use place::OpenUnit;
+use share::Sharing;
 
 pub use view::UnitView;
 
@@ -77,6 +79,8 @@ pub(crate) struct Engine {
     victim_policy: ExternalPolicy,
     /// Scratch of the copy loop: where pages were, and which they are.
     moving: Vec<MappedRun>,
+    /// What several threads have in hand, if several do the work.
+    sharing: Option<Box<Sharing>>,
 }
 
 /// A victim policy from outside; it stays with its device, not with copies of it.
@@ -212,6 +216,7 @@ impl<S: EventSink> Device<S> {
                 timing: engine.timing.clone(),
                 victim_policy: ExternalPolicy(None),
                 moving: Vec::new(),
+                sharing: None,
             },
             sink: (),
         })
@@ -518,6 +523,7 @@ impl Engine {
             maps,
             state,
             moving: Vec::new(),
+            sharing: None,
         }
     }
 
@@ -614,11 +620,7 @@ impl Engine {
 
     #[inline]
     fn unit_of(&self, ppn: Ppn) -> RuId {
-        let slice = self.slice_divisor.divide(ppn.0);
-        match self.state.unit_of_slice.get(index(slice)) {
-            Some(&unit) => RuId(unit),
-            None => RuId(slice),
-        }
+        self.state.unit_of(self.slice_divisor, ppn)
     }
 
     /// The first page of a reclaim unit.
@@ -668,6 +670,39 @@ impl Engine {
 }
 
 impl State {
+    /// The reclaim unit that a physical page belongs to; `slices` divides by the pages of a slice.
+    #[inline(always)]
+    fn unit_of(&self, slices: Divisor, ppn: Ppn) -> RuId {
+        let slice = slices.divide(ppn.0);
+        match self.unit_of_slice.get(index(slice)) {
+            Some(&unit) => RuId(unit),
+            None => RuId(slice),
+        }
+    }
+
+    /// The reclaim units that consecutive physical pages belong to, and how many of them belong to each.
+    #[inline(always)]
+    fn units_of(
+        &self,
+        slices: Divisor,
+        layout: &Layout,
+        mut ppn: Ppn,
+        mut left: u32,
+    ) -> impl Iterator<Item = (RuId, u32)> {
+        std::iter::from_fn(move || {
+            if left == 0 {
+                return None;
+            }
+            let unit = self.unit_of(slices, ppn);
+            // The layout keeps the numbers of pages below 2^32.
+            let pages = left.min(unit.0 * layout.slice_pages + self.units[unit.index()].pages - ppn.0);
+            assert!(pages > 0, "{ppn:?} is invalidated behind the end of its reclaim unit");
+            ppn.0 = ppn.0.wrapping_add(pages);
+            left -= pages;
+            Some((unit, pages))
+        })
+    }
+
     fn new(config: &DeviceConfig, layout: &Layout) -> State {
         let slices = index(layout.slices());
         let divided = layout.slices_per_superblock > 1;

@@ -4,7 +4,7 @@ use crate::cast::{index, narrow};
 use crate::device::{Engine, Write};
 use crate::error::HostError;
 use crate::event::{Event, Events};
-use crate::timing::Completion;
+use crate::timing::{Completion, WriteProgress};
 use crate::types::{Lpn, Nanos, Placement, Ppn, RgId, RuId};
 
 impl Engine {
@@ -36,6 +36,10 @@ impl Engine {
             }
         }
         let mut done = Completion::now(now);
+        if self.is_shared() {
+            self.write_shared(events, now, writes);
+            return Ok(done);
+        }
         self.prefetch_entries(&writes[..writes.len().min(TOGETHER)]);
         let mut left = writes;
         while !left.is_empty() {
@@ -64,7 +68,7 @@ impl Engine {
     }
 
     /// Carries out writes one after the other.
-    fn write_together(&mut self, events: &mut Events<'_>, now: Nanos, writes: &[Write]) -> Completion {
+    pub(super) fn write_together(&mut self, events: &mut Events<'_>, now: Nanos, writes: &[Write]) -> Completion {
         let mut done = Completion::now(now);
         let mut left = writes;
         while let Some(first) = left.first() {
@@ -182,6 +186,12 @@ impl Engine {
     fn append(&mut self, group: RgId, unit: RuId, at: Ppn, lpn: Lpn, pages: u32) {
         self.invalidate(lpn, pages);
         self.maps.map(lpn, at, pages);
+        self.count_written(group, unit, pages);
+    }
+
+    /// Counts pages of the host that were appended to an open reclaim unit.
+    #[inline(always)]
+    pub(super) fn count_written(&mut self, group: RgId, unit: RuId, pages: u32) {
         self.state.host_pages_written += u64::from(pages);
         self.state.units[unit.index()].valid_pages += pages;
         self.state.groups[group.index()].live_pages += u64::from(pages);
@@ -253,18 +263,36 @@ impl Engine {
     }
 
     fn write_checked(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write) -> Completion {
+        // Without timing nothing of it is compiled into the loop.
+        let (group, done) = match &self.timing {
+            None => (self.write_placed(events, now, write, &mut AtOnce), Completion::now(now)),
+            Some(_) => self.write_in_time(events, now, write),
+        };
+        self.collect_in_background(events, now, group);
+        done
+    }
+
+    #[inline(never)]
+    fn write_in_time(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write) -> (RgId, Completion) {
+        let mut writing = self.begin_write(now, write);
+        let group = self.write_placed(events, now, write, &mut writing);
+        (group, self.end_write(writing))
+    }
+
+    /// Counts a write, gives it its place and has it carried there; returns the group that took its last page.
+    #[inline]
+    pub(super) fn write_placed(
+        &mut self,
+        events: &mut Events<'_>,
+        now: Nanos,
+        write: &Write,
+        carry: &mut impl Carry,
+    ) -> RgId {
         let row = &mut self.state.stats.handles[write.placement.handle.index()];
         row.host_bytes_written += write.host_bytes;
         row.host_pages_written += u64::from(write.pages);
         events.host_writes(std::slice::from_ref(write));
-        // Without timing nothing of it is compiled into the loop.
-        let (group, done) = match &self.timing {
-            None => (
-                self.write_extent(events, now, write, |_, _, _, _| {}),
-                Completion::now(now),
-            ),
-            Some(_) => self.write_extent_in_time(events, now, write),
-        };
+        let group = self.write_extent(events, now, write, carry);
         let owner = &mut self.state.groups[group.index()].owners[write.placement.handle.index()];
         let taking_turns = usize::from(self.layout.handles[write.placement.handle.index()].open_reclaim_units);
         if taking_turns > 1 {
@@ -273,35 +301,21 @@ impl Engine {
         if let Some(recency) = &mut self.state.recency {
             recency.wrote(write.first, write.pages);
         }
-        self.collect_in_background(events, now, group);
-        done
+        group
     }
 
-    #[inline(never)]
-    fn write_extent_in_time(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write) -> (RgId, Completion) {
-        let mut writing = self.begin_write(now, write);
-        let group = self.write_extent(events, now, write, |device, unit, position, pages| {
-            device.append_in_time(&mut writing, unit, position, pages);
-        });
-        (group, self.end_write(writing))
-    }
-
-    /// Places and maps an extent, and tells `appended` each reclaim unit, position and number of pages; returns the
-    /// group that took its last page.
+    /// Finds the places of an extent, and has each part of it carried to its own; returns the group that took its last page.
     #[inline]
-    fn write_extent(
-        &mut self,
-        events: &mut Events<'_>,
-        now: Nanos,
-        write: &Write,
-        mut appended: impl FnMut(&mut Self, RuId, u32, u32),
-    ) -> RgId {
+    fn write_extent(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write, carry: &mut impl Carry) -> RgId {
         let handle = write.placement.handle;
         let mut group = write.placement.group;
         let (mut lpn, mut left) = (write.first, write.pages);
         while left > 0 {
             let mut pages = left;
             if self.layout.groups > 1 {
+                if self.room(write.placement.group) < u64::from(left) {
+                    carry.settle(self);
+                }
                 (group, pages) = self.group_with_room(write.placement.group, left);
             }
             let owner = &mut self.state.groups[group.index()].owners[handle.index()];
@@ -314,6 +328,7 @@ impl Engine {
                 }
             }
             let Some(open) = owner.open[slot].as_mut() else {
+                carry.settle(self);
                 self.open_for_host(events, now, Placement { group, handle }, slot);
                 continue;
             };
@@ -321,8 +336,7 @@ impl Engine {
             let (unit, position) = (open.unit, open.position);
             assert!(pages > 0, "a write to reclaim unit {} makes no progress", unit.0);
             let run_ends = open.advance(pages);
-            self.append(group, unit, Ppn(self.first_page(unit).0 + position), lpn, pages);
-            self.end_append(group, unit);
+            carry.append(self, group, unit, position, lpn, pages);
             if group != write.placement.group {
                 self.state.stats.pages_redirected += u64::from(pages);
                 events.emit(|| Event::Redirect {
@@ -331,8 +345,8 @@ impl Engine {
                     pages,
                 });
             }
-            appended(self, unit, position, pages);
             if run_ends {
+                carry.settle(self);
                 self.end_host_run(events, now, Placement { group, handle }, slot);
             }
             lpn.0 += pages;
@@ -341,21 +355,26 @@ impl Engine {
         group
     }
 
+    /// Pages that a group can take before it holds as many as it may.
+    fn room(&self, group: RgId) -> u64 {
+        self.layout.group_live_pages_max - self.state.groups[group.index()].live_pages
+    }
+
     /// The group asked for if it can hold more, otherwise the one with the most room; and how many pages it can take.
     fn group_with_room(&self, asked: RgId, pages: u32) -> (RgId, u32) {
-        let room = |group: usize| self.layout.group_live_pages_max - self.state.groups[group].live_pages;
-        let mut group = asked.index();
-        if room(group) == 0 {
-            let by_room = |a: &usize, b: &usize| room(*a).cmp(&room(*b)).then(b.cmp(a));
-            group = (0..self.state.groups.len())
+        let mut group = asked;
+        if self.room(group) == 0 {
+            let by_room = |a: &RgId, b: &RgId| self.room(*a).cmp(&self.room(*b)).then(b.cmp(a));
+            group = (0..self.layout.groups)
+                .map(RgId)
                 .max_by(by_room)
                 .expect("a device has a group");
             assert!(
-                room(group) > 0,
+                self.room(group) > 0,
                 "all reclaim groups are full: the layout promised room for every logical page"
             );
         }
-        (RgId::of(group), narrow(u64::from(pages).min(room(group))))
+        (group, narrow(u64::from(pages).min(self.room(group))))
     }
 
     /// Marks the physical pages of an extent invalid; returns how many there were.
@@ -375,38 +394,73 @@ impl Engine {
     }
 
     #[inline(always)]
-    fn invalidate_physical(&mut self, mut ppn: Ppn, mut left: u32) {
-        while left > 0 {
-            let unit = self.unit_of(ppn);
-            let entry = &mut self.state.units[unit.index()];
-            // The layout keeps the numbers of pages below 2^32.
-            let pages = left.min(unit.0 * self.layout.slice_pages + entry.pages - ppn.0);
-            assert!(pages > 0, "{ppn:?} is invalidated behind the end of its reclaim unit");
-            let before = entry.valid_pages;
-            assert!(
-                pages <= before,
-                "reclaim unit {} loses more valid pages than it holds",
-                unit.0
-            );
-            entry.valid_pages -= pages;
-            let group = usize::from(entry.group);
-            if entry.valid_pages < entry.watch {
-                let (owner, class) = (entry.owner, usize::from(entry.class));
-                let owner = self.owner_index(owner);
-                let now = self.state.host_pages_written;
-                let members = &mut self.state.groups[group];
-                let becomes_lazy = members.closed[owner][class].update(&mut self.state.units, unit.0, before, now);
-                members.lazy_units += u64::from(becomes_lazy);
-            }
-            let live_pages = &mut self.state.groups[group].live_pages;
-            assert!(
-                *live_pages >= u64::from(pages),
-                "group {group} loses more pages than it holds"
-            );
-            *live_pages -= u64::from(pages);
+    fn invalidate_physical(&mut self, mut ppn: Ppn, left: u32) {
+        let end = ppn.0.wrapping_add(left);
+        while ppn.0 != end {
+            let units = self
+                .state
+                .units_of(self.slice_divisor, &self.layout, ppn, end.wrapping_sub(ppn.0));
+            let (unit, pages) = { units }.next().expect("there are pages");
+            self.lose_pages(unit, pages, self.state.host_pages_written);
             self.maps.clear_valid(ppn, pages);
             ppn.0 = ppn.0.wrapping_add(pages);
-            left -= pages;
         }
+    }
+
+    /// A reclaim unit has fewer valid pages, at a time in host pages written.
+    #[inline(always)]
+    pub(super) fn lose_pages(&mut self, unit: RuId, pages: u32, now: u64) {
+        let entry = &mut self.state.units[unit.index()];
+        let before = entry.valid_pages;
+        assert!(
+            pages <= before,
+            "reclaim unit {} loses more valid pages than it holds",
+            unit.0
+        );
+        entry.valid_pages -= pages;
+        let group = usize::from(entry.group);
+        if entry.valid_pages < entry.watch {
+            let (owner, class) = (entry.owner, usize::from(entry.class));
+            let owner = self.owner_index(owner);
+            let members = &mut self.state.groups[group];
+            let becomes_lazy = members.closed[owner][class].update(&mut self.state.units, unit.0, before, now);
+            members.lazy_units += u64::from(becomes_lazy);
+        }
+        let live_pages = &mut self.state.groups[group].live_pages;
+        assert!(
+            *live_pages >= u64::from(pages),
+            "group {group} loses more pages than it holds"
+        );
+        *live_pages -= u64::from(pages);
+    }
+}
+
+/// How a part of an extent gets to the place that was found for it.
+pub(super) trait Carry {
+    /// Logical pages go to a position of an open reclaim unit.
+    fn append(&mut self, engine: &mut Engine, group: RgId, unit: RuId, position: u32, lpn: Lpn, pages: u32);
+
+    /// What was put off is done, as somebody is going to look at it.
+    #[inline(always)]
+    fn settle(&mut self, _engine: &mut Engine) {}
+}
+
+/// All of it at once, which takes no time.
+struct AtOnce;
+
+impl Carry for AtOnce {
+    #[inline(always)]
+    fn append(&mut self, engine: &mut Engine, group: RgId, unit: RuId, position: u32, lpn: Lpn, pages: u32) {
+        let at = Ppn(engine.first_page(unit).0 + position);
+        engine.append(group, unit, at, lpn, pages);
+        engine.end_append(group, unit);
+    }
+}
+
+impl Carry for WriteProgress {
+    #[inline(always)]
+    fn append(&mut self, engine: &mut Engine, group: RgId, unit: RuId, position: u32, lpn: Lpn, pages: u32) {
+        AtOnce.append(engine, group, unit, position, lpn, pages);
+        engine.append_in_time(self, unit, position, pages);
     }
 }
