@@ -17,7 +17,7 @@ pub type Nanos = u64;
 pub struct Lpn(pub u32);
 
 /// Index of a physical page of the whole drive, in the order in which a reclaim unit is filled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Ppn(pub u32);
 
 /// Consecutive logical pages that lie in consecutive physical pages.

@@ -23,7 +23,7 @@ fn large(over_provisioning: f64) -> DeviceConfig {
 /// A drive that `threads` have overwritten so many times, with its events.
 fn overwritten(config: &DeviceConfig, times: u64, threads: usize) -> Recorded {
     let mut device = recorded(config);
-    device.share_work(threads);
+    device.share_work(threads, 1);
     let pool = ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
     let mut uniform = Uniform::new(11);
     let pages = device.layout().logical_pages;

@@ -26,10 +26,14 @@ const BATCH_REQUESTS: usize = 1024;
 /// Requests of a job file that a placement policy is asked about at a time: asking costs as much as writing some
 /// hundred of them.
 const PLACED_REQUESTS: usize = 8 * BATCH_REQUESTS;
-/// Requests that are carried out together where several threads do it.
-const SHARED_REQUESTS: usize = 16 * BATCH_REQUESTS;
-/// Logical pages of the smallest drive whose work is worth sharing: its maps fit no cache.
-const SHARED_PAGES_MIN: u32 = 1 << 22;
+/// Requests that are carried out together where another thread takes the next ones meanwhile.
+const AHEAD_REQUESTS: usize = 16 * BATCH_REQUESTS;
+/// Logical pages of the smallest drive whose run is worth a second thread: its maps fit no cache.
+const LARGE_PAGES_MIN: u32 = 1 << 22;
+/// Threads from which on the device has some too. With fewer, sharing costs what it gains.
+const DEVICE_THREADS_MIN: usize = 4;
+/// Pages of the shortest writes that the device shares, on average. Shorter ones cost as much to deal out as to carry out.
+const SHARED_WRITE_PAGES_MIN: u32 = 8;
 /// Requests without a write among them after which a run that ends when enough is written is given up: seconds of work.
 pub(crate) const UNWRITTEN_REQUESTS_MAX: usize = 1 << 24;
 /// No request is longer: their bytes have 32 bits.
@@ -90,8 +94,8 @@ pub(crate) struct Run<P> {
     /// Says where writes go, instead of the workload.
     placer: Option<Placer>,
     writes: Vec<Write>,
-    /// Whether several threads carry them out.
-    is_shared: bool,
+    /// Whether the next requests are taken while they are carried out.
+    takes_ahead: bool,
     stage: Stage,
     /// Whether it wrote everything it should; otherwise it was stopped.
     complete: bool,
@@ -219,7 +223,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             mapper: plan.mapper(),
             placer,
             writes: Vec::new(),
-            is_shared: false,
+            takes_ahead: false,
             stage: Stage::Filling(Box::new(fill), workload),
             complete: true,
             filled: Filled::default(),
@@ -239,13 +243,13 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
     /// Lets so many threads of the pool work on it, if that is of use: not in virtual time, where one thing follows from the other, and not
     /// where somebody is asked, or listens, every few requests.
     fn share_work(&mut self, threads: usize) {
-        self.is_shared = threads > 1
+        self.takes_ahead = threads > 1
             && self.plan.config.timing.is_none()
-            && self.plan.layout.logical_pages >= SHARED_PAGES_MIN
+            && self.plan.layout.logical_pages >= LARGE_PAGES_MIN
             && self.feedback.is_none()
             && self.placer.is_none();
-        if self.is_shared {
-            self.device.share_work(threads);
+        if self.takes_ahead && threads >= DEVICE_THREADS_MIN {
+            self.device.share_work(threads, SHARED_WRITE_PAGES_MIN);
         }
     }
 
@@ -503,8 +507,8 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             work.done += 1;
         }
         // The more there is, the better it can be shared.
-        let is_whole_step = stride.requests > SHARED_REQUESTS as u64 && work.written < stride.host_bytes;
-        if self.is_shared && is_whole_step && work.written < target && work.written < work.next_sample {
+        let is_whole_step = stride.requests > AHEAD_REQUESTS as u64 && work.written < stride.host_bytes;
+        if self.takes_ahead && is_whole_step && work.written < target && work.written < work.next_sample {
             if !work.is_carried_out() {
                 return Ok(true);
             }
@@ -538,7 +542,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         let ahead = match (&self.placer, self.plan.cell().workload.jobs()) {
             _ if self.feedback.is_some() => LISTENED_REQUESTS,
             (Some(_), Some(_)) => PLACED_REQUESTS,
-            (None, Some(_)) if self.is_shared => SHARED_REQUESTS,
+            (None, Some(_)) if self.takes_ahead => AHEAD_REQUESTS,
             _ => BATCH_REQUESTS,
         };
         if work.take(ahead)? == 0 {
@@ -603,7 +607,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         let (device, writes) = (&mut self.device, &mut self.writes);
         let ((), came) = rayon::join(
             || write_batch(device, writes),
-            || source.next_batch(coming, SHARED_REQUESTS),
+            || source.next_batch(coming, AHEAD_REQUESTS),
         );
         came?;
         Ok(())

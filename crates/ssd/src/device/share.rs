@@ -17,7 +17,7 @@
 use crate::cast::{index, wide};
 use crate::device::{Device, Engine, Write};
 use crate::event::{EventSink, Events};
-use crate::maps::shards::{Left, Shard};
+use crate::maps::shards::{Chosen, Left, Shards};
 use crate::types::{Lpn, MappedRun, Nanos, Ppn, RgId, RuId};
 
 use super::write::Carry;
@@ -30,9 +30,11 @@ pub(super) const MOVED_PAGES_MAX: u32 = 1 << 18;
 const THREADS_MAX: usize = 64;
 
 /// See the module.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Sharing {
-    shards: Vec<Shard>,
+    shards: Shards,
+    /// Shorter writes are one thread's: it does not wait for memory as long as the others would look through all that is to be done.
+    write_pages_min: u32,
     /// Extents that have their places, not settled.
     runs: Vec<MappedRun>,
     /// Their pages.
@@ -74,32 +76,47 @@ impl Carry for Later {
 }
 
 impl<S: EventSink> Device<S> {
-    /// Lets batches of writes and collections use so many threads of the pool that they are called from. Nothing but the time depends on it.
-    /// It pays on large drives, for batches of thousands of writes; in virtual time writes go one by one.
+    /// Lets collections, and batches of writes of so many pages or more each on average, use so many threads of the pool that they are called from.
+    /// Nothing but the time depends on it. It can pay on large drives, for batches of thousands of writes; in virtual time writes go one by
+    /// one.
     ///
     /// # Panics
     /// Without a thread nothing is done.
-    pub fn share_work(&mut self, threads: usize) {
-        self.engine.share_work(threads);
+    pub fn share_work(&mut self, threads: usize, write_pages_min: u32) {
+        self.engine.share_work(threads, write_pages_min);
     }
 }
 
 impl Engine {
-    fn share_work(&mut self, threads: usize) {
+    fn share_work(&mut self, threads: usize, write_pages_min: u32) {
         assert!(threads > 0, "somebody has to do the work");
         let shards = threads.min(THREADS_MAX).next_power_of_two();
         self.sharing = (threads > 1).then(|| {
             Box::new(Sharing {
-                shards: vec![Shard::default(); shards],
+                shards: Shards::new(shards),
+                write_pages_min,
+                runs: Vec::new(),
+                pages: 0,
+                began: 0,
                 lost: vec![0; self.state.units.len()],
-                ..Sharing::default()
+                losers: Vec::new(),
+                was_looked_at: false,
             })
         });
     }
 
-    /// Whether writes are carried out by several threads now.
+    /// Whether several threads do the work now.
     pub(super) fn is_shared(&self) -> bool {
         self.sharing.is_some() && self.timing.is_none() && !self.maps.is_noted()
+    }
+
+    /// Whether they carry out these writes.
+    pub(super) fn shares(&self, writes: &[Write]) -> bool {
+        let are_long = |sharing: &Sharing| {
+            let pages: u64 = writes.iter().map(|write| u64::from(write.pages)).sum();
+            pages >= u64::from(sharing.write_pages_min) * wide(writes.len())
+        };
+        self.is_shared() && self.sharing.as_deref().is_some_and(are_long)
     }
 
     /// Carries out writes one after the other, as far as anybody can see afterwards.
@@ -171,8 +188,8 @@ impl Engine {
                 layout,
                 ..
             } = self;
-            maps.clear_left(shards, || {
-                for left in shards.iter().flat_map(|shard| &shard.left) {
+            maps.clear_left(shards, |left| {
+                for left in left.iter().flat_map(Chosen::get) {
                     for (unit, pages) in state.units_of(*slice_divisor, layout, left.ppn, left.pages) {
                         let lost = &mut lost[unit.index()];
                         if *lost == 0 {
@@ -225,7 +242,7 @@ impl Engine {
         }
         // The few that move among the candidates do so in the order of writes.
         let mut parts: Vec<(Left, RuId, u32)> = Vec::new();
-        for left in shards.iter().flat_map(|shard| &shard.left) {
+        for left in shards.left() {
             for (unit, pages) in self
                 .state
                 .units_of(self.slice_divisor, &self.layout, left.ppn, left.pages)

@@ -36,7 +36,7 @@ impl Engine {
             }
         }
         let mut done = Completion::now(now);
-        if self.is_shared() {
+        if self.shares(writes) {
             self.write_shared(events, now, writes);
             return Ok(done);
         }

@@ -13,7 +13,8 @@
 
 use prefetch::prefetch;
 
-use super::{Maps, fill_run, run_length, set_valid, words_of};
+use super::reverse::ReverseMap;
+use super::{HugeArray, Maps, fill_run, run_length, set_valid, words_of};
 use crate::cast::{index, wide};
 use crate::types::{MappedRun, Ppn};
 
@@ -26,16 +27,15 @@ const AWAKE_RUNS_MIN: usize = 512;
 /// Pieces whose memory is asked for before they are done.
 const AHEAD: usize = 16;
 
-/// What one of those who work together has in hand.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Shard {
-    pieces: Vec<Piece>,
-    /// What it has found where pages were before, in the order of runs.
-    pub(crate) left: Vec<Left>,
+/// What those who work together have in hand.
+#[derive(Clone, Debug)]
+pub(crate) struct Shards {
+    pieces: Vec<Chosen<Piece>>,
+    left: Vec<Chosen<Left>>,
 }
 
 /// The part of a run that lies in a stripe.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Piece {
     /// Among the stripes of the shard.
     stripe: u32,
@@ -48,7 +48,7 @@ struct Piece {
 }
 
 /// Physical pages that a run's pages were in before.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Left {
     pub(crate) ppn: Ppn,
     pub(crate) pages: u32,
@@ -56,6 +56,38 @@ pub(crate) struct Left {
     pub(crate) lpn: u32,
     /// Which of the runs it was.
     pub(crate) run: u32,
+}
+
+/// A list that is appended to without a branch: whether what was put behind its end counts is said afterwards. What it had before is kept, and
+/// written over.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chosen<T> {
+    list: Vec<T>,
+    len: usize,
+}
+
+impl<T: Copy + Default> Chosen<T> {
+    fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    #[inline(always)]
+    fn push_if(&mut self, chosen: bool, entry: T) {
+        if self.len == self.list.len() {
+            self.grow();
+        }
+        self.list[self.len] = entry;
+        self.len += usize::from(chosen);
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.list.resize((2 * self.len).max(1024), T::default());
+    }
+
+    pub(crate) fn get(&self) -> &[T] {
+        &self.list[..self.len]
+    }
 }
 
 /// How an array is dealt out.
@@ -88,77 +120,96 @@ impl Deal {
         dealt
     }
 
-    /// Calls with each part of some elements that is this shard's: its stripe among the shard's, the offset in it, how many elements come before
-    /// it, and how many it has.
+    /// Chooses the parts of some elements that are this shard's; `piece` makes one of its stripe among the shard's, the offset in it, how
+    /// many elements come before it, and how many it has.
     #[inline(always)]
-    fn each(self, shard: u32, first: u32, count: u32, mut call: impl FnMut(u32, u32, u32, u32)) {
+    fn choose(
+        self,
+        shard: u32,
+        (first, count): (u32, u32),
+        chosen: &mut Chosen<Piece>,
+        piece: impl Fn(u32, u32, u32, u32) -> Piece,
+    ) {
         let mut done = 0;
         while done < count {
             let at = first + done;
             let (stripe, offset) = (at >> self.stripe_bits, at & ((1 << self.stripe_bits) - 1));
             let here = (count - done).min((1 << self.stripe_bits) - offset);
-            if stripe & ((1 << self.shard_bits) - 1) == shard {
-                call(stripe >> self.shard_bits, offset, done, here);
-            }
+            // Whose stripe it is nobody can foresee.
+            let is_mine = stripe & ((1 << self.shard_bits) - 1) == shard;
+            chosen.push_if(is_mine, piece(stripe >> self.shard_bits, offset, done, here));
             done += here;
         }
     }
 }
 
-impl Shard {
-    /// Lets the entries of L2P in this shard's stripes say where its parts of runs are now, each a logical page, how many, and the
-    /// first of the physical ones; keeps where they were.
-    fn move_runs(
-        &mut self,
-        (shard, deal): (u32, Deal),
-        stripes: &mut [&mut [u32]],
-        moves: impl Iterator<Item = (u32, u32, u32)>,
-    ) {
-        let Shard { pieces, left } = self;
-        pieces.clear();
-        left.clear();
-        for (run, (lpn, pages, to)) in (0..).zip(moves) {
-            deal.each(shard, lpn, pages, |stripe, offset, before, pages| {
-                pieces.push(Piece {
-                    stripe,
-                    offset,
-                    pages,
-                    lpn: lpn + before,
-                    to: to + before,
-                    run,
-                });
-            });
-        }
-        let ask = |stripes: &[&mut [u32]], piece: &Piece| {
-            let stripe = &stripes[index(piece.stripe)];
-            prefetch(stripe, index(piece.offset));
-            if piece.pages > 1 {
-                prefetch(stripe, index(piece.offset + piece.pages - 1));
-            }
-        };
-        pieces.iter().take(AHEAD).for_each(|piece| ask(stripes, piece));
-        for (number, piece) in pieces.iter().enumerate() {
-            if let Some(later) = pieces.get(number + AHEAD) {
-                ask(stripes, later);
-            }
-            let entries = &mut stripes[index(piece.stripe)][index(piece.offset)..][..index(piece.pages)];
-            let mut done = 0;
-            while done < piece.pages {
-                let before = &entries[index(done)..];
-                let (entry, pages) = (before[0], run_length(before));
-                if entry != 0 {
-                    left.push(Left {
-                        ppn: Ppn(!entry),
-                        pages,
-                        lpn: piece.lpn + done,
-                        run: piece.run,
-                    });
-                }
-                done += pages;
-            }
-            fill_run(entries, piece.to);
+impl Shards {
+    /// A power of two of them.
+    pub(crate) fn new(shards: usize) -> Shards {
+        Shards {
+            pieces: vec![Chosen::default(); shards],
+            left: vec![Chosen::default(); shards],
         }
     }
+
+    /// What they have left, of each run in order.
+    pub(crate) fn left(&self) -> impl Iterator<Item = &Left> {
+        self.left.iter().flat_map(Chosen::get)
+    }
+}
+
+/// Calls with each piece, after the memory of those that follow has been asked for.
+#[inline(always)]
+fn each_piece<T: Copy>(
+    pieces: &[Piece],
+    stripes: &mut [&mut [T]],
+    element: impl Fn(u32) -> usize,
+    mut call: impl FnMut(&Piece, &mut [T]),
+) {
+    let ask = |stripes: &[&mut [T]], piece: &Piece| {
+        let stripe = &stripes[index(piece.stripe)];
+        prefetch(stripe, element(piece.offset));
+        if piece.pages > 1 {
+            prefetch(stripe, element(piece.offset + piece.pages - 1));
+        }
+    };
+    pieces.iter().take(AHEAD).for_each(|piece| ask(stripes, piece));
+    for (number, piece) in pieces.iter().enumerate() {
+        if let Some(later) = pieces.get(number + AHEAD) {
+            ask(stripes, later);
+        }
+        call(piece, stripes[index(piece.stripe)]);
+    }
+}
+
+/// Lets the entries of L2P in a shard's stripes say where its pieces of runs are now; keeps where they were.
+fn move_pieces(pieces: &[Piece], stripes: &mut [&mut [u32]], left: &mut Chosen<Left>) {
+    left.clear();
+    each_piece(pieces, stripes, index, |piece, stripe| {
+        let Piece {
+            offset,
+            pages,
+            lpn,
+            to,
+            run,
+            ..
+        } = *piece;
+        if pages == 1 {
+            let entry = std::mem::replace(&mut stripe[index(offset)], !to);
+            let ppn = Ppn(!entry);
+            return left.push_if(entry != 0, Left { ppn, pages, lpn, run });
+        }
+        let entries = &mut stripe[index(offset)..][..index(pages)];
+        let mut done = 0;
+        while done < pages {
+            let before = &entries[index(done)..];
+            let (entry, pages) = (before[0], run_length(before));
+            let (ppn, lpn) = (Ppn(!entry), lpn + done);
+            left.push_if(entry != 0, Left { ppn, pages, lpn, run });
+            done += pages;
+        }
+        fill_run(entries, to);
+    });
 }
 
 /// Lets each shard do its part, on as many threads as there are, and this one `beside` meanwhile. For so few `runs` that it does not pay,
@@ -184,22 +235,28 @@ where
 impl Maps {
     /// As [`Maps::map`] on one run after the other, but that the physical pages where they were stay marked valid: they are what the shards have
     /// left, for [`Maps::clear_left`].
-    pub(crate) fn map_in_shards(&mut self, runs: &[MappedRun], shards: &mut [Shard]) {
+    pub(crate) fn map_in_shards(&mut self, runs: &[MappedRun], shards: &mut Shards) {
         let moves = runs.iter().map(|run| (run.lpn.0, run.pages, run.ppn.0));
-        self.move_in_shards(runs.len(), moves, shards);
+        self.move_in_shards(runs.len(), moves, shards, |maps| {
+            // Extents that lie side by side, as they do but where several reclaim units are open.
+            let side_by_side = |one: &MappedRun, next: &MappedRun| one.ppn.0 + one.pages == next.ppn.0;
+            for runs in runs.chunk_by(side_by_side) {
+                maps.append(runs[0].ppn.0, runs);
+            }
+        });
     }
 
     /// As [`Maps::relocate`].
-    pub(crate) fn relocate_in_shards(&mut self, runs: &[MappedRun], to: Ppn, shards: &mut [Shard]) -> u32 {
+    pub(crate) fn relocate_in_shards(&mut self, runs: &[MappedRun], to: Ppn, shards: &mut Shards) -> u32 {
         let mut end = to.0;
         let moves = runs.iter().map(move |run| {
             let first = end;
             end += run.pages;
             (run.lpn.0, run.pages, first)
         });
-        self.move_in_shards(runs.len(), moves, shards);
+        let expected = self.move_in_shards(runs.len(), moves, shards, |maps| maps.append(to.0, runs));
         let mut pages = 0;
-        for left in shards.iter().flat_map(|shard| &shard.left) {
+        for left in shards.left() {
             let run = &runs[index(left.run)];
             assert_eq!(
                 left.ppn.0.wrapping_sub(run.ppn.0),
@@ -208,7 +265,6 @@ impl Maps {
             );
             pages += left.pages;
         }
-        let expected: u32 = runs.iter().map(|run| run.pages).sum();
         assert_eq!(
             pages, expected,
             "the logical pages of a run are not where it says they are"
@@ -216,12 +272,15 @@ impl Maps {
         pages
     }
 
-    fn move_in_shards(
+    /// Says where runs are now, each a logical page, how many, and the first of the physical ones, and lets `in_order` do what one thread has
+    /// to do.
+    fn move_in_shards<R: Send>(
         &mut self,
         runs: usize,
         moves: impl Iterator<Item = (u32, u32, u32)> + Clone + Send + Sync,
-        shards: &mut [Shard],
-    ) {
+        shards: &mut Shards,
+        in_order: impl FnOnce(&mut Appended<'_>) -> R + Send,
+    ) -> R {
         assert!(!self.is_noted(), "a checkpoint notes what one thread changes");
         let Maps {
             l2p_inverted,
@@ -229,51 +288,86 @@ impl Maps {
             valid,
             undo: _,
         } = self;
-        let used = if runs < DEALT_RUNS_MIN { 1 } else { shards.len() };
-        let (shards, idle) = shards.split_at_mut(used);
-        idle.iter_mut().for_each(|shard| shard.left.clear());
+        let used = if runs < DEALT_RUNS_MIN { 1 } else { shards.left.len() };
+        shards.left[used..].iter_mut().for_each(Chosen::clear);
         let l2p = l2p_inverted.get_mut();
-        let deal = Deal::of(wide(l2p.len()), shards.len(), 64);
-        let parts = deal.stripes(l2p, 0).into_iter().zip(shards).collect();
-        let each = moves.clone();
-        let part = |number, (mut stripes, shard): (Vec<&mut [u32]>, &mut Shard)| {
-            shard.move_runs((number, deal), &mut stripes, each.clone());
-        };
-        work(runs, parts, part, || {
-            for (lpn, pages, to) in moves {
-                reverse.append(to, lpn, pages);
-                set_valid(valid, to, pages);
-            }
-        });
+        let deal = Deal::of(wide(l2p.len()), used, 64);
+        let hands = shards.pieces.iter_mut().zip(&mut shards.left);
+        let parts = deal.stripes(l2p, 0).into_iter().zip(hands).collect();
+        let part =
+            |shard, (mut stripes, (pieces, left)): (Vec<&mut [u32]>, (&mut Chosen<Piece>, &mut Chosen<Left>))| {
+                pieces.clear();
+                for (run, (lpn, pages, to)) in (0..).zip(moves.clone()) {
+                    deal.choose(shard, (lpn, pages), pieces, |stripe, offset, before, pages| Piece {
+                        stripe,
+                        offset,
+                        pages,
+                        lpn: lpn + before,
+                        to: to + before,
+                        run,
+                    });
+                }
+                move_pieces(pieces.get(), &mut stripes, left);
+            };
+        work(runs, parts, part, || in_order(&mut Appended { reverse, valid }))
     }
 
-    /// Marks what the shards have left as invalid; all of it was valid. Does `beside` meanwhile.
-    pub(crate) fn clear_left<R: Send>(&mut self, shards: &[Shard], beside: impl FnOnce() -> R + Send) -> R {
+    /// Marks what the shards have left as invalid; all of it was valid. Does `beside` with it meanwhile.
+    pub(crate) fn clear_left<R: Send>(
+        &mut self,
+        shards: &mut Shards,
+        beside: impl FnOnce(&[Chosen<Left>]) -> R + Send,
+    ) -> R {
         /// Pages of a word, as a power of two.
         const WORD_BITS: u32 = 6;
         let valid = self.valid.get_mut();
-        let left = || shards.iter().flat_map(|shard| &shard.left);
-        let runs = left().count();
-        let used = if runs < DEALT_RUNS_MIN { 1 } else { shards.len() };
+        let Shards { pieces, left } = shards;
+        let left: &[Chosen<Left>] = left;
+        let runs = left.iter().map(|left| left.len).sum();
+        let used = if runs < DEALT_RUNS_MIN { 1 } else { pieces.len() };
         let deal = Deal::of(wide(valid.len()) << WORD_BITS, used, 1 << WORD_BITS);
-        let parts = deal.stripes(valid, WORD_BITS);
-        let part = |number, mut stripes: Vec<&mut [u64]>| {
-            let mut later = left().skip(AHEAD);
-            for now in left() {
-                if let Some(Left { ppn, .. }) = later.next() {
-                    deal.each(number, ppn.0, 1, |stripe, offset, _, _| {
-                        prefetch(&stripes[index(stripe)], index(offset >> WORD_BITS));
-                    });
-                }
-                deal.each(number, now.ppn.0, now.pages, |stripe, offset, _, pages| {
-                    words_of(offset, pages, |at, mask| {
-                        let word = &mut stripes[index(stripe)][at];
-                        assert_eq!(*word & mask, mask, "a page is invalidated twice");
-                        *word &= !mask;
-                    });
+        let parts = deal.stripes(valid, WORD_BITS).into_iter().zip(pieces).collect();
+        let part = |shard, (mut stripes, pieces): (Vec<&mut [u64]>, &mut Chosen<Piece>)| {
+            pieces.clear();
+            for &Left { ppn, pages, lpn, run } in left.iter().flat_map(Chosen::get) {
+                deal.choose(shard, (ppn.0, pages), pieces, |stripe, offset, _, pages| Piece {
+                    stripe,
+                    offset,
+                    pages,
+                    lpn,
+                    to: 0,
+                    run,
                 });
             }
+            each_piece(
+                pieces.get(),
+                &mut stripes,
+                |page| index(page >> WORD_BITS),
+                |piece, stripe| {
+                    words_of(piece.offset, piece.pages, |at, mask| {
+                        assert_eq!(stripe[at] & mask, mask, "a page is invalidated twice");
+                        stripe[at] &= !mask;
+                    });
+                },
+            );
         };
-        work(runs, parts, part, beside)
+        work(runs, parts, part, || beside(left))
+    }
+}
+
+/// What is appended to in the order of the flash.
+struct Appended<'a> {
+    reverse: &'a mut ReverseMap,
+    valid: &'a mut HugeArray<u64>,
+}
+
+impl Appended<'_> {
+    /// Runs are in consecutive physical pages now; returns how many.
+    fn append(&mut self, first: u32, runs: &[MappedRun]) -> u32 {
+        self.reverse
+            .append_all(first, runs.iter().map(|run| (run.lpn.0, run.pages)));
+        let pages = runs.iter().map(|run| run.pages).sum();
+        set_valid(self.valid, first, pages);
+        pages
     }
 }

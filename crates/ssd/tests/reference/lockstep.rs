@@ -106,7 +106,7 @@ impl Lockstep {
         };
         let mut device = Device::with_sink(config, recorder).map_err(|error| error.to_string())?;
         // Whether batches are shared among threads, and how many, shows nowhere.
-        device.share_work([1, 2, 3, 8][(config.seed / 8 % 4) as usize]);
+        device.share_work([1, 2, 3, 8][(config.seed / 8 % 4) as usize], 1);
         let mut lockstep = Lockstep {
             reference: Reference::new(config, layout.clone()),
             folded: Stats::new(layout.page_bytes, layout.handles.len() as u16),
