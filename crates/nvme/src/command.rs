@@ -364,7 +364,7 @@ impl Subsystem {
     #[inline]
     fn count_command(&mut self, id: u16, entry: &SubmissionEntry, latency_ns: Nanos) {
         let kind = CommandKind::of(entry.opcode);
-        self.latencies[kind as usize].record(latency_ns);
+        self.latencies[kind as usize].record(latency_ns, 1);
         let nsid = entry.nsid.get();
         let namespace = self.state.namespaces.get((nsid as usize).wrapping_sub(1));
         let Some(Some(namespace)) = namespace else { return };
@@ -373,7 +373,7 @@ impl Subsystem {
             CommandKind::Read | CommandKind::Write => blocks << namespace.block_bytes_log2(),
             CommandKind::Other => 0,
         };
-        self.controller_mut(id).traffic.note(nsid, kind, bytes, latency_ns);
+        self.controller_mut(id).traffic.note(nsid, kind, 1, bytes, latency_ns);
     }
 
     /// Counts how many commands of an I/O queue are outstanding, when some of them are taken.

@@ -8,6 +8,7 @@ pub mod management;
 mod metadata;
 pub(crate) mod ranges;
 mod read_write;
+pub(crate) mod together;
 
 use nvme_spec::command::{self, SubmissionEntry};
 use nvme_spec::{IoOpcode, NSID_ALL, Status};

@@ -33,6 +33,7 @@ use crate::backlog::Backlog;
 use crate::command::AcceptedCommand;
 use crate::completion::Reply;
 use crate::controller::{AsyncCompletion, DoorbellError};
+use crate::io::together::Plain;
 use data::Segment;
 use queue::{CompletionQueue, SubmissionQueue};
 
@@ -93,6 +94,17 @@ pub trait HostMemory {
         let (start, last) = entry.split_last_chunk::<4>().expect("16 bytes");
         self.write(address, start)?;
         self.store(address.wrapping_add(start.len() as u64), u32::from_le_bytes(*last))
+    }
+
+    /// Publishes entries that follow each other, as [`HostMemory::publish`] does one after the other.
+    ///
+    /// # Errors
+    /// As [`HostMemory::publish`]; entries before may have been written.
+    fn publish_all(&self, address: u64, entries: &[[u8; 16]]) -> Result<(), Fault> {
+        let places = (0..).map(|place| address.wrapping_add(place * 16));
+        places
+            .zip(entries)
+            .try_for_each(|(place, entry)| self.publish(place, entry))
     }
 
     /// Reads a 32-bit number; what the host wrote before it is visible afterwards (acquire).
@@ -210,6 +222,8 @@ pub struct PcieController {
     events: VecDeque<AsyncCompletion>,
     // Buffers that are kept to be used again.
     entries: Vec<SubmissionEntry>,
+    plain: Vec<Plain>,
+    completions: Vec<[u8; 16]>,
     segments: Vec<Segment>,
     host_data: Vec<u8>,
     drive_data: Vec<u8>,
@@ -245,6 +259,8 @@ impl PcieController {
             mistakes: Vec::new(),
             events: VecDeque::new(),
             entries: Vec::new(),
+            plain: Vec::new(),
+            completions: Vec::new(),
             segments: Vec::new(),
             host_data: Vec::new(),
             drive_data: Vec::new(),
