@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use thiserror::Error;
 
-use crate::signal;
+use crate::{signal, stream};
 
 /// A part of the memory is not there: its file was shortened, or the file system has no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -112,6 +112,21 @@ impl Mapping {
         self.access(offset, bytes, || unsafe {
             std::ptr::copy_nonoverlapping(from, to, bytes)
         })
+    }
+
+    /// The same to memory that is not looked at soon: much of it goes past the processor's caches, which is faster.
+    ///
+    /// # Errors
+    /// As [`Mapping::read`].
+    ///
+    /// # Panics
+    /// As [`Mapping::read`].
+    #[inline]
+    pub fn read_to_keep(&self, offset: usize, data: &mut [u8]) -> Result<(), Gone> {
+        let (from, to) = (self.place(offset, data.len()), data.as_mut_ptr());
+        let bytes = data.len();
+        // SAFETY: as in `read`.
+        self.access(offset, bytes, || unsafe { stream::copy(from, to, bytes) })
     }
 
     /// Appends a copy of `bytes` bytes to `data`.

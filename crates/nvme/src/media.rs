@@ -144,6 +144,11 @@ pub trait Media: Send {
         self.fill_by_way_of(offset, bytes, room, give)
     }
 
+    /// Whether what [`Media::fill`] has bytes put into is where they stay, and not room from which they are stored.
+    fn keeps_what_fills(&self) -> bool {
+        false
+    }
+
     /// What [`Media::fill`] does where data has to be known as a whole before it is stored.
     ///
     /// # Errors

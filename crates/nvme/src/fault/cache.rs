@@ -231,6 +231,10 @@ impl Media for CachedMedia {
         self.storage.lend(offset, bytes, room, take)
     }
 
+    fn keeps_what_fills(&self) -> bool {
+        self.notes.is_none() && self.storage.keeps_what_fills()
+    }
+
     fn fill(
         &mut self,
         offset: u64,

@@ -198,17 +198,19 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Copies data from the host.
+    /// Copies data from the host; `to_keep`: to where it stays.
     ///
     /// # Errors
     /// There is no memory at an address.
-    pub(super) fn read(&mut self, mut data: &mut [u8]) -> Result<(), Failure> {
+    pub(super) fn read(&mut self, mut data: &mut [u8], to_keep: bool) -> Result<(), Failure> {
         while !data.is_empty() {
             let part = self.part(data.len());
             let (piece, behind) = data.split_at_mut(part.bytes);
-            self.memory
-                .read(part.address_of_data(), piece)
-                .map_err(not_transferred)?;
+            let copied = match to_keep {
+                true => self.memory.read_to_keep(part.address_of_data(), piece),
+                false => self.memory.read(part.address_of_data(), piece),
+            };
+            copied.map_err(not_transferred)?;
             data = behind;
         }
         Ok(())

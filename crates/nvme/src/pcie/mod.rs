@@ -64,6 +64,14 @@ pub trait HostMemory {
     /// A part of the range is not memory; `data` is then undefined.
     fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault>;
 
+    /// Copies from host memory to where it stays and is not looked at soon.
+    ///
+    /// # Errors
+    /// As [`HostMemory::read`].
+    fn read_to_keep(&self, address: u64, data: &mut [u8]) -> Result<(), Fault> {
+        self.read(address, data)
+    }
+
     /// Appends a copy of host memory to `data`. Where the bytes need not be zeroed first this is cheaper than `read`.
     ///
     /// # Errors

@@ -147,6 +147,11 @@ impl Media for Memory {
     }
 
     #[inline]
+    fn keeps_what_fills(&self) -> bool {
+        true
+    }
+
+    #[inline]
     fn fill(
         &mut self,
         offset: u64,
@@ -186,7 +191,7 @@ impl Media for Memory {
         for (index, at, bytes) in parts(offset, data.len() as u64) {
             let (part, behind) = rest.split_at(bytes);
             let piece = self.piece(index, offset, data.len() as u64)?;
-            piece.bytes_mut()[at..at + bytes].copy_from_slice(part);
+            foreign::copy_to_keep(part, &mut piece.bytes_mut()[at..at + bytes]);
             rest = behind;
         }
         Ok(())

@@ -177,6 +177,16 @@ impl HostMemory for GuestMemory {
     }
 
     #[inline]
+    fn read_to_keep(&self, address: u64, data: &mut [u8]) -> Result<(), Fault> {
+        self.for_each_piece(
+            address,
+            data.len(),
+            |range| range.readable,
+            |map, offset, piece| map.read_to_keep(offset, &mut data[piece]),
+        )
+    }
+
+    #[inline]
     fn append(&self, address: u64, bytes: usize, data: &mut Vec<u8>) -> Result<(), Fault> {
         self.for_each_piece(
             address,
