@@ -21,15 +21,9 @@ use crate::subsystem::Subsystem;
 use crate::traffic::CommandKind;
 use crate::transfer::{TRANSFER_BYTES_MAX, Transfer};
 
-/// Whether an entry can be that of a plain command: all others need not be looked at more closely.
-#[inline]
-pub(crate) fn may_be_plain(entry: &SubmissionEntry) -> bool {
-    entry.opcode == IoOpcode::Read as u8 || entry.opcode == IoOpcode::Write as u8
-}
-
 /// A Read or Write that was found plain.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plain {
+pub struct Plain {
     blocks: Blocks,
     /// Where its data lies in the drive, in one piece.
     piece: ByteRange,
@@ -38,9 +32,15 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
+    /// Whether an entry can be that of a plain command: all others need not be looked at more closely.
+    #[inline]
+    pub fn may_be(entry: &SubmissionEntry) -> bool {
+        entry.opcode == IoOpcode::Read as u8 || entry.opcode == IoOpcode::Write as u8
+    }
+
     /// What data it moves.
     #[inline]
-    pub(crate) fn transfer(&self) -> Transfer {
+    pub fn transfer(&self) -> Transfer {
         match self.directive {
             None => Transfer::to_host(self.piece.bytes),
             Some(_) => Transfer::to_controller(self.piece.bytes),
@@ -58,7 +58,7 @@ struct Sum {
 /// Plain commands of a controller and a namespace, and what they add up to.
 #[derive(Debug)]
 #[must_use = "what was written has to reach the device"]
-pub(crate) struct Together {
+pub struct Together {
     controller: u16,
     nsid: u32,
     /// Whether Writes can be plain, and those that force unit access.
@@ -73,14 +73,14 @@ pub(crate) struct Together {
 impl Together {
     /// Bytes that were moved so far.
     #[inline]
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.reads.bytes + self.writes.bytes
     }
 }
 
 impl Subsystem {
     /// Begins with commands of a namespace; `None` if none of them can be plain now.
-    pub(crate) fn begin_together(&mut self, id: u16, now: Nanos, nsid: u32) -> Option<Together> {
+    pub fn begin_together(&mut self, id: u16, now: Nanos, nsid: u32) -> Option<Together> {
         assert!(
             self.writes.is_empty(),
             "what was written together has reached the device"
@@ -121,8 +121,8 @@ impl Subsystem {
 
     /// What a command moves, if it is plain and of this namespace. What it touches in the device is asked for.
     #[inline]
-    pub(crate) fn plain(&self, together: &Together, entry: &SubmissionEntry) -> Option<Plain> {
-        if !may_be_plain(entry) || entry.nsid.get() != together.nsid || entry.flags.fuse() != 0 {
+    pub fn plain(&self, together: &Together, entry: &SubmissionEntry) -> Option<Plain> {
+        if !Plain::may_be(entry) || entry.nsid.get() != together.nsid || entry.flags.fuse() != 0 {
             return None;
         }
         let (blocks, directive) = match parse_operation(entry).ok()? {
@@ -162,7 +162,7 @@ impl Subsystem {
     /// A plain command will be carried out soon: asks for what a Read begins with. What is written anew is not waited for, and costs more if
     /// it was read before.
     #[inline]
-    pub(crate) fn expect_plain(&self, plain: &Plain) {
+    pub fn expect_plain(&self, plain: &Plain) {
         if plain.directive.is_none() {
             self.media.expect(plain.piece.offset, plain.piece.bytes);
         }
@@ -173,7 +173,7 @@ impl Subsystem {
     /// # Errors
     /// The storage failed, or `take` did: the command failed.
     #[inline]
-    pub(crate) fn read_plain(
+    pub fn read_plain(
         &mut self,
         together: &mut Together,
         plain: &Plain,
@@ -204,7 +204,7 @@ impl Subsystem {
     /// # Errors
     /// The storage failed, or `give` did: the command failed, and some of its blocks may have been written.
     #[inline]
-    pub(crate) fn write_plain(
+    pub fn write_plain(
         &mut self,
         together: &mut Together,
         plain: &Plain,
@@ -232,7 +232,7 @@ impl Subsystem {
     }
 
     /// Ends what was begun: the device carries out what was written, and everything is counted.
-    pub(crate) fn end_together(&mut self, together: Together) {
+    pub fn end_together(&mut self, together: Together) {
         let Together {
             controller,
             nsid,

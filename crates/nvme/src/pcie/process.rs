@@ -20,7 +20,7 @@ use crate::command::AcceptedCommand;
 use crate::completion::{Executed, Outcome, Reply};
 use crate::controller::DoorbellError;
 use crate::error::Failure;
-use crate::io::together;
+use crate::io::together::Plain;
 use crate::media::Durable;
 use crate::subsystem::Subsystem;
 use crate::transfer::{Direction, Transfer};
@@ -299,7 +299,7 @@ impl PcieController {
         entries: &[SubmissionEntry],
     ) -> u16 {
         let first = &entries[0];
-        if queue == 0 || !together::may_be_plain(first) {
+        if queue == 0 || !Plain::may_be(first) {
             return 0;
         }
         let Some(mut together) = subsystem.begin_together(self.id, now, first.nsid.get()) else {
