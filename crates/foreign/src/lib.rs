@@ -18,12 +18,12 @@
 //! three microseconds.
 //!
 //! All unsafe code of served drives is in this crate, in three files: `mapping` owns the address range that it replaces
-//! parts of, `signal` knows nothing but addresses, `stream` copies past the caches. Signals are the process's: who installs another handler for SIGBUS
+//! parts of, `signal` knows nothing but addresses, `store` is where data is put. Signals are the process's: who installs another handler for SIGBUS
 //! later has to call the one that is there.
 
 mod mapping;
 mod signal;
-mod stream;
+mod store;
 
 pub use mapping::{Gone, Mapping};
-pub use stream::copy_to_keep;
+pub use store::{PIECE_BYTES, Store};

@@ -9,12 +9,13 @@ use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use prefetch::Room;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use thiserror::Error;
 
-use crate::{signal, stream};
+use crate::signal;
 
 /// A part of the memory is not there: its file was shortened, or the file system has no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -114,7 +115,7 @@ impl Mapping {
         })
     }
 
-    /// The same to memory that is not looked at soon: much of it goes past the processor's caches, which is faster.
+    /// The same into room for it.
     ///
     /// # Errors
     /// As [`Mapping::read`].
@@ -122,11 +123,11 @@ impl Mapping {
     /// # Panics
     /// As [`Mapping::read`].
     #[inline]
-    pub fn read_to_keep(&self, offset: usize, data: &mut [u8]) -> Result<(), Gone> {
-        let (from, to) = (self.place(offset, data.len()), data.as_mut_ptr());
-        let bytes = data.len();
-        // SAFETY: as in `read`.
-        self.access(offset, bytes, || unsafe { stream::copy(from, to, bytes) })
+    pub fn read_into(&self, offset: usize, room: Room<'_>) -> Result<(), Gone> {
+        let bytes = room.len();
+        let from = self.place(offset, bytes);
+        // SAFETY: so many bytes are there, and none of them in the room: as in `read`.
+        self.access(offset, bytes, || unsafe { room.put_from(from) })
     }
 
     /// Appends a copy of `bytes` bytes to `data`.

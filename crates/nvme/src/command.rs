@@ -14,6 +14,7 @@
 use nvme_spec::command::{ReadWriteCdw12, SubmissionEntry};
 use nvme_spec::feature::FeatureId;
 use nvme_spec::{LogId, Status};
+use prefetch::Room;
 use ssd::{Nanos, Placement};
 
 use crate::completion::{Executed, Execution, Outcome, Reply, Success};
@@ -182,7 +183,7 @@ impl Subsystem {
         &mut self,
         now: Nanos,
         accepted: AcceptedCommand,
-        give: &mut dyn FnMut(&mut [u8]) -> Result<(), Failure>,
+        give: &mut dyn FnMut(Room<'_>) -> Result<(), Failure>,
     ) -> Outcome {
         self.carry_out_straight(now, accepted, |subsystem, accepted| match &accepted.command {
             Command::Io(command) => subsystem.write_through(accepted.controller, command, give),

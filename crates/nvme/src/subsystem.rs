@@ -219,11 +219,6 @@ impl Subsystem {
         self.media.integrity()
     }
 
-    /// Whether data that [moves straight](Subsystem::moves_straight) to the storage is then where it stays.
-    pub(crate) fn keeps_what_is_written(&self) -> bool {
-        self.media.keeps_what_fills()
-    }
-
     /// How it was made.
     pub fn config(&self) -> &SubsystemConfig {
         &self.config

@@ -13,6 +13,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use prefetch::Room;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -231,8 +232,8 @@ impl Media for CachedMedia {
         self.storage.lend(offset, bytes, room, take)
     }
 
-    fn keeps_what_fills(&self) -> bool {
-        self.notes.is_none() && self.storage.keeps_what_fills()
+    fn settle(&mut self) {
+        self.storage.settle();
     }
 
     fn fill(
@@ -240,7 +241,7 @@ impl Media for CachedMedia {
         offset: u64,
         bytes: u64,
         room: &mut Vec<u8>,
-        give: &mut dyn FnMut(&mut [u8]) -> bool,
+        give: &mut dyn FnMut(Room<'_>) -> bool,
     ) -> Result<(), MediaError> {
         if self.notes.is_none() {
             return self.storage.fill(offset, bytes, room, give);

@@ -3,6 +3,7 @@
 //! Buffers hold data; for a format with metadata, all the data and then all the metadata (see `metadata`).
 
 use nvme_spec::Status;
+use prefetch::Room;
 use ssd::{Lpn, Placement, Write};
 
 use super::{Blocks, Directive, media_failure, metadata, unreadable};
@@ -126,7 +127,7 @@ impl Subsystem {
         blocks: Blocks,
         directive: Directive,
         force_unit_access: bool,
-        give: &mut dyn FnMut(&mut [u8]) -> Result<(), Failure>,
+        give: &mut dyn FnMut(Room<'_>) -> Result<(), Failure>,
     ) -> Result<Success, Failure> {
         self.check_writable(nsid, blocks)?;
         let placement = self.resolve(nsid, directive)?;
@@ -140,6 +141,7 @@ impl Subsystem {
             Ok(given)
         });
         self.scratch = room;
+        self.media.settle();
         written?;
         self.written(nsid, blocks)?;
         Ok(self.note_write(nsid, blocks, force_unit_access))

@@ -11,6 +11,7 @@
 
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{IoOpcode, Status};
+use prefetch::Room;
 use ssd::{Lpn, Nanos};
 
 use super::read_write::{device_write, unread};
@@ -208,7 +209,7 @@ impl Subsystem {
         &mut self,
         together: &mut Together,
         plain: &Plain,
-        give: &mut dyn FnMut(&mut [u8]) -> Result<(), Failure>,
+        give: &mut dyn FnMut(Room<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let Plain { piece, .. } = *plain;
         let directive = plain.directive.expect("a Write");
@@ -253,6 +254,8 @@ impl Subsystem {
                 self.note_device_events();
             }
         }
+        // Now what was put last has mostly arrived. Where the storage failed there is something, too.
+        self.media.settle();
         let smart = &mut self.state.smart;
         smart.read_commands += reads.commands;
         smart.host_bytes_read += reads.bytes;

@@ -6,6 +6,7 @@
 
 use nvme_spec::Status;
 use nvme_spec::command::{PSDT_PRP, PSDT_SGL_MPTR_SGL, SGL_SUBTYPE_ADDRESS, SglDescriptor, SglType, SubmissionEntry};
+use prefetch::Room;
 use zerocopy::IntoBytes;
 
 use super::{Fault, HostMemory, PAGE_BYTES};
@@ -198,20 +199,16 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Copies data from the host; `to_keep`: to where it stays.
+    /// Copies data from the host.
     ///
     /// # Errors
     /// There is no memory at an address.
-    pub(super) fn read(&mut self, mut data: &mut [u8], to_keep: bool) -> Result<(), Failure> {
-        while !data.is_empty() {
-            let part = self.part(data.len());
-            let (piece, behind) = data.split_at_mut(part.bytes);
-            let copied = match to_keep {
-                true => self.memory.read_to_keep(part.address_of_data(), piece),
-                false => self.memory.read(part.address_of_data(), piece),
-            };
-            copied.map_err(not_transferred)?;
-            data = behind;
+    pub(super) fn read(&mut self, mut room: Room<'_>) -> Result<(), Failure> {
+        while !room.is_empty() {
+            let part = self.part(room.len());
+            self.memory
+                .read_into(part.address_of_data(), room.take(part.bytes))
+                .map_err(not_transferred)?;
         }
         Ok(())
     }

@@ -25,6 +25,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use nvme_spec::command::SubmissionEntry;
+use prefetch::Room;
 use thiserror::Error;
 
 pub use crate::setup::VENDOR_ID;
@@ -64,12 +65,15 @@ pub trait HostMemory {
     /// A part of the range is not memory; `data` is then undefined.
     fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault>;
 
-    /// Copies from host memory to where it stays and is not looked at soon.
+    /// Copies from host memory into room for it.
     ///
     /// # Errors
     /// As [`HostMemory::read`].
-    fn read_to_keep(&self, address: u64, data: &mut [u8]) -> Result<(), Fault> {
-        self.read(address, data)
+    fn read_into(&self, address: u64, room: Room<'_>) -> Result<(), Fault> {
+        let mut data = vec![0; room.len()];
+        self.read(address, &mut data)?;
+        room.put(&data);
+        Ok(())
     }
 
     /// Appends a copy of host memory to `data`. Where the bytes need not be zeroed first this is cheaper than `read`.

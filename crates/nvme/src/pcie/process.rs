@@ -309,7 +309,6 @@ impl PcieController {
         plain.clear();
         let found = entries.iter().take(TOGETHER_COMMANDS);
         plain.extend(found.map_while(|entry| subsystem.plain(&together, entry)));
-        let to_keep = subsystem.keeps_what_is_written();
         let mut done = 0;
         let mut failed = None;
         for (place, (entry, command)) in entries.iter().zip(&plain).enumerate() {
@@ -322,13 +321,15 @@ impl PcieController {
             {
                 break;
             }
-            if let Some(next) = plain.get(place + 1) {
-                subsystem.expect_plain(next);
+            match (plain.get(place + 1), entries.get(place + 1)) {
+                (Some(next), _) => subsystem.expect_plain(next),
+                (None, Some(next)) => subsystem.expect(next),
+                (None, None) => {}
             }
             let mut walk = data::Walk::new(bus.memory, &self.segments);
             let moved = match transfer.direction {
                 Direction::ToHost => subsystem.read_plain(&mut together, command, &mut |piece| walk.write(piece)),
-                _ => subsystem.write_plain(&mut together, command, &mut |piece| walk.read(piece, to_keep)),
+                _ => subsystem.write_plain(&mut together, command, &mut |room| walk.read(room)),
             };
             if let Err(failure) = moved {
                 failed = Some(failure);
@@ -512,10 +513,9 @@ impl PcieController {
             return Outcome::at(now, subsystem.refuse(accepted, failure));
         }
         let mut walk = data::Walk::new(bus.memory, &self.segments);
-        let to_keep = subsystem.keeps_what_is_written();
         match direction {
             Direction::ToHost => subsystem.read_straight(now, accepted, &mut |piece| walk.write(piece)),
-            _ => subsystem.write_straight(now, accepted, &mut |piece| walk.read(piece, to_keep)),
+            _ => subsystem.write_straight(now, accepted, &mut |room| walk.read(room)),
         }
     }
 

@@ -11,6 +11,7 @@ use std::os::fd::OwnedFd;
 
 use foreign::{Gone, Mapping};
 use nvme::pcie::{Fault, HostMemory};
+use prefetch::Room;
 use rustix::io::Errno;
 
 /// Ranges that a client may map; one more is refused.
@@ -177,12 +178,12 @@ impl HostMemory for GuestMemory {
     }
 
     #[inline]
-    fn read_to_keep(&self, address: u64, data: &mut [u8]) -> Result<(), Fault> {
+    fn read_into(&self, address: u64, mut room: Room<'_>) -> Result<(), Fault> {
         self.for_each_piece(
             address,
-            data.len(),
+            room.len(),
             |range| range.readable,
-            |map, offset, piece| map.read_to_keep(offset, &mut data[piece]),
+            |map, offset, piece| map.read_into(offset, room.take(piece.len())),
         )
     }
 

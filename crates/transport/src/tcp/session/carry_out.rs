@@ -119,10 +119,10 @@ impl Session {
                 })
             } else {
                 let mut data = &ready.data[*offset..];
-                subsystem.write_plain(&mut together, command, &mut |part| {
+                subsystem.write_plain(&mut together, command, &mut |room| {
                     let piece;
-                    (piece, data) = data.split_at(part.len());
-                    part.copy_from_slice(piece);
+                    (piece, data) = data.split_at(room.len());
+                    room.put(piece);
                     Ok(())
                 })
             };
