@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! begin_together (what holds for all: namespace, features) -> plain (what one of them moves, and where)
-//!     -> read_plain, write_plain (its data) -> end_together (the device, counters and events, once for all)
+//!     -> read_plain, write_plain (its data) -> end_together (the device, counters and events, once for all) -> settle
 //! ```
 //!
 //! A command is plain if it succeeds for certain, unless its data does not come or the storage fails, and may complete at once. All others
@@ -232,7 +232,14 @@ impl Subsystem {
         Ok(())
     }
 
-    /// Ends what was begun: the device carries out what was written, and everything is counted.
+    /// Before another thread has the drive: what was written together is there for it. It waits for that, so it is done once, after hosts are
+    /// told: nobody can look before.
+    #[inline]
+    pub fn settle(&mut self) {
+        self.media.settle();
+    }
+
+    /// Ends what was begun: the device carries out what was written, and everything is counted. [`Subsystem::settle`] follows, sooner or later.
     pub fn end_together(&mut self, together: Together) {
         let Together {
             controller,
@@ -254,8 +261,6 @@ impl Subsystem {
                 self.note_device_events();
             }
         }
-        // Now what was put last has mostly arrived. Where the storage failed there is something, too.
-        self.media.settle();
         let smart = &mut self.state.smart;
         smart.read_commands += reads.commands;
         smart.host_bytes_read += reads.bytes;

@@ -607,6 +607,7 @@ impl PcieController {
             self.clear(bus);
             subsystem.controller_mut(self.id).csts.set_cfs(true);
         }
+        subsystem.settle();
     }
 
     /// Keeps a place for the completion of a command of a submission queue.

@@ -59,6 +59,7 @@ impl Session {
             }
         }
         self.take_events(&mut subsystem);
+        subsystem.settle();
         Ok(())
     }
 
