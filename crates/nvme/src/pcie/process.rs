@@ -266,6 +266,9 @@ impl PcieController {
                 // Events that are completed between these commands must not take their places.
                 self.completion_of(queue).reserved += count;
                 let unfinished = self.unfinished.len();
+                if let Some(first) = fetched.first().filter(|_| queue > 0) {
+                    subsystem.expect(first);
+                }
                 while done < count {
                     let rest = &fetched[usize::from(done)..];
                     let together = self.carry_out_together(subsystem, bus, now, queue, rest);
@@ -341,8 +344,9 @@ impl PcieController {
             }
         }
         self.plain = plain;
-        subsystem.end_together(together);
+        // They succeed for certain now. What the device makes of them nobody sees before the drive is let go, so the host need not wait for it.
         self.succeed(bus, queue, &entries[..usize::from(done)]);
+        subsystem.end_together(together);
         if let Some(failure) = failed {
             let entry = &entries[usize::from(done)];
             self.submission(queue).pass(1);
