@@ -18,8 +18,8 @@
 //! three microseconds.
 //!
 //! All unsafe code of served drives is in this crate, in three files: `mapping` owns the address range that it replaces
-//! parts of, `signal` knows nothing but addresses, `store` is where data is put. Signals are the process's: who installs another handler for SIGBUS
-//! later has to call the one that is there.
+//! parts of, `signal` knows nothing but addresses, `store` is where data is put, and settled before it is looked at. Signals
+//! are the process's: who installs another handler for SIGBUS later has to call the one that is there.
 
 mod mapping;
 mod signal;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! the element of a slice -> its address -> PREFETCHT0        nothing is read, nothing waits
+//! data -> Room -> MOVNTDQ -> settle: SFENCE                  nothing is read first, one wait for many
 //! ```
 //!
 //! A load would do the same and be safe, but the processor holds some hundreds of instructions at most behind a load that waits for
