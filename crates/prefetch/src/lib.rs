@@ -11,7 +11,7 @@
 
 mod room;
 
-pub use room::{Room, STREAMED_BYTES_MIN, settle};
+pub use room::{Room, settle};
 
 /// Asks for the element at an index, if there is one.
 #[inline(always)]

@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 /// From so many bytes on copies stream: less fills its lines only in part, or is soon looked at, as file systems do with what they note.
-pub const STREAMED_BYTES_MIN: usize = 4096;
+const STREAMED_BYTES_MIN: usize = 4096;
 
 /// Bytes that can be put, and not read. It belongs to one thread.
 #[derive(Debug)]
@@ -108,6 +108,9 @@ impl<'a> Room<'a> {
             // SAFETY: what the caller has promised; the room is its own bytes, and who made it settles them.
             return unsafe { stream(data, to, self.bytes) };
         }
+        // Elsewhere nothing streams.
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = self.streams;
         // SAFETY: the same.
         unsafe { std::ptr::copy_nonoverlapping(data, to, self.bytes) }
     }
