@@ -17,11 +17,13 @@
 //! `/proc/self/mem` 2009 and 3161, reading the file 1259 and 2756. A command makes three such accesses or more, in two to
 //! three microseconds.
 //!
-//! All unsafe code of served drives is in this crate, in two files: `mapping` owns the address range that it replaces
-//! parts of, `signal` knows nothing but addresses. Signals are the process's: who installs another handler for SIGBUS
-//! later has to call the one that is there.
+//! All unsafe code of served drives is in this crate, in three files: `mapping` owns the address range that it replaces
+//! parts of, `signal` knows nothing but addresses, `store` is where data is put, and settled before it is looked at. Signals
+//! are the process's: who installs another handler for SIGBUS later has to call the one that is there.
 
 mod mapping;
 mod signal;
+mod store;
 
 pub use mapping::{Gone, Mapping};
+pub use store::{PIECE_BYTES, Store};

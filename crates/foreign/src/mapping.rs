@@ -9,6 +9,7 @@ use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use prefetch::Room;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -114,6 +115,21 @@ impl Mapping {
         })
     }
 
+    /// The same into room for it.
+    ///
+    /// # Errors
+    /// As [`Mapping::read`].
+    ///
+    /// # Panics
+    /// As [`Mapping::read`].
+    #[inline]
+    pub fn read_into(&self, offset: usize, room: Room<'_>) -> Result<(), Gone> {
+        let bytes = room.len();
+        let from = self.place(offset, bytes);
+        // SAFETY: so many bytes are there, and none of them in the room: as in `read`.
+        self.access(offset, bytes, || unsafe { room.put_from(from) })
+    }
+
     /// Appends a copy of `bytes` bytes to `data`.
     ///
     /// # Errors
@@ -182,24 +198,32 @@ impl Mapping {
         self.access(offset, size_of::<u32>(), || number.store(value, Ordering::Release))
     }
 
-    /// Copies to there so that whoever sees the last four bytes sees all of it, and what was written before (release).
+    /// Copies entries to there, one behind the other, so that whoever sees the last four bytes of one sees all of it, and what was written
+    /// before (release).
     ///
     /// # Errors
     /// A part of it is gone.
     ///
     /// # Panics
-    /// The range is not inside the mapping, its last four bytes are not aligned, or that is read-only.
+    /// The range is not inside the mapping, the last four bytes of an entry are not aligned, or that is read-only.
     #[inline]
-    pub fn publish(&self, offset: usize, entry: &[u8; 16]) -> Result<(), Gone> {
+    pub fn publish(&self, offset: usize, entries: &[[u8; 16]]) -> Result<(), Gone> {
         assert!(self.writable, "a read-only mapping is not written");
-        let (start, last) = entry.split_last_chunk::<4>().expect("16 bytes");
-        let (from, to) = (start.as_ptr(), self.place(offset, entry.len()));
-        let number = self.number(offset + start.len());
-        let last = u32::from_ne_bytes(*last);
-        // SAFETY: as in `read`; it is `start` that is copied.
-        self.access(offset, entry.len(), || unsafe {
-            std::ptr::copy_nonoverlapping(from, to, start.len());
-            number.store(last, Ordering::Release);
+        let bytes = size_of_val(entries);
+        let first = self.place(offset, bytes);
+        assert!(first.cast::<u32>().is_aligned(), "numbers are aligned");
+        self.access(offset, bytes, || {
+            for (place, entry) in entries.iter().enumerate() {
+                let (start, last) = entry.split_last_chunk::<4>().expect("16 bytes");
+                // SAFETY: as in `read`; it is `start` that is copied. The number behind it is inside the mapping, aligned as the first entry
+                // is, and lives as long; the other side uses atomic accesses too, or gets any value.
+                unsafe {
+                    let to = first.add(place * size_of_val(entry));
+                    std::ptr::copy_nonoverlapping(start.as_ptr(), to, start.len());
+                    let number = AtomicU32::from_ptr(to.add(start.len()).cast());
+                    number.store(u32::from_ne_bytes(*last), Ordering::Release);
+                }
+            }
         })
     }
 

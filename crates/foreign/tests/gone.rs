@@ -33,7 +33,7 @@ fn what_is_written_is_read() {
     other.store(8, 77).unwrap();
     assert_eq!(one.load(PAGE + 8), Ok(77));
     let entry = std::array::from_fn(|at| at as u8);
-    one.publish(PAGE + 16, &entry).unwrap();
+    one.publish(PAGE + 16, std::slice::from_ref(&entry)).unwrap();
     let mut published = [0; 16];
     other.read(16, &mut published).unwrap();
     assert_eq!(published, entry);
@@ -53,7 +53,7 @@ fn memory_that_is_gone_is_an_error_until_it_is_back() {
         assert_eq!(map.append(3 * PAGE, 1, &mut vec![]), Err(Gone));
         assert_eq!(map.load(2 * PAGE), Err(Gone));
         assert_eq!(map.store(2 * PAGE, 1), Err(Gone));
-        assert_eq!(map.publish(2 * PAGE, &[1; 16]), Err(Gone));
+        assert_eq!(map.publish(2 * PAGE, &[[1; 16]]), Err(Gone));
         map.read(0, &mut data[..2 * PAGE]).unwrap();
         assert_eq!(data[0], 5, "what is there is there");
     }

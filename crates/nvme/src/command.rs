@@ -14,6 +14,7 @@
 use nvme_spec::command::{ReadWriteCdw12, SubmissionEntry};
 use nvme_spec::feature::FeatureId;
 use nvme_spec::{LogId, Status};
+use prefetch::Room;
 use ssd::{Nanos, Placement};
 
 use crate::completion::{Executed, Execution, Outcome, Reply, Success};
@@ -182,7 +183,7 @@ impl Subsystem {
         &mut self,
         now: Nanos,
         accepted: AcceptedCommand,
-        give: &mut dyn FnMut(&mut [u8]) -> Result<(), Failure>,
+        give: &mut dyn FnMut(Room<'_>) -> Result<(), Failure>,
     ) -> Outcome {
         self.carry_out_straight(now, accepted, |subsystem, accepted| match &accepted.command {
             Command::Io(command) => subsystem.write_through(accepted.controller, command, give),
@@ -364,7 +365,7 @@ impl Subsystem {
     #[inline]
     fn count_command(&mut self, id: u16, entry: &SubmissionEntry, latency_ns: Nanos) {
         let kind = CommandKind::of(entry.opcode);
-        self.latencies[kind as usize].record(latency_ns);
+        self.latencies[kind as usize].record(latency_ns, 1);
         let nsid = entry.nsid.get();
         let namespace = self.state.namespaces.get((nsid as usize).wrapping_sub(1));
         let Some(Some(namespace)) = namespace else { return };
@@ -373,7 +374,7 @@ impl Subsystem {
             CommandKind::Read | CommandKind::Write => blocks << namespace.block_bytes_log2(),
             CommandKind::Other => 0,
         };
-        self.controller_mut(id).traffic.note(nsid, kind, bytes, latency_ns);
+        self.controller_mut(id).traffic.note(nsid, kind, 1, bytes, latency_ns);
     }
 
     /// Counts how many commands of an I/O queue are outstanding, when some of them are taken.

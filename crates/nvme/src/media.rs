@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use prefetch::Room;
 use thiserror::Error;
 
 /// A byte range of the drive.
@@ -129,7 +130,7 @@ pub trait Media: Send {
         Ok(())
     }
 
-    /// Has `give` put bytes at `offset`, in pieces that follow each other: straight into storage in memory. For other storage it puts them into
+    /// Has `give` put bytes at `offset`, in pieces that follow each other: straight into storage in memory, until [`Media::settle`]. For other storage it puts them into
     /// `room` first, and nothing is stored if it says that it could not.
     ///
     /// # Errors
@@ -139,10 +140,14 @@ pub trait Media: Send {
         offset: u64,
         bytes: u64,
         room: &mut Vec<u8>,
-        give: &mut dyn FnMut(&mut [u8]) -> bool,
+        give: &mut dyn FnMut(Room<'_>) -> bool,
     ) -> Result<(), MediaError> {
         self.fill_by_way_of(offset, bytes, room, give)
     }
+
+    /// What was put with [`Media::fill`] is there for every thread. It is called before another thread has the storage; what this one reads
+    /// is what it has put, in any case.
+    fn settle(&mut self) {}
 
     /// What [`Media::fill`] does where data has to be known as a whole before it is stored.
     ///
@@ -153,10 +158,10 @@ pub trait Media: Send {
         offset: u64,
         bytes: u64,
         room: &mut Vec<u8>,
-        give: &mut dyn FnMut(&mut [u8]) -> bool,
+        give: &mut dyn FnMut(Room<'_>) -> bool,
     ) -> Result<(), MediaError> {
         room.resize(bytes as usize, 0);
-        match give(room) {
+        match give(Room::from(&mut room[..])) {
             true => self.write(offset, room),
             false => Ok(()),
         }

@@ -228,6 +228,17 @@ impl SanitizeOutcome {
             _ => false,
         }
     }
+
+    /// Whether [`SanitizeOutcome::note_write`] would change something.
+    pub(crate) fn notes_writes(&self) -> bool {
+        matches!(
+            self,
+            SanitizeOutcome::Succeeded {
+                written_since: false,
+                ..
+            }
+        )
+    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use nvme_spec::Status;
 use ssd::checkpoint::Room;
-use ssd::{Checkpoint, CheckpointEnded, Completion, Device, DeviceConfig, Nanos, RuhId};
+use ssd::{Checkpoint, CheckpointEnded, Completion, Device, DeviceConfig, Nanos, RuhId, Write};
 
 use crate::clock::Clock;
 use crate::controller::{Controller, Features};
@@ -59,6 +59,8 @@ pub struct Subsystem {
     noted: Counters,
     /// For Copy and Verify.
     pub(crate) scratch: Vec<u8>,
+    /// What commands that are carried out together have written, until the device hears of it.
+    pub(crate) writes: Vec<Write>,
     /// What is to go wrong, if anything is.
     pub(crate) faults: Option<Box<Injector>>,
     pub(crate) on_power_loss: Option<OnPowerLoss>,
@@ -163,6 +165,7 @@ impl Subsystem {
             opened: OpenSince::default(),
             noted: Counters::default(),
             scratch: Vec::new(),
+            writes: Vec::new(),
             faults: None,
             on_power_loss: None,
             power_lost: false,

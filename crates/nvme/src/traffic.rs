@@ -109,11 +109,11 @@ impl LatencyHistogram {
         us * 1000
     }
 
-    /// A command took so long.
+    /// So many commands took so long each.
     #[inline]
-    pub(crate) fn record(&mut self, latency_ns: Nanos) {
-        self.counts[LatencyHistogram::bucket(latency_ns)] += 1;
-        self.sum_ns = self.sum_ns.saturating_add(latency_ns);
+    pub(crate) fn record(&mut self, latency_ns: Nanos, commands: u64) {
+        self.counts[LatencyHistogram::bucket(latency_ns)] += commands;
+        self.sum_ns = self.sum_ns.saturating_add(latency_ns.saturating_mul(commands));
     }
 
     /// Commands.
@@ -209,17 +209,17 @@ pub struct HostTraffic {
 }
 
 impl HostTraffic {
-    /// A command of a namespace that exists is done.
+    /// Commands of a namespace that exists are done, which took so long each and moved so much together.
     #[inline]
-    pub(crate) fn note(&mut self, nsid: u32, kind: CommandKind, bytes: u64, latency_ns: Nanos) {
+    pub(crate) fn note(&mut self, nsid: u32, kind: CommandKind, commands: u64, bytes: u64, latency_ns: Nanos) {
         let place = nsid as usize - 1;
         if place >= self.namespaces.len() {
             self.namespaces.resize_with(place + 1, || None);
         }
         let row = self.namespaces[place].get_or_insert_default();
-        row.commands[kind as usize] += 1;
+        row.commands[kind as usize] += commands;
         row.bytes[kind as usize] += bytes;
-        row.latency.record(latency_ns);
+        row.latency.record(latency_ns, commands);
     }
 
     /// Commands of a queue that exists are taken while so many are outstanding.
@@ -274,8 +274,8 @@ mod tests {
     fn counts_within_a_doubling_are_exact() {
         let mut histogram = LatencyHistogram::default();
         for doublings in 0..=DOUBLINGS + 1 {
-            histogram.record(1000 << doublings);
-            histogram.record((1000 << doublings) + 1);
+            histogram.record(1000 << doublings, 1);
+            histogram.record((1000 << doublings) + 1, 1);
         }
         for doublings in 0..=DOUBLINGS {
             assert_eq!(histogram.count_within(doublings), u64::from(doublings) * 2 + 1);
@@ -287,7 +287,7 @@ mod tests {
     fn quantiles_are_those_of_what_was_recorded() {
         let mut histogram = LatencyHistogram::default();
         assert_eq!(histogram.quantile_ns(0.5), None);
-        (1..=1000).for_each(|us| histogram.record(us * 1000));
+        (1..=1000).for_each(|us| histogram.record(us * 1000, 1));
         assert_eq!(histogram.sum_ns(), 500_500_000);
         for (share, exact_us) in [(0.0, 1), (0.001, 1), (0.5, 500), (0.99, 990), (0.999, 999), (1.0, 1000)] {
             let found = histogram.quantile_ns(share).expect("commands");
@@ -295,7 +295,7 @@ mod tests {
             assert!((exact..=exact + exact / 8).contains(&found), "{share}: {found} ns");
         }
         let earlier = histogram.clone();
-        histogram.record(u64::MAX);
+        histogram.record(u64::MAX, 1);
         let since = histogram.since(&earlier);
         assert_eq!((since.count(), since.quantile_ns(0.5)), (1, Some(1000 << DOUBLINGS)));
     }
@@ -303,10 +303,10 @@ mod tests {
     #[test]
     fn rows_are_of_what_was_used() {
         let mut traffic = HostTraffic::default();
-        traffic.note(3, CommandKind::of(READ), 4096, 7000);
-        traffic.note(3, CommandKind::of(WRITE), 512, 0);
+        traffic.note(3, CommandKind::of(READ), 1, 4096, 7000);
+        traffic.note(3, CommandKind::of(WRITE), 1, 512, 0);
         let earlier = traffic.namespaces().next().expect("a row").1.clone();
-        traffic.note(3, CommandKind::of(0), 0, 9000);
+        traffic.note(3, CommandKind::of(0), 1, 0, 9000);
         traffic.note_depth(2, 5);
         traffic.note_depth(2, 1);
         let rows: Vec<_> = traffic.namespaces().collect();

@@ -1,12 +1,17 @@
-//! Asks the processor to fetch memory that will be used soon, and goes on.
+//! The processor's caches: asks for memory that will be used soon, and goes on; copies past them what will not ([`Room`]).
 //!
 //! ```text
 //! the element of a slice -> its address -> PREFETCHT0        nothing is read, nothing waits
+//! data -> Room -> MOVNTDQ -> settle: SFENCE                  nothing is read first, one wait for many
 //! ```
 //!
 //! A load would do the same and be safe, but the processor holds some hundreds of instructions at most behind a load that waits for
 //! memory; behind a prefetch it goes on with what it has to do meanwhile. It changes nothing that a program can see but time. Where there is no
 //! such instruction the element is loaded.
+
+mod room;
+
+pub use room::{Room, settle};
 
 /// Asks for the element at an index, if there is one.
 #[inline(always)]

@@ -13,6 +13,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use prefetch::Room;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -231,12 +232,16 @@ impl Media for CachedMedia {
         self.storage.lend(offset, bytes, room, take)
     }
 
+    fn settle(&mut self) {
+        self.storage.settle();
+    }
+
     fn fill(
         &mut self,
         offset: u64,
         bytes: u64,
         room: &mut Vec<u8>,
-        give: &mut dyn FnMut(&mut [u8]) -> bool,
+        give: &mut dyn FnMut(Room<'_>) -> bool,
     ) -> Result<(), MediaError> {
         if self.notes.is_none() {
             return self.storage.fill(offset, bytes, room, give);

@@ -45,6 +45,26 @@ impl Subsystem {
         Ok(placement.unwrap_or_else(|| self.device.default_placement(first)))
     }
 
+    /// Where a write goes, if nothing is to be said of it; as [`Subsystem::resolve`] otherwise.
+    pub(super) fn resolve_known(&mut self, nsid: u32, directive: Directive) -> Option<Placement> {
+        match directive {
+            Directive::None => {
+                let first = self.namespace(nsid).placement_handles[0];
+                Some(self.device.default_placement(first))
+            }
+            Directive::Placement(pid) if self.state.fdp.enabled => self.placement(nsid, pid),
+            Directive::Placement(_) => None,
+        }
+    }
+
+    /// Whether [`Subsystem::resolve_known`] knows a place.
+    pub(super) fn is_known(&self, nsid: u32, directive: Directive) -> bool {
+        match directive {
+            Directive::None => true,
+            Directive::Placement(pid) => self.state.fdp.enabled && self.placement(nsid, pid).is_some(),
+        }
+    }
+
     /// Pages left in a handle's reclaim unit of every group, if they matter: for [`Subsystem::note_pages_written`]
     /// after writing.
     pub(super) fn pages_before_writing(&mut self, handle: RuhId) -> Option<Vec<u32>> {

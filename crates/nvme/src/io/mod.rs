@@ -8,9 +8,11 @@ pub mod management;
 mod metadata;
 pub(crate) mod ranges;
 mod read_write;
+pub(crate) mod together;
 
 use nvme_spec::command::{self, SubmissionEntry};
 use nvme_spec::{IoOpcode, NSID_ALL, Status};
+use prefetch::Room;
 use ssd::Lpn;
 
 use crate::command::Progress;
@@ -394,7 +396,7 @@ impl Subsystem {
         &mut self,
         id: u16,
         command: &Command,
-        give: &mut dyn FnMut(&mut [u8]) -> Result<(), Failure>,
+        give: &mut dyn FnMut(Room<'_>) -> Result<(), Failure>,
     ) -> Result<Success, Failure> {
         let Operation::Write {
             blocks,

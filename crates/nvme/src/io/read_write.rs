@@ -3,6 +3,7 @@
 //! Buffers hold data; for a format with metadata, all the data and then all the metadata (see `metadata`).
 
 use nvme_spec::Status;
+use prefetch::Room;
 use ssd::{Lpn, Placement, Write};
 
 use super::{Blocks, Directive, media_failure, metadata, unreadable};
@@ -83,10 +84,15 @@ impl Subsystem {
         let mut done_bytes = 0;
         for piece in namespace.locate(blocks.first, blocks.count, page_bytes) {
             read(&mut self.media, piece).map_err(|error| {
-                let before = done_bytes + error.offset.saturating_sub(piece.offset);
-                let lba = blocks.first + (before >> namespace.block_bytes_log2());
-                let failure = unreadable(&mut self.state.smart.media_errors, &error);
-                failure.lba(lba.min(blocks.first + blocks.count - 1))
+                let media_errors = &mut self.state.smart.media_errors;
+                unread(
+                    media_errors,
+                    blocks,
+                    namespace.block_bytes_log2(),
+                    done_bytes,
+                    piece,
+                    &error,
+                )
             })?;
             done_bytes += piece.bytes;
             let (first, pages) = pages_of(piece, page_bytes);
@@ -121,7 +127,7 @@ impl Subsystem {
         blocks: Blocks,
         directive: Directive,
         force_unit_access: bool,
-        give: &mut dyn FnMut(&mut [u8]) -> Result<(), Failure>,
+        give: &mut dyn FnMut(Room<'_>) -> Result<(), Failure>,
     ) -> Result<Success, Failure> {
         self.check_writable(nsid, blocks)?;
         let placement = self.resolve(nsid, directive)?;
@@ -135,6 +141,7 @@ impl Subsystem {
             Ok(given)
         });
         self.scratch = room;
+        self.media.settle();
         written?;
         self.written(nsid, blocks)?;
         Ok(self.note_write(nsid, blocks, force_unit_access))
@@ -340,6 +347,20 @@ impl Subsystem {
         self.store_state()?;
         Ok(Success::DONE)
     }
+}
+
+/// The failure of a command whose blocks could not be read, of which `done_bytes` are before the piece that the storage failed at.
+pub(super) fn unread(
+    media_errors: &mut u64,
+    blocks: Blocks,
+    block_bytes_log2: u8,
+    done_bytes: u64,
+    piece: ByteRange,
+    error: &MediaError,
+) -> Failure {
+    let before = done_bytes + error.offset.saturating_sub(piece.offset);
+    let lba = blocks.first + (before >> block_bytes_log2);
+    unreadable(media_errors, error).lba(lba.min(blocks.first + blocks.count - 1))
 }
 
 /// The pages that a byte range touches: the first one, and how many.

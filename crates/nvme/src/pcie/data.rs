@@ -6,6 +6,7 @@
 
 use nvme_spec::Status;
 use nvme_spec::command::{PSDT_PRP, PSDT_SGL_MPTR_SGL, SGL_SUBTYPE_ADDRESS, SglDescriptor, SglType, SubmissionEntry};
+use prefetch::Room;
 use zerocopy::IntoBytes;
 
 use super::{Fault, HostMemory, PAGE_BYTES};
@@ -202,14 +203,12 @@ impl<'a> Walk<'a> {
     ///
     /// # Errors
     /// There is no memory at an address.
-    pub(super) fn read(&mut self, mut data: &mut [u8]) -> Result<(), Failure> {
-        while !data.is_empty() {
-            let part = self.part(data.len());
-            let (piece, behind) = data.split_at_mut(part.bytes);
+    pub(super) fn read(&mut self, mut room: Room<'_>) -> Result<(), Failure> {
+        while !room.is_empty() {
+            let part = self.part(room.len());
             self.memory
-                .read(part.address_of_data(), piece)
+                .read_into(part.address_of_data(), room.take(part.bytes))
                 .map_err(not_transferred)?;
-            data = behind;
         }
         Ok(())
     }

@@ -25,6 +25,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use nvme_spec::command::SubmissionEntry;
+use prefetch::Room;
 use thiserror::Error;
 
 pub use crate::setup::VENDOR_ID;
@@ -33,6 +34,7 @@ use crate::backlog::Backlog;
 use crate::command::AcceptedCommand;
 use crate::completion::Reply;
 use crate::controller::{AsyncCompletion, DoorbellError};
+use crate::io::together::Plain;
 use data::Segment;
 use queue::{CompletionQueue, SubmissionQueue};
 
@@ -62,6 +64,17 @@ pub trait HostMemory {
     /// # Errors
     /// A part of the range is not memory; `data` is then undefined.
     fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault>;
+
+    /// Copies from host memory into room for it.
+    ///
+    /// # Errors
+    /// As [`HostMemory::read`].
+    fn read_into(&self, address: u64, room: Room<'_>) -> Result<(), Fault> {
+        let mut data = vec![0; room.len()];
+        self.read(address, &mut data)?;
+        room.put(&data);
+        Ok(())
+    }
 
     /// Appends a copy of host memory to `data`. Where the bytes need not be zeroed first this is cheaper than `read`.
     ///
@@ -93,6 +106,17 @@ pub trait HostMemory {
         let (start, last) = entry.split_last_chunk::<4>().expect("16 bytes");
         self.write(address, start)?;
         self.store(address.wrapping_add(start.len() as u64), u32::from_le_bytes(*last))
+    }
+
+    /// Publishes entries that follow each other, as [`HostMemory::publish`] does one after the other.
+    ///
+    /// # Errors
+    /// As [`HostMemory::publish`]; entries before may have been written.
+    fn publish_all(&self, address: u64, entries: &[[u8; 16]]) -> Result<(), Fault> {
+        let places = (0..).map(|place| address.wrapping_add(place * 16));
+        places
+            .zip(entries)
+            .try_for_each(|(place, entry)| self.publish(place, entry))
     }
 
     /// Reads a 32-bit number; what the host wrote before it is visible afterwards (acquire).
@@ -210,6 +234,8 @@ pub struct PcieController {
     events: VecDeque<AsyncCompletion>,
     // Buffers that are kept to be used again.
     entries: Vec<SubmissionEntry>,
+    plain: Vec<Plain>,
+    completions: Vec<[u8; 16]>,
     segments: Vec<Segment>,
     host_data: Vec<u8>,
     drive_data: Vec<u8>,
@@ -245,6 +271,8 @@ impl PcieController {
             mistakes: Vec::new(),
             events: VecDeque::new(),
             entries: Vec::new(),
+            plain: Vec::new(),
+            completions: Vec::new(),
             segments: Vec::new(),
             host_data: Vec::new(),
             drive_data: Vec::new(),

@@ -20,6 +20,7 @@ use crate::command::AcceptedCommand;
 use crate::completion::{Executed, Outcome, Reply};
 use crate::controller::DoorbellError;
 use crate::error::Failure;
+use crate::io::together::Plain;
 use crate::media::Durable;
 use crate::subsystem::Subsystem;
 use crate::transfer::{Direction, Transfer};
@@ -28,6 +29,11 @@ use crate::transfer::{Direction, Transfer};
 const BATCH_COMMANDS: u16 = 64;
 /// Commands of one queue in a batch, so that a busy queue does not hold up the others.
 const BURST_COMMANDS: u16 = 32;
+/// Plain commands that complete together: enough that what is the same for all of them costs each little, few enough that the host has
+/// completions to take while the next are carried out.
+const TOGETHER_COMMANDS: usize = 8;
+/// So many bytes of data end them, because then data is what costs.
+const TOGETHER_BYTES: u64 = 64 << 10;
 /// Commands of which a part is done. While there are as many, nothing new is fetched from I/O queues.
 const UNFINISHED_MAX: usize = 64;
 
@@ -260,12 +266,18 @@ impl PcieController {
                 // Events that are completed between these commands must not take their places.
                 self.completion_of(queue).reserved += count;
                 let unfinished = self.unfinished.len();
-                for (place, entry) in fetched.iter().enumerate() {
-                    if let Some(next) = fetched.get(place + 1).filter(|_| queue > 0) {
-                        subsystem.expect(next);
+                if let Some(first) = fetched.first().filter(|_| queue > 0) {
+                    subsystem.expect(first);
+                }
+                while done < count {
+                    let rest = &fetched[usize::from(done)..];
+                    let together = self.carry_out_together(subsystem, bus, now, queue, rest);
+                    done += together;
+                    if together > 0 {
+                        continue;
                     }
-                    self.submission(queue).pass();
-                    self.carry_out(subsystem, bus, now, queue, entry);
+                    self.submission(queue).pass(1);
+                    self.carry_out(subsystem, bus, now, queue, &rest[0]);
                     done += 1;
                     if self.unfinished.len() > unfinished {
                         break;
@@ -277,6 +289,96 @@ impl PcieController {
         }
         self.entries = entries;
         done
+    }
+
+    /// Carries out the plain commands that a queue's entries begin with, a few at most, which complete together: what they touch is fetched
+    /// together, and what they ask of the drive is done once. Returns how many there were; for one that is not plain, 0.
+    fn carry_out_together(
+        &mut self,
+        subsystem: &mut Subsystem,
+        bus: Bus<'_>,
+        now: Nanos,
+        queue: u16,
+        entries: &[SubmissionEntry],
+    ) -> u16 {
+        let first = &entries[0];
+        if queue == 0 || !Plain::may_be(first) {
+            return 0;
+        }
+        let Some(mut together) = subsystem.begin_together(self.id, now, first.nsid.get()) else {
+            return 0;
+        };
+        let mut plain = std::mem::take(&mut self.plain);
+        plain.clear();
+        let found = entries.iter().take(TOGETHER_COMMANDS);
+        plain.extend(found.map_while(|entry| subsystem.plain(&together, entry)));
+        let mut done = 0;
+        let mut failed = None;
+        for (place, (entry, command)) in entries.iter().zip(&plain).enumerate() {
+            // A bad data pointer is to change nothing; the command fails on the road of all.
+            let transfer = command.transfer();
+            let described = data::describe(bus.memory, queue, entry, transfer, &mut self.segments);
+            if described.is_err()
+                || transfer.direction == Direction::ToController
+                    && data::check_readable(bus.memory, &self.segments).is_err()
+            {
+                break;
+            }
+            match (plain.get(place + 1), entries.get(place + 1)) {
+                (Some(next), _) => subsystem.expect_plain(next),
+                (None, Some(next)) => subsystem.expect(next),
+                (None, None) => {}
+            }
+            let mut walk = data::Walk::new(bus.memory, &self.segments);
+            let moved = match transfer.direction {
+                Direction::ToHost => subsystem.read_plain(&mut together, command, &mut |piece| walk.write(piece)),
+                _ => subsystem.write_plain(&mut together, command, &mut |room| walk.read(room)),
+            };
+            if let Err(failure) = moved {
+                failed = Some(failure);
+                break;
+            }
+            done += 1;
+            if together.bytes() >= TOGETHER_BYTES {
+                break;
+            }
+        }
+        self.plain = plain;
+        // They succeed for certain now. What the device makes of them nobody sees before the drive is let go, so the host need not wait for it.
+        self.succeed(bus, queue, &entries[..usize::from(done)]);
+        subsystem.end_together(together);
+        if let Some(failure) = failed {
+            let entry = &entries[usize::from(done)];
+            self.submission(queue).pass(1);
+            let reply = subsystem.fail(self.id, queue, entry, failure);
+            self.end(bus, now, queue, *entry, Outcome::at(now, reply));
+            done += 1;
+        }
+        done
+    }
+
+    /// Completes commands of a queue that succeeded, and whose places in the completion queue are reserved.
+    fn succeed(&mut self, bus: Bus<'_>, queue: u16, entries: &[SubmissionEntry]) {
+        if entries.is_empty() {
+            return;
+        }
+        let commands = entries.len() as u16;
+        let submission = self.submission(queue);
+        submission.pass(commands);
+        let (head, target) = (submission.head(), submission.completion_queue);
+        let mut filled = std::mem::take(&mut self.completions);
+        let completion = self.completion(target);
+        completion.reserved -= commands;
+        let success = Reply::success(0);
+        let successes = entries
+            .iter()
+            .map(|entry| success.entry(entry.cid.get(), queue, head, false));
+        let posted = completion.post_successes(bus.memory, successes, &mut filled);
+        self.completions = filled;
+        match posted {
+            Ok(()) => self.note_posted(target),
+            Err(fault) => self.fault = Some(fault),
+        }
     }
 
     /// Carries out the next part of the command that has waited longest for that.
@@ -417,7 +519,7 @@ impl PcieController {
         let mut walk = data::Walk::new(bus.memory, &self.segments);
         match direction {
             Direction::ToHost => subsystem.read_straight(now, accepted, &mut |piece| walk.write(piece)),
-            _ => subsystem.write_straight(now, accepted, &mut |piece| walk.read(piece)),
+            _ => subsystem.write_straight(now, accepted, &mut |room| walk.read(room)),
         }
     }
 
@@ -471,13 +573,20 @@ impl PcieController {
     fn post(&mut self, bus: Bus<'_>, queue: u16, cid: u16, reply: &Reply) {
         let submission = self.submission(queue);
         let (head, target) = (submission.head(), submission.completion_queue);
-        let vectors = self.vectors;
         let completion = self.completion(target);
         let entry = reply.entry(cid, queue, head, completion.phase());
         if let Err(fault) = completion.post(bus.memory, &entry) {
             self.fault = Some(fault);
             return;
         }
+        self.note_posted(target);
+    }
+
+    /// A completion queue has entries that its vector is to be raised for, at the end of the batch.
+    #[inline]
+    fn note_posted(&mut self, target: u16) {
+        let vectors = self.vectors;
+        let completion = self.completion(target);
         if !completion.raised
             && let Some(vector) = completion.vector
         {
@@ -502,6 +611,7 @@ impl PcieController {
             self.clear(bus);
             subsystem.controller_mut(self.id).csts.set_cfs(true);
         }
+        subsystem.settle();
     }
 
     /// Keeps a place for the completion of a command of a submission queue.

@@ -100,10 +100,11 @@ impl SubmissionQueue {
         Ok(())
     }
 
-    /// The next command is carried out: its entry is the host's again.
-    pub fn pass(&mut self) {
-        assert!(self.pending() > 0, "a command was fetched");
-        self.head = advance(self.head, 1, self.size);
+    /// The next commands are carried out: their entries are the host's again.
+    #[inline]
+    pub fn pass(&mut self, commands: u16) {
+        assert!(self.pending() >= commands, "the commands were fetched");
+        self.head = advance(self.head, commands, self.size);
     }
 }
 
@@ -177,11 +178,53 @@ impl CompletionQueue {
         let address = self.base + u64::from(self.tail) * COMPLETION_ENTRY_BYTES;
         // The host takes the entry as soon as it sees the phase, so the dword that has it comes last.
         memory.publish(address, zerocopy::transmute_ref!(entry))?;
-        self.tail = advance(self.tail, 1, self.size);
+        self.take_entries(1);
+        Ok(())
+    }
+
+    /// The same for completions of one command each, all of them successes without a result; `filled` is room for them.
+    ///
+    /// # Errors
+    /// The queue's memory is gone.
+    pub fn post_successes(
+        &mut self,
+        memory: &dyn HostMemory,
+        successes: impl Iterator<Item = CompletionEntry>,
+        filled: &mut Vec<[u8; 16]>,
+    ) -> Result<(), Fault> {
+        filled.clear();
+        let mut phase = self.phase;
+        let until_end = usize::from(self.size - self.tail);
+        for mut entry in successes {
+            if filled.len() == until_end {
+                phase = !phase;
+            }
+            entry.status.set_p(phase);
+            filled.push(zerocopy::transmute!(entry));
+        }
+        assert!(
+            filled.len() < usize::from(self.size - self.used()),
+            "the ring has room for {} completions",
+            filled.len()
+        );
+        let (first, rest) = filled.split_at(until_end.min(filled.len()));
+        for part in [first, rest] {
+            if !part.is_empty() {
+                let address = self.base + u64::from(self.tail) * COMPLETION_ENTRY_BYTES;
+                memory.publish_all(address, part)?;
+                self.take_entries(part.len() as u16);
+            }
+        }
+        Ok(())
+    }
+
+    /// Entries were filled, up to the end of the ring at most.
+    #[inline]
+    fn take_entries(&mut self, count: u16) {
+        self.tail = advance(self.tail, count, self.size);
         if self.tail == 0 {
             self.phase = !self.phase;
         }
-        Ok(())
     }
 }
 

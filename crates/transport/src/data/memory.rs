@@ -6,57 +6,20 @@
 
 use std::sync::Arc;
 
-use memmap2::MmapMut;
+use foreign::{PIECE_BYTES, Store};
 use nvme::{Durable, Media, MediaError};
-use prefetch::prefetch;
+use prefetch::Room;
 
 use super::check_range;
 
-/// Bytes of a piece: a huge page.
-const PIECE_BYTES: usize = 2 << 20;
-
-/// Bytes of a line of the processor's cache, of which an address asks for the whole.
-const LINE_BYTES: usize = 64;
 /// Most bytes that are asked for beforehand: the processor has room for the lines of one such range at a time, and sees by itself that what
 /// is longer goes on.
 const EXPECTED_BYTES_MAX: u64 = 4096;
 
 /// Bytes by logical address, in memory.
 pub struct Memory {
-    pieces: Vec<Option<Piece>>,
+    store: Store,
     capacity_bytes: u64,
-}
-
-/// 2 MiB of memory, at a multiple of 2 MiB.
-struct Piece {
-    /// Twice as much address space as is used, so that an aligned half is in it; the rest is never touched.
-    memory: MmapMut,
-    start: usize,
-}
-
-impl Piece {
-    fn new() -> std::io::Result<Piece> {
-        let memory = MmapMut::map_anon(2 * PIECE_BYTES)?;
-        #[cfg(target_os = "linux")]
-        // A kernel without transparent huge pages says no; the drive then works on small ones.
-        let _ = memory.advise(memmap2::Advice::HugePage);
-        let start = memory.as_ptr().align_offset(PIECE_BYTES);
-        assert!(
-            start <= PIECE_BYTES,
-            "an address has a multiple of {PIECE_BYTES} within that many bytes"
-        );
-        Ok(Piece { memory, start })
-    }
-
-    #[inline]
-    fn bytes(&self) -> &[u8] {
-        &self.memory[self.start..self.start + PIECE_BYTES]
-    }
-
-    #[inline]
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.memory[self.start..self.start + PIECE_BYTES]
-    }
 }
 
 impl Memory {
@@ -64,14 +27,14 @@ impl Memory {
     pub fn new(capacity_bytes: u64) -> Memory {
         let pieces = capacity_bytes.div_ceil(PIECE_BYTES as u64) as usize;
         Memory {
-            pieces: (0..pieces).map(|_| None).collect(),
+            store: Store::new(pieces),
             capacity_bytes,
         }
     }
 
     /// Memory that holds data now, in bytes.
     pub fn resident_bytes(&self) -> u64 {
-        self.pieces.iter().flatten().count() as u64 * PIECE_BYTES as u64
+        (self.store.pieces_taken() * PIECE_BYTES) as u64
     }
 }
 
@@ -95,33 +58,12 @@ fn parts(offset: u64, bytes: u64) -> impl Iterator<Item = (usize, usize, usize)>
 /// What pieces that were never taken read as.
 static ZEROES: [u8; 64 << 10] = [0; 64 << 10];
 
-impl Memory {
-    /// A piece, taken now if it was not.
-    #[inline]
-    fn piece(&mut self, index: usize, offset: u64, bytes: u64) -> Result<&mut Piece, MediaError> {
-        let slot = &mut self.pieces[index];
-        if slot.is_none() {
-            let piece = Piece::new().map_err(|source| MediaError {
-                action: "taking memory for",
-                offset,
-                bytes,
-                source,
-            });
-            *slot = Some(piece?);
-        }
-        Ok(slot.as_mut().expect("it was just made"))
-    }
-}
-
 impl Media for Memory {
     #[inline]
     fn expect(&self, offset: u64, bytes: u64) {
         check_range(self.capacity_bytes, offset, bytes);
-        if let Some((index, at, bytes)) = parts(offset, bytes.min(EXPECTED_BYTES_MAX)).next()
-            && let Some(piece) = &self.pieces[index]
-        {
-            let range = &piece.bytes()[at..at + bytes];
-            (0..bytes).step_by(LINE_BYTES).for_each(|at| prefetch(range, at));
+        if let Some((index, at, bytes)) = parts(offset, bytes.min(EXPECTED_BYTES_MAX)).next() {
+            self.store.expect(index, at..at + bytes);
         }
     }
 
@@ -135,8 +77,8 @@ impl Media for Memory {
     ) -> Result<(), MediaError> {
         check_range(self.capacity_bytes, offset, bytes);
         for (index, at, bytes) in parts(offset, bytes) {
-            match &self.pieces[index] {
-                Some(piece) => take(&piece.bytes()[at..at + bytes]),
+            match self.store.piece(index) {
+                Some(piece) => take(&piece[at..at + bytes]),
                 None => {
                     let parts = (0..bytes).step_by(ZEROES.len());
                     parts.for_each(|at| take(&ZEROES[..ZEROES.len().min(bytes - at)]));
@@ -152,16 +94,21 @@ impl Media for Memory {
         offset: u64,
         bytes: u64,
         _room: &mut Vec<u8>,
-        give: &mut dyn FnMut(&mut [u8]) -> bool,
+        give: &mut dyn FnMut(Room<'_>) -> bool,
     ) -> Result<(), MediaError> {
         check_range(self.capacity_bytes, offset, bytes);
         for (index, at, part) in parts(offset, bytes) {
-            let piece = self.piece(index, offset, bytes)?;
-            if !give(&mut piece.bytes_mut()[at..at + part]) {
+            let room = self.store.room(index, at..at + part);
+            if !give(room.map_err(|source| no_memory(offset, bytes, source))?) {
                 break;
             }
         }
         Ok(())
+    }
+
+    #[inline]
+    fn settle(&mut self) {
+        self.store.settle();
     }
 
     #[inline]
@@ -170,8 +117,8 @@ impl Media for Memory {
         let mut rest = data;
         for (index, at, bytes) in parts(offset, rest.len() as u64) {
             let (part, behind) = rest.split_at_mut(bytes);
-            match &self.pieces[index] {
-                Some(piece) => part.copy_from_slice(&piece.bytes()[at..at + bytes]),
+            match self.store.piece(index) {
+                Some(piece) => part.copy_from_slice(&piece[at..at + bytes]),
                 None => part.fill(0),
             }
             rest = behind;
@@ -179,17 +126,16 @@ impl Media for Memory {
         Ok(())
     }
 
-    #[inline]
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), MediaError> {
-        check_range(self.capacity_bytes, offset, data.len() as u64);
         let mut rest = data;
-        for (index, at, bytes) in parts(offset, data.len() as u64) {
-            let (part, behind) = rest.split_at(bytes);
-            let piece = self.piece(index, offset, data.len() as u64)?;
-            piece.bytes_mut()[at..at + bytes].copy_from_slice(part);
-            rest = behind;
-        }
-        Ok(())
+        let written = self.fill(offset, data.len() as u64, &mut Vec::new(), &mut |room| {
+            let part;
+            (part, rest) = rest.split_at(room.len());
+            room.put(part);
+            true
+        });
+        self.settle();
+        written
     }
 
     fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError> {
@@ -198,9 +144,9 @@ impl Media for Memory {
             let end = self.capacity_bytes - index as u64 * PIECE_BYTES as u64;
             let whole = at == 0 && bytes as u64 >= end.min(PIECE_BYTES as u64);
             if whole {
-                self.pieces[index] = None;
-            } else if let Some(piece) = &mut self.pieces[index] {
-                piece.bytes_mut()[at..at + bytes].fill(0);
+                self.store.give_back(index);
+            } else if let Some(piece) = self.store.piece_mut(index) {
+                piece[at..at + bytes].fill(0);
             }
         }
         Ok(())
@@ -212,6 +158,15 @@ impl Media for Memory {
 
     fn durable(&self) -> Option<Arc<dyn Durable>> {
         None
+    }
+}
+
+fn no_memory(offset: u64, bytes: u64, source: std::io::Error) -> MediaError {
+    MediaError {
+        action: "taking memory for",
+        offset,
+        bytes,
+        source,
     }
 }
 
@@ -239,11 +194,10 @@ mod tests {
         memory.expect(from, bytes);
         assert_eq!(memory.resident_bytes(), 0, "looking takes no memory");
         let mut next = 0_u8;
-        let mut give = |part: &mut [u8]| {
-            for byte in part {
-                *byte = next;
-                next = next.wrapping_add(1);
-            }
+        let mut give = |room: Room<'_>| {
+            let bytes: Vec<u8> = (0..room.len()).map(|at| next.wrapping_add(at as u8)).collect();
+            next = next.wrapping_add(bytes.len() as u8);
+            room.put(&bytes);
             true
         };
         let filled = 3 * 4096;
@@ -258,7 +212,7 @@ mod tests {
             .eq(read[..filled as usize].iter().copied());
         assert!(counted && read[filled as usize..].iter().all(|byte| *byte == 0));
         let mut given = 0;
-        let mut stops = |_: &mut [u8]| {
+        let mut stops = |_: Room<'_>| {
             given += 1;
             false
         };

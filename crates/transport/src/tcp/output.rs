@@ -98,6 +98,45 @@ impl Output {
 
     /// C2HData with all of a command's data.
     pub fn send_data(&mut self, data: Data) {
+        self.add_data_header(data.cid, data.bytes.len(), data.success);
+        let digest = self.digests.data.then(|| crc32c::crc32c(&data.bytes));
+        self.bytes += data.bytes.len();
+        self.pieces.push(Piece::Data(data.bytes));
+        if let Some(digest) = digest {
+            self.add_header(&digest.to_le_bytes());
+        }
+    }
+
+    /// The same with `bytes` bytes that `append` adds to the headers: little data costs less to copy there than as a part of its own. Nothing
+    /// is sent if it fails.
+    ///
+    /// # Errors
+    /// What `append` fails with.
+    pub fn send_little_data<E>(
+        &mut self,
+        cid: u16,
+        bytes: usize,
+        success: bool,
+        append: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let before = self.headers.len();
+        self.add_data_header(cid, bytes, success);
+        let start = self.headers.len();
+        if let Err(error) = append(&mut self.headers) {
+            self.headers.truncate(before);
+            self.note_headers(start, before);
+            return Err(error);
+        }
+        assert_eq!(self.headers.len() - start, bytes, "it is what the header says");
+        self.note_headers(start, self.headers.len());
+        if self.digests.data {
+            let digest = crc32c::crc32c(&self.headers[start..]);
+            self.add_header(&digest.to_le_bytes());
+        }
+        Ok(())
+    }
+
+    fn add_data_header(&mut self, cid: u16, bytes: usize, success: bool) {
         let header_end = size_of::<C2hData>() + self.digest_bytes();
         let offset = header_end.next_multiple_of(self.data_alignment.max(4));
         let data_digest = if self.digests.data { DIGEST_LENGTH } else { 0 };
@@ -105,23 +144,17 @@ impl Output {
             .header_flags()
             .with_ddgst(self.digests.data)
             .with_last_pdu(true)
-            .with_success(data.success);
-        let rest = offset - size_of::<C2hData>() + data.bytes.len() + data_digest;
+            .with_success(success);
+        let rest = offset - size_of::<C2hData>() + bytes + data_digest;
         let header = C2hData {
             ch: common(PduType::C2hData, flags, offset as u8, rest),
-            cccid: data.cid.into(),
-            datal: (data.bytes.len() as u32).into(),
+            cccid: cid.into(),
+            datal: (bytes as u32).into(),
             ..C2hData::default()
         };
         self.add_with_digest(header.as_bytes());
         const PADDING: [u8; 128] = [0; 128];
         self.add_header(&PADDING[..offset - header_end]);
-        let digest = self.digests.data.then(|| crc32c::crc32c(&data.bytes));
-        self.bytes += data.bytes.len();
-        self.pieces.push(Piece::Data(data.bytes));
-        if let Some(digest) = digest {
-            self.add_header(&digest.to_le_bytes());
-        }
     }
 
     fn header_flags(&self) -> PduFlags {
@@ -142,10 +175,17 @@ impl Output {
     fn add_header(&mut self, header: &[u8]) {
         let start = self.headers.len();
         self.headers.extend_from_slice(header);
-        self.bytes += header.len();
-        let end = self.headers.len();
+        self.note_headers(start, self.headers.len());
+    }
+
+    /// The buffer of headers ended at `start`, and ends at `end` now.
+    fn note_headers(&mut self, start: usize, end: usize) {
+        self.bytes = self.bytes + end - start;
         match self.pieces.last_mut() {
-            Some(Piece::Headers(range)) => range.end = end,
+            Some(Piece::Headers(range)) => {
+                assert_eq!(range.end, start, "the last headers end with the buffer");
+                range.end = end;
+            }
             _ => self.pieces.push(Piece::Headers(start..end)),
         }
     }

@@ -21,8 +21,8 @@ use std::collections::VecDeque;
 use std::io::IoSliceMut;
 use std::sync::Arc;
 
-use nvme::Reply;
 use nvme::backlog::Backlog;
+use nvme::{Plain, Reply};
 use nvme_spec::SubmissionEntry;
 use ssd::Nanos;
 
@@ -152,6 +152,14 @@ pub struct Session {
     /// Commands that came and are not complete, without Asynchronous Event Requests.
     outstanding: usize,
     spare: BufferPool,
+    /// Kept to be used again.
+    plain: Vec<PlacedPlain>,
+}
+
+/// A plain command that came in one piece, and where in its capsule its data begins.
+struct PlacedPlain {
+    command: Plain,
+    offset: usize,
 }
 
 /// Buffers to use again.
@@ -197,6 +205,7 @@ impl Session {
             bytes_in_flight: 0,
             outstanding: 0,
             spare: BufferPool::default(),
+            plain: Vec::new(),
         }
     }
 

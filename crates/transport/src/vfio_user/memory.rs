@@ -11,6 +11,7 @@ use std::os::fd::OwnedFd;
 
 use foreign::{Gone, Mapping};
 use nvme::pcie::{Fault, HostMemory};
+use prefetch::Room;
 use rustix::io::Errno;
 
 /// Ranges that a client may map; one more is refused.
@@ -52,6 +53,15 @@ impl Range {
             writable,
             map,
         })
+    }
+
+    /// Publishes entries that lie in it, from `address` on, which is at `offset`.
+    #[inline]
+    fn publish(&self, address: u64, offset: usize, entries: &[[u8; 16]]) -> Result<(), Fault> {
+        if !self.writable || !offset.is_multiple_of(4) {
+            return Err(Fault { address });
+        }
+        self.map.publish(offset, entries).map_err(|Gone| Fault { address })
     }
 }
 
@@ -168,6 +178,16 @@ impl HostMemory for GuestMemory {
     }
 
     #[inline]
+    fn read_into(&self, address: u64, mut room: Room<'_>) -> Result<(), Fault> {
+        self.for_each_piece(
+            address,
+            room.len(),
+            |range| range.readable,
+            |map, offset, piece| map.read_into(offset, room.take(piece.len())),
+        )
+    }
+
+    #[inline]
     fn append(&self, address: u64, bytes: usize, data: &mut Vec<u8>) -> Result<(), Fault> {
         self.for_each_piece(
             address,
@@ -201,10 +221,20 @@ impl HostMemory for GuestMemory {
             self.write(address, start)?;
             return self.store(address.wrapping_add(start.len() as u64), u32::from_le_bytes(*last));
         }
-        if !range.writable || !offset.is_multiple_of(4) {
-            return Err(Fault { address });
+        range.publish(address, offset, std::slice::from_ref(entry))
+    }
+
+    #[inline]
+    fn publish_all(&self, address: u64, entries: &[[u8; 16]]) -> Result<(), Fault> {
+        let (range, offset) = self.find(address)?;
+        if range.map.bytes() - offset < size_of_val(entries) {
+            // Ranges meet in them.
+            let places = (0..).map(|place| address.wrapping_add(place * 16));
+            return places
+                .zip(entries)
+                .try_for_each(|(place, entry)| self.publish(place, entry));
         }
-        range.map.publish(offset, entry).map_err(|Gone| Fault { address })
+        range.publish(address, offset, entries)
     }
 
     #[inline]
@@ -279,6 +309,18 @@ mod tests {
             memory.read(address, &mut data).unwrap();
             assert_eq!(data, entry, "{address:#x}");
         }
+        let entries: [[u8; 16]; 3] = std::array::from_fn(|at| [at as u8 + 1; 16]);
+        for address in [0x1000, 0x1fd0, 0x1fe4, 0x1ff0, 0x1ffc, 0x2fd0] {
+            memory.publish_all(address, &entries).unwrap();
+            let mut data = [[0; 16]; 3];
+            memory.read(address, data.as_flattened_mut()).unwrap();
+            assert_eq!(data, entries, "{address:#x}");
+        }
+        assert_eq!(
+            memory.publish_all(0x2fe0, &entries),
+            Err(Fault { address: 0x3000 }),
+            "the last one is where nothing is written"
+        );
         for (address, fault) in [
             (0x1002, 0x1002),
             (0x3000, 0x3000),

@@ -5,17 +5,22 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use nvme::backlog::Synced;
-use nvme::{Direction, Durable, Executed, Failure, Outcome, Parameter, Reply, Subsystem, Transfer};
+use nvme::{Direction, Durable, Executed, Failure, Outcome, Parameter, Plain, Reply, Subsystem, Together, Transfer};
 use nvme_spec::command::{
     PSDT_SGL_MPTR_CONTIGUOUS, PSDT_SGL_MPTR_SGL, SGL_SUBTYPE_OFFSET, SGL_SUBTYPE_TRANSPORT_A, SglType,
 };
 use nvme_spec::{AdminOpcode, Status, SubmissionEntry};
 use ssd::Nanos;
 
-use super::{CloseReason, Completion, OUTPUT_BYTES, Progress, ReadyCommand, Session};
+use super::{CloseReason, Completion, OUTPUT_BYTES, PlacedPlain, Progress, ReadyCommand, Session};
 use crate::tcp::fabrics::{Command, Queue};
 use crate::tcp::output::Data;
 use crate::{locked, pause_between_parts};
+
+/// Plain commands that are carried out together.
+const TOGETHER_COMMANDS: usize = 16;
+/// Data of a command that is copied behind its header.
+const LITTLE_DATA_BYTES: usize = 16 << 10;
 
 impl Session {
     /// Completions that are held keep their data; what they have must not grow without limit.
@@ -40,16 +45,21 @@ impl Session {
             subsystem.note_queue_depth(controller, queue.id, self.outstanding as u64);
         }
         let is_io = self.endpoint.queue.as_ref().is_some_and(|queue| queue.id > 0);
-        while let Some(ready) = self.ready.pop_front() {
-            if let Some(next) = self.ready.front().filter(|_| is_io) {
-                subsystem.expect(next.progress.entry());
+        while let Some(first) = self.ready.front() {
+            let is_plain = is_io && matches!(&first.progress, Progress::Capsule(entry) if Plain::may_be(entry));
+            if !is_plain || !self.carry_out_together(&mut subsystem, now) {
+                let ready = self.ready.pop_front().expect("just looked at");
+                if let Some(next) = self.ready.front().filter(|_| is_io) {
+                    subsystem.expect(next.progress.entry());
+                }
+                self.carry_out(&mut subsystem, now, ready);
             }
-            self.carry_out(&mut subsystem, now, ready);
             if self.gives_way || self.output.bytes() >= OUTPUT_BYTES || !self.may_execute() || self.closing {
                 break;
             }
         }
         self.take_events(&mut subsystem);
+        subsystem.settle();
         Ok(())
     }
 
@@ -73,6 +83,68 @@ impl Session {
         if !queue.link.has_ended() && subsystem.is_subsystem_reset(queue.association.controller()) {
             self.context.associations.end(subsystem, &queue.association);
         }
+    }
+
+    /// Carries out the plain commands of an I/O queue that are next and came in one piece, a few at most; `false` if there is none.
+    fn carry_out_together(&mut self, subsystem: &mut Subsystem, now: Nanos) -> bool {
+        let queue = self.endpoint.queue.as_ref().expect("an I/O queue");
+        let (controller, flow_control) = (queue.association.controller(), queue.flow_control);
+        let nsid = self.ready[0].progress.entry().nsid.get();
+        if !queue.is_authenticated() {
+            return false;
+        }
+        let Some(mut together) = subsystem.begin_together(controller, now, nsid) else {
+            return false;
+        };
+        let mut plain = std::mem::take(&mut self.plain);
+        plain.clear();
+        let found = self.ready.iter().take(TOGETHER_COMMANDS);
+        plain.extend(found.map_while(|ready| find_plain(subsystem, &together, ready)));
+        let mut failed = None;
+        for (place, PlacedPlain { command, offset }) in plain.iter().enumerate() {
+            if let Some(next) = plain.get(place + 1) {
+                subsystem.expect_plain(&next.command);
+            }
+            let ready = self.ready.pop_front().expect("it was looked at");
+            self.bytes_in_flight -= ready.data.len();
+            let entry = ready.progress.entry();
+            let Transfer { direction, bytes, .. } = command.transfer();
+            let reads = direction == Direction::ToHost;
+            let moved = if reads {
+                let cid = entry.cid.get();
+                self.output.send_little_data(cid, bytes, !flow_control, |output| {
+                    subsystem.read_plain(&mut together, command, &mut |piece| {
+                        output.extend_from_slice(piece);
+                        Ok(())
+                    })
+                })
+            } else {
+                let mut data = &ready.data[*offset..];
+                subsystem.write_plain(&mut together, command, &mut |room| {
+                    let piece;
+                    (piece, data) = data.split_at(room.len());
+                    room.put(piece);
+                    Ok(())
+                })
+            };
+            if let Err(failure) = moved {
+                failed = Some((ready, failure));
+                break;
+            }
+            let head = self.end_of_command();
+            if flow_control || !reads {
+                self.output
+                    .respond(Reply::success(0).entry(entry.cid.get(), 0, head, false));
+            }
+            self.recycle(ready.data);
+        }
+        subsystem.end_together(together);
+        let carried_out = !plain.is_empty();
+        self.plain = plain;
+        if let Some((ready, failure)) = failed {
+            self.refuse(subsystem, ready.progress.entry(), ready.data, failure);
+        }
+        carried_out
     }
 
     fn carry_out(&mut self, subsystem: &mut Subsystem, now: Nanos, ready: ReadyCommand) {
@@ -192,12 +264,9 @@ impl Session {
 
     /// Tells the host.
     fn complete(&mut self, completion: Completion) {
-        self.outstanding -= 1;
         let cid = completion.entry.cid.get();
-        let (head, flow_control) = match &mut self.endpoint.queue {
-            Some(queue) => (queue.next_head(), queue.flow_control),
-            None => (0, true),
-        };
+        let head = self.end_of_command();
+        let flow_control = self.endpoint.queue.as_ref().is_none_or(|queue| queue.flow_control);
         // Success needs no words of its own if nothing but the command's success is to be said, the queue's head
         // included.
         let success = !flow_control && completion.reply == Reply::success(0) && !completion.data.is_empty();
@@ -213,6 +282,12 @@ impl Session {
         if !success {
             self.output.respond(completion.reply.entry(cid, 0, head, false));
         }
+    }
+
+    /// A command is complete. What its completion says of the queue's head.
+    fn end_of_command(&mut self) -> u16 {
+        self.outstanding -= 1;
+        self.endpoint.queue.as_mut().map_or(0, Queue::next_head)
     }
 
     /// Tells the host of events, if it has asked.
@@ -302,6 +377,22 @@ impl Session {
     fn recycle(&mut self, data: Vec<u8>) {
         self.spare.give(data, self.context.options.limits.bytes_in_flight);
     }
+}
+
+/// A command that is plain, came in one piece, and whose answer does.
+fn find_plain(subsystem: &Subsystem, together: &Together, ready: &ReadyCommand) -> Option<PlacedPlain> {
+    let Progress::Capsule(entry) = &ready.progress else {
+        return None;
+    };
+    let command = subsystem.plain(together, entry).filter(|_| !ready.damaged)?;
+    let transfer = command.transfer();
+    let placed = place(entry, transfer, ready.data.len()).ok()?;
+    let offset = match (transfer.direction, placed) {
+        (Direction::ToHost, Place::Transport) if transfer.bytes <= LITTLE_DATA_BYTES => 0,
+        (Direction::ToController, Place::Capsule(offset)) => offset,
+        _ => return None,
+    };
+    Some(PlacedPlain { command, offset })
 }
 
 fn wrong_digest() -> Failure {

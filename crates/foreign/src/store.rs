@@ -1,0 +1,180 @@
+//! Bytes of this process by address, that data of others is put into: in pieces of 2 MiB, each on a huge page where the system has them.
+//!
+//! What is put streams past the processor's caches (`prefetch::Room`) and is settled before it is looked at, or when [`Store::settle`] is
+//! called. A thread that finds what another has not settled panics: it cannot do that for it.
+
+#![expect(unsafe_code, reason = "room whose bytes are settled later")]
+
+use std::cell::Cell;
+use std::io;
+use std::ops::Range;
+
+use memmap2::MmapMut;
+use prefetch::{Room, prefetch, settle};
+
+/// Bytes of a piece: a huge page.
+pub const PIECE_BYTES: usize = 2 << 20;
+/// Bytes of a line of the processor's cache, of which an address asks for the whole.
+const LINE_BYTES: usize = 64;
+
+/// See the module.
+pub struct Store {
+    pieces: Vec<Option<Piece>>,
+    /// The thread that has put what is not settled; 0 for none.
+    unsettled: Cell<usize>,
+}
+
+/// 2 MiB of memory, at a multiple of 2 MiB.
+struct Piece {
+    /// Twice as much address space as is used, so that an aligned half is in it; the rest is never touched.
+    memory: MmapMut,
+    start: usize,
+}
+
+impl Piece {
+    fn new() -> io::Result<Piece> {
+        let memory = MmapMut::map_anon(2 * PIECE_BYTES)?;
+        #[cfg(target_os = "linux")]
+        // A kernel without transparent huge pages says no; the drive then works on small ones.
+        let _ = memory.advise(memmap2::Advice::HugePage);
+        let start = memory.as_ptr().align_offset(PIECE_BYTES);
+        assert!(
+            start <= PIECE_BYTES,
+            "an address has a multiple of {PIECE_BYTES} within that many bytes"
+        );
+        Ok(Piece { memory, start })
+    }
+
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        &self.memory[self.start..self.start + PIECE_BYTES]
+    }
+
+    #[inline]
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..self.start + PIECE_BYTES]
+    }
+}
+
+/// A number that no other living thread has, and not 0.
+#[inline]
+fn this_thread() -> usize {
+    thread_local! {
+        static HERE: u8 = const { 0 };
+    }
+    HERE.with(|here| std::ptr::from_ref(here).addr())
+}
+
+impl Store {
+    /// So many pieces, which take no memory yet.
+    pub fn new(pieces: usize) -> Store {
+        Store {
+            pieces: (0..pieces).map(|_| None).collect(),
+            unsettled: Cell::new(0),
+        }
+    }
+
+    /// Pieces that take memory.
+    pub fn pieces_taken(&self) -> usize {
+        self.pieces.iter().flatten().count()
+    }
+
+    /// What was put is there for every thread that is told of it from now on.
+    ///
+    /// # Panics
+    /// Another thread has put something and not settled it.
+    #[inline]
+    pub fn settle(&self) {
+        if self.unsettled.get() != 0 {
+            assert_eq!(self.unsettled.get(), this_thread(), "who puts bytes settles them");
+            settle();
+            self.unsettled.set(0);
+        }
+    }
+
+    /// The bytes of a piece; `None` if it was not taken: they are zeroes.
+    #[inline]
+    pub fn piece(&self, index: usize) -> Option<&[u8]> {
+        self.settle();
+        self.pieces[index].as_ref().map(Piece::bytes)
+    }
+
+    /// The bytes of a piece that was taken, to change them.
+    #[inline]
+    pub fn piece_mut(&mut self, index: usize) -> Option<&mut [u8]> {
+        self.settle();
+        self.pieces[index].as_mut().map(Piece::bytes_mut)
+    }
+
+    /// Room in a piece, taken now if it was not.
+    ///
+    /// # Errors
+    /// The system has no memory for it.
+    ///
+    /// # Panics
+    /// Another thread has put something and not settled it; or the range is not inside a piece.
+    #[inline]
+    pub fn room(&mut self, index: usize, range: Range<usize>) -> io::Result<Room<'_>> {
+        let here = this_thread();
+        let before = self.unsettled.replace(here);
+        assert!(before == 0 || before == here, "who puts bytes settles them");
+        let slot = &mut self.pieces[index];
+        if slot.is_none() {
+            *slot = Some(Piece::new()?);
+        }
+        let piece = slot.as_mut().expect("it was just made");
+        // SAFETY: these bytes are reached through this value only, and nothing of it gives access to them before `settle`, which only
+        // this thread passes. Whoever takes the memory away looks at nothing.
+        Ok(unsafe { Room::streaming(&mut piece.bytes_mut()[range]) })
+    }
+
+    /// Gives a piece back.
+    pub fn give_back(&mut self, index: usize) {
+        self.settle();
+        self.pieces[index] = None;
+    }
+
+    /// Asks the processor for a range of a piece that will be read soon.
+    #[inline]
+    pub fn expect(&self, index: usize, range: Range<usize>) {
+        if let Some(piece) = &self.pieces[index] {
+            let bytes = &piece.bytes()[range];
+            (0..bytes.len()).step_by(LINE_BYTES).for_each(|at| prefetch(bytes, at));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_is_there() {
+        let mut store = Store::new(2);
+        assert_eq!((store.piece(1), store.pieces_taken()), (None, 0));
+        let data: Vec<u8> = (0..8192).map(|at| at as u8).collect();
+        store.room(1, 4096..12288).expect("memory").put(&data);
+        store.room(1, 0..4096).expect("memory").put(&data[..4096]);
+        store.expect(1, 0..12288);
+        let piece = store.piece(1).expect("it was taken");
+        assert_eq!(piece[..4096], data[..4096]);
+        assert_eq!(piece[4096..12288], data);
+        assert!(piece[12288..].iter().all(|byte| *byte == 0));
+        store.give_back(1);
+        assert_eq!((store.piece(1), store.pieces_taken()), (None, 0));
+    }
+
+    #[test]
+    fn what_is_settled_may_go_to_another_thread_and_nothing_else() {
+        let mut store = Store::new(1);
+        let look = |store: Store| std::thread::spawn(move || (store.piece(0).map(<[u8]>::len), store)).join();
+        store.room(0, 0..4096).expect("memory").put(&[1; 4096]);
+        store.settle();
+        let Ok((looked, mut store)) = look(store) else {
+            panic!("it was settled")
+        };
+        assert_eq!(looked, Some(PIECE_BYTES));
+        store.room(0, 0..4096).expect("memory").put(&[2; 4096]);
+        assert!(look(store).is_err(), "it was not settled");
+    }
+}

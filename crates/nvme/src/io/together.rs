@@ -1,0 +1,278 @@
+//! Reads and Writes of a queue that are carried out together, because what each of them would ask of the drive is the same.
+//!
+//! ```text
+//! begin_together (what holds for all: namespace, features) -> plain (what one of them moves, and where)
+//!     -> read_plain, write_plain (its data) -> end_together (the device, counters and events, once for all) -> settle
+//! ```
+//!
+//! A command is plain if it succeeds for certain, unless its data does not come or the storage fails, and may complete at once. All others
+//! go the road of every command (`command`), which decides what they fail with: nothing is refused here. One after the other or together, the
+//! drive is the same afterwards; the subsystem is held from the first to the last, so nobody sees what is between.
+
+use nvme_spec::command::SubmissionEntry;
+use nvme_spec::{IoOpcode, Status};
+use prefetch::Room;
+use ssd::{Lpn, Nanos};
+
+use super::read_write::{device_write, unread};
+use super::{Blocks, Directive, Operation, media_failure, parse_operation};
+use crate::error::Failure;
+use crate::media::{ByteRange, Media};
+use crate::subsystem::Subsystem;
+use crate::traffic::CommandKind;
+use crate::transfer::{TRANSFER_BYTES_MAX, Transfer};
+
+/// A Read or Write that was found plain.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain {
+    blocks: Blocks,
+    /// Where its data lies in the drive, in one piece.
+    piece: ByteRange,
+    /// Of a Write.
+    directive: Option<Directive>,
+}
+
+impl Plain {
+    /// Whether an entry can be that of a plain command: all others need not be looked at more closely.
+    #[inline]
+    pub fn may_be(entry: &SubmissionEntry) -> bool {
+        entry.opcode == IoOpcode::Read as u8 || entry.opcode == IoOpcode::Write as u8
+    }
+
+    /// What data it moves.
+    #[inline]
+    pub fn transfer(&self) -> Transfer {
+        match self.directive {
+            None => Transfer::to_host(self.piece.bytes),
+            Some(_) => Transfer::to_controller(self.piece.bytes),
+        }
+    }
+}
+
+/// Commands of one kind.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    commands: u64,
+    bytes: u64,
+}
+
+/// Plain commands of a controller and a namespace, and what they add up to.
+#[derive(Debug)]
+#[must_use = "what was written has to reach the device"]
+pub struct Together {
+    controller: u16,
+    nsid: u32,
+    /// Whether Writes can be plain, and those that force unit access.
+    takes_writes: bool,
+    takes_forced: bool,
+    block_bytes_log2: u8,
+    reads: Sum,
+    writes: Sum,
+    unaligned_writes: u64,
+}
+
+impl Together {
+    /// Bytes that were moved so far.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.reads.bytes + self.writes.bytes
+    }
+}
+
+impl Subsystem {
+    /// Begins with commands of a namespace; `None` if none of them can be plain now.
+    pub fn begin_together(&mut self, id: u16, now: Nanos, nsid: u32) -> Option<Together> {
+        assert!(
+            self.writes.is_empty(),
+            "what was written together has reached the device"
+        );
+        let controller = self.controller(id);
+        // Where commands take time, meet faults, or are looked at one by one, each is a case of its own.
+        let is_alike = controller.is_ready()
+            && self.faults.is_none()
+            && !self.power_lost
+            && self.device.config().timing.is_none()
+            && self.config.reclaim_unit_time_limit_s == 0
+            && !self.state.latency_monitor.is_long(0)
+            && self.check_no_sanitize().is_ok();
+        if !is_alike {
+            return None;
+        }
+        let place = (nsid as usize).checked_sub(1)?;
+        let namespace = self.state.namespaces.get(place)?.as_ref()?;
+        if !namespace.is_attached(id) || namespace.metadata_bytes() > 0 || !namespace.uncorrectable.is_empty() {
+            return None;
+        }
+        self.now = self.now.max(now);
+        self.done_at = self.now;
+        let is_cached = self.write_cache_enabled();
+        Some(Together {
+            controller: id,
+            nsid,
+            takes_writes: !namespace.write_protected
+                && !self.state.sanitize.notes_writes()
+                && (self.durable.is_none() || is_cached),
+            takes_forced: self.durable.is_none(),
+            block_bytes_log2: namespace.block_bytes_log2(),
+            reads: Sum::default(),
+            writes: Sum::default(),
+            unaligned_writes: 0,
+        })
+    }
+
+    /// What a command moves, if it is plain and of this namespace. What it touches in the device is asked for.
+    #[inline]
+    pub fn plain(&self, together: &Together, entry: &SubmissionEntry) -> Option<Plain> {
+        if !Plain::may_be(entry) || entry.nsid.get() != together.nsid || entry.flags.fuse() != 0 {
+            return None;
+        }
+        let (blocks, directive) = match parse_operation(entry).ok()? {
+            Operation::Read(blocks) => (blocks, None),
+            Operation::Write {
+                blocks,
+                force_unit_access,
+                directive,
+            } => {
+                let is_plain = together.takes_writes && (together.takes_forced || !force_unit_access);
+                if !is_plain || !self.is_known(together.nsid, directive) {
+                    return None;
+                }
+                (blocks, Some(directive))
+            }
+            _ => return None,
+        };
+        let namespace = self.namespace(together.nsid);
+        let bytes = blocks.count << together.block_bytes_log2;
+        if !namespace.contains(blocks.first, blocks.count) || bytes > TRANSFER_BYTES_MAX {
+            return None;
+        }
+        let page_bytes = self.page_bytes();
+        let mut pieces = namespace.locate(blocks.first, blocks.count, page_bytes);
+        let piece = pieces.next().filter(|piece| piece.bytes == bytes)?;
+        if directive.is_some() {
+            self.device
+                .expect(std::iter::once(Lpn((piece.offset / page_bytes) as u32)));
+        }
+        Some(Plain {
+            blocks,
+            piece,
+            directive,
+        })
+    }
+
+    /// A plain command will be carried out soon: asks for what a Read begins with. What is written anew is not waited for, and costs more if
+    /// it was read before.
+    #[inline]
+    pub fn expect_plain(&self, plain: &Plain) {
+        if plain.directive.is_none() {
+            self.media.expect(plain.piece.offset, plain.piece.bytes);
+        }
+    }
+
+    /// Reads for a plain command, in pieces that `take` is given.
+    ///
+    /// # Errors
+    /// The storage failed, or `take` did: the command failed.
+    #[inline]
+    pub fn read_plain(
+        &mut self,
+        together: &mut Together,
+        plain: &Plain,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        assert!(plain.directive.is_none(), "{plain:?} is no Read");
+        let Plain { blocks, piece, .. } = *plain;
+        let mut room = std::mem::take(&mut self.scratch);
+        let mut taken = Ok(());
+        let lent = self.media.lend(piece.offset, piece.bytes, &mut room, &mut |part| {
+            if taken.is_ok() {
+                taken = take(part);
+            }
+        });
+        self.scratch = room;
+        lent.map_err(|error| {
+            let media_errors = &mut self.state.smart.media_errors;
+            unread(media_errors, blocks, together.block_bytes_log2, 0, piece, &error)
+        })?;
+        taken?;
+        together.reads.commands += 1;
+        together.reads.bytes += piece.bytes;
+        Ok(())
+    }
+
+    /// Has `give` put the data of a plain command into the storage, in pieces; the device hears of it at the end.
+    ///
+    /// # Errors
+    /// The storage failed, or `give` did: the command failed, and some of its blocks may have been written.
+    #[inline]
+    pub fn write_plain(
+        &mut self,
+        together: &mut Together,
+        plain: &Plain,
+        give: &mut dyn FnMut(Room<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let Plain { piece, .. } = *plain;
+        let directive = plain.directive.expect("a Write");
+        let placement = self.resolve_known(together.nsid, directive);
+        let placement = placement.expect("it was found plain");
+        let mut room = std::mem::take(&mut self.scratch);
+        let mut given = Ok(());
+        let filled = self.media.fill(piece.offset, piece.bytes, &mut room, &mut |part| {
+            given = give(part);
+            given.is_ok()
+        });
+        self.scratch = room;
+        filled.map_err(|error| media_failure(&mut self.state.smart.media_errors, Status::WRITE_FAULT, &error))?;
+        given?;
+        let page_bytes = self.page_bytes();
+        self.writes.push(device_write(piece, page_bytes, placement));
+        together.writes.commands += 1;
+        together.writes.bytes += piece.bytes;
+        together.unaligned_writes += u64::from(!piece.is_whole_pages(page_bytes));
+        Ok(())
+    }
+
+    /// Before another thread has the drive: what was written together is there for it. It waits for that, so it is done once, after hosts are
+    /// told: nobody can look before.
+    #[inline]
+    pub fn settle(&mut self) {
+        self.media.settle();
+    }
+
+    /// Ends what was begun: the device carries out what was written, and everything is counted. [`Subsystem::settle`] follows, sooner or later.
+    pub fn end_together(&mut self, together: Together) {
+        let Together {
+            controller,
+            nsid,
+            reads,
+            writes,
+            unaligned_writes,
+            ..
+        } = together;
+        assert_eq!(self.writes.len() as u64, writes.commands, "a piece for each Write");
+        if writes.commands > 0 {
+            let done = self.device.write_batch(self.now, &self.writes);
+            let done = done.expect("namespaces lie inside the device");
+            assert!(done.at <= self.now, "a device without times is done at once");
+            self.writes.clear();
+            self.device.sink_mut().forget_redirected();
+            self.namespace_mut(nsid).host_bytes_written += writes.bytes;
+            if !self.device.sink().is_empty() {
+                self.note_device_events();
+            }
+        }
+        let smart = &mut self.state.smart;
+        smart.read_commands += reads.commands;
+        smart.host_bytes_read += reads.bytes;
+        smart.write_commands += writes.commands;
+        smart.host_bytes_written += writes.bytes;
+        smart.unaligned_writes += unaligned_writes;
+        for (kind, sum) in [(CommandKind::Read, reads), (CommandKind::Write, writes)] {
+            if sum.commands > 0 {
+                self.latencies[kind as usize].record(0, sum.commands);
+                let traffic = &mut self.controller_mut(controller).traffic;
+                traffic.note(nsid, kind, sum.commands, sum.bytes, 0);
+            }
+        }
+    }
+}
