@@ -34,6 +34,9 @@ pub(crate) struct Shards {
     left: Vec<Chosen<Left>>,
 }
 
+/// What one of them has.
+type Hands<'a> = (&'a mut Chosen<Piece>, &'a mut Chosen<Left>);
+
 /// The part of a run that lies in a stripe.
 #[derive(Clone, Copy, Debug, Default)]
 struct Piece {
@@ -294,21 +297,20 @@ impl Maps {
         let deal = Deal::of(wide(l2p.len()), used, 64);
         let hands = shards.pieces.iter_mut().zip(&mut shards.left);
         let parts = deal.stripes(l2p, 0).into_iter().zip(hands).collect();
-        let part =
-            |shard, (mut stripes, (pieces, left)): (Vec<&mut [u32]>, (&mut Chosen<Piece>, &mut Chosen<Left>))| {
-                pieces.clear();
-                for (run, (lpn, pages, to)) in (0..).zip(moves.clone()) {
-                    deal.choose(shard, (lpn, pages), pieces, |stripe, offset, before, pages| Piece {
-                        stripe,
-                        offset,
-                        pages,
-                        lpn: lpn + before,
-                        to: to + before,
-                        run,
-                    });
-                }
-                move_pieces(pieces.get(), &mut stripes, left);
-            };
+        let part = |shard, (mut stripes, (pieces, left)): (Vec<&mut [u32]>, Hands<'_>)| {
+            pieces.clear();
+            for (run, (lpn, pages, to)) in (0..).zip(moves.clone()) {
+                deal.choose(shard, (lpn, pages), pieces, |stripe, offset, before, pages| Piece {
+                    stripe,
+                    offset,
+                    pages,
+                    lpn: lpn + before,
+                    to: to + before,
+                    run,
+                });
+            }
+            move_pieces(pieces.get(), &mut stripes, left);
+        };
         work(runs, parts, part, || in_order(&mut Appended { reverse, valid }))
     }
 
