@@ -83,7 +83,7 @@ fn check(name: &str, config: &DeviceConfig, times: u64) {
 }
 
 fn units_are_alike(one: &Device, other: &Device) {
-    let slices = one.layout().slices() as u32;
+    let slices = one.layout().slices();
     for unit in (0..slices).map(ssd::RuId) {
         assert_eq!(one.unit(unit), other.unit(unit), "reclaim unit {}", unit.0);
     }
