@@ -60,7 +60,8 @@ impl Stride {
     };
 }
 
-/// Runs a cell with so many threads, if it can use more than one, on a new device or on the one that its snapshot holds, and saves the device if that is asked for.
+/// Runs a cell with so many threads, if it can use more than one, on a new device or on the one that its snapshot holds, and saves
+/// the device if that is asked for.
 pub(super) fn run_cell(
     plan: &RunPlan,
     options: Options<'_>,
@@ -94,7 +95,7 @@ pub(crate) struct Run<P> {
     /// Says where writes go, instead of the workload.
     placer: Option<Placer>,
     writes: Vec<Write>,
-    /// Whether the next requests are taken while they are carried out.
+    /// Whether the next requests are taken while they are carried out; a run that does goes on in the longest steps alone.
     takes_ahead: bool,
     stage: Stage,
     /// Whether it wrote everything it should; otherwise it was stopped.
@@ -243,12 +244,14 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
     /// Lets so many threads of the pool work on it, if that is of use: not in virtual time, where one thing follows from the other, and not
     /// where somebody is asked, or listens, every few requests.
     fn share_work(&mut self, threads: usize) {
-        self.takes_ahead = threads > 1
+        let is_of_use = threads > 1
             && self.plan.config.timing.is_none()
             && self.plan.layout.logical_pages >= LARGE_PAGES_MIN
             && self.feedback.is_none()
             && self.placer.is_none();
-        if self.takes_ahead && threads >= DEVICE_THREADS_MIN {
+        // What a workload measures of itself must not run ahead of what is written; job files measure nothing.
+        self.takes_ahead = is_of_use && self.plan.cell().workload.jobs().is_some();
+        if is_of_use && threads >= DEVICE_THREADS_MIN {
             self.device.share_work(threads, SHARED_WRITE_PAGES_MIN);
         }
     }
@@ -507,8 +510,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             work.done += 1;
         }
         // The more there is, the better it can be shared.
-        let is_whole_step = stride.requests > AHEAD_REQUESTS as u64 && work.written < stride.host_bytes;
-        if self.takes_ahead && is_whole_step && work.written < target && work.written < work.next_sample {
+        if self.takes_ahead && work.written < target && work.written < work.next_sample {
             if !work.is_carried_out() {
                 return Ok(true);
             }
@@ -541,8 +543,8 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         // What a workload measures of itself must not run ahead of what is written; job files measure nothing.
         let ahead = match (&self.placer, self.plan.cell().workload.jobs()) {
             _ if self.feedback.is_some() => LISTENED_REQUESTS,
+            _ if self.takes_ahead => AHEAD_REQUESTS,
             (Some(_), Some(_)) => PLACED_REQUESTS,
-            (None, Some(_)) if self.takes_ahead => AHEAD_REQUESTS,
             _ => BATCH_REQUESTS,
         };
         if work.take(ahead)? == 0 {
@@ -596,12 +598,8 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         }
     }
 
-    /// Carries out the writes, and takes the next requests meanwhile, if the workload may run ahead of them.
+    /// Carries out the writes, and takes the next requests meanwhile.
     fn write_out_and_take(&mut self, work: &mut Untimed) -> Result<(), LabError> {
-        if self.plan.cell().workload.jobs().is_none() {
-            self.write_out();
-            return Ok(());
-        }
         let Untimed { source, coming, .. } = work;
         assert!(coming.is_empty(), "what was taken is carried out before more is");
         let (device, writes) = (&mut self.device, &mut self.writes);

@@ -45,19 +45,7 @@ impl Subsystem {
         Ok(placement.unwrap_or_else(|| self.device.default_placement(first)))
     }
 
-    /// Where a write goes, if nothing is to be said of it; as [`Subsystem::resolve`] otherwise.
-    pub(super) fn resolve_known(&mut self, nsid: u32, directive: Directive) -> Option<Placement> {
-        match directive {
-            Directive::None => {
-                let first = self.namespace(nsid).placement_handles[0];
-                Some(self.device.default_placement(first))
-            }
-            Directive::Placement(pid) if self.state.fdp.enabled => self.placement(nsid, pid),
-            Directive::Placement(_) => None,
-        }
-    }
-
-    /// Whether [`Subsystem::resolve_known`] knows a place.
+    /// Whether [`Subsystem::resolve`] has nothing to say of it, as an event or a failure.
     pub(super) fn is_known(&self, nsid: u32, directive: Directive) -> bool {
         match directive {
             Directive::None => true,

@@ -213,7 +213,7 @@ impl Subsystem {
     ) -> Result<(), Failure> {
         let Plain { piece, .. } = *plain;
         let directive = plain.directive.expect("a Write");
-        let placement = self.resolve_known(together.nsid, directive);
+        let placement = self.resolve(together.nsid, directive);
         let placement = placement.expect("it was found plain");
         let mut room = std::mem::take(&mut self.scratch);
         let mut given = Ok(());

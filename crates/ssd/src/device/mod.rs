@@ -680,6 +680,16 @@ impl State {
         }
     }
 
+    /// The reclaim unit that the first of `left` consecutive physical pages belongs to, and how many of them do.
+    #[inline(always)]
+    fn unit_part(&self, slices: Divisor, layout: &Layout, ppn: Ppn, left: u32) -> (RuId, u32) {
+        let unit = self.unit_of(slices, ppn);
+        // The layout keeps the numbers of pages below 2^32.
+        let pages = left.min(unit.0 * layout.slice_pages + self.units[unit.index()].pages - ppn.0);
+        assert!(pages > 0, "{ppn:?} is invalidated behind the end of its reclaim unit");
+        (unit, pages)
+    }
+
     /// The reclaim units that consecutive physical pages belong to, and how many of them belong to each.
     #[inline(always)]
     fn units_of(
@@ -693,10 +703,7 @@ impl State {
             if left == 0 {
                 return None;
             }
-            let unit = self.unit_of(slices, ppn);
-            // The layout keeps the numbers of pages below 2^32.
-            let pages = left.min(unit.0 * layout.slice_pages + self.units[unit.index()].pages - ppn.0);
-            assert!(pages > 0, "{ppn:?} is invalidated behind the end of its reclaim unit");
+            let (unit, pages) = self.unit_part(slices, layout, ppn, left);
             ppn.0 = ppn.0.wrapping_add(pages);
             left -= pages;
             Some((unit, pages))

@@ -37,8 +37,6 @@ pub(super) struct Sharing {
     write_pages_min: u32,
     /// Extents that have their places, not settled.
     runs: Vec<MappedRun>,
-    /// Their pages.
-    pages: u64,
     /// Host pages written before the first of them.
     began: u64,
     /// Pages that each reclaim unit loses.
@@ -60,7 +58,6 @@ impl Carry for Later {
             sharing.began = engine.state.host_pages_written;
         }
         sharing.runs.push(MappedRun { ppn, lpn, pages });
-        sharing.pages += u64::from(pages);
         engine.count_written(group, unit, pages);
         engine.state.units[unit.index()].last_write = engine.state.host_pages_written;
     }
@@ -96,7 +93,6 @@ impl Engine {
                 shards: Shards::new(shards),
                 write_pages_min,
                 runs: Vec::new(),
-                pages: 0,
                 began: 0,
                 lost: vec![0; self.state.units.len()],
                 losers: Vec::new(),
@@ -150,9 +146,13 @@ impl Engine {
 
     /// Whether a write has to wait until those before it are settled, as so many pages may be written before.
     fn is_settling_due(&self, write: &Write, pages_max: u64) -> bool {
-        self.sharing
-            .as_ref()
-            .is_some_and(|sharing| sharing.runs.len() >= RUNS_MAX || sharing.pages + u64::from(write.pages) > pages_max)
+        let sharing = self.sharing.as_ref().expect("work is shared");
+        let put_off_pages = match sharing.runs.len() {
+            0 => 0,
+            RUNS_MAX.. => return true,
+            _ => self.state.host_pages_written - sharing.began,
+        };
+        put_off_pages + u64::from(write.pages) > pages_max
     }
 
     /// Pages that can be written at least before background collection takes a reclaim unit that it would not take now; 0 if it takes one
@@ -201,7 +201,6 @@ impl Engine {
             });
             self.count_lost(&mut sharing);
             sharing.runs.clear();
-            sharing.pages = 0;
             for (number, group) in self.state.groups.iter().enumerate() {
                 assert!(
                     group.live_pages <= self.layout.group_live_pages_max,
@@ -269,11 +268,7 @@ impl Engine {
             return self.maps.relocate(runs, to);
         }
         let sharing = self.sharing.as_mut().expect("work is shared");
-        assert_eq!(
-            wide(sharing.runs.len()),
-            0,
-            "what was put off is done before a collection"
-        );
+        assert!(sharing.runs.is_empty(), "what was put off is done before a collection");
         self.maps.relocate_in_shards(runs, to, &mut sharing.shards)
     }
 }

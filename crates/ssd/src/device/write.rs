@@ -394,16 +394,13 @@ impl Engine {
     }
 
     #[inline(always)]
-    fn invalidate_physical(&mut self, mut ppn: Ppn, left: u32) {
-        let end = ppn.0.wrapping_add(left);
-        while ppn.0 != end {
-            let units = self
-                .state
-                .units_of(self.slice_divisor, &self.layout, ppn, end.wrapping_sub(ppn.0));
-            let (unit, pages) = { units }.next().expect("there are pages");
+    fn invalidate_physical(&mut self, mut ppn: Ppn, mut left: u32) {
+        while left > 0 {
+            let (unit, pages) = self.state.unit_part(self.slice_divisor, &self.layout, ppn, left);
             self.lose_pages(unit, pages, self.state.host_pages_written);
             self.maps.clear_valid(ppn, pages);
             ppn.0 = ppn.0.wrapping_add(pages);
+            left -= pages;
         }
     }
 

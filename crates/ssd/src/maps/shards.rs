@@ -217,10 +217,12 @@ fn move_pieces(pieces: &[Piece], stripes: &mut [&mut [u32]], left: &mut Chosen<L
 
 /// Lets each shard do its part, on as many threads as there are, and this one `beside` meanwhile. For so few `runs` that it does not pay,
 /// this thread does all of it.
-fn work<S: Send, R>(runs: usize, parts: Vec<S>, part: impl Fn(u32, S) + Sync, beside: impl FnOnce() -> R + Send) -> R
-where
-    R: Send,
-{
+fn work<S: Send, R: Send>(
+    runs: usize,
+    parts: Vec<S>,
+    part: impl Fn(u32, S) + Sync,
+    beside: impl FnOnce() -> R + Send,
+) -> R {
     let parts = (0..).zip(parts);
     if runs < AWAKE_RUNS_MIN {
         parts.for_each(|(shard, of_shard)| part(shard, of_shard));
@@ -331,14 +333,12 @@ impl Maps {
         let parts = deal.stripes(valid, WORD_BITS).into_iter().zip(pieces).collect();
         let part = |shard, (mut stripes, pieces): (Vec<&mut [u64]>, &mut Chosen<Piece>)| {
             pieces.clear();
-            for &Left { ppn, pages, lpn, run } in left.iter().flat_map(Chosen::get) {
+            for &Left { ppn, pages, .. } in left.iter().flat_map(Chosen::get) {
                 deal.choose(shard, (ppn.0, pages), pieces, |stripe, offset, _, pages| Piece {
                     stripe,
                     offset,
                     pages,
-                    lpn,
-                    to: 0,
-                    run,
+                    ..Piece::default()
                 });
             }
             each_piece(
