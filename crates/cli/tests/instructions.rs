@@ -25,7 +25,7 @@ const RUNS: [Counted; 3] = [
         name: "random writes of 4 KiB on a drive that collects garbage",
         workload: "[global]\nbs=4k\n[w]\nrw=randwrite\nsize=100%\n",
         options: &["--scale", "1/4096", "--write", "1", "--prefill", "1", "--untimed"],
-        instructions: 797_463_804,
+        instructions: 772_573_886,
     },
     Counted {
         name: "reads and writes in virtual time",
