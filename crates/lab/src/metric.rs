@@ -242,7 +242,9 @@ impl Metric {
             Metric::HandleHostCapacities(index) => capacities(handle(index).host_pages_written),
             Metric::HandleCopiedCapacities(index) => capacities(handle(index).gc_pages_copied),
             Metric::SharedCopiedCapacities => capacities(result.stats.shared.gc_pages_copied),
-            Metric::EraseImbalance => f64::from(result.block_erases.2) / result.block_erases.1.max(f64::MIN_POSITIVE),
+            Metric::EraseImbalance => {
+                f64::from(result.wear.most_erases) / result.wear.mean_erases().max(f64::MIN_POSITIVE)
+            }
             Metric::LatencyUs(of) => {
                 let latencies = total(timed?, of.job.as_deref(), of.direction)?.latencies;
                 let nanoseconds = match of.statistic? {

@@ -68,6 +68,41 @@ impl EnduranceConfig {
     }
 }
 
+/// How often the blocks of a drive were erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Wear {
+    /// Blocks of the drive.
+    pub blocks: u64,
+    /// Erases of all of them.
+    pub erases: u64,
+    /// Of the one that was erased least.
+    pub fewest_erases: u32,
+    /// Of the one that was erased most.
+    pub most_erases: u32,
+}
+
+impl Wear {
+    /// Of the erases of each block.
+    ///
+    /// # Panics
+    /// There is no block.
+    pub fn of(block_erases: &[u32]) -> Wear {
+        let extremes = block_erases.iter().min().zip(block_erases.iter().max());
+        let (&fewest_erases, &most_erases) = extremes.expect("a drive has blocks");
+        Wear {
+            blocks: wide(block_erases.len()),
+            erases: block_erases.iter().map(|erases| u64::from(*erases)).sum(),
+            fewest_erases,
+            most_erases,
+        }
+    }
+
+    /// Erases of a block on average.
+    pub fn mean_erases(&self) -> f64 {
+        real(self.erases) / real(self.blocks)
+    }
+}
+
 /// How a drive has worn.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Endurance {
@@ -90,10 +125,9 @@ pub struct Endurance {
 impl Endurance {
     pub(crate) fn of(config: &EnduranceConfig, seed: u64, layout: &Layout, stats: &Stats, erases: &[u32]) -> Endurance {
         let rated = f64::from(config.rated_erases);
-        let blocks = wide(erases.len());
+        let wear = Wear::of(erases);
+        let blocks = wear.blocks;
         assert_eq!(blocks, layout.blocks(), "each block of the drive counts its erases");
-        let mean = erases.iter().map(|count| f64::from(*count)).sum::<f64>() / real(blocks.max(1));
-        let most = erases.iter().max().copied().unwrap_or(0);
         let worn = erases
             .iter()
             .zip(config.limits(seed))
@@ -102,10 +136,10 @@ impl Endurance {
         let physical_bytes = f64::from(layout.physical_pages) * real(layout.page_bytes);
         let capacity_bytes = f64::from(layout.logical_pages) * real(layout.page_bytes);
         let host_bytes_total = rated * physical_bytes / amplification;
-        let life_used = mean / rated;
+        let life_used = wear.mean_erases() / rated;
         Endurance {
             life_used,
-            most_worn: f64::from(most) / rated,
+            most_worn: f64::from(wear.most_erases) / rated,
             host_bytes_total,
             host_bytes_left: host_bytes_total * (1.0 - life_used).max(0.0),
             drive_writes_per_day: host_bytes_total / capacity_bytes / (config.warranty_years * DAYS_OF_YEAR),

@@ -38,7 +38,7 @@ pub use base::PlacementIndex;
 pub use checkpoint::Checkpoint;
 pub use config::DeviceConfig;
 pub use device::{Device, UnitView, Write};
-pub use endurance::{Endurance, EnduranceConfig};
+pub use endurance::{Endurance, EnduranceConfig, Wear};
 pub use error::{CheckpointEnded, ConfigError, HostError, SnapshotError};
 pub use event::{Event, EventSink};
 pub use layout::Layout;

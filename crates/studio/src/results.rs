@@ -4,6 +4,7 @@ use lab::export;
 use lab::run::CellResult;
 use lab::timed::measure::{Direction, JobResult, LatencySeries, TimedResult};
 use serde_json::{Map, Value, json};
+use ssd::Wear;
 use workload::Operation;
 
 use crate::order::LanePlan;
@@ -50,18 +51,19 @@ const WEAR_BARS: u32 = 48;
 
 /// How often blocks were erased: the fewest, the mean, the most, and how many blocks there are in each step from the fewest on; nothing of no blocks.
 pub fn wear(block_erases: &[u32]) -> Value {
-    let (Some(fewest), Some(most)) = (block_erases.iter().min(), block_erases.iter().max()) else {
+    if block_erases.is_empty() {
         return Value::Null;
-    };
+    }
+    let wear = Wear::of(block_erases);
+    let (fewest, most) = (wear.fewest_erases, wear.most_erases);
     let step = (most - fewest + 1).div_ceil(WEAR_BARS);
     let mut blocks = vec![0_u32; ((most - fewest) / step + 1) as usize];
     for erases in block_erases {
         blocks[((erases - fewest) / step) as usize] += 1;
     }
-    let sum: u64 = block_erases.iter().map(|erases| u64::from(*erases)).sum();
     json!({
         "fewest": fewest,
-        "mean": sum as f64 / block_erases.len() as f64,
+        "mean": wear.mean_erases(),
         "most": most,
         "step": step,
         "blocks": blocks,

@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ssd::device::Occupancy;
-use ssd::{Layout, Nanos, Owner, RuhId, UnitView};
+use ssd::{Layout, Nanos, Owner, RuhId, UnitView, Wear};
 
 use crate::{Clock, Shared, give_way, locked};
 
@@ -29,19 +29,6 @@ const INTERVAL_NS: Nanos = 100_000_000;
 pub const HELD_PARTS: u64 = 250;
 /// Times that a look begins anew because the drive was divided otherwise meanwhile.
 const BEGINNINGS_MAX: u32 = 3;
-
-/// How often blocks were erased.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wear {
-    /// Blocks of the drive.
-    pub blocks: u64,
-    /// Erases of all of them.
-    pub erases: u64,
-    /// Of the one that was erased least.
-    pub least_erases: u32,
-    /// Of the one that was erased most.
-    pub most_erases: u32,
-}
 
 /// The reclaim units of a drive, at about one moment.
 #[derive(Clone, Debug)]
@@ -172,21 +159,6 @@ impl Look<'_> {
         }
         assert_eq!(erases.len(), blocks, "every block was looked at");
         Some(erases)
-    }
-}
-
-impl Wear {
-    fn of(block_erases: &[u32]) -> Wear {
-        let (least, most) = (block_erases.iter().min(), block_erases.iter().max());
-        let (Some(least), Some(most)) = (least, most) else {
-            panic!("a drive has blocks");
-        };
-        Wear {
-            blocks: block_erases.len() as u64,
-            erases: block_erases.iter().map(|count| u64::from(*count)).sum(),
-            least_erases: *least,
-            most_erases: *most,
-        }
     }
 }
 

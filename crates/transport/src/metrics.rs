@@ -176,9 +176,8 @@ const HOLDINGS: &[HoldingRow] = &table! {
 type WearRow = (&'static str, &'static str, fn(&Units) -> f64);
 
 const WEAR: &[WearRow] = &table! {
-    "warp_block_erases_least": "Erases of the block that was erased least" => |units| f64::from(units.wear.least_erases),
-    "warp_block_erases_mean": "Erases of a block on average"
-        => |units| units.wear.erases as f64 / units.wear.blocks as f64,
+    "warp_block_erases_least": "Erases of the block that was erased least" => |units| f64::from(units.wear.fewest_erases),
+    "warp_block_erases_mean": "Erases of a block on average" => |units| units.wear.mean_erases(),
     "warp_block_erases_most": "Erases of the block that was erased most" => |units| f64::from(units.wear.most_erases),
 };
 

@@ -15,11 +15,11 @@ use std::sync::Arc;
 use nvme::fdp::FdpEvent;
 use nvme::traffic::{CommandKind, LatencyHistogram, NamespaceTraffic, QueueDepth};
 use nvme::{Controller, ControllerKind, Subsystem};
-use ssd::{EventsSince, Layout, Nanos, Ring, UnitView};
+use ssd::{EventsSince, Layout, Nanos, Ring, UnitView, Wear};
 
 pub use nvme::Transport;
 
-use crate::census::{Census, Units, Wear};
+use crate::census::{Census, Units};
 use crate::status::Status;
 use crate::{Clock, Shared, give_way, locked};
 

@@ -74,7 +74,7 @@ fn grid_json(axes: &[String], key: &CellKey) -> serde_json::Map<String, Value> {
 fn cell_json(axes: &[String], tail_capacities: f64, result: &CellResult, samples: bool) -> Value {
     let stats = &result.stats;
     let owners: Vec<Value> = stats.owners().map(|(owner, row)| owner_json(owner, row)).collect();
-    let (fewest, mean, most) = result.block_erases;
+    let wear = &result.wear;
     let mut cell = json!({
         "device": result.key.device,
         "variant": result.key.variant,
@@ -98,7 +98,7 @@ fn cell_json(axes: &[String], tail_capacities: f64, result: &CellResult, samples
         "forced_collections": stats.forced_collections,
         "units_closed_by_host": stats.units_closed_by_host,
         "units_closed_early": stats.units_closed_early,
-        "block_erases": { "fewest": fewest, "mean": mean, "most": most },
+        "block_erases": { "fewest": wear.fewest_erases, "mean": wear.mean_erases(), "most": wear.most_erases },
         "owners": owners,
     });
     if let Some(steady) = &result.steady {

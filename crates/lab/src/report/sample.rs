@@ -1,7 +1,7 @@
 //! Results as a run of the three-stream experiment makes them, computed from formulas, for tests.
 
 use ssd::event::{Reclaim, Trigger};
-use ssd::{Owner, OwnerStats, RgId, RuId, RuhId, Stats};
+use ssd::{Owner, OwnerStats, RgId, RuId, RuhId, Stats, Wear};
 
 use crate::cell::CellKey;
 use crate::run::{CellResult, Sample};
@@ -51,7 +51,7 @@ fn result(key: CellKey, copies: f64, handles: usize) -> CellResult {
     stats.handles = last.owners[..HANDLES].to_vec();
     stats.shared = last.owners[HANDLES];
     stats.background_collections = stats.total().units_reclaimed;
-    let erases = stats.total().units_reclaimed as f64 / UNITS as f64;
+    let erases = (stats.total().units_reclaimed / UNITS) as u32;
     CellResult {
         key,
         seed: 1,
@@ -70,7 +70,7 @@ fn result(key: CellKey, copies: f64, handles: usize) -> CellResult {
         gc_log: gc_log(&stats),
         stats,
         samples,
-        block_erases: (erases as u32, erases, erases as u32 + 3),
+        wear: Wear::of(&[erases, erases, erases + 3]),
         endurance: None,
         measures: Vec::new(),
         timed: None,

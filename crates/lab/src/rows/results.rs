@@ -560,7 +560,7 @@ pub fn last_collections(result: &CellResult, count: usize) -> Rows {
 /// Counters of the whole device, the erase counts of its blocks, and what that means for its life.
 pub fn device(result: &CellResult) -> Rows {
     let stats = &result.stats;
-    let (fewest, mean, most) = result.block_erases;
+    let wear = &result.wear;
     let [life_used, drive_writes, left] = wear_values(result.endurance.as_ref());
     let mut cells = Vec::new();
     let columns = [
@@ -575,9 +575,9 @@ pub fn device(result: &CellResult) -> Rows {
         ("closed early", Value::Count(stats.units_closed_early)),
         ("pages deallocated", Value::Count(stats.pages_deallocated)),
         ("pages redirected", Value::Count(stats.pages_redirected)),
-        ("fewest erases", Value::Count(fewest.into())),
-        ("mean erases", Value::Fixed(mean, 1)),
-        ("most erases", Value::Count(most.into())),
+        ("fewest erases", Value::Count(wear.fewest_erases.into())),
+        ("mean erases", Value::Fixed(wear.mean_erases(), 1)),
+        ("most erases", Value::Count(wear.most_erases.into())),
         ("life used", life_used),
         ("drive-writes a day", drive_writes),
         ("left to write", left),

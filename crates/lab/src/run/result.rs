@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use ssd::event::Reclaim;
-use ssd::{Endurance, OwnerStats, Stats};
+use ssd::{Endurance, OwnerStats, Stats, Wear};
 use workload::Measure;
 
 use super::search::ScaleSearch;
@@ -52,9 +52,9 @@ pub struct CellResult {
     /// One row for each collection, if it was asked for.
     #[serde(skip)]
     pub gc_log: Vec<Reclaim>,
-    /// Fewest, mean and most erase counts of a block.
-    pub block_erases: (u32, f64, u32),
-    /// Wear since the device was made, if its profile says what the flash survives; bytes are those of the drive at
+    /// How often blocks were erased.
+    pub wear: Wear,
+    /// What is left of the drive since the device was made, if its profile says what the flash survives; bytes are those of the drive at
     /// full size.
     pub endurance: Option<Endurance>,
     /// What the workload measured of itself, and what the device did for each tenant.

@@ -704,14 +704,6 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             Some(stats.host_bytes_written()),
             "the series ends with the run"
         );
-        let erases = self.device.block_erase_counts();
-        let sum: u64 = erases.iter().map(|count| u64::from(*count)).sum();
-        let mean = sum as f64 / erases.len() as f64;
-        let block_erases = (
-            *erases.iter().min().expect("a device has blocks"),
-            mean,
-            *erases.iter().max().expect("a device has blocks"),
-        );
         CellResult {
             key: self.plan.cell().key.clone(),
             seed: self.plan.cell().seed,
@@ -730,7 +722,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             stats,
             samples,
             gc_log: Vec::new(),
-            block_erases,
+            wear: self.device.wear(),
             endurance: self.endurance(),
             measures: Vec::new(),
             timed: None,

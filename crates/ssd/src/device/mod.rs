@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::cast::{count, index, narrow, wide};
 use crate::config::{DeviceConfig, Isolation, Opening};
 use crate::divisor::Divisor;
-use crate::endurance::Endurance;
+use crate::endurance::{Endurance, Wear};
 use crate::error::{ConfigError, HostError};
 use crate::event::{EventSink, Events};
 use crate::gc::VictimPolicy;
@@ -444,6 +444,11 @@ impl<S: EventSink> Device<S> {
     /// Erase count of each block, in the order of their dies.
     pub fn block_erase_counts(&self) -> &[u32] {
         &self.engine.state.erase_counts
+    }
+
+    /// How often the blocks were erased. Looks at each of them.
+    pub fn wear(&self) -> Wear {
+        Wear::of(self.block_erase_counts())
     }
 
     /// How the drive has worn; `None` if its configuration does not say what the flash survives.

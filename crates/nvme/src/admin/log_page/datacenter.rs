@@ -43,7 +43,7 @@ impl Subsystem {
     fn smart_extended_page(&self) -> Vec<u8> {
         let counted = &self.state.smart;
         let stats = self.device.stats();
-        let erases = self.device.block_erase_counts();
+        let wear = self.device.wear();
         // Collections read what they copy.
         let media_bytes_read = counted.host_bytes_read + stats.total().gc_pages_copied * stats.page_bytes;
         SmartExtendedLog {
@@ -52,8 +52,8 @@ impl Subsystem {
             bunbn: WHOLE.into(),
             bsnbn: WHOLE.into(),
             urec: counted.media_errors.into(),
-            mxudec: erases.iter().copied().max().unwrap_or(0).into(),
-            mnudec: erases.iter().copied().min().unwrap_or(0).into(),
+            mxudec: wear.most_erases.into(),
+            mnudec: wear.fewest_erases.into(),
             mavf: MAJOR_VERSION,
             pfb: self.free_percent(),
             cph: WHOLE.into(),
