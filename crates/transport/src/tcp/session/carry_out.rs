@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use nvme::backlog::Synced;
-use nvme::{Direction, Durable, Executed, Failure, Outcome, Parameter, Plain, Reply, Subsystem, Together, Transfer};
+use nvme::{
+    Direction, Durable, EXPECTED_COMMANDS, Executed, Failure, Outcome, Parameter, Plain, Reply, Subsystem, Together,
+    Transfer,
+};
 use nvme_spec::command::{
     PSDT_SGL_MPTR_CONTIGUOUS, PSDT_SGL_MPTR_SGL, SGL_SUBTYPE_OFFSET, SGL_SUBTYPE_TRANSPORT_A, SglType,
 };
@@ -98,13 +101,11 @@ impl Session {
         };
         let mut plain = std::mem::take(&mut self.plain);
         plain.clear();
-        let found = self.ready.iter().take(TOGETHER_COMMANDS);
+        let found = self.ready.iter().take(TOGETHER_COMMANDS + EXPECTED_COMMANDS);
         plain.extend(found.map_while(|ready| find_plain(subsystem, &together, ready)));
         let mut failed = None;
-        for (place, PlacedPlain { command, offset }) in plain.iter().enumerate() {
-            if let Some(next) = plain.get(place + 1) {
-                subsystem.expect_plain(&next.command);
-            }
+        for (place, PlacedPlain { command, offset }) in plain.iter().enumerate().take(TOGETHER_COMMANDS) {
+            subsystem.expect_plain(plain[place + 1..].iter().map(|next| &next.command));
             let ready = self.ready.pop_front().expect("it was looked at");
             self.bytes_in_flight -= ready.data.len();
             let entry = ready.progress.entry();
