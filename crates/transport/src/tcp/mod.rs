@@ -9,6 +9,7 @@
 //! * `pdu`, `input`, `output`: what the bytes mean, and how they are buffered
 //! * `session`: the states of a connection and of its commands
 //! * `fabrics`, `discovery`: Connect, properties, the discovery log
+//! * `heads`: which completions can be left out
 //! * `association`: which connections end together
 //! * `auth`: in-band authentication with DH-HMAC-CHAP; `exponents`: when and where its arithmetic is done
 //!
@@ -22,6 +23,7 @@ mod discovery;
 mod eagerness;
 mod exponents;
 mod fabrics;
+mod heads;
 mod input;
 mod output;
 mod pdu;
