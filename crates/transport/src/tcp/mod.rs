@@ -250,8 +250,6 @@ pub const THREAD_NAME: &str = "nvme-tcp";
 
 /// How long accepting rests if the system has no descriptor or thread for another connection.
 const REST: Duration = Duration::from_millis(100);
-/// Congestion control that never waits before it sends; every Linux has it, and everybody may choose it.
-const UNPACED: &str = "reno";
 
 impl TcpServer {
     /// Starts to listen.
@@ -386,11 +384,6 @@ impl Inner {
         }
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
-        if stream.local_addr()?.ip() == peer {
-            // There is no network that could be congested between a machine and itself. What many systems do about it by default
-            // (BBR) sends at a measured rate, by timers. That a system has no other way is no error.
-            let _ = rustix::net::sockopt::set_tcp_congestion(&stream, UNPACED);
-        }
         // A host whose machine is gone is found by the system, even if it asked for no keep alive.
         rustix::net::sockopt::set_socket_keepalive(&stream, true)?;
         let bell = Bell::new()?;
