@@ -40,7 +40,7 @@ pub use command::AcceptedCommand;
 pub use completion::{Executed, Outcome, Reply};
 pub use controller::{Controller, ControllerKind, Host, PropertyEffect, Transport};
 pub use error::{Failure, Parameter};
-pub use io::together::{Plain, Together};
+pub use io::together::{EXPECTED_COMMANDS, Plain, Together};
 pub use media::{Counters, Durable, Integrity, Media, MediaError};
 pub use namespace::Namespace;
 pub use setup::{Identity, SetupError, SubsystemConfig};

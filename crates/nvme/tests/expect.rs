@@ -3,8 +3,8 @@
 mod common;
 
 use common::{CAPACITY_BYTES, Drive, PAGE_BYTES, config, io};
-use nvme::SubsystemConfig;
-use nvme_spec::{IoOpcode, NSID_ALL};
+use nvme::{Plain, SubsystemConfig};
+use nvme_spec::{IoOpcode, NSID_ALL, SubmissionEntry};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use zerocopy::FromBytes;
@@ -47,6 +47,32 @@ fn storage_is_asked_for_what_a_read_begins_with() {
 }
 
 #[test]
+fn behind_a_plain_command_the_beginning_of_one_read_and_the_rest_of_another_are_asked_for() {
+    let mut drive = drive();
+    let id = drive.host();
+    let of = |bytes| bytes / drive.block_bytes(1);
+    let [first, second] = [3, 8].map(|page| io(IoOpcode::Read, 1, of(page * PAGE_BYTES), of(PAGE_BYTES)));
+    let write = io(IoOpcode::Write, 1, 0, of(PAGE_BYTES));
+    let mut expected = |entries: &[SubmissionEntry]| {
+        let together = drive
+            .subsystem
+            .begin_together(id, 0, 1)
+            .expect("nothing stands in the way");
+        let plain = entries.iter().map(|entry| drive.subsystem.plain(&together, entry));
+        let plain: Vec<Plain> = plain.map(|plain| plain.expect("it is plain")).collect();
+        drive.subsystem.expect_plain(plain.iter());
+        drive.subsystem.end_together(together);
+        std::mem::take(&mut *drive.memory.expected.lock().unwrap())
+    };
+    let (beginning, rest) = ((8 * PAGE_BYTES, 1024), (3 * PAGE_BYTES + 1024, PAGE_BYTES - 1024));
+    assert_eq!(expected(&[first, second, first]), [beginning, rest]);
+    assert_eq!(expected(&[first]), [rest]);
+    assert_eq!(expected(&[write, second]), [beginning]);
+    assert_eq!(expected(&[first, write]), [rest]);
+    assert_eq!(expected(&[]), []);
+}
+
+#[test]
 fn any_bytes_may_be_announced() {
     let drive = drive();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
@@ -56,7 +82,7 @@ fn any_bytes_may_be_announced() {
         entry[4..8].copy_from_slice(&random.random_range(0..3_u32).to_le_bytes());
         let first = random.random_range(0..2 * CAPACITY_BYTES / drive.block_bytes(1));
         entry[40..48].copy_from_slice(&first.to_le_bytes());
-        let entry = nvme_spec::SubmissionEntry::read_from_bytes(&entry).expect("64 bytes");
+        let entry = SubmissionEntry::read_from_bytes(&entry).expect("64 bytes");
         drive.subsystem.expect(&entry);
     }
     let expected = drive.memory.expected.lock().unwrap();

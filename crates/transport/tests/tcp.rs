@@ -335,7 +335,7 @@ fn large_writes_come_in_pieces_that_the_controller_allows() {
 }
 
 #[test]
-fn heads_count_completions_and_success_is_left_out_only_without_flow_control() {
+fn heads_count_completions_and_are_told_as_often_as_a_host_needs_them() {
     let target = Target::start();
     let controller = Controller::connect(&target.host()).unwrap();
     let mut queue = controller.io_queue(1, 4).unwrap();
@@ -345,6 +345,22 @@ fn heads_count_completions_and_success_is_left_out_only_without_flow_control() {
         let done = queue.command(entry, Data::ToHost(vec![0; 4096])).unwrap();
         assert_eq!(done.entry.sqhd.get(), head);
     }
+    // Of a queue of 50 entries the host hears with each fifth completion of a read, and with every other; 0 says that it was left out.
+    let mut queue = controller.io_queue(2, 50).unwrap();
+    let block = Data::ToHost(vec![0; 4096]);
+    let read = block_command(IoOpcode::Read, 1, 0, 1);
+    let told: Vec<u16> = (0..10)
+        .map(|_| queue.command(read, block.clone()).unwrap().entry.sqhd.get())
+        .collect();
+    assert_eq!(told, [0, 0, 0, 0, 6, 0, 0, 0, 0, 11]);
+    let flush = queue.command(block_command(IoOpcode::Flush, 1, 0, 1), Data::None);
+    assert_eq!(flush.unwrap().entry.sqhd.get(), 12);
+    let past_the_end = block_command(IoOpcode::Read, 1, u64::MAX, 1);
+    let refused = queue.command(past_the_end, block).unwrap();
+    assert_eq!(
+        (refused.status(), refused.entry.sqhd.get()),
+        (Status::LBA_OUT_OF_RANGE, 13)
+    );
     let without = HostOptions {
         flow_control: false,
         ..target.host()

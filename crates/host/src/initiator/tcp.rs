@@ -97,7 +97,7 @@ pub struct HostOptions {
     pub data_digest: bool,
     /// Alignment of data in PDUs for us, in dwords, 0-based (HPDA).
     pub data_alignment: u8,
-    /// Whether the controller has to tell the submission queues' heads. Without, it may leave out completions.
+    /// Whether the controller has to tell the submission queues' heads now and then. Without, it may leave out all completions of reads.
     pub flow_control: bool,
     /// Most data of a write that goes into the capsule.
     pub in_capsule_bytes: usize,

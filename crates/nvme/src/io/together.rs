@@ -22,6 +22,11 @@ use crate::subsystem::Subsystem;
 use crate::traffic::CommandKind;
 use crate::transfer::{TRANSFER_BYTES_MAX, Transfer};
 
+/// Commands behind one that is carried out of which something is asked for.
+pub const EXPECTED_COMMANDS: usize = 2;
+/// So much of what a Read touches is asked for that many commands before it.
+const BEGINNING_BYTES: u64 = 1024;
+
 /// A Read or Write that was found plain.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain {
@@ -160,12 +165,19 @@ impl Subsystem {
         })
     }
 
-    /// A plain command will be carried out soon: asks for what a Read begins with. What is written anew is not waited for, and costs more if
+    /// While a plain command is carried out: asks for what Reads behind it touch. Of the one after the next that is the beginning, for which
+    /// the processor also finds out where its page is; of the next it is the rest. What is written anew is not waited for, and costs more if
     /// it was read before.
     #[inline]
-    pub fn expect_plain(&self, plain: &Plain) {
-        if plain.directive.is_none() {
-            self.media.expect(plain.piece.offset, plain.piece.bytes);
+    pub fn expect_plain<'a>(&self, mut behind: impl Iterator<Item = &'a Plain>) {
+        let (next, after_next) = (behind.next(), behind.next());
+        let read = |plain: Option<&Plain>| plain.filter(|plain| plain.directive.is_none()).map(|plain| plain.piece);
+        if let Some(piece) = read(after_next) {
+            self.media.expect(piece.offset, piece.bytes.min(BEGINNING_BYTES));
+        }
+        if let Some(piece) = read(next).filter(|piece| piece.bytes > BEGINNING_BYTES) {
+            self.media
+                .expect(piece.offset + BEGINNING_BYTES, piece.bytes - BEGINNING_BYTES);
         }
     }
 

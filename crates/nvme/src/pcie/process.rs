@@ -20,7 +20,7 @@ use crate::command::AcceptedCommand;
 use crate::completion::{Executed, Outcome, Reply};
 use crate::controller::DoorbellError;
 use crate::error::Failure;
-use crate::io::together::Plain;
+use crate::io::together::{EXPECTED_COMMANDS, Plain};
 use crate::media::Durable;
 use crate::subsystem::Subsystem;
 use crate::transfer::{Direction, Transfer};
@@ -310,11 +310,11 @@ impl PcieController {
         };
         let mut plain = std::mem::take(&mut self.plain);
         plain.clear();
-        let found = entries.iter().take(TOGETHER_COMMANDS);
+        let found = entries.iter().take(TOGETHER_COMMANDS + EXPECTED_COMMANDS);
         plain.extend(found.map_while(|entry| subsystem.plain(&together, entry)));
         let mut done = 0;
         let mut failed = None;
-        for (place, (entry, command)) in entries.iter().zip(&plain).enumerate() {
+        for (place, (entry, command)) in entries.iter().zip(&plain).enumerate().take(TOGETHER_COMMANDS) {
             // A bad data pointer is to change nothing; the command fails on the road of all.
             let transfer = command.transfer();
             let described = data::describe(bus.memory, queue, entry, transfer, &mut self.segments);
@@ -324,11 +324,7 @@ impl PcieController {
             {
                 break;
             }
-            match (plain.get(place + 1), entries.get(place + 1)) {
-                (Some(next), _) => subsystem.expect_plain(next),
-                (None, Some(next)) => subsystem.expect(next),
-                (None, None) => {}
-            }
+            subsystem.expect_plain(plain[place + 1..].iter());
             let mut walk = data::Walk::new(bus.memory, &self.segments);
             let moved = match transfer.direction {
                 Direction::ToHost => subsystem.read_plain(&mut together, command, &mut |piece| walk.write(piece)),

@@ -31,6 +31,7 @@ use super::Context;
 use super::association::{Association, JoinError, Line, Link};
 use super::auth::{Authenticator, Credentials, Exponentiation, MESSAGE_BYTES_MAX};
 use super::discovery;
+use super::heads::Heads;
 
 /// What a connection can do to its surroundings.
 pub struct Surroundings {
@@ -65,24 +66,13 @@ pub struct Queue {
     pub id: u16,
     /// Size of the queue.
     pub entries: u16,
-    /// Whether the host wants to know the submission queue's head.
-    pub flow_control: bool,
+    /// What its completions say of the submission queue's head.
+    pub heads: Heads,
     kind: ControllerKind,
-    head: u16,
     authenticator: Option<Authenticator>,
 }
 
 impl Queue {
-    /// A command is complete: one more entry of the submission queue is free. Returns its head; without flow control
-    /// FFFFh for Connect, which agrees to that, and nothing from then on.
-    pub fn next_head(&mut self) -> u16 {
-        if !self.flow_control {
-            return std::mem::take(&mut self.head);
-        }
-        self.head = (self.head + 1) % self.entries;
-        self.head
-    }
-
     /// Whether the host may do what it likes.
     pub fn is_authenticated(&self) -> bool {
         self.authenticator.as_ref().is_none_or(Authenticator::is_authenticated)
@@ -433,15 +423,13 @@ impl Endpoint {
             0 => self.connect_admin(subsystem, now, kind, host, &link, command, data)?,
             _ => self.connect_io(subsystem, &host, &link, data)?,
         };
-        let flow_control = !command.cattr.dissqfc();
         Ok(Queue {
             association,
             link,
             id: queue_id,
             entries: entries as u16,
-            flow_control,
+            heads: Heads::new(queue_id, entries as u16, !command.cattr.dissqfc()),
             kind,
-            head: if flow_control { 0 } else { u16::MAX },
             authenticator,
         })
     }

@@ -9,6 +9,7 @@
 //! * `pdu`, `input`, `output`: what the bytes mean, and how they are buffered
 //! * `session`: the states of a connection and of its commands
 //! * `fabrics`, `discovery`: Connect, properties, the discovery log
+//! * `heads`: which completions can be left out
 //! * `association`: which connections end together
 //! * `auth`: in-band authentication with DH-HMAC-CHAP; `exponents`: when and where its arithmetic is done
 //!
@@ -22,6 +23,7 @@ mod discovery;
 mod eagerness;
 mod exponents;
 mod fabrics;
+mod heads;
 mod input;
 mod output;
 mod pdu;
@@ -248,8 +250,6 @@ pub const THREAD_NAME: &str = "nvme-tcp";
 
 /// How long accepting rests if the system has no descriptor or thread for another connection.
 const REST: Duration = Duration::from_millis(100);
-/// Congestion control that never waits before it sends; every Linux has it, and everybody may choose it.
-const UNPACED: &str = "reno";
 
 impl TcpServer {
     /// Starts to listen.
@@ -384,11 +384,6 @@ impl Inner {
         }
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
-        if stream.local_addr()?.ip() == peer {
-            // There is no network that could be congested between a machine and itself. What many systems do about it by default
-            // (BBR) sends at a measured rate, by timers. That a system has no other way is no error.
-            let _ = rustix::net::sockopt::set_tcp_congestion(&stream, UNPACED);
-        }
         // A host whose machine is gone is found by the system, even if it asked for no keep alive.
         rustix::net::sockopt::set_socket_keepalive(&stream, true)?;
         let bell = Bell::new()?;

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use nvme::backlog::Synced;
-use nvme::{Direction, Durable, Executed, Failure, Outcome, Parameter, Plain, Reply, Subsystem, Together, Transfer};
+use nvme::{
+    Direction, Durable, EXPECTED_COMMANDS, Executed, Failure, Outcome, Parameter, Plain, Reply, Subsystem, Together,
+    Transfer,
+};
 use nvme_spec::command::{
     PSDT_SGL_MPTR_CONTIGUOUS, PSDT_SGL_MPTR_SGL, SGL_SUBTYPE_OFFSET, SGL_SUBTYPE_TRANSPORT_A, SglType,
 };
@@ -88,7 +91,7 @@ impl Session {
     /// Carries out the plain commands of an I/O queue that are next and came in one piece, a few at most; `false` if there is none.
     fn carry_out_together(&mut self, subsystem: &mut Subsystem, now: Nanos) -> bool {
         let queue = self.endpoint.queue.as_ref().expect("an I/O queue");
-        let (controller, flow_control) = (queue.association.controller(), queue.flow_control);
+        let controller = queue.association.controller();
         let nsid = self.ready[0].progress.entry().nsid.get();
         if !queue.is_authenticated() {
             return false;
@@ -98,21 +101,20 @@ impl Session {
         };
         let mut plain = std::mem::take(&mut self.plain);
         plain.clear();
-        let found = self.ready.iter().take(TOGETHER_COMMANDS);
+        let found = self.ready.iter().take(TOGETHER_COMMANDS + EXPECTED_COMMANDS);
         plain.extend(found.map_while(|ready| find_plain(subsystem, &together, ready)));
         let mut failed = None;
-        for (place, PlacedPlain { command, offset }) in plain.iter().enumerate() {
-            if let Some(next) = plain.get(place + 1) {
-                subsystem.expect_plain(&next.command);
-            }
+        for (place, PlacedPlain { command, offset }) in plain.iter().enumerate().take(TOGETHER_COMMANDS) {
+            subsystem.expect_plain(plain[place + 1..].iter().map(|next| &next.command));
             let ready = self.ready.pop_front().expect("it was looked at");
             self.bytes_in_flight -= ready.data.len();
             let entry = ready.progress.entry();
             let Transfer { direction, bytes, .. } = command.transfer();
             let reads = direction == Direction::ToHost;
+            let is_left_out = reads && self.may_be_left_out();
             let moved = if reads {
                 let cid = entry.cid.get();
-                self.output.send_little_data(cid, bytes, !flow_control, |output| {
+                self.output.send_little_data(cid, bytes, is_left_out, |output| {
                     subsystem.read_plain(&mut together, command, &mut |piece| {
                         output.extend_from_slice(piece);
                         Ok(())
@@ -131,8 +133,8 @@ impl Session {
                 failed = Some((ready, failure));
                 break;
             }
-            let head = self.end_of_command();
-            if flow_control || !reads {
+            let head = self.end_of_command(is_left_out);
+            if !is_left_out {
                 self.output
                     .respond(Reply::success(0).entry(entry.cid.get(), 0, head, false));
             }
@@ -265,11 +267,10 @@ impl Session {
     /// Tells the host.
     fn complete(&mut self, completion: Completion) {
         let cid = completion.entry.cid.get();
-        let head = self.end_of_command();
-        let flow_control = self.endpoint.queue.as_ref().is_none_or(|queue| queue.flow_control);
-        // Success needs no words of its own if nothing but the command's success is to be said, the queue's head
-        // included.
-        let success = !flow_control && completion.reply == Reply::success(0) && !completion.data.is_empty();
+        // Success needs no words of its own if nothing else is to be said.
+        let says_success = completion.reply == Reply::success(0) && !completion.data.is_empty();
+        let success = says_success && self.may_be_left_out();
+        let head = self.end_of_command(success);
         if completion.data.is_empty() {
             self.recycle(completion.data);
         } else {
@@ -284,10 +285,17 @@ impl Session {
         }
     }
 
+    /// Whether a command's completion may be left out, if its data says that it succeeded.
+    fn may_be_left_out(&self) -> bool {
+        let queue = self.endpoint.queue.as_ref();
+        queue.is_some_and(|queue| queue.heads.may_be_left_out(self.outstanding))
+    }
+
     /// A command is complete. What its completion says of the queue's head.
-    fn end_of_command(&mut self) -> u16 {
+    fn end_of_command(&mut self, is_left_out: bool) -> u16 {
         self.outstanding -= 1;
-        self.endpoint.queue.as_mut().map_or(0, Queue::next_head)
+        let queue = self.endpoint.queue.as_mut();
+        queue.map_or(0, |queue| queue.heads.next(is_left_out))
     }
 
     /// Tells the host of events, if it has asked.
@@ -299,7 +307,7 @@ impl Session {
             return;
         }
         for event in subsystem.async_completions(queue.association.controller()) {
-            let head = queue.next_head();
+            let head = queue.heads.next(false);
             self.output.respond(event.reply.entry(event.cid, 0, head, false));
         }
     }

@@ -1,0 +1,107 @@
+//! What completions say of the submission queue's head (SQHD): the host may use again what is before it.
+//!
+//! A Read that succeeds needs no completion, because its last C2HData PDU can say so (TCP Transport Specification, "Controller to Host
+//! Command Data Buffer Transfers": of a controller that supports disabling SQ flow control). Then it says nothing of the head. Where the
+//! host wants that flow control, it hears of the head as often as it has to (Base Specification, "Submission Queue Head Pointer Update
+//! Optimization"): in one of as many completions as are a tenth of the queue, and in all while nine tenths of it are in use. Commands that
+//! fail are always told, and so are all without data for the host. On an admin queue, where there is nothing to win, all are.
+
+/// See the module.
+#[derive(Debug)]
+pub struct Heads {
+    entries: u16,
+    flow_control: bool,
+    head: u16,
+    /// One of so many completions says something of it.
+    told_in: u16,
+    /// Completions since the last that said something of the head.
+    left_out: u16,
+}
+
+impl Heads {
+    /// Of a queue that is being connected: Connect is its first command.
+    pub fn new(queue: u16, entries: u16, flow_control: bool) -> Heads {
+        Heads {
+            entries,
+            flow_control,
+            head: if flow_control { 0 } else { u16::MAX },
+            told_in: if queue == 0 { 1 } else { (entries / 10).max(1) },
+            left_out: 0,
+        }
+    }
+
+    /// Whether the completion of a command may be left out if it succeeds and its data says so. `outstanding` commands of the queue are not
+    /// complete, this one included.
+    pub fn may_be_left_out(&self, outstanding: usize) -> bool {
+        let unknown = outstanding + usize::from(self.left_out);
+        let entries = usize::from(self.entries);
+        !self.flow_control || self.left_out + 1 < self.told_in && unknown * 10 < entries * 9
+    }
+
+    /// A command is complete: one more entry of the queue is free. Returns the head for its completion, if that is not left out; without
+    /// flow control FFFFh for Connect, which agrees to that, and nothing from then on.
+    pub fn next(&mut self, is_left_out: bool) -> u16 {
+        if !self.flow_control {
+            return std::mem::take(&mut self.head);
+        }
+        self.left_out = if is_left_out { self.left_out + 1 } else { 0 };
+        assert!(self.left_out < self.told_in, "the host hears of the head now and then");
+        self.head = (self.head + 1) % self.entries;
+        self.head
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many of `completions` are left out in a row at most, and how many in all.
+    fn left_out(heads: &mut Heads, completions: usize, outstanding: usize) -> (usize, usize) {
+        let (mut row, mut longest, mut all) = (0, 0, 0);
+        for _ in 0..completions {
+            let leaves_out = heads.may_be_left_out(outstanding);
+            heads.next(leaves_out);
+            row = if leaves_out { row + 1 } else { 0 };
+            longest = longest.max(row);
+            all += usize::from(leaves_out);
+        }
+        (longest, all)
+    }
+
+    #[test]
+    fn one_in_a_tenth_of_the_queue_is_told_and_all_when_it_is_nearly_full() {
+        assert_eq!(left_out(&mut Heads::new(1, 128, true), 120, 32), (11, 110));
+        assert_eq!(
+            left_out(&mut Heads::new(1, 128, true), 120, 110),
+            (6, 103),
+            "with those that are left out"
+        );
+        assert_eq!(left_out(&mut Heads::new(1, 128, true), 120, 116), (0, 0));
+        assert_eq!(
+            left_out(&mut Heads::new(1, 19, true), 100, 1),
+            (0, 0),
+            "two of a small queue are too many"
+        );
+        assert_eq!(left_out(&mut Heads::new(1, 20, true), 100, 1), (1, 50));
+        assert_eq!(
+            left_out(&mut Heads::new(1, 2, false), 100, 2),
+            (100, 100),
+            "nobody wants to know"
+        );
+    }
+
+    #[test]
+    fn heads_go_on_where_nothing_is_said_of_them() {
+        let mut heads = Heads::new(1, 40, true);
+        let told: Vec<u16> = [false, true, true, false]
+            .map(|is_left_out| heads.next(is_left_out))
+            .into();
+        assert_eq!(told, [1, 2, 3, 4]);
+        assert_eq!((4..100).map(|_| heads.next(false)).last(), Some(100 % 40));
+        let mut without = Heads::new(1, 40, false);
+        assert_eq!(
+            [false, false, true].map(|is_left_out| without.next(is_left_out)),
+            [u16::MAX, 0, 0]
+        );
+    }
+}
