@@ -245,7 +245,9 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
     /// where somebody is asked, or listens, every few requests.
     fn share_work(&mut self, threads: usize) {
         let is_of_use = threads > 1 && self.plan.layout.logical_pages >= LARGE_PAGES_MIN;
-        if is_of_use && self.plan.cell().run.prefill_capacities >= 1.0 {
+        let settings = self.settings();
+        let to_write = settings.prefill_capacities + settings.write_capacities.unwrap_or(0.0);
+        if is_of_use && to_write >= 1.0 {
             self.device.populate();
         }
         let is_of_use = is_of_use
