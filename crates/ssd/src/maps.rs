@@ -12,6 +12,7 @@ use std::ops::Range;
 
 use bytemuck::Pod;
 use memmap2::MmapMut;
+use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
 use prefetch::prefetch;
 
@@ -95,6 +96,22 @@ impl<T: Element> HugeArray<T> {
             "the system gave other memory than was asked for"
         );
         Ok(array)
+    }
+
+    /// Has the system give all of its memory now, some of it to each thread of the pool, which takes less time than to be given it page by page on
+    /// one. A system that cannot gives it later.
+    fn populate(&self) {
+        /// Memory that is asked for at a time.
+        const PIECE_BYTES: usize = 64 << 20;
+        let memory = &self.memory;
+        #[cfg(target_os = "linux")]
+        (0..memory.len())
+            .into_par_iter()
+            .step_by(PIECE_BYTES)
+            .for_each(|first| {
+                let bytes = PIECE_BYTES.min(memory.len() - first);
+                let _ = memory.advise_range(memmap2::Advice::PopulateWrite, first, bytes);
+            });
     }
 
     fn try_clone(&self) -> std::io::Result<HugeArray<T>> {
@@ -183,6 +200,11 @@ impl Maps {
             valid: HugeArray::zeroed(index(physical_pages.div_ceil(64))),
             undo: Undo::default(),
         }
+    }
+
+    /// See [`HugeArray::populate`]: of the mapping table, the largest of them.
+    pub(crate) fn populate(&self) {
+        self.l2p_inverted.populate();
     }
 
     /// Whether what changes is noted, for a checkpoint.

@@ -82,6 +82,13 @@ impl<S: EventSink> Device<S> {
     pub fn share_work(&mut self, threads: usize, write_pages_min: u32) {
         self.engine.share_work(threads, write_pages_min);
     }
+
+    /// Has the system give the memory of the mapping table now, 4 bytes a logical page, by all threads of the pool that it is called from. Worth it
+    /// where the whole of a large drive is going to be written: a kernel in a virtual machine may take seconds for a GiB. Nothing but the time
+    /// depends on it.
+    pub fn populate(&self) {
+        self.engine.maps.populate();
+    }
 }
 
 impl Engine {
