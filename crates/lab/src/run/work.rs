@@ -241,19 +241,19 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         })
     }
 
-    /// Lets so many threads of the pool work on it, if that is of use: not in virtual time, where one thing follows from the other, and not
-    /// where somebody is asked, or listens, every few requests.
+    /// Lets so many threads of the pool work on it, if that is of use: they give a large drive that is going to be written the memory of its
+    /// maps; and write it, but not in virtual time, where one thing follows from the other, and not where somebody is asked, or
+    /// listens, every few requests.
     fn share_work(&mut self, threads: usize) {
-        let is_of_use = threads > 1 && self.plan.layout.logical_pages >= LARGE_PAGES_MIN;
+        if threads < 2 || self.plan.layout.logical_pages < LARGE_PAGES_MIN {
+            return;
+        }
         let settings = self.settings();
         let to_write = settings.prefill_capacities + settings.write_capacities.unwrap_or(0.0);
-        if is_of_use && to_write >= 1.0 {
+        if to_write >= 1.0 {
             self.device.populate();
         }
-        let is_of_use = is_of_use
-            && self.plan.config.timing.is_none()
-            && self.feedback.is_none()
-            && self.placer.is_none();
+        let is_of_use = self.plan.config.timing.is_none() && self.feedback.is_none() && self.placer.is_none();
         // What a workload measures of itself must not run ahead of what is written; job files measure nothing.
         self.takes_ahead = is_of_use && self.plan.cell().workload.jobs().is_some();
         if is_of_use && threads >= DEVICE_THREADS_MIN {
