@@ -279,7 +279,7 @@ impl Maps {
     #[inline]
     pub(crate) fn relocate(&mut self, runs: &[MappedRun], to: Ppn) -> u32 {
         /// Runs whose entries are asked for before they are needed.
-        const AHEAD: usize = 16;
+        const AHEAD: usize = 32;
         if let Some(log) = &mut self.undo.0 {
             log.note_moves(runs);
         }

@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use ssd::Nanos;
 use workload::fio::{Arrivals, ExitWhat, JobStream, PlannedStream, total};
-use workload::{Next, Request, Source, TaggedRequest, WorkloadError};
+use workload::{Next, Operation, Request, Source, TaggedRequest, WorkloadError};
 
 use super::depth_search::{DepthSearch, Step};
 use super::fio_log::FioLog;
@@ -87,6 +87,8 @@ pub(super) struct Lane {
     /// Requests produced, and how many of them were submitted.
     ready: Vec<Request>,
     taken: usize,
+    /// Those that come after them.
+    later: Vec<Request>,
     rate: Option<Rate>,
     /// With Poisson arrivals: the gaps between requests, and when since its beginning the next one is due.
     arrivals: Option<(Arrivals, Nanos)>,
@@ -214,6 +216,7 @@ impl Lane {
             placer: None,
             ready: Vec::new(),
             taken: 0,
+            later: Vec::new(),
             rate: None,
             arrivals: None,
             rate_ignores_thinktime: false,
@@ -305,9 +308,10 @@ impl Lane {
         time.max(requests).min(1.0)
     }
 
-    /// What it wants, having fewer requests in flight than it may have. `look_ahead` is shown the requests that will come soon.
+    /// What it wants, having fewer requests in flight than it may have. `look_ahead` is shown the requests that come now, some dozens,
+    /// and those after them, which it is shown again when they come.
     #[inline]
-    pub(super) fn demand(&mut self, now: Nanos, look_ahead: impl FnOnce(&[Request])) -> Demand {
+    pub(super) fn demand(&mut self, now: Nanos, look_ahead: impl Fn(&[Request], &[Request])) -> Demand {
         if now >= self.ends_at || !self.has_request(look_ahead) {
             return Demand::End;
         }
@@ -315,6 +319,16 @@ impl Lane {
             return Demand::Submit;
         }
         self.demand_otherwise(now)
+    }
+
+    /// Whether it is plain, and when one of its requests completes now submits a write that is ready, and nothing else.
+    #[inline(always)]
+    pub(super) fn goes_on_with_write(&self, now: Nanos) -> bool {
+        let next = self.ready.get(self.taken);
+        next.is_some_and(|next| next.operation == Operation::Write)
+            && self.is_plain
+            && self.in_flight == self.depth
+            && now < self.ends_at
     }
 
     /// What it wants that is not plain, having something to submit.
@@ -468,7 +482,7 @@ impl Lane {
     }
 
     #[inline]
-    fn has_request(&mut self, look_ahead: impl FnOnce(&[Request])) -> bool {
+    fn has_request(&mut self, look_ahead: impl Fn(&[Request], &[Request])) -> bool {
         if self.taken == self.ready.len() {
             self.refill(look_ahead);
         }
@@ -476,24 +490,40 @@ impl Lane {
     }
 
     #[inline(never)]
-    fn refill(&mut self, look_ahead: impl FnOnce(&[Request])) {
-        self.ready.clear();
+    fn refill(&mut self, look_ahead: impl Fn(&[Request], &[Request])) {
+        if self.later.is_empty() {
+            self.fill_later();
+            look_ahead(&[], &self.later);
+        }
+        std::mem::swap(&mut self.ready, &mut self.later);
         self.taken = 0;
-        if let Err(error) = self.fill() {
+        // Only what writes touch is looked up a run later, and reads that are asked for so early take longer.
+        let changes = |request: &Request| request.operation != Operation::Read;
+        if !self.requests.tells_what_it_did() && self.ready.iter().any(changes) {
+            self.fill_later();
+        } else {
+            self.later.clear();
+        }
+        look_ahead(&self.ready, &self.later);
+    }
+
+    /// Produces the requests that come after those that are ready: none if there are no more, or if one could not be produced.
+    fn fill_later(&mut self) {
+        self.later.clear();
+        if self.error.is_none()
+            && let Err(error) = self.fill()
+        {
+            self.later.clear();
             self.error = Some(error);
         }
-        look_ahead(&self.ready);
     }
 
     fn fill(&mut self) -> Result<(), WorkloadError> {
-        self.requests.fill(&mut self.ready, RUN_LENGTH)?;
-        if let Some(placer) = &self.placer
-            && let Err(error) = placer.place(&mut self.ready)
-        {
-            self.ready.clear();
-            return Err(error);
+        self.requests.fill(&mut self.later, RUN_LENGTH)?;
+        match &self.placer {
+            Some(placer) => placer.place(&mut self.later),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// The next request, which is submitted now.
@@ -505,6 +535,20 @@ impl Lane {
             self.count_taken(request.bytes);
         }
         request
+    }
+
+    /// As [`Lane::take`], of a plain lane; where [`Lane::taken`] finds the request until there are others.
+    #[inline]
+    pub(super) fn take_index(&mut self) -> usize {
+        assert!(self.is_plain, "requests of a plain lane are not counted");
+        self.taken += 1;
+        self.taken - 1
+    }
+
+    /// A request that was taken.
+    #[inline]
+    pub(super) fn taken(&self, index: usize) -> &Request {
+        &self.ready[index]
     }
 
     /// A request is submitted of a lane that is not plain.

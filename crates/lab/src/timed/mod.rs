@@ -20,6 +20,7 @@ mod fio_log;
 mod lane;
 pub mod measure;
 mod request_source;
+mod together;
 mod turns;
 
 use ssd::{Completion, Device, Nanos};
@@ -38,6 +39,7 @@ pub use fio_json::to_fio_json;
 use fio_log::FioLog;
 use lane::{Demand, Lane};
 use measure::{Direction, Goal, JobResult, TimedRequest, TimedResult, Watched};
+use together::Together;
 use turns::Turns;
 
 /// What happens at a time.
@@ -69,6 +71,8 @@ pub(crate) struct Runner {
     held_back: Vec<u32>,
     /// What a host submits at once.
     batch: Vec<TaggedRequest>,
+    /// Writes that lanes submit one after the other and the device is given at once.
+    together: Together,
     group: u16,
     groups: u16,
     running: usize,
@@ -109,6 +113,7 @@ impl Runner {
             to_ask: Vec::new(),
             held_back: Vec::new(),
             batch: Vec::new(),
+            together: Together::default(),
             group: 0,
             groups,
             running: 0,
@@ -237,6 +242,10 @@ impl Runner {
                 return error.map_or(Ok(false), |error| Err(error.into()));
             };
             assert!(at >= self.now, "time does not go back");
+            if turn.is_followed_by_write(at, &self.lanes) && !self.stopped {
+                self.write_together(at, turn, device, until, host_bytes);
+                continue;
+            }
             self.now = at;
             let lane = &mut self.lanes[turn.lane as usize];
             match turn.kind {
@@ -336,9 +345,10 @@ impl Runner {
                 return;
             }
             // The cache misses of what a lane will submit soon overlap; one by one they would take most of the time.
-            let look_ahead = |requests: &[Request]| {
-                device.expect(requests.iter().map(|request| self.mapper.first(request)));
-                let changes = requests.iter().filter(|request| request.operation != Operation::Read);
+            // Where pages are is looked up when their entries, asked for before, have come.
+            let look_ahead = |now: &[Request], later: &[Request]| {
+                device.expect(later.iter().map(|request| self.mapper.first(request)));
+                let changes = now.iter().filter(|request| request.operation != Operation::Read);
                 device.expect_overwritten(changes.map(|request| self.mapper.first(request)));
             };
             let demand = if self.stopped {
@@ -450,14 +460,20 @@ impl Runner {
         }
         self.submitted += 1;
         if request.operation == Operation::Write {
-            self.written += u64::from(request.bytes);
-            self.stopped |= self.written >= self.write_limit;
-            let recorder = device.sink_mut();
-            for (at, pages_copied) in recorder.recent.drain(..) {
-                self.accounts
-                    .series
-                    .collected(at - self.accounts.start, u64::from(pages_copied));
-            }
+            self.has_written(request.bytes.into(), device);
+        }
+    }
+
+    /// Bytes were written; and perhaps something was collected.
+    #[inline(always)]
+    fn has_written(&mut self, bytes: u64, device: &mut Device<Recorder>) {
+        self.written += bytes;
+        self.stopped |= self.written >= self.write_limit;
+        let recorder = device.sink_mut();
+        for (at, pages_copied) in recorder.recent.drain(..) {
+            self.accounts
+                .series
+                .collected(at - self.accounts.start, u64::from(pages_copied));
         }
     }
 

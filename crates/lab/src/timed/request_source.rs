@@ -40,6 +40,11 @@ impl RequestSource {
         }
     }
 
+    /// Whether it measures itself, so that it must not produce more ahead than it always did.
+    pub(super) fn tells_what_it_did(&self) -> bool {
+        matches!(self, RequestSource::Source(_))
+    }
+
     /// Whether it never ends by itself.
     pub(super) fn is_endless(&self) -> bool {
         match self {

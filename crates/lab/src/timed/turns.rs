@@ -113,6 +113,13 @@ impl<T: Copy> Turns<T> {
     /// Takes what happens next.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(Nanos, T)> {
+        self.pop_until(Nanos::MAX, |_, _| true)
+    }
+
+    /// Takes what happens next, if that is not after `last` and is wanted. What is added then may come as soon as `last` is over,
+    /// though more happens before that.
+    #[inline(always)]
+    pub(super) fn pop_until(&mut self, last: Nanos, is_wanted: impl Fn(Nanos, &T) -> bool) -> Option<(Nanos, T)> {
         loop {
             if self.marked == 0 {
                 return None;
@@ -121,12 +128,19 @@ impl<T: Copy> Turns<T> {
             let slot = word * WORD_BITS + self.marks[word].trailing_zeros() as usize;
             let list = &mut self.lists[slot];
             let (first, is_last) = (list.first, list.first == list.last);
+            let entry = &mut self.entries[first as usize];
             if slot >= SLOTS_OF_DIGIT && !is_last {
-                self.bring_down(slot);
+                let begin = Self::begin(slot, entry.at);
+                if begin > last {
+                    return None;
+                }
+                self.bring_down(slot, begin);
                 continue;
             }
-            let entry = &mut self.entries[first as usize];
             let (at, what) = (entry.at, entry.what);
+            if at > last || !is_wanted(at, &what) {
+                return None;
+            }
             list.first = std::mem::replace(&mut entry.next, self.free);
             self.free = first;
             if is_last {
@@ -147,12 +161,18 @@ impl<T: Copy> Turns<T> {
         }
     }
 
-    /// The time of the first slot begins: its entries differ from it in lower digits only.
-    fn bring_down(&mut self, slot: usize) {
-        self.unmark(slot);
-        let List { first, last } = self.lists[slot];
+    /// When the time of a slot begins, which an entry is in.
+    #[inline]
+    fn begin(slot: usize, at: Nanos) -> Nanos {
         let shift = (slot / SLOTS_OF_DIGIT) as u32 * DIGIT_BITS;
-        self.now = self.entries[first as usize].at >> shift << shift;
+        at >> shift << shift
+    }
+
+    /// The time of the first slot begins: its entries differ from it in lower digits only.
+    fn bring_down(&mut self, slot: usize, begin: Nanos) {
+        self.unmark(slot);
+        self.now = begin;
+        let List { first, last } = self.lists[slot];
         let mut index = first;
         loop {
             let Entry { at, next, .. } = self.entries[index as usize];
@@ -222,6 +242,30 @@ mod tests {
         turns.push(u64::MAX, 3);
         let taken: Vec<_> = std::iter::from_fn(|| turns.pop()).collect();
         assert_eq!(taken, [(u64::MAX - 1, 2), (u64::MAX, 1), (u64::MAX, 3)]);
+    }
+
+    #[test]
+    fn what_is_added_comes_before_what_was_not_taken() {
+        let mut turns = Turns::new();
+        for (number, at) in [10, 1000, 1001, 70_000, 70_500].into_iter().enumerate() {
+            turns.push(at, number);
+        }
+        assert_eq!(turns.pop_until(9, |_, _| true), None);
+        assert_eq!(turns.pop_until(10, |_, _| true), Some((10, 0)));
+        assert_eq!(turns.pop_until(999, |_, _| true), None);
+        turns.push(1000, 5);
+        assert_eq!(turns.pop_until(1000, |_, _| false), None, "nobody wants it");
+        assert_eq!(
+            turns.pop_until(1000, |at, number| at == 1000 && *number == 1),
+            Some((1000, 1))
+        );
+        assert_eq!(turns.pop_until(69_999, |_, _| true), Some((1000, 5)));
+        assert_eq!(turns.pop_until(69_999, |_, _| true), Some((1001, 2)));
+        // Those that are left are in one slot, which begins before `last`.
+        assert_eq!(turns.pop_until(69_999, |_, _| true), None);
+        turns.push(70_000, 6);
+        let taken: Vec<_> = std::iter::from_fn(|| turns.pop()).collect();
+        assert_eq!(taken, [(70_000, 3), (70_000, 6), (70_500, 4)]);
     }
 
     #[test]

@@ -314,6 +314,37 @@ impl<S: EventSink> Device<S> {
         self.engine.write_batch(&mut Events::of(&mut self.sink), now, writes)
     }
 
+    /// Writes extents at times that do not go back, each of `times` one of `writes`: the same as [`Device::write`] on each, but
+    /// faster for small ones. Their completions are appended to `done`.
+    ///
+    /// # Errors
+    /// An extent or placement does not exist; nothing was done.
+    ///
+    /// # Panics
+    /// There are not as many times as writes.
+    pub fn write_together(
+        &mut self,
+        times: &[Nanos],
+        writes: &[Write],
+        done: &mut Vec<Completion>,
+    ) -> Result<(), HostError> {
+        assert_eq!(times.len(), writes.len(), "each write comes at a time");
+        for write in writes {
+            self.engine.check_write(write)?;
+        }
+        let events = &mut Events::of(&mut self.sink);
+        self.engine.write_in_times(events, times, writes, done);
+        Ok(())
+    }
+
+    /// A write that comes at `now` is not done before, whatever the drive does: those that come until then can be given to it
+    /// together with this one ([`Device::write_together`]). `now` without timing.
+    #[inline]
+    pub fn soonest_write(&self, now: Nanos) -> Nanos {
+        let timing = self.engine.timing.as_ref();
+        timing.map_or(now, |timing| timing.soonest_write(now))
+    }
+
     /// Deallocates an extent: its pages read as nothing and cost collection nothing.
     ///
     /// # Errors

@@ -74,8 +74,8 @@ impl Carry for Later {
 
 impl<S: EventSink> Device<S> {
     /// Lets collections, and batches of writes of so many pages or more each on average, use so many threads of the pool that they are called from.
-    /// Nothing but the time depends on it. It can pay on large drives, for batches of thousands of writes; in virtual time writes go one by
-    /// one.
+    /// Nothing but the time depends on it. It can pay on large drives, for batches of thousands of writes; in virtual time one thread does
+    /// all of it.
     ///
     /// # Panics
     /// Without a thread nothing is done.

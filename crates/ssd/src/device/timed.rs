@@ -72,6 +72,19 @@ impl Engine {
         timing.append(writing, place, position, pages);
     }
 
+    /// Writes of a page each were appended to a reclaim unit from a position on: when they are done.
+    pub(super) fn append_pages_in_time(
+        &mut self,
+        times: &[Nanos],
+        unit: RuId,
+        position: u32,
+        done: &mut Vec<Completion>,
+    ) {
+        let place = self.place(unit);
+        let timing = self.timing.as_mut().expect("a write has a time only if the device has");
+        timing.write_pages(times, place, position, done);
+    }
+
     /// All of a write is placed: when it is done.
     pub(super) fn end_write(&mut self, writing: WriteProgress) -> Completion {
         let timing = self.timing.as_mut().expect("a write has a time only if the device has");

@@ -72,34 +72,82 @@ impl Engine {
         let mut done = Completion::now(now);
         let mut left = writes;
         while let Some(first) = left.first() {
-            let mut carried_out = self.append_together(events, now, left);
-            if carried_out == 0 {
+            let appended = if self.timing.is_none() && self.goes_to_one_place(first.placement) {
+                self.append_together(events, left)
+            } else {
+                None
+            };
+            let carried_out = if let Some(appended) = appended {
+                self.end_together(events, now, first.placement, &appended);
+                appended.writes
+            } else {
                 done = done.and(self.write_checked(events, now, first));
-                carried_out = 1;
-            }
+                1
+            };
             left = &left[carried_out..];
         }
         done
     }
 
+    /// Carries out writes that come at times that do not go back: the same as [`Engine::write_checked`] on each.
+    pub(super) fn write_in_times(
+        &mut self,
+        events: &mut Events<'_>,
+        times: &[Nanos],
+        writes: &[Write],
+        done: &mut Vec<Completion>,
+    ) {
+        let (mut times, mut left) = (times, writes);
+        while let (Some(first), Some(now)) = (left.first(), times.first()) {
+            let carried_out = if let Some(appended) = self.append_pages_together(events, left) {
+                let together = &times[..appended.writes];
+                self.append_pages_in_time(together, appended.unit, appended.position, done);
+                let last = together.last().expect("there is one at least");
+                self.end_together(events, *last, first.placement, &appended);
+                appended.writes
+            } else {
+                done.push(self.write_checked(events, *now, first));
+                1
+            };
+            (times, left) = (&times[carried_out..], &left[carried_out..]);
+        }
+    }
+
+    /// As [`Engine::append_together`], of writes of one whole page each, on a device with times that are not drawn by chance.
+    fn append_pages_together(&mut self, events: &mut Events<'_>, writes: &[Write]) -> Option<Appended> {
+        let draws_times = self.timing.as_ref().is_none_or(|timing| timing.has_tails());
+        if draws_times || !self.goes_to_one_place(writes[0].placement) {
+            return None;
+        }
+        let page_bytes = self.layout.page_bytes;
+        let is_page = |write: &&Write| write.pages == 1 && write.host_bytes == page_bytes;
+        let pages = writes.iter().take_while(is_page).count();
+        match pages {
+            0 => None,
+            _ => self.append_together(events, &writes[..pages]),
+        }
+    }
+
+    /// Whether no choice of reclaim units, and no turns of them, make each write of a placement another case.
+    #[inline]
+    fn goes_to_one_place(&self, placement: Placement) -> bool {
+        let takes_turns = self.layout.handles[placement.handle.index()].open_reclaim_units > 1;
+        !takes_turns && self.state.recency.is_none()
+    }
+
     /// Carries out the writes from the first on, as far as they are of one placement, the reclaim unit that it has open takes all of them, and
     /// nothing is collected in between: the same as [`Engine::write_checked`] on each, but what is the same for all of them is done
-    /// once. Returns how many there were; none where times, a choice of reclaim units or their turns make each write another case.
-    fn append_together(&mut self, events: &mut Events<'_>, now: Nanos, writes: &[Write]) -> usize {
+    /// once. Times, and then [`Engine::end_together`], are left to the caller. `None` where there are none.
+    fn append_together(&mut self, events: &mut Events<'_>, writes: &[Write]) -> Option<Appended> {
         let placement = writes[0].placement;
         let Placement { group, handle } = placement;
-        let takes_turns = self.layout.handles[handle.index()].open_reclaim_units > 1;
-        if takes_turns || self.timing.is_some() || self.state.recency.is_some() {
-            return 0;
-        }
+        assert!(self.goes_to_one_place(placement), "each write is another case");
         let members = &self.state.groups[group.index()];
         let room = self.layout.group_live_pages_max - members.live_pages;
         let background = members.free_slices <= self.layout.background_free_slices;
-        let Some(open) = &members.owners[handle.index()].open[0] else {
-            return 0;
-        };
-        let unit = open.unit;
-        let first = self.first_page(unit).0 + open.position;
+        let open = members.owners[handle.index()].open[0].as_ref()?;
+        let (unit, position) = (open.unit, open.position);
+        let first = self.first_page(unit).0 + position;
         let pages_max = narrow(room.min(u64::from(open.run_end - open.position)));
         let fits = |write: &&Write| write.placement == placement;
         let singles = writes
@@ -128,7 +176,7 @@ impl Engine {
             }
         };
         if carried_out == 0 {
-            return 0;
+            return None;
         }
         let carried_out_writes = &writes[..carried_out];
         events.host_writes(carried_out_writes);
@@ -138,11 +186,20 @@ impl Engine {
         row.host_bytes_written += host_bytes;
         row.host_pages_written += u64::from(pages);
         let open = self.state.groups[group.index()].owners[handle.index()].open[0].as_mut();
-        if open.expect("it was open").advance(pages) {
+        Some(Appended {
+            writes: carried_out,
+            unit,
+            position,
+            run_ends: open.expect("it was open").advance(pages),
+        })
+    }
+
+    /// What follows when writes were appended together.
+    fn end_together(&mut self, events: &mut Events<'_>, now: Nanos, placement: Placement, appended: &Appended) {
+        if appended.run_ends {
             self.end_host_run(events, now, placement, 0);
         }
-        self.collect_in_background(events, now, group);
-        carried_out
+        self.collect_in_background(events, now, placement.group);
     }
 
     /// Maps writes of a page each to the pages of an open reclaim unit from `first` on, as [`Engine::append`] does one after the other;
@@ -262,6 +319,7 @@ impl Engine {
         })
     }
 
+    #[inline]
     fn write_checked(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write) -> Completion {
         // Without timing nothing of it is compiled into the loop.
         let (group, done) = match &self.timing {
@@ -430,6 +488,17 @@ impl Engine {
         );
         *live_pages -= u64::from(pages);
     }
+}
+
+/// Writes that were appended together.
+struct Appended {
+    /// How many.
+    writes: usize,
+    /// To this reclaim unit, from this page of it on.
+    unit: RuId,
+    position: u32,
+    /// The run of pages that can be written in one go ends with them.
+    run_ends: bool,
 }
 
 /// How a part of an extent gets to the place that was found for it.

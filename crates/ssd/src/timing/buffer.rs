@@ -3,8 +3,7 @@
 //! A program operation is in the buffer from its first page until it is on flash. Room is given back in the order in
 //! which programs end.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
@@ -19,8 +18,9 @@ pub(super) struct Buffer {
     used_bytes: u64,
     /// Somebody had to wait for the room that there is until then: who comes later does not get it earlier.
     room_at: Nanos,
-    /// Operations that are being programmed, by their end.
-    programs: BinaryHeap<Reverse<Program>>,
+    /// Operations that are being programmed, in the order of their ends. Most end after all that were given to dies before, or
+    /// but a few of them.
+    programs: VecDeque<Program>,
     /// First physical page of each operation with data in the buffer, and when it will be on flash.
     operations: FxHashMap<u32, Nanos>,
     /// The operation that data came to last, if it is still filling: the next write mostly adds to it.
@@ -48,7 +48,7 @@ impl Buffer {
             capacity_bytes,
             used_bytes: 0,
             room_at: 0,
-            programs: BinaryHeap::new(),
+            programs: VecDeque::new(),
             operations: FxHashMap::default(),
             filling: None,
         }
@@ -90,12 +90,36 @@ impl Buffer {
             before.is_some(),
             "an operation is programmed that was never in the buffer"
         );
-        self.programs.push(Reverse(Program {
+        self.insert(Program {
             end,
             operation,
             bytes,
             delayed_by_collection_ns,
-        }));
+        });
+    }
+
+    /// Puts a program where it is in the order of ends.
+    fn insert(&mut self, program: Program) {
+        /// Programs that are looked at one by one, from the last on.
+        const FEW: usize = 8;
+        let later = self
+            .programs
+            .iter()
+            .rev()
+            .take(FEW)
+            .take_while(|other| **other > program)
+            .count();
+        let at = match later {
+            FEW => self.programs.partition_point(|other| *other < program),
+            _ => self.programs.len() - later,
+        };
+        self.programs.insert(at, program);
+    }
+
+    /// Nothing that comes now is in the buffer before.
+    #[inline]
+    pub(super) fn room_at(&self) -> Nanos {
+        self.room_at
     }
 
     /// Whether an operation's data is in the buffer at a time.
@@ -107,13 +131,13 @@ impl Buffer {
     /// Forgets what is on flash at `now`: nobody will ask for an earlier time any more.
     #[inline]
     pub(super) fn release_until(&mut self, now: Nanos) {
-        while self.programs.peek().is_some_and(|program| program.0.end <= now) {
+        while self.programs.front().is_some_and(|program| program.end <= now) {
             self.release_next();
         }
     }
 
     fn release_next(&mut self) -> Option<Program> {
-        let Reverse(program) = self.programs.pop()?;
+        let program = self.programs.pop_front()?;
         assert!(
             program.bytes <= self.used_bytes,
             "the buffer gives back more than it holds"

@@ -23,6 +23,8 @@ mod die;
 mod place;
 mod sensed;
 
+use std::ops::Range;
+
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -281,11 +283,7 @@ impl Timing {
     /// Extra time of a command by chance.
     #[inline]
     fn tail(&mut self, of: TailOf) -> Nanos {
-        if self.config.tails.is_empty() {
-            0
-        } else {
-            self.drawn_tail(of)
-        }
+        if self.has_tails() { self.drawn_tail(of) } else { 0 }
     }
 
     #[inline(never)]
@@ -344,18 +342,64 @@ impl Timing {
         let mut at = position;
         while at < end {
             let operation = operation_pages.divide(at) * operation_pages.get();
-            let operation_end = operation + operation_pages.get();
-            let until = operation_end.min(end);
-            let first = unit.first.0 + operation;
-            let bytes = u64::from(until - at) * self.page_bytes;
-            let admitted = self.buffer.admit(writing.done.at, first, bytes);
-            writing.done.at = admitted.at;
-            writing.done.waited_for_collection_ns += admitted.waited_for_collection_ns;
-            if until == operation_end {
-                self.program(writing.now, admitted.at, &unit, operation, operation_pages.get());
-            }
+            let until = (operation + operation_pages.get()).min(end);
+            self.append_to(writing.now, &mut writing.done, &unit, operation, at..until);
             at = until;
         }
+    }
+
+    /// Pages of one operation come into the buffer; with the last of them it is programmed.
+    #[inline(always)]
+    fn append_to(&mut self, now: Nanos, done: &mut Completion, unit: &UnitPlace, operation: u32, pages: Range<u32>) {
+        let operation_pages = self.places.operation_pages(*unit).get();
+        let bytes = u64::from(pages.end - pages.start) * self.page_bytes;
+        let admitted = self.buffer.admit(done.at, unit.first.0 + operation, bytes);
+        done.at = admitted.at;
+        done.waited_for_collection_ns += admitted.waited_for_collection_ns;
+        if pages.end == operation + operation_pages {
+            self.program(now, admitted.at, unit, operation, operation_pages);
+        }
+    }
+
+    /// Writes of one whole page each, which come at times that do not go back and are appended to a reclaim unit from
+    /// `position` on: when they are done. It is what [`Timing::begin_write`], [`Timing::append`] and [`Timing::end_write`]
+    /// say of one after the other, if there are no tails ([`Timing::has_tails`]).
+    pub(crate) fn write_pages(&mut self, times: &[Nanos], unit: UnitPlace, position: u32, done: &mut Vec<Completion>) {
+        assert!(
+            !self.has_tails(),
+            "what is drawn by chance is drawn for one command after the other"
+        );
+        let controller = &self.config.controller;
+        let (busy, pipeline) = (controller.write_ns, controller.write_pipeline_ns);
+        let length = self.link_speed.transfer_ns(self.page_bytes);
+        let operation_pages = self.places.operation_pages(unit);
+        let mut operation = operation_pages.divide(position) * operation_pages.get();
+        for (page, now) in (position..).zip(times) {
+            assert!(*now >= self.submitted_at, "time does not go back");
+            self.advance(*now, 1);
+            if page == operation + operation_pages.get() {
+                operation = page;
+            }
+            let at = self.cores.work(*now, busy);
+            let at = self.from_host.take(*now, at, length) + length;
+            let mut written = Completion::now(at);
+            self.append_to(*now, &mut written, &unit, operation, page..page + 1);
+            written.at += pipeline;
+            done.push(written);
+        }
+    }
+
+    /// Whether commands may take longer by chance.
+    #[inline]
+    pub(crate) fn has_tails(&self) -> bool {
+        !self.config.tails.is_empty()
+    }
+
+    /// A write that comes at `now` is not complete before.
+    #[inline]
+    pub(crate) fn soonest_write(&self, now: Nanos) -> Nanos {
+        let controller = &self.config.controller;
+        (now + controller.write_ns).max(self.buffer.room_at()) + controller.write_pipeline_ns
     }
 
     /// A reclaim unit is closed by the host before it is full: what its last operation has is programmed as it is.

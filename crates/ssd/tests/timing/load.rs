@@ -1,8 +1,8 @@
 //! Long workloads at high queue depth: what no drive can do, and what does not depend on time.
 
-use ssd::{Device, Layout, Lpn};
+use ssd::{Completion, Device, Layout, Lpn, Write};
 
-use crate::common::{Uniform, reclaims, recorded, silent};
+use crate::common::{Uniform, assert_same, extent, placement, reclaims, recorded, silent};
 use crate::host::{HostCommand, LATER, Observation, ask, closed_loop, end, fill, mixed};
 use crate::*;
 
@@ -277,6 +277,83 @@ fn time_changes_nothing_but_time() {
         assert_eq!(device.block_erase_counts(), untimed_device.block_erase_counts());
         device.check().expect("every invariant holds");
     }
+}
+
+/// Writes in batches that come while nothing of them can be complete, to a drive that takes them together and one that takes one after
+/// the other; returns how many of them waited for collection.
+fn compare_together(config: &DeviceConfig, seed: u64) -> usize {
+    let (mut device, mut one_by_one) = (silent(config), silent(config));
+    let start = fill(&mut device);
+    assert_eq!(fill(&mut one_by_one), start);
+    let mut uniform = Uniform::new(seed);
+    let (groups, handles) = (device.layout().groups, device.layout().handle_count());
+    let pages_max = device.layout().logical_pages - 8;
+    let (mut now, mut waited, mut done) = (start, 0, Vec::new());
+    for batch in 0..3000 {
+        let (mut times, mut writes) = (Vec::new(), Vec::<Write>::new());
+        // Mostly of one page and one placement; some batches come when the drive is idle again.
+        now += if batch % 100 == 0 {
+            LATER
+        } else {
+            u64::from(uniform.below(60_000))
+        };
+        for _ in 0..=uniform.below(40) {
+            now += u64::from(uniform.below(3000));
+            let to = |of: u16, uniform: &mut Uniform| {
+                if uniform.below(8) == 0 {
+                    uniform.below(of.into()) as u16
+                } else {
+                    0
+                }
+            };
+            let place = placement(to(groups, &mut uniform), to(handles, &mut uniform));
+            let pages = if uniform.below(16) == 0 {
+                1 + uniform.below(8)
+            } else {
+                1
+            };
+            let mut write = extent(uniform.below(pages_max), pages, place);
+            write.host_bytes -= if uniform.below(32) == 0 { 512 } else { 0 };
+            times.push(now);
+            writes.push(write);
+        }
+        let soonest: Vec<u64> = times.iter().map(|now| device.soonest_write(*now)).collect();
+        done.clear();
+        device.write_together(&times, &writes, &mut done).expect("it has room");
+        let expected = times
+            .iter()
+            .zip(&writes)
+            .map(|(now, write)| one_by_one.write(*now, write));
+        let expected: Vec<Completion> = expected.map(|done| done.expect("it has room")).collect();
+        assert_eq!(done, expected, "seed {seed}, batch {batch}");
+        assert!(done.iter().zip(soonest).all(|(done, soonest)| done.at >= soonest));
+        waited += done.iter().filter(|done| done.waited_for_collection_ns > 0).count();
+    }
+    assert_same(&device, &one_by_one);
+    device.check().expect("every invariant holds");
+    waited
+}
+
+#[test]
+fn writes_together_are_as_one_after_the_other() {
+    let plain = timed(60, 0.2);
+    assert!(compare_together(&plain, 1) > 100, "collection is in the way of hosts");
+    let mut several = plain.clone();
+    several.geometry.reclaim_groups = 2;
+    several.gc.background_mark = 0.7;
+    several.gc.block_remapping = true;
+    let _ = compare_together(&several, 2);
+    let mut with_tails = plain.clone();
+    times(&mut with_tails).tails = vec![ssd::timing::Tail {
+        of: ssd::timing::TailOf::Write,
+        share: 0.1,
+        least_ns: 10,
+        most_ns: 50_000,
+    }];
+    let _ = compare_together(&with_tails, 3);
+    let mut at_once = plain;
+    at_once.timing = None;
+    assert_eq!(compare_together(&at_once, 4), 0);
 }
 
 #[test]
