@@ -114,6 +114,10 @@ pub fn amount(text: &str, base: KbBase) -> Parsed<Amount> {
     }
 }
 
+/// The longest time, microseconds: a delay, a ramp and a runtime one after the other are in the clock of a device, which counts
+/// nanoseconds.
+const LONGEST_US: u64 = 18_250 * 86_400_000_000;
+
 /// Microseconds, where a number without suffix counts seconds or microseconds.
 pub fn time_us(text: &str, unit_is_seconds: bool) -> Parsed<u64> {
     let (value, suffix) = digits_and_suffix(text)?;
@@ -134,7 +138,8 @@ pub fn time_us(text: &str, unit_is_seconds: bool) -> Parsed<u64> {
     };
     value
         .checked_mul(factor)
-        .ok_or_else(|| Complaint::new(format!("`{text}` is too long a time"), "write a shorter one"))
+        .filter(|time_us| *time_us <= LONGEST_US)
+        .ok_or_else(|| Complaint::new(format!("`{text}` is too long a time"), "write at most 18250d, 50 years"))
 }
 
 /// A floating point number.
@@ -243,6 +248,9 @@ mod tests {
             [Ok(5_000), Ok(120_000_000), Ok(3_600_000_000)]
         );
         assert!(time_us("5 parsecs", true).is_err());
+        assert_eq!(time_us("18250d", true), Ok(LONGEST_US));
+        assert!(time_us("18251d", true).is_err());
+        assert!(time_us("18446744073709551615", false).is_err());
     }
 
     #[test]
