@@ -7,41 +7,60 @@
 use crate::types::Nanos;
 
 /// Busy intervals, sorted, not touching each other.
+///
+/// First some that are over, always more than are near; then those that are known; room for more, which is free.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
-    /// First some that are over, always more than are near; then those that are known; room for more, which is free.
-    busy: Vec<Interval>,
-    /// Where the room begins.
-    end: usize,
+    starts: Vec<Nanos>,
+    ends: Vec<Nanos>,
+    /// The one before those that are near, which are before the room.
+    first: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Interval {
-    start: Nanos,
-    end: Nanos,
-}
+/// When an interval starts and ends that is over from the beginning.
+const OVER: Nanos = 0;
+/// When time ends, after 292 years: room starts and ends then. Earlier times are compared by the sign of their difference.
+pub(super) const FREE: Nanos = Nanos::MAX / 2;
 
-impl Interval {
-    /// Is over from the beginning.
-    const OVER: Interval = Interval { start: 0, end: 0 };
-    /// Room: it begins after everything.
-    const FREE: Interval = Interval {
-        start: Nanos::MAX,
-        end: Nanos::MAX,
-    };
-}
-
-/// The last intervals, among which a request mostly finds its place. They are searched, and moved, all of them, because
+/// The last intervals, among which a request mostly finds its place. They are compared, and moved, all of them, because
 /// which it is no processor can foresee.
 const NEAR: usize = 8;
+/// One before those that are near, they, and room for one more than they are.
+const WINDOW: usize = 2 * NEAR + 2;
+/// Intervals and room at the beginning.
+const LENGTH: usize = 64;
 
 impl Default for Calendar {
     fn default() -> Calendar {
+        let mut times = vec![FREE; LENGTH];
+        times[..=NEAR].fill(OVER);
         Calendar {
-            busy: vec![Interval::OVER; NEAR + 1],
-            end: NEAR + 1,
+            starts: times.clone(),
+            ends: times,
+            first: 0,
         }
     }
+}
+
+/// The times from `first` on, if there is room behind them.
+#[inline(always)]
+fn window(times: &mut [Nanos], first: usize) -> Option<&mut [Nanos; WINDOW]> {
+    times.get_mut(first..)?.first_chunk_mut()
+}
+
+/// How many of some ends are not after a time, by the signs of differences: processors do that for several at once.
+#[inline(always)]
+fn over(ends: &[Nanos], from: Nanos) -> usize {
+    let sign = |end: &Nanos| end.wrapping_sub(from).wrapping_sub(1) >> (Nanos::BITS - 1);
+    ends.iter().map(sign).fold(0, Nanos::wrapping_add) as usize
+}
+
+/// Puts a time to a place of a window, from where those that are near move on.
+#[inline(always)]
+fn insert_at(times: &mut [Nanos; WINDOW], at: usize, time: Nanos) {
+    let moved: [Nanos; NEAR] = *times[at..].first_chunk().expect("what follows is in the window");
+    times[at + 1..at + 1 + NEAR].copy_from_slice(&moved);
+    times[at] = time;
 }
 
 impl Calendar {
@@ -53,79 +72,93 @@ impl Calendar {
         if length == 0 {
             return from;
         }
-        if self.busy.len() - self.end <= NEAR {
-            self.make_room(now);
-        }
-        // One before those that are near, they, and room for one more than they are.
-        let first = self.end - NEAR - 1;
-        let window = self.busy[first..].first_chunk_mut::<{ 2 * NEAR + 2 }>();
-        let window = window.expect("there is room");
-        let near = window[1..=NEAR].partition_point(|interval| interval.end <= from);
-        let interval = Interval {
-            start: from,
-            end: from + length,
+        let (first, end) = (self.first, from + length);
+        let windows = (window(&mut self.starts, first), window(&mut self.ends, first));
+        let (Some(starts), Some(ends)) = windows else {
+            return self.take_in_room(now, from, length);
         };
-        let touches = (window[near].end == from) | (window[near + 1].start <= interval.end);
-        if touches | (near == 0) {
+        let near = over(&ends[1..=NEAR], from);
+        assert!(near <= NEAR, "more are over than there are");
+        if (ends[near] == from) | (starts[near + 1] <= end) | (near == 0) {
+            // Mostly it comes right behind one of them, and does not reach the one after that.
+            let before = near + usize::from(starts[near + 1] < end);
+            let start = ends[before];
+            if near > 0 && start >= from && start + length < starts[before + 1] {
+                ends[before] = start + length;
+                return start;
+            }
             return self.take_between(first + 1 + near, from, length);
         }
-        window.copy_within(near + 1..near + 1 + NEAR, near + 2);
-        window[near + 1] = interval;
-        self.end += 1;
+        insert_at(starts, near + 1, from);
+        insert_at(ends, near + 1, end);
+        self.first += 1;
         from
     }
 
-    /// Forgets what is over, and makes the memory larger if that is not much.
+    /// As [`Calendar::take`], when there is no room.
     #[cold]
+    #[inline(never)]
+    fn take_in_room(&mut self, now: Nanos, from: Nanos, length: Nanos) -> Nanos {
+        self.make_room(now);
+        self.take(now, from, length)
+    }
+
+    /// Where the room begins.
+    fn end(&self) -> usize {
+        self.first + NEAR + 1
+    }
+
+    /// Forgets what is over, and makes the memory larger if that is not much.
     fn make_room(&mut self, now: Nanos) {
-        let over = self.busy[..self.end].partition_point(|interval| interval.end <= now);
+        let end = self.end();
+        let over = self.ends[..end].partition_point(|end| *end <= now);
         let forgotten = over.saturating_sub(NEAR + 1);
-        self.busy.copy_within(forgotten..self.end, 0);
-        self.busy[self.end - forgotten..self.end].fill(Interval::FREE);
-        self.end -= forgotten;
-        let length = self.busy.len().max(2 * self.end + NEAR);
-        self.busy.resize(length, Interval::FREE);
+        let length = self.starts.len().max(2 * (end - forgotten) + WINDOW);
+        for times in [&mut self.starts, &mut self.ends] {
+            times.copy_within(forgotten..end, 0);
+            times[end - forgotten..end].fill(FREE);
+            times.resize(length, FREE);
+        }
+        self.first -= forgotten;
     }
 
     /// As [`Calendar::take`], where others are in the way or touched, or none of those that are near is over by then;
     /// `next` is the first that is not.
     #[inline(never)]
     fn take_between(&mut self, mut next: usize, from: Nanos, length: Nanos) -> Nanos {
-        if next == self.end - NEAR {
-            next = self.busy[..next].partition_point(|interval| interval.end <= from);
+        if next == self.first + 1 {
+            next = self.ends[..next].partition_point(|end| *end <= from);
         }
         let mut start = from;
-        while self.busy[next].start < start + length {
-            start = self.busy[next].end;
+        while self.starts[next] < start + length {
+            start = self.ends[next];
             next += 1;
         }
-        self.insert(
-            next,
-            Interval {
-                start,
-                end: start + length,
-            },
-        );
+        self.insert(next, start, start + length);
         start
     }
 
     /// Puts an interval before the one at `next`, joined with the neighbours that it touches.
-    fn insert(&mut self, next: usize, interval: Interval) {
-        let (before, after) = (self.busy[next - 1], self.busy[next]);
-        assert!(before.end <= interval.start, "what was taken before is taken again");
-        assert!(interval.end <= after.start, "what is taken later is taken again");
-        match (before.end == interval.start, after.start == interval.end) {
+    fn insert(&mut self, next: usize, start: Nanos, end: Nanos) {
+        let (before, after, room) = (self.ends[next - 1], self.starts[next], self.end());
+        assert!(before <= start, "what was taken before is taken again");
+        assert!(end <= after, "what is taken later is taken again");
+        match (before == start, after == end) {
             (true, true) => {
-                self.busy[next - 1].end = after.end;
-                self.busy.copy_within(next + 1..self.end + 1, next);
-                self.end -= 1;
+                self.ends[next - 1] = self.ends[next];
+                for times in [&mut self.starts, &mut self.ends] {
+                    times.copy_within(next + 1..room + 1, next);
+                }
+                self.first -= 1;
             }
-            (true, false) => self.busy[next - 1].end = interval.end,
-            (false, true) => self.busy[next].start = interval.start,
+            (true, false) => self.ends[next - 1] = end,
+            (false, true) => self.starts[next] = start,
             (false, false) => {
-                self.busy.copy_within(next..self.end, next + 1);
-                self.busy[next] = interval;
-                self.end += 1;
+                for (times, time) in [(&mut self.starts, start), (&mut self.ends, end)] {
+                    times.copy_within(next..room, next + 1);
+                    times[next] = time;
+                }
+                self.first += 1;
             }
         }
     }
@@ -147,8 +180,9 @@ mod tests {
         assert_eq!(calendar.take(0, 100, 6), 125, "the gap of 5 is too short");
         assert_eq!(calendar.take(0, 100, 5), 110);
         assert_eq!(calendar.take(0, 0, 100), 0);
-        assert_eq!(calendar.busy[calendar.end - 1], Interval { start: 0, end: 131 });
-        assert_eq!(calendar.end, NEAR + 1);
+        let last = calendar.end() - 1;
+        assert_eq!((calendar.starts[last], calendar.ends[last]), (0, 131));
+        assert_eq!(calendar.end(), NEAR + 1);
     }
 
     #[test]
@@ -165,10 +199,11 @@ mod tests {
                 let expected = (from..).find(free).expect("time does not end");
                 assert_eq!(calendar.take(now, from, length), expected, "seed {seed}");
                 taken[index(narrow(expected))..index(narrow(expected + length))].fill(true);
-                let known = &calendar.busy[..calendar.end];
-                assert!(known.is_sorted_by(|one, next| one.end < next.start || *one == Interval::OVER));
-                let room = &calendar.busy[calendar.end..];
-                assert!(room.iter().all(|interval| *interval == Interval::FREE), "seed {seed}");
+                let known = 0..calendar.end();
+                let (starts, ends) = (&calendar.starts, &calendar.ends);
+                assert!(known.is_sorted_by(|one, next| ends[*one] < starts[*next] || ends[*one] == OVER));
+                let room = starts[calendar.end()..].iter().chain(&ends[calendar.end()..]);
+                assert!(room.into_iter().all(|time| *time == FREE), "seed {seed}");
             }
         }
     }
