@@ -240,6 +240,43 @@ fn the_same_run_gives_the_same_bytes() {
     );
 }
 
+/// Requests of closed loops follow each other on roads of their own: reads are located ahead, writes given to the drive together.
+/// A rate that nobody can keep is no closed loop, and submits the same requests at the same times.
+#[test]
+fn a_closed_loop_does_what_an_open_one_does_that_is_always_late() {
+    let run = |jobs: &str| {
+        let end = "norandommap\niodepth=16\nruntime=100ms\ntime_based\n";
+        let jobs: String = jobs
+            .split_inclusive('\n')
+            .enumerate()
+            .map(|(number, options)| format!("[{number}]\n{}\n{end}", options.trim_end().replace(' ', "\n")))
+            .collect();
+        let of = |jobs: &str| {
+            let result = timed(jobs);
+            let measured = result.jobs.iter().map(|job| {
+                let of = |direction| {
+                    let direction = job.direction(direction);
+                    (
+                        direction.latencies.distribution(),
+                        direction.latencies.sum_ns(),
+                        direction.waits,
+                    )
+                };
+                [Operation::Read, Operation::Write, Operation::Trim].map(of)
+            });
+            measured.collect::<Vec<_>>()
+        };
+        let late = jobs.replace("iodepth=16", "iodepth=16\nrate=8p,8p,8p");
+        assert!(of(&jobs) == of(&late), "{jobs}");
+    };
+    run("rw=randread");
+    run("rw=randwrite");
+    run("rw=randread numjobs=3\nrw=randwrite numjobs=2");
+    run("rw=randread bsrange=4k-64k\nrw=randtrim thinktime=3ms thinktime_blocks=50");
+    run("rw=randread\nrw=randread thinktime=3ms thinktime_blocks=200\nrw=randwrite thinktime=5ms thinktime_blocks=10");
+    run("rw=randrw rwmixread=90\nrw=read");
+}
+
 #[test]
 fn results_have_the_shape_of_fio() {
     let result =

@@ -45,5 +45,5 @@ pub use layout::Layout;
 pub use recent::{EventsSince, RecentEvent, RecentEvents};
 pub use ring::Ring;
 pub use stats::{OwnerStats, Stats, Totals};
-pub use timing::{Completion, TimingConfig};
+pub use timing::{Completion, Location, TimingConfig};
 pub use types::{Lpn, MappedRun, Nanos, Owner, Placement, PlacementList, Ppn, RgId, RuId, RuhId};

@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-use ssd::Nanos;
+use ssd::{Location, Nanos};
 use workload::fio::{Arrivals, ExitWhat, JobStream, PlannedStream, total};
 use workload::{Next, Operation, Request, Source, TaggedRequest, WorkloadError};
 
@@ -87,6 +87,9 @@ pub(super) struct Lane {
     /// Requests produced, and how many of them were submitted.
     ready: Vec<Request>,
     taken: usize,
+    /// Where the pages of those are that were located ([`Lane::locate`]), and the number of the last change before that.
+    locations: Vec<Option<Location>>,
+    located_after: u64,
     /// Those that come after them.
     later: Vec<Request>,
     rate: Option<Rate>,
@@ -216,6 +219,8 @@ impl Lane {
             placer: None,
             ready: Vec::new(),
             taken: 0,
+            locations: Vec::new(),
+            located_after: 0,
             later: Vec::new(),
             rate: None,
             arrivals: None,
@@ -321,14 +326,12 @@ impl Lane {
         self.demand_otherwise(now)
     }
 
-    /// Whether it is plain, and when one of its requests completes now submits a write that is ready, and nothing else.
+    /// What it submits when one of its requests completes now, if it is plain, that is ready, and nothing else happens.
     #[inline(always)]
-    pub(super) fn goes_on_with_write(&self, now: Nanos) -> bool {
-        let next = self.ready.get(self.taken);
-        next.is_some_and(|next| next.operation == Operation::Write)
-            && self.is_plain
-            && self.in_flight == self.depth
-            && now < self.ends_at
+    pub(super) fn goes_on_with(&self, now: Nanos) -> Option<Operation> {
+        let next = self.ready.get(self.taken)?;
+        let goes_on = self.is_plain && self.in_flight == self.depth && now < self.ends_at;
+        goes_on.then_some(next.operation)
     }
 
     /// What it wants that is not plain, having something to submit.
@@ -535,6 +538,29 @@ impl Lane {
             self.count_taken(request.bytes);
         }
         request
+    }
+
+    /// Whether those that are ready have just been produced.
+    #[inline]
+    pub(super) fn begins_run(&self) -> bool {
+        self.taken == 0
+    }
+
+    /// Finds out where the pages are that it will read, if nothing has changed since it did so for the run of requests before:
+    /// what is located while others write is so in vain. `change` is the number of the last change.
+    pub(super) fn locate(&mut self, change: u64, locate: impl Fn(&Request) -> Option<Location>) {
+        self.locations.clear();
+        if self.located_after == change {
+            self.locations.extend(self.ready.iter().map(locate));
+        }
+        self.located_after = change;
+    }
+
+    /// Where the page of a request that is ready is, if it was located and nothing has changed since.
+    #[inline]
+    pub(super) fn location(&self, index: usize, change: u64) -> Option<&Location> {
+        let location = self.locations.get(index)?.as_ref();
+        location.filter(|_| self.located_after == change)
     }
 
     /// As [`Lane::take`], of a plain lane; where [`Lane::taken`] finds the request until there are others.

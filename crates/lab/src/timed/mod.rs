@@ -81,6 +81,8 @@ pub(crate) struct Runner {
     /// What the device counted of pages that were not mapped when the run began.
     unmapped_before: u64,
     submitted: u64,
+    /// Number of the last change of where pages are.
+    change: u64,
     write_limit: u64,
     stopped: bool,
     now: Nanos,
@@ -121,6 +123,7 @@ impl Runner {
             pages_read: 0,
             unmapped_before: 0,
             submitted: 0,
+            change: 0,
             write_limit: limits.write_bytes.unwrap_or(u64::MAX),
             stopped: false,
             now: 0,
@@ -230,6 +233,8 @@ impl Runner {
         host_bytes: u64,
     ) -> Result<bool, LabError> {
         let until = self.submitted.saturating_add(requests);
+        // Others may have written.
+        self.change += 1;
         let goes_on = self.advance_until(device, until, host_bytes);
         self.accounts.count(&mut self.lanes);
         goes_on
@@ -242,9 +247,17 @@ impl Runner {
                 return error.map_or(Ok(false), |error| Err(error.into()));
             };
             assert!(at >= self.now, "time does not go back");
-            if turn.is_followed_by_write(at, &self.lanes) && !self.stopped {
-                self.write_together(at, turn, device, until, host_bytes);
-                continue;
+            match turn.is_followed_by(at, &self.lanes) {
+                _ if self.stopped => {}
+                Some(Operation::Read) => {
+                    self.read_on(at, turn, device, until);
+                    continue;
+                }
+                Some(Operation::Write) => {
+                    self.write_together(at, turn, device, until, host_bytes);
+                    continue;
+                }
+                Some(Operation::Trim) | None => {}
             }
             self.now = at;
             let lane = &mut self.lanes[turn.lane as usize];
@@ -364,6 +377,7 @@ impl Runner {
                     return;
                 }
                 Demand::Submit => {
+                    self.locate(index, device);
                     let request = self.lanes[index as usize].take();
                     self.submit(index, TaggedRequest { tag: 0, request }, device);
                 }
@@ -371,6 +385,19 @@ impl Runner {
                 Demand::Drain => return,
                 Demand::End => return self.end(index),
             }
+        }
+    }
+
+    /// Finds out where the pages are that a plain lane will read, when it begins a run of requests.
+    #[inline(always)]
+    fn locate(&mut self, index: u32, device: &Device<Recorder>) {
+        let lane = &mut self.lanes[index as usize];
+        if lane.is_plain && lane.begins_run() {
+            let is_located = |request: &Request| match (request.operation, self.mapper.extent(request)) {
+                (Operation::Read, (first, 1)) => device.locate(first),
+                _ => None,
+            };
+            lane.locate(self.change, is_located);
         }
     }
 
@@ -468,6 +495,7 @@ impl Runner {
     #[inline(always)]
     fn has_written(&mut self, bytes: u64, device: &mut Device<Recorder>) {
         self.written += bytes;
+        self.change += 1;
         self.stopped |= self.written >= self.write_limit;
         let recorder = device.sink_mut();
         for (at, pages_copied) in recorder.recent.drain(..) {
@@ -481,13 +509,19 @@ impl Runner {
     #[inline(always)]
     fn measure(&mut self, index: u32, request: &Request, done: Completion) {
         let lane = &mut self.lanes[index as usize];
-        let latency_ns = done.at - self.now;
         if !lane.is_plain {
-            lane.in_flight_until(done.at, latency_ns, request);
+            lane.in_flight_until(done.at, done.at - self.now, request);
         }
+        self.account(index, request, done);
+    }
+
+    /// As [`Runner::measure`], of a lane that is plain or has taken notice.
+    #[inline(always)]
+    fn account(&mut self, index: u32, request: &Request, done: Completion) {
+        let latency_ns = done.at - self.now;
         let whose = Whose {
             lane: index,
-            job: lane.job_of(request) as u32,
+            job: self.lanes[index as usize].job_of(request) as u32,
             operation: request.operation,
         };
         let measured = Measured {
@@ -514,20 +548,27 @@ impl Runner {
     #[inline(always)]
     fn carry_out(&mut self, device: &mut Device<Recorder>, request: &Request) -> Completion {
         let done = match request.operation {
-            Operation::Read => {
-                let (first, pages) = self.mapper.extent(request);
-                self.pages_read += u64::from(pages);
-                device.read(self.now, first, pages)
-            }
+            Operation::Read => return self.read(device, request),
             Operation::Write => {
                 let write = self.mapper.write(device, request);
                 device.write(self.now, &write)
             }
             Operation::Trim => match self.mapper.whole_pages(request) {
-                Some((first, pages)) => device.deallocate(self.now, first, pages),
+                Some((first, pages)) => {
+                    self.change += 1;
+                    device.deallocate(self.now, first, pages)
+                }
                 None => Ok(device.command(self.now)),
             },
         };
+        done.expect("requests are within the device")
+    }
+
+    #[inline(always)]
+    fn read(&mut self, device: &mut Device<Recorder>, request: &Request) -> Completion {
+        let (first, pages) = self.mapper.extent(request);
+        self.pages_read += u64::from(pages);
+        let done = device.read(self.now, first, pages);
         done.expect("requests are within the device")
     }
 

@@ -1,16 +1,16 @@
 //! What happens at times to come, the earliest first; what happens at the same time in the order in which it was added.
 //!
 //! Time never goes back, so a radix heap does it (Ahuja, Mehlhorn, Orlin, Tarjan: "Faster Algorithms for the Shortest
-//! Path Problem", 1990), with digits of eight bits: an entry waits in the slot of the highest digit in which its time
+//! Path Problem", 1990), with digits of nine bits: an entry waits in the slot of the highest digit in which its time
 //! differs from now, and comes down when that slot is the first. Entries of one time are always in one slot, in their
 //! order. The cost of an entry does not depend on how many there are.
 
 use ssd::Nanos;
 
-const DIGIT_BITS: u32 = 8;
+const DIGIT_BITS: u32 = 9;
 const SLOTS_OF_DIGIT: usize = 1 << DIGIT_BITS;
 /// Of all digits, the lowest first.
-const SLOTS: usize = (u64::BITS / DIGIT_BITS) as usize * SLOTS_OF_DIGIT;
+const SLOTS: usize = u64::BITS.div_ceil(DIGIT_BITS) as usize * SLOTS_OF_DIGIT;
 /// Slots are marked in words.
 const WORD_BITS: usize = u64::BITS as usize;
 /// Ends a list.
@@ -23,17 +23,14 @@ pub(super) struct Turns<T> {
     now: Nanos,
     /// Slots that hold something, and words of those marks that are not 0.
     marks: [u64; SLOTS / WORD_BITS],
-    marked: u32,
+    marked: u64,
     lists: Box<[List; SLOTS]>,
     entries: Vec<Entry<T>>,
     /// First entry of the list of those that hold nothing.
     free: u32,
 }
 
-const _: () = assert!(
-    SLOTS / WORD_BITS <= u32::BITS as usize,
-    "there is a bit for each word of marks"
-);
+const _: () = assert!(SLOTS / WORD_BITS <= WORD_BITS, "there is a bit for each word of marks");
 
 /// Entries of a slot, in their order; not kept where there is none.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +63,7 @@ impl<T: Copy> Turns<T> {
     }
 
     /// Adds what happens at a time, which is not before the one that was taken last.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, at: Nanos, what: T) {
         assert!(at >= self.now, "time does not go back");
         let index = self.free;

@@ -35,7 +35,7 @@ use crate::layout::Layout;
 use crate::maps::Maps;
 use crate::recency::Recency;
 use crate::stats::{Stats, Totals};
-use crate::timing::{Completion, Timing, TimingConfig};
+use crate::timing::{Completion, Location, Timing, TimingConfig};
 use crate::types::{Lpn, MappedRun, Nanos, Owner, Placement, Ppn, RgId, RuId, RuhId};
 use crate::unit::{ReclaimUnit, UnitState};
 use blocks::{BlockTable, Noted, NotedRoom};
@@ -345,6 +345,13 @@ impl<S: EventSink> Device<S> {
         timing.map_or(now, |timing| timing.soonest_write(now))
     }
 
+    /// A read that comes at `now` is not done before. `now` without timing.
+    #[inline]
+    pub fn soonest_read(&self, now: Nanos) -> Nanos {
+        let timing = self.engine.timing.as_ref();
+        timing.map_or(now, |timing| timing.soonest_read(now))
+    }
+
     /// Deallocates an extent: its pages read as nothing and cost collection nothing.
     ///
     /// # Errors
@@ -404,6 +411,29 @@ impl<S: EventSink> Device<S> {
     pub fn read(&mut self, now: Nanos, first: Lpn, pages: u32) -> Result<Completion, HostError> {
         self.engine.check_extent(first, pages)?;
         Ok(self.engine.read_checked(now, first, pages))
+    }
+
+    /// Where a page is that will be read soon: to find out is a good part of reading it, and takes less time for many pages than for
+    /// one. `None` if it is not mapped, or the device has no timing.
+    ///
+    /// # Panics
+    /// The page is outside of the device.
+    #[inline]
+    pub fn locate(&self, lpn: Lpn) -> Option<Location> {
+        self.engine.locate(lpn)
+    }
+
+    /// As [`Device::read`] of one page, which is where it was located.
+    ///
+    /// # Panics
+    /// It is not there any more: something was written or deallocated since.
+    #[inline]
+    pub fn read_located(&mut self, now: Nanos, lpn: Lpn, location: &Location) -> Completion {
+        assert!(
+            self.engine.lookup(lpn) == Some(location.ppn),
+            "a page is read where it is"
+        );
+        self.engine.read_located(now, location)
     }
 
     /// Pages that were read and were not mapped, since the device was made, loaded or given its times; 0 without timing.
@@ -649,6 +679,7 @@ impl Engine {
         Ok(())
     }
 
+    #[inline]
     fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
         let ppn = self.maps.lookup(lpn);
         (ppn != Ppn::UNMAPPED).then_some(ppn)

@@ -2,7 +2,7 @@
 
 use crate::device::place::OpenUnit;
 use crate::device::{Engine, Write};
-use crate::timing::{Completion, Timing, UnitPlace, WriteProgress};
+use crate::timing::{Completion, Location, Timing, UnitPlace, WriteProgress};
 use crate::types::{Lpn, Nanos, Ppn, RuId};
 
 impl Engine {
@@ -18,6 +18,26 @@ impl Engine {
         let done = timing.end_read(done);
         self.timing = Some(timing);
         done
+    }
+
+    /// Where a page is.
+    #[inline]
+    pub(super) fn locate(&self, lpn: Lpn) -> Option<Location> {
+        let timing = self.timing.as_ref()?;
+        let ppn = self.lookup(lpn)?;
+        Some(timing.locate(ppn, self.place(self.unit_of(ppn))))
+    }
+
+    /// Reads a page.
+    #[inline(always)]
+    pub(super) fn read_located(&mut self, now: Nanos, location: &Location) -> Completion {
+        let timing = self
+            .timing
+            .as_mut()
+            .expect("a page is located only if the device has times");
+        let at = timing.begin_read(now, 1);
+        let done = timing.read_located(at, 1, location);
+        timing.end_read(done)
     }
 
     /// Reads the pages of an extent that follow each other in a reclaim unit, or are unmapped; returns how many too.

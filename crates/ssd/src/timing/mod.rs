@@ -41,6 +41,7 @@ use calendar::Calendar;
 pub use config::{ChannelTiming, ControllerTiming, LinkTiming, NandTiming, Tail, TailOf, TimingConfig};
 use cores::Cores;
 use die::{Die, Operations, ReadSlot};
+pub use place::Location;
 pub(crate) use place::UnitPlace;
 use place::{FlashPage, Places, Sensing};
 use sensed::Sensed;
@@ -300,6 +301,7 @@ impl Timing {
     /// A command of some pages comes: time does not go back.
     #[inline]
     fn advance(&mut self, now: Nanos, pages: u32) {
+        assert!(now < calendar::FREE, "time ends after 292 years");
         self.submitted_at = now;
         self.sensed.clear();
         self.senses_several = pages > 1;
@@ -325,8 +327,8 @@ impl Timing {
 
     /// Pages of which the write covers only a part must be read before they are in the buffer.
     pub(crate) fn read_before_write(&mut self, writing: &mut WriteProgress, ppn: Ppn, unit: UnitPlace) {
-        let place = self.places.of(unit, ppn.0 - unit.first.0);
-        let done = self.fetch(writing.arrived_at, ppn, self.page_bytes, unit, place);
+        let location = self.places.locate(ppn, unit);
+        let done = self.fetch(writing.arrived_at, self.page_bytes, &location);
         writing.done = writing.done.and(done);
     }
 
@@ -448,6 +450,13 @@ impl Timing {
 
     // ---- reads
 
+    /// A read that comes at `now` is not complete before.
+    #[inline]
+    pub(crate) fn soonest_read(&self, now: Nanos) -> Nanos {
+        let controller = &self.config.controller;
+        now + controller.read_ns + controller.read_pipeline_ns
+    }
+
     /// The controller takes a read; returns when it looks for the pages.
     #[inline]
     pub(crate) fn begin_read(&mut self, now: Nanos, pages: u32) -> Nanos {
@@ -460,7 +469,6 @@ impl Timing {
     /// Reads pages that follow each other in a reclaim unit and sends them to the host.
     #[inline(always)]
     pub(crate) fn read(&mut self, at: Nanos, first: Ppn, pages: u32, unit: UnitPlace) -> Completion {
-        assert!(unit.first <= first, "a page is read from a reclaim unit before it");
         let end = Ppn(first.0 + pages);
         let (done, next) = self.read_flash_page(at, first, end, unit);
         if next < end {
@@ -483,13 +491,25 @@ impl Timing {
     /// Reads the pages of one flash page and sends them to the host; returns the page after them too.
     #[inline(always)]
     fn read_flash_page(&mut self, at: Nanos, ppn: Ppn, end: Ppn, unit: UnitPlace) -> (Completion, Ppn) {
-        let place = self.places.of(unit, ppn.0 - unit.first.0);
-        let until = Ppn(end.0.min(unit.first.0 + place.end));
-        let bytes = u64::from(until.0 - ppn.0) * self.page_bytes;
-        let fetched = self.fetch(at, ppn, bytes, unit, place);
+        let location = self.places.locate(ppn, unit);
+        let until = end.min(location.end());
+        (self.read_located(at, until.0 - ppn.0, &location), until)
+    }
+
+    /// Where a page of a reclaim unit is.
+    #[inline(always)]
+    pub(crate) fn locate(&self, ppn: Ppn, unit: UnitPlace) -> Location {
+        self.places.locate(ppn, unit)
+    }
+
+    /// Reads pages of one flash page, of which the first is located, and sends them to the host.
+    #[inline(always)]
+    pub(crate) fn read_located(&mut self, at: Nanos, pages: u32, location: &Location) -> Completion {
+        let bytes = u64::from(pages) * self.page_bytes;
+        let fetched = self.fetch(at, bytes, location);
         let length = self.link_speed.transfer_ns(bytes);
         let sent = self.to_host.take(self.submitted_at, fetched.at, length) + length;
-        (Completion { at: sent, ..fetched }, until)
+        Completion { at: sent, ..fetched }
     }
 
     /// Sends pages to the host that are nowhere: zeroes.
@@ -516,41 +536,44 @@ impl Timing {
 
     /// Brings bytes of one flash page into the controller.
     #[inline(always)]
-    fn fetch(&mut self, at: Nanos, ppn: Ppn, bytes: u64, unit: UnitPlace, place: FlashPage) -> Completion {
-        if self.buffer.holds(unit.first.0 + place.operation, at) {
+    fn fetch(&mut self, at: Nanos, bytes: u64, location: &Location) -> Completion {
+        if self.buffer.holds(location.operation(), at) {
             return Completion::now(at);
         }
         if let Some(cache) = &mut self.cache {
-            let flash_page = self.places.flash_page(ppn);
+            let flash_page = self.places.flash_page(location.ppn);
             if cache.get(&flash_page).is_some() {
                 return Completion::now(at);
             }
             cache.put(flash_page, ());
         }
-        let sensed = self.sense(at, unit, place);
+        let sensed = self.sense(at, location);
         let length = self.channel_speed.transfer_ns(bytes) + self.config.channel.command_ns;
         Completion {
-            at: self.channels[index(place.channel)].urgent_transfer(self.submitted_at, sensed.end, length),
+            at: self.channels[index(location.flash_page.channel)].urgent_transfer(
+                self.submitted_at,
+                sensed.end,
+                length,
+            ),
             waited_for_collection_ns: sensed.waited_for_collection_ns,
         }
     }
 
     /// Senses a flash page; the planes of a die sense pages of the same place at once.
     #[inline(always)]
-    fn sense(&mut self, at: Nanos, unit: UnitPlace, place: FlashPage) -> ReadSlot {
-        let sensing = place.sensing(unit);
+    fn sense(&mut self, at: Nanos, location: &Location) -> ReadSlot {
         if self.senses_several
-            && let Some(end) = self.sensed.end_of(sensing)
+            && let Some(end) = self.sensed.end_of(location.sensing())
         {
             return ReadSlot {
                 end,
                 waited_for_collection_ns: 0,
             };
         }
-        let length = self.places.read_ns(place) + self.tail(TailOf::Sense);
-        let sensed = self.dies[index(place.die)].read(at, length, self.config.nand.suspend_ns);
+        let length = self.places.read_ns(location.flash_page) + self.tail(TailOf::Sense);
+        let sensed = self.dies[index(location.flash_page.die)].read(at, length, self.config.nand.suspend_ns);
         if self.senses_several {
-            self.sensed.note(sensing, sensed.end);
+            self.sensed.note(location.sensing(), sensed.end);
         }
         sensed
     }
@@ -569,8 +592,8 @@ impl Timing {
         let page_ns = self.channel_speed.transfer_ns(self.page_bytes);
         let mut left = from;
         while let [first, rest @ ..] = left {
-            let place = self.places.of(source, first - source.first.0);
-            let end = source.first.0 + place.end;
+            let location = self.places.locate(Ppn(*first), source);
+            let (place, end) = (location.flash_page, location.end().0);
             let mut transfers_ns = page_ns;
             left = rest;
             while let [next, rest @ ..] = left
@@ -579,7 +602,7 @@ impl Timing {
                 transfers_ns += page_ns;
                 left = rest;
             }
-            let sensing = Some(place.sensing(source));
+            let sensing = Some(location.sensing());
             let mut work_ns = transfers_ns;
             if sensing != self.collection.last_sensed {
                 self.collection.last_sensed = sensing;

@@ -51,14 +51,35 @@ pub(super) struct Sensing {
     pub(super) row: u32,
 }
 
-impl FlashPage {
+/// Where a page is, as far as the time to read it depends on that.
+#[derive(Clone, Copy, Debug)]
+pub struct Location {
+    pub(crate) ppn: Ppn,
+    /// First page of its reclaim unit.
+    unit: Ppn,
+    pub(super) flash_page: FlashPage,
+}
+
+impl Location {
+    /// End of its flash page.
     #[inline]
-    pub(super) fn sensing(self, unit: UnitPlace) -> Sensing {
+    pub(super) fn end(&self) -> Ppn {
+        Ppn(self.unit.0 + self.flash_page.end)
+    }
+
+    /// First page of the program operation that it belongs to.
+    #[inline]
+    pub(super) fn operation(&self) -> u32 {
+        self.unit.0 + self.flash_page.operation
+    }
+
+    #[inline]
+    pub(super) fn sensing(&self) -> Sensing {
         Sensing {
-            unit: unit.first,
-            die: self.die,
-            page_in_program: self.page_in_program,
-            row: self.row,
+            unit: self.unit,
+            die: self.flash_page.die,
+            page_in_program: self.flash_page.page_in_program,
+            row: self.flash_page.row,
         }
     }
 }
@@ -191,6 +212,17 @@ impl Places {
         match self.read_ns[..] {
             [all] => all,
             _ => self.read_ns[index(page.page_in_program) % self.read_ns.len()],
+        }
+    }
+
+    /// Where a page of a reclaim unit is.
+    #[inline(always)]
+    pub(super) fn locate(&self, ppn: Ppn, unit: UnitPlace) -> Location {
+        assert!(unit.first <= ppn, "a page is looked for in a reclaim unit before it");
+        Location {
+            ppn,
+            unit: unit.first,
+            flash_page: self.of(unit, ppn.0 - unit.first.0),
         }
     }
 

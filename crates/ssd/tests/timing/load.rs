@@ -356,6 +356,70 @@ fn writes_together_are_as_one_after_the_other() {
     assert_eq!(compare_together(&at_once, 4), 0);
 }
 
+/// Writes some pages, and reads pages that were located before the reads, on a drive and on one that reads them the ordinary way.
+fn compare_located(config: &DeviceConfig, seed: u64) {
+    let (mut device, mut ordinary) = (silent(config), silent(config));
+    let start = fill(&mut device);
+    assert_eq!(fill(&mut ordinary), start);
+    let mut uniform = Uniform::new(seed);
+    let pages = device.layout().logical_pages;
+    let (mut now, mut unmapped) = (start, 0);
+    for batch in 0..500 {
+        now += u64::from(uniform.below(100_000));
+        for _ in 0..uniform.below(40) {
+            let write = extent(uniform.below(pages - 4), 1 + uniform.below(4), placement(0, 0));
+            assert_eq!(device.write(now, &write), ordinary.write(now, &write));
+        }
+        let lost = Lpn(uniform.below(pages));
+        assert_eq!(device.deallocate(now, lost, 1), ordinary.deallocate(now, lost, 1));
+        let to_read: Vec<Lpn> = (0..64).map(|_| Lpn(uniform.below(pages))).chain([lost]).collect();
+        let locations: Vec<_> = to_read.iter().map(|lpn| device.locate(*lpn)).collect();
+        for (lpn, location) in to_read.into_iter().zip(locations) {
+            now += u64::from(uniform.below(4000));
+            let soonest = device.soonest_read(now);
+            let done = match location {
+                Some(location) => device.read_located(now, lpn, &location),
+                None => device.read(now, lpn, 1).expect("it is in the drive"),
+            };
+            unmapped += u32::from(location.is_none());
+            let expected = ordinary.read(now, lpn, 1).expect("it is in the drive");
+            assert_eq!(done, expected, "seed {seed}, batch {batch}, page {}", lpn.0);
+            assert!(done.at >= soonest, "seed {seed}, batch {batch}");
+        }
+    }
+    assert!(unmapped >= 500, "what is nowhere is not located");
+    assert_same(&device, &ordinary);
+}
+
+#[test]
+fn what_was_located_is_read_as_anything_else() {
+    let plain = timed(60, 0.2);
+    compare_located(&plain, 1);
+    let mut with_cache = plain.clone();
+    with_cache.geometry.reclaim_groups = 2;
+    with_cache.gc.background_mark = 0.7;
+    times(&mut with_cache).read_cache_bytes = 64 * PAGE;
+    compare_located(&with_cache, 2);
+    let mut with_tails = plain;
+    times(&mut with_tails).tails = vec![ssd::timing::Tail {
+        of: ssd::timing::TailOf::Sense,
+        share: 0.1,
+        least_ns: 10,
+        most_ns: 50_000,
+    }];
+    compare_located(&with_tails, 3);
+}
+
+#[test]
+#[should_panic(expected = "a page is read where it is")]
+fn what_was_written_since_is_not_where_it_was_located() {
+    let mut device = silent(&timed(60, 0.2));
+    let start = fill(&mut device);
+    let location = device.locate(Lpn(7)).expect("all is written");
+    let _ = device.write(start, &extent(7, 1, placement(0, 0)));
+    let _ = device.read_located(start, Lpn(7), &location);
+}
+
 #[test]
 fn the_same_calls_have_the_same_times() {
     let mut config = timed(60, 0.2);
