@@ -781,7 +781,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             panic!("who watches is there from the beginning");
         };
         if let Workload::Timed(runner) = workload {
-            runner.keep_live_log();
+            runner.keep_request_log();
             self.device.keep_activity(ACTIVITY_KEPT);
         }
     }
