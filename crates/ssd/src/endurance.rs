@@ -87,14 +87,20 @@ impl Wear {
     /// # Panics
     /// There is no block.
     pub fn of(block_erases: &[u32]) -> Wear {
-        let extremes = block_erases.iter().min().zip(block_erases.iter().max());
-        let (&fewest_erases, &most_erases) = extremes.expect("a drive has blocks");
-        Wear {
+        assert!(!block_erases.is_empty(), "a drive has blocks");
+        // One pass: a large drive has millions of blocks, and hosts ask for this with the drive held.
+        let mut wear = Wear {
             blocks: wide(block_erases.len()),
-            erases: block_erases.iter().map(|erases| u64::from(*erases)).sum(),
-            fewest_erases,
-            most_erases,
+            erases: 0,
+            fewest_erases: u32::MAX,
+            most_erases: 0,
+        };
+        for erases in block_erases {
+            wear.erases += u64::from(*erases);
+            wear.fewest_erases = wear.fewest_erases.min(*erases);
+            wear.most_erases = wear.most_erases.max(*erases);
         }
+        wear
     }
 
     /// Erases of a block on average.
