@@ -56,6 +56,11 @@ impl EnduranceConfig {
         Ok(())
     }
 
+    /// Share of the rated erases that an average block has had.
+    pub(crate) fn life_used(&self, wear: &Wear) -> f64 {
+        wear.mean_erases() / f64::from(self.rated_erases)
+    }
+
     /// Erases that each block survives.
     fn limits(&self, seed: u64) -> impl Iterator<Item = u32> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ SEED_OF_ENDURANCE);
@@ -142,7 +147,7 @@ impl Endurance {
         let physical_bytes = f64::from(layout.physical_pages) * real(layout.page_bytes);
         let capacity_bytes = f64::from(layout.logical_pages) * real(layout.page_bytes);
         let host_bytes_total = rated * physical_bytes / amplification;
-        let life_used = wear.mean_erases() / rated;
+        let life_used = config.life_used(&wear);
         Endurance {
             life_used,
             most_worn: f64::from(wear.most_erases) / rated,
