@@ -503,7 +503,7 @@ fn a_scale_is_found() {
 #[test]
 fn findings_are_shown_in_every_form() {
     let folder = folder();
-    let cases: [(&[&str], &str, &str); 6] = [
+    let cases: [(&[&str], &str, &str); 7] = [
         (
             &["--scale", "1/16", "--write", "0.5"],
             "never_collected",
@@ -529,6 +529,20 @@ fn findings_are_shown_in_every_form() {
             &["--scale", "1/64", "--write", "8"],
             "too_few_pages",
             "too few pages: 256 in a reclaim unit, twins are good from 1024",
+        ),
+        (
+            &[
+                "--write",
+                "8",
+                "--set",
+                "handles.opening=eager",
+                "--set",
+                "handles.count=4",
+                "--scale",
+                "1/16",
+            ],
+            "spare_held",
+            "spare held: handles have ",
         ),
     ];
     for (options, name, line) in cases {

@@ -258,6 +258,12 @@ impl KeptRun {
         }
     }
 
+    /// Of its cells, as many as wrote something, the least write amplification and the greatest.
+    pub fn write_amplification_range(&self) -> Option<[f64; 2]> {
+        let of_cells = || self.cells().iter().filter_map(|cell| cell["waf"].as_f64());
+        Some([of_cells().reduce(f64::min)?, of_cells().reduce(f64::max)?])
+    }
+
     /// What a list of runs says of it, as JSON.
     pub fn row_json(&self) -> Value {
         let fields = ["id", "at", "target", "title", "warp", "engine", "seconds"];
@@ -266,6 +272,8 @@ impl KeptRun {
         known.insert("devices".to_string(), self.devices().into());
         known.insert("runs".to_string(), self.cells().len().into());
         known.insert("waf".to_string(), self.write_amplification().into());
+        let range = self.write_amplification_range();
+        known.insert("waf_range".to_string(), range.map_or(Value::Null, |range| json!(range)));
         Value::Object(known)
     }
 
@@ -317,6 +325,26 @@ mod tests {
         // A part that somebody who was killed left behind is no run.
         std::fs::write(folder.path().join("runs/.20260101-abc.json-x.part"), "{").expect("it is written");
         assert_eq!(again.runs(9).expect("they can be read").len(), 3);
+    }
+
+    #[test]
+    fn a_run_of_several_cells_says_the_least_and_the_greatest_write_amplification() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("it is made");
+        let row = |cells: Value| {
+            let id = store.keep(&origin("cells"), &json!({ "cells": cells }));
+            let run = store.find(&id.expect("it is kept")).expect("it is there");
+            let row = run.row_json();
+            (row["runs"].clone(), row["waf"].clone(), row["waf_range"].clone())
+        };
+        assert_eq!(row(json!([{ "waf": 1.5 }])), (1.into(), json!(1.5), json!([1.5, 1.5])));
+        // One that wrote nothing has none.
+        let several = json!([{ "waf": 2.25 }, { "waf": null }, { "waf": 1.5 }, { "waf": 1.75 }]);
+        assert_eq!(row(several), (4.into(), Value::Null, json!([1.5, 2.25])));
+        let printed = crate::rows::kept_runs(&store.runs(9).expect("they can be read")).text();
+        assert!(printed.contains("1.500 to 2.250"), "{printed}");
+        assert_eq!(row(json!([{ "waf": null }])), (1.into(), Value::Null, Value::Null));
+        assert_eq!(row(json!([])), (0.into(), Value::Null, Value::Null));
     }
 
     #[test]

@@ -56,6 +56,11 @@ impl EnduranceConfig {
         Ok(())
     }
 
+    /// Share of the rated erases that an average block has had.
+    pub(crate) fn life_used(&self, wear: &Wear) -> f64 {
+        wear.mean_erases() / f64::from(self.rated_erases)
+    }
+
     /// Erases that each block survives.
     fn limits(&self, seed: u64) -> impl Iterator<Item = u32> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ SEED_OF_ENDURANCE);
@@ -87,14 +92,20 @@ impl Wear {
     /// # Panics
     /// There is no block.
     pub fn of(block_erases: &[u32]) -> Wear {
-        let extremes = block_erases.iter().min().zip(block_erases.iter().max());
-        let (&fewest_erases, &most_erases) = extremes.expect("a drive has blocks");
-        Wear {
+        assert!(!block_erases.is_empty(), "a drive has blocks");
+        // One pass: a large drive has millions of blocks, and hosts ask for this with the drive held.
+        let mut wear = Wear {
             blocks: wide(block_erases.len()),
-            erases: block_erases.iter().map(|erases| u64::from(*erases)).sum(),
-            fewest_erases,
-            most_erases,
+            erases: 0,
+            fewest_erases: u32::MAX,
+            most_erases: 0,
+        };
+        for erases in block_erases {
+            wear.erases += u64::from(*erases);
+            wear.fewest_erases = wear.fewest_erases.min(*erases);
+            wear.most_erases = wear.most_erases.max(*erases);
         }
+        wear
     }
 
     /// Erases of a block on average.
@@ -136,7 +147,7 @@ impl Endurance {
         let physical_bytes = f64::from(layout.physical_pages) * real(layout.page_bytes);
         let capacity_bytes = f64::from(layout.logical_pages) * real(layout.page_bytes);
         let host_bytes_total = rated * physical_bytes / amplification;
-        let life_used = wear.mean_erases() / rated;
+        let life_used = config.life_used(&wear);
         Endurance {
             life_used,
             most_worn: f64::from(wear.most_erases) / rated,

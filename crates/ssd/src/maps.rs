@@ -12,7 +12,6 @@ use std::ops::Range;
 
 use bytemuck::Pod;
 use memmap2::MmapMut;
-use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
 use prefetch::prefetch;
 
@@ -24,7 +23,7 @@ use undo::Undo;
 
 /// A fixed-size array of its own memory, zero at first and then resident as it is touched: on huge pages where the system has them, unless
 /// it is to lie on small ones.
-pub(crate) struct HugeArray<T> {
+pub(crate) struct ZeroedArray<T> {
     /// Just the elements, so that looking at one of them computes no length.
     memory: MmapMut,
     page: PageSize,
@@ -67,16 +66,16 @@ macro_rules! element {
 
 element!(u32, u64);
 
-impl<T: Element> HugeArray<T> {
-    pub(crate) fn zeroed(len: usize) -> HugeArray<T> {
-        HugeArray::try_zeroed(len, PageSize::Huge).expect("address space for the page maps")
+impl<T: Element> ZeroedArray<T> {
+    pub(crate) fn zeroed(len: usize) -> ZeroedArray<T> {
+        ZeroedArray::try_zeroed(len, PageSize::Huge).expect("address space for the page maps")
     }
 
-    fn zeroed_on_small_pages(len: usize) -> HugeArray<T> {
-        HugeArray::try_zeroed(len, PageSize::Small).expect("address space for the page maps")
+    fn zeroed_on_small_pages(len: usize) -> ZeroedArray<T> {
+        ZeroedArray::try_zeroed(len, PageSize::Small).expect("address space for the page maps")
     }
 
-    fn try_zeroed(len: usize, page: PageSize) -> std::io::Result<HugeArray<T>> {
+    fn try_zeroed(len: usize, page: PageSize) -> std::io::Result<ZeroedArray<T>> {
         assert!(len > 0, "the page maps have entries");
         let memory = MmapMut::map_anon(len * size_of::<T>())?;
         #[cfg(target_os = "linux")]
@@ -85,7 +84,7 @@ impl<T: Element> HugeArray<T> {
             PageSize::Small => memmap2::Advice::NoHugePage,
             PageSize::Huge => memmap2::Advice::HugePage,
         });
-        let array = HugeArray {
+        let array = ZeroedArray {
             memory,
             page,
             element: std::marker::PhantomData,
@@ -101,23 +100,25 @@ impl<T: Element> HugeArray<T> {
     /// Has the system give all of its memory now, some of it to each thread of the pool, which takes less time than to be given it page by page on
     /// one. A system that cannot gives it later.
     fn populate(&self) {
-        /// Memory that is asked for at a time.
-        const PIECE_BYTES: usize = 64 << 20;
-        let memory = &self.memory;
         #[cfg(target_os = "linux")]
-        (0..memory.len())
-            .into_par_iter()
-            .step_by(PIECE_BYTES)
-            .for_each(|first| {
+        {
+            use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+
+            /// Memory that is asked for at a time.
+            const PIECE_BYTES: usize = 64 << 20;
+            let memory = &self.memory;
+            let pieces = (0..memory.len()).into_par_iter().step_by(PIECE_BYTES);
+            pieces.for_each(|first| {
                 let bytes = PIECE_BYTES.min(memory.len() - first);
                 let _ = memory.advise_range(memmap2::Advice::PopulateWrite, first, bytes);
             });
+        }
     }
 
-    fn try_clone(&self) -> std::io::Result<HugeArray<T>> {
+    fn try_clone(&self) -> std::io::Result<ZeroedArray<T>> {
         /// What is zero is so in the copy, without being touched.
         const BLOCK_BYTES: usize = 4096;
-        let mut copy = HugeArray::try_zeroed(self.get().len(), self.page)?;
+        let mut copy = ZeroedArray::try_zeroed(self.get().len(), self.page)?;
         let blocks = copy.memory.chunks_mut(BLOCK_BYTES).zip(self.memory.chunks(BLOCK_BYTES));
         for (to, from) in blocks.filter(|(_, from)| from.iter().any(|byte| *byte != 0)) {
             to.copy_from_slice(from);
@@ -151,7 +152,7 @@ impl<T: Element> HugeArray<T> {
     }
 }
 
-impl<T: Element> Clone for HugeArray<T> {
+impl<T: Element> Clone for ZeroedArray<T> {
     fn clone(&self) -> Self {
         self.try_clone().expect("address space for a copy of the page maps")
     }
@@ -161,11 +162,11 @@ impl<T: Element> Clone for HugeArray<T> {
 #[derive(Clone)]
 pub(crate) struct Maps {
     /// `!ppn` for each logical page; 0 is "unmapped".
-    l2p_inverted: HugeArray<u32>,
+    l2p_inverted: ZeroedArray<u32>,
     /// Logical page of each physical page; meaningless where the page is not valid.
     reverse: ReverseMap,
     /// One bit for each physical page.
-    valid: HugeArray<u64>,
+    valid: ZeroedArray<u64>,
     /// What every change of `l2p_inverted` is noted in first, while a checkpoint is being made.
     undo: Undo,
 }
@@ -195,14 +196,14 @@ impl Maps {
             "the last number of a page means that there is none"
         );
         Maps {
-            l2p_inverted: HugeArray::zeroed(index(logical_pages)),
+            l2p_inverted: ZeroedArray::zeroed(index(logical_pages)),
             reverse: ReverseMap::new(physical_pages, slice_pages),
-            valid: HugeArray::zeroed(index(physical_pages.div_ceil(64))),
+            valid: ZeroedArray::zeroed(index(physical_pages.div_ceil(64))),
             undo: Undo::default(),
         }
     }
 
-    /// See [`HugeArray::populate`]: of the mapping table, the largest of them.
+    /// See [`ZeroedArray::populate`]: of the mapping table, the largest of them.
     pub(crate) fn populate(&self) {
         self.l2p_inverted.populate();
     }
@@ -297,10 +298,9 @@ impl Maps {
         for run in last {
             new = move_run(l2p, run, new);
         }
-        self.reverse
-            .append_all(to.0, runs.iter().map(|run| (run.lpn.0, run.pages)));
-        self.set_valid(to, new - to.0);
-        new - to.0
+        let pages = new - to.0;
+        append_runs(&mut self.reverse, &mut self.valid, to.0, runs, pages);
+        pages
     }
 
     /// Says that a logical page is in a physical one now, and returns where it was. The rest of what [`Maps::map`] does remains for
@@ -441,6 +441,13 @@ impl Maps {
     }
 }
 
+/// Runs, `pages` in all, are in consecutive physical pages from `first` on now.
+#[inline(always)]
+fn append_runs(reverse: &mut ReverseMap, valid: &mut ZeroedArray<u64>, first: u32, runs: &[MappedRun], pages: u32) {
+    reverse.append_all(first, runs.iter().map(|run| (run.lpn.0, run.pages)));
+    set_valid(valid, first, pages);
+}
+
 /// Asks for the entries of a run: of its first and its last page, and the processor asks for what is between.
 #[inline(always)]
 fn prefetch_run(l2p: &[u32], run: &MappedRun) {
@@ -505,7 +512,7 @@ pub(crate) fn run_length(entries: &[u32]) -> u32 {
 }
 
 #[inline]
-fn for_words(words: &mut HugeArray<u64>, first: u32, count: u32, mut change: impl FnMut(&mut u64, u64)) {
+fn for_words(words: &mut ZeroedArray<u64>, first: u32, count: u32, mut change: impl FnMut(&mut u64, u64)) {
     if count == 1 {
         let at = index(first / 64);
         let mut word = words.at(at);
@@ -530,7 +537,7 @@ fn words_of(first: u32, count: u32, mut call: impl FnMut(usize, u64)) {
 }
 
 #[inline]
-fn set_valid(valid: &mut HugeArray<u64>, first: u32, pages: u32) {
+fn set_valid(valid: &mut ZeroedArray<u64>, first: u32, pages: u32) {
     for_words(valid, first, pages, |word, mask| {
         assert_eq!(*word & mask, 0, "a page that holds valid data is programmed");
         *word |= mask;

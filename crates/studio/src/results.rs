@@ -37,8 +37,8 @@ pub fn latency(timed: &TimedResult, page_bytes: u64) -> String {
         .filter(|(job, operation)| job.direction(*operation).requests > 0)
         .map(|(job, operation)| job_json(job, operation))
         .collect();
-    let watched = timed.watched.as_ref();
-    let latencies = watched.map_or(Value::Null, |watched| latencies(&watched.latencies));
+    let log = timed.request_log.as_ref();
+    let latencies = log.map_or(Value::Null, |log| latencies(&log.latencies));
     let series = series(timed, page_bytes);
     format!(
         "\"jobs\":{},\"series\":{series},\"latencies\":{latencies}",

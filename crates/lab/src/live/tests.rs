@@ -232,9 +232,9 @@ fn a_run_with_a_clock_is_watched() {
         );
     }
     let midway = run.timed().expect("it has a clock");
-    let watched = midway.watched.as_ref().expect("it is watched");
+    let log = midway.request_log.as_ref().expect("it is watched");
     assert_eq!(
-        watched.requests.end(),
+        log.requests.end(),
         run.position().requests,
         "nothing is in flight before a ramp"
     );

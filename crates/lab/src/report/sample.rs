@@ -63,6 +63,7 @@ fn result(key: CellKey, copies: f64, handles: usize) -> CellResult {
         capacity_bytes: CAPACITY_BYTES,
         superblocks: UNITS as u32,
         unit_pages: UNIT_PAGES,
+        spare_held: 0.05,
         until: None,
         steady: None,
         without_effect: Vec::new(),

@@ -23,7 +23,13 @@ pub fn kept_runs(runs: &[KeptRun]) -> Rows {
             run.text("target").into(),
             run.devices().join(", ").into(),
             Value::Count(run.cells().len() as u64),
-            Value::optional(run.write_amplification(), Value::Amplification),
+            Value::optional(run.write_amplification_range(), |[least, most]| {
+                let [least, most] = [least, most].map(|waf| Value::Amplification(waf).to_string());
+                match least == most {
+                    true => Value::Text(least),
+                    false => Value::Text(format!("{least} to {most}")),
+                }
+            }),
         ]);
     }
     rows

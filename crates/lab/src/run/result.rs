@@ -37,6 +37,8 @@ pub struct CellResult {
     pub superblocks: u32,
     /// Pages of its smallest reclaim units.
     pub unit_pages: u64,
+    /// What handles had open at the end, as a share of the drive's spare reclaim units.
+    pub spare_held: f64,
     /// Until when it was to go on, besides what it may write.
     pub until: Option<Until>,
     /// How steady it was at its end, if it went on until then and wrote enough to say.

@@ -12,6 +12,7 @@ use super::result::{CellResult, Sample};
 use crate::cell::RunSettings;
 use crate::error::LabError;
 use crate::feedback::{Feedback, FeedbackResult};
+use crate::finding;
 use crate::live::{Phase, Position};
 use crate::mapper::Mapper;
 use crate::policy::Placer;
@@ -720,6 +721,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             capacity_bytes: self.capacity_bytes(),
             superblocks: self.plan.layout.superblocks(),
             unit_pages: twin::unit_pages(&self.plan.layout),
+            spare_held: finding::spare_held(&self.device),
             until: self.settings().until,
             steady: self.steady,
             without_effect: self.plan.without_effect(),
@@ -781,7 +783,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             panic!("who watches is there from the beginning");
         };
         if let Workload::Timed(runner) = workload {
-            runner.keep_live_log();
+            runner.keep_request_log();
             self.device.keep_activity(ACTIVITY_KEPT);
         }
     }

@@ -333,13 +333,13 @@ pub struct TimedResult {
     pub jobs: Vec<JobResult>,
     /// What happened when.
     pub series: Series,
-    /// What only who watches wants to see, if somebody does.
-    pub watched: Option<Watched>,
+    /// Of its requests, if somebody watches.
+    pub request_log: Option<RequestLog>,
 }
 
-/// What is kept of a run in virtual time for who watches it.
+/// Of the requests of a run in virtual time, what only who watches it wants to see.
 #[derive(Clone, Debug, Default)]
-pub struct Watched {
+pub struct RequestLog {
     /// Latencies over time.
     pub latencies: LatencySeries,
     /// The last requests, in the order of their submission.
@@ -365,7 +365,7 @@ pub struct TimedRequest {
     pub waited_ns: Nanos,
 }
 
-impl Watched {
+impl RequestLog {
     /// Requests that are kept.
     pub const REQUESTS: usize = 20_000;
 

@@ -38,7 +38,7 @@ use accounts::{Accounts, Measured, Whose};
 pub use fio_json::to_fio_json;
 use fio_log::FioLog;
 use lane::{Demand, Lane};
-use measure::{Direction, Goal, JobResult, TimedRequest, TimedResult, Watched};
+use measure::{Direction, Goal, JobResult, RequestLog, TimedRequest, TimedResult};
 use together::Together;
 use turns::Turns;
 
@@ -87,7 +87,7 @@ pub(crate) struct Runner {
     stopped: bool,
     now: Nanos,
     /// What is kept for who watches.
-    watch: Option<Box<Watched>>,
+    request_log: Option<Box<RequestLog>>,
 }
 
 impl Runner {
@@ -127,13 +127,13 @@ impl Runner {
             write_limit: limits.write_bytes.unwrap_or(u64::MAX),
             stopped: false,
             now: 0,
-            watch: None,
+            request_log: None,
         })
     }
 
     /// Keeps from now on what only who watches wants to see.
-    pub(crate) fn keep_live_log(&mut self) {
-        self.watch = Some(Box::default());
+    pub(crate) fn keep_request_log(&mut self) {
+        self.request_log = Some(Box::default());
     }
 
     /// Starts the first jobs, at this time of the device.
@@ -532,8 +532,8 @@ impl Runner {
             waited_ns: done.waited_for_collection_ns,
         };
         self.accounts.take(measured, &mut self.lanes);
-        if let Some(watch) = &mut self.watch {
-            watch.record(TimedRequest {
+        if let Some(log) = &mut self.request_log {
+            log.record(TimedRequest {
                 job: whose.job as usize,
                 operation: request.operation,
                 offset_bytes: request.offset_bytes,
@@ -616,7 +616,7 @@ impl Runner {
         TimedResult {
             jobs,
             series: self.accounts.series.clone(),
-            watched: self.watch.as_deref().cloned(),
+            request_log: self.request_log.as_deref().cloned(),
         }
     }
 }

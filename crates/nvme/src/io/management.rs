@@ -14,43 +14,54 @@ use crate::fdp::{self, FdpEvent, Reallocation, kind};
 use crate::namespace::Namespace;
 use crate::subsystem::Subsystem;
 
+/// Why a directive leads to no placement.
+pub(super) enum Unnamed {
+    /// Flexible Data Placement is not enabled.
+    NotEnabled,
+    /// The namespace has no such placement identifier.
+    Unknown(u16),
+}
+
 impl Subsystem {
     /// Where a write goes.
     ///
     /// A placement identifier that does not exist is no error: the data goes where it would go without one
     /// ([`ssd::Device::default_placement`]), and the host event log says so (NVMe 2.1, Flexible Data Placement).
     pub(super) fn resolve(&mut self, nsid: u32, directive: Directive) -> Result<Placement, Failure> {
-        let placement = match directive {
-            Directive::None => None,
-            Directive::Placement(_) if !self.state.fdp.enabled => {
+        let named = match self.named_placement(nsid, directive) {
+            Ok(named) => named,
+            Err(Unnamed::NotEnabled) => {
                 let cause = "the data placement directive needs Flexible Data Placement, which is not enabled";
                 return Err(Failure::invalid_field(Parameter::dword(12, 20), cause));
             }
-            Directive::Placement(pid) => {
-                let placement = self.placement(nsid, pid);
-                if placement.is_none() {
-                    self.log_host_event(
-                        nsid,
-                        0,
-                        FdpEvent {
-                            pid: Some(pid),
-                            ..self.new_event(kind::INVALID_PLACEMENT_IDENTIFIER, nsid)
-                        },
-                    );
-                }
-                placement
+            Err(Unnamed::Unknown(pid)) => {
+                self.log_host_event(
+                    nsid,
+                    0,
+                    FdpEvent {
+                        pid: Some(pid),
+                        ..self.new_event(kind::INVALID_PLACEMENT_IDENTIFIER, nsid)
+                    },
+                );
+                None
             }
         };
-        let first = self.namespace(nsid).placement_handles[0];
-        Ok(placement.unwrap_or_else(|| self.device.default_placement(first)))
+        Ok(self.named_or_default(nsid, named))
     }
 
-    /// Whether [`Subsystem::resolve`] has nothing to say of it, as an event or a failure.
-    pub(super) fn is_known(&self, nsid: u32, directive: Directive) -> bool {
+    /// The placement that a command names, if it names one.
+    pub(super) fn named_placement(&self, nsid: u32, directive: Directive) -> Result<Option<Placement>, Unnamed> {
         match directive {
-            Directive::None => true,
-            Directive::Placement(pid) => self.state.fdp.enabled && self.placement(nsid, pid).is_some(),
+            Directive::None => Ok(None),
+            Directive::Placement(_) if !self.state.fdp.enabled => Err(Unnamed::NotEnabled),
+            Directive::Placement(pid) => self.placement(nsid, pid).map(Some).ok_or(Unnamed::Unknown(pid)),
         }
+    }
+
+    /// Where a write goes that names this, or nothing.
+    pub(super) fn named_or_default(&mut self, nsid: u32, named: Option<Placement>) -> Placement {
+        let first = self.namespace(nsid).placement_handles[0];
+        named.unwrap_or_else(|| self.device.default_placement(first))
     }
 
     /// Pages left in a handle's reclaim unit of every group, if they matter: for [`Subsystem::note_pages_written`]

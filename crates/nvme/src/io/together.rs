@@ -12,10 +12,10 @@
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{IoOpcode, Status};
 use prefetch::Room;
-use ssd::{Lpn, Nanos};
+use ssd::{Lpn, Nanos, Placement};
 
 use super::read_write::{device_write, unread};
-use super::{Blocks, Directive, Operation, media_failure, parse_operation};
+use super::{Blocks, Operation, media_failure, parse_operation};
 use crate::error::Failure;
 use crate::media::{ByteRange, Media};
 use crate::subsystem::Subsystem;
@@ -33,8 +33,15 @@ pub struct Plain {
     blocks: Blocks,
     /// Where its data lies in the drive, in one piece.
     piece: ByteRange,
-    /// Of a Write.
-    directive: Option<Directive>,
+    access: Access,
+}
+
+/// What a plain command does.
+#[derive(Clone, Copy, Debug)]
+enum Access {
+    Read,
+    /// To the placement that it names, if it names one.
+    Write(Option<Placement>),
 }
 
 impl Plain {
@@ -47,10 +54,14 @@ impl Plain {
     /// What data it moves.
     #[inline]
     pub fn transfer(&self) -> Transfer {
-        match self.directive {
-            None => Transfer::to_host(self.piece.bytes),
-            Some(_) => Transfer::to_controller(self.piece.bytes),
+        match self.access {
+            Access::Read => Transfer::to_host(self.piece.bytes),
+            Access::Write(_) => Transfer::to_controller(self.piece.bytes),
         }
+    }
+
+    fn is_read(&self) -> bool {
+        matches!(self.access, Access::Read)
     }
 }
 
@@ -131,18 +142,19 @@ impl Subsystem {
         if !Plain::may_be(entry) || entry.nsid.get() != together.nsid || entry.flags.fuse() != 0 {
             return None;
         }
-        let (blocks, directive) = match parse_operation(entry).ok()? {
-            Operation::Read(blocks) => (blocks, None),
+        let (blocks, access) = match parse_operation(entry).ok()? {
+            Operation::Read(blocks) => (blocks, Access::Read),
             Operation::Write {
                 blocks,
                 force_unit_access,
                 directive,
             } => {
                 let is_plain = together.takes_writes && (together.takes_forced || !force_unit_access);
-                if !is_plain || !self.is_known(together.nsid, directive) {
+                if !is_plain {
                     return None;
                 }
-                (blocks, Some(directive))
+                let named = self.named_placement(together.nsid, directive).ok()?;
+                (blocks, Access::Write(named))
             }
             _ => return None,
         };
@@ -154,15 +166,12 @@ impl Subsystem {
         let page_bytes = self.page_bytes();
         let mut pieces = namespace.locate(blocks.first, blocks.count, page_bytes);
         let piece = pieces.next().filter(|piece| piece.bytes == bytes)?;
-        if directive.is_some() {
+        let plain = Plain { blocks, piece, access };
+        if !plain.is_read() {
             self.device
                 .expect(std::iter::once(Lpn((piece.offset / page_bytes) as u32)));
         }
-        Some(Plain {
-            blocks,
-            piece,
-            directive,
-        })
+        Some(plain)
     }
 
     /// While a plain command is carried out: asks for what Reads behind it touch. Of the one after the next that is the beginning, for which
@@ -171,7 +180,7 @@ impl Subsystem {
     #[inline]
     pub fn expect_plain<'a>(&self, mut behind: impl Iterator<Item = &'a Plain>) {
         let (next, after_next) = (behind.next(), behind.next());
-        let read = |plain: Option<&Plain>| plain.filter(|plain| plain.directive.is_none()).map(|plain| plain.piece);
+        let read = |plain: Option<&Plain>| plain.filter(|plain| plain.is_read()).map(|plain| plain.piece);
         if let Some(piece) = read(after_next) {
             self.media.expect(piece.offset, piece.bytes.min(BEGINNING_BYTES));
         }
@@ -192,7 +201,7 @@ impl Subsystem {
         plain: &Plain,
         take: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        assert!(plain.directive.is_none(), "{plain:?} is no Read");
+        assert!(plain.is_read(), "{plain:?} is no Read");
         let Plain { blocks, piece, .. } = *plain;
         let mut room = std::mem::take(&mut self.scratch);
         let mut taken = Ok(());
@@ -223,10 +232,11 @@ impl Subsystem {
         plain: &Plain,
         give: &mut dyn FnMut(Room<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let Plain { piece, .. } = *plain;
-        let directive = plain.directive.expect("a Write");
-        let placement = self.resolve(together.nsid, directive);
-        let placement = placement.expect("it was found plain");
+        let Plain { piece, access, .. } = *plain;
+        let Access::Write(named) = access else {
+            panic!("{plain:?} is no Write");
+        };
+        let placement = self.named_or_default(together.nsid, named);
         let mut room = std::mem::take(&mut self.scratch);
         let mut given = Ok(());
         let filled = self.media.fill(piece.offset, piece.bytes, &mut room, &mut |part| {

@@ -512,6 +512,12 @@ impl<S: EventSink> Device<S> {
         Wear::of(self.block_erase_counts())
     }
 
+    /// [`Endurance::life_used`] by itself, which only counts erases: what each block survives is drawn for nobody.
+    pub fn life_used(&self) -> Option<f64> {
+        let endurance = self.config().endurance.as_ref()?;
+        Some(endurance.life_used(&self.wear()))
+    }
+
     /// How the drive has worn; `None` if its configuration does not say what the flash survives.
     pub fn endurance(&self) -> Option<Endurance> {
         let Engine {

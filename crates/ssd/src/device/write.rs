@@ -234,8 +234,7 @@ impl Engine {
     #[inline]
     fn count_appended(&mut self, group: RgId, unit: RuId, first: Ppn, pages: u32) {
         self.maps.set_valid(first, pages);
-        self.state.units[unit.index()].valid_pages += pages;
-        self.state.groups[group.index()].live_pages += u64::from(pages);
+        self.gain_pages(group, unit, pages);
     }
 
     /// Maps an extent to the next pages of an open reclaim unit, `at`; where it was before becomes invalid.
@@ -250,6 +249,12 @@ impl Engine {
     #[inline(always)]
     pub(super) fn count_written(&mut self, group: RgId, unit: RuId, pages: u32) {
         self.state.host_pages_written += u64::from(pages);
+        self.gain_pages(group, unit, pages);
+    }
+
+    /// An open reclaim unit has more valid pages, from outside its group.
+    #[inline(always)]
+    fn gain_pages(&mut self, group: RgId, unit: RuId, pages: u32) {
         self.state.units[unit.index()].valid_pages += pages;
         self.state.groups[group.index()].live_pages += u64::from(pages);
     }

@@ -15,7 +15,7 @@
 //! It is so until all of it is erased.
 
 use crate::cast::{count, index};
-use crate::maps::HugeArray;
+use crate::maps::ZeroedArray;
 use crate::types::{Lpn, MappedRun, Ppn};
 
 /// Most pages of a region: an entry a page then takes 16 small pages of memory, an entry for 32 pages half of one.
@@ -41,6 +41,19 @@ impl Region {
             runs: 0,
             next_inverted: 0,
         }
+    }
+
+    /// Logical pages from `lpn` on are at `offset` now, behind all that is written; returns which run of the region begins with them, if they do not go
+    /// on with the last one.
+    #[inline(always)]
+    fn append(&mut self, offset: u32, lpn: u32, pages: u32) -> Option<u32> {
+        // What goes on with the logical pages may be behind a gap.
+        let begins = (self.written != offset) | (self.next_inverted != !lpn);
+        let entry = begins.then_some(self.runs);
+        self.runs += u32::from(begins);
+        self.written = offset + pages;
+        self.next_inverted = !(lpn + pages);
+        entry
     }
 }
 
@@ -72,8 +85,8 @@ impl Cursor {
 /// See the module.
 #[derive(Clone)]
 pub(super) struct ReverseMap {
-    entries: HugeArray<u32>,
-    starts: HugeArray<u64>,
+    entries: ZeroedArray<u32>,
+    starts: ZeroedArray<u64>,
     regions: Vec<Region>,
     /// Pages of a region, as a power of two; at least a word.
     region_bits: u32,
@@ -88,8 +101,8 @@ impl ReverseMap {
         let bits_max = REGION_PAGES_MAX.trailing_zeros();
         let region_bits = if whole < 6 { bits_max } else { whole.min(bits_max) };
         ReverseMap {
-            entries: HugeArray::zeroed_on_small_pages(index(physical_pages)),
-            starts: HugeArray::zeroed(index(physical_pages.div_ceil(64))),
+            entries: ZeroedArray::zeroed_on_small_pages(index(physical_pages)),
+            starts: ZeroedArray::zeroed(index(physical_pages.div_ceil(64))),
             regions: vec![Region::default(); index(physical_pages.div_ceil(1 << region_bits))],
             region_bits,
             physical_pages,
@@ -136,16 +149,13 @@ impl ReverseMap {
         if state.written > offset || pages > region_pages - offset {
             return self.write_out_of_order(ppn, lpn, pages);
         }
-        if (state.written != offset) | (state.next_inverted != !lpn) {
+        if let Some(entry) = state.append(offset, lpn, pages) {
             // Each run has a page, so there are no more of them than pages before.
-            assert!(state.runs <= offset, "region {region} has more runs than pages");
-            self.entries.set(index(ppn - offset + state.runs), lpn);
-            state.runs += 1;
+            assert!(entry <= offset, "region {region} has more runs than pages");
+            self.entries.set(index(ppn - offset + entry), lpn);
             let word = index(ppn / 64);
             self.starts.set(word, self.starts.at(word) | 1 << (ppn % 64));
         }
-        state.written = offset + pages;
-        state.next_inverted = !(lpn + pages);
     }
 
     /// As [`ReverseMap::append`] for one run after the other, each a logical page and how many pages.
@@ -178,15 +188,11 @@ impl ReverseMap {
                         starts[index(word)] |= std::mem::take(&mut begins);
                         word = ppn / 64;
                     }
-                    // What comes first may go on with what was there before, but for a gap.
-                    if (state.next_inverted != !lpn) | (state.written != ppn - first) {
-                        entries[index(state.runs)] = lpn;
-                        state.runs += 1;
+                    if let Some(entry) = state.append(ppn - first, lpn, pages) {
+                        entries[index(entry)] = lpn;
                         begins |= 1 << (ppn % 64);
                     }
                     ppn += pages;
-                    state.written = ppn - first;
-                    state.next_inverted = !(lpn + pages);
                     next = runs.next();
                 }
                 starts[index(word)] |= begins;

@@ -14,7 +14,7 @@
 use prefetch::prefetch;
 
 use super::reverse::ReverseMap;
-use super::{HugeArray, Maps, fill_run, run_length, set_valid, words_of};
+use super::{Maps, ZeroedArray, append_runs, fill_run, run_length, words_of};
 use crate::cast::{index, wide};
 use crate::types::{MappedRun, Ppn};
 
@@ -360,16 +360,14 @@ impl Maps {
 /// What is appended to in the order of the flash.
 struct Appended<'a> {
     reverse: &'a mut ReverseMap,
-    valid: &'a mut HugeArray<u64>,
+    valid: &'a mut ZeroedArray<u64>,
 }
 
 impl Appended<'_> {
     /// Runs are in consecutive physical pages now; returns how many.
     fn append(&mut self, first: u32, runs: &[MappedRun]) -> u32 {
-        self.reverse
-            .append_all(first, runs.iter().map(|run| (run.lpn.0, run.pages)));
         let pages = runs.iter().map(|run| run.pages).sum();
-        set_valid(self.valid, first, pages);
+        append_runs(self.reverse, self.valid, first, runs, pages);
         pages
     }
 }

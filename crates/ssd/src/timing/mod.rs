@@ -312,17 +312,23 @@ impl Timing {
 
     /// The controller takes a write and its data.
     pub(crate) fn begin_write(&mut self, now: Nanos, pages: u32, host_bytes: u64) -> WriteProgress {
-        self.advance(now, pages);
         let controller = &self.config.controller;
         let busy = controller.write_ns + controller.page_ns * u64::from(pages - 1);
-        let at = self.cores.work(now, busy);
         let length = self.link_speed.transfer_ns(host_bytes);
-        let at = self.from_host.take(now, at, length) + length;
+        let at = self.take_data(now, pages, busy, length);
         WriteProgress {
             now,
             arrived_at: at,
             done: Completion::now(at),
         }
+    }
+
+    /// A write of some pages comes, which keeps a core `busy` and the link for `length`; returns when its data is there.
+    #[inline(always)]
+    fn take_data(&mut self, now: Nanos, pages: u32, busy: Nanos, length: Nanos) -> Nanos {
+        self.advance(now, pages);
+        let at = self.cores.work(now, busy);
+        self.from_host.take(now, at, length) + length
     }
 
     /// Pages of which the write covers only a part must be read before they are in the buffer.
@@ -378,13 +384,10 @@ impl Timing {
         let mut operation = operation_pages.divide(position) * operation_pages.get();
         for (page, now) in (position..).zip(times) {
             assert!(*now >= self.submitted_at, "time does not go back");
-            self.advance(*now, 1);
             if page == operation + operation_pages.get() {
                 operation = page;
             }
-            let at = self.cores.work(*now, busy);
-            let at = self.from_host.take(*now, at, length) + length;
-            let mut written = Completion::now(at);
+            let mut written = Completion::now(self.take_data(*now, 1, busy, length));
             self.append_to(*now, &mut written, &unit, operation, page..page + 1);
             written.at += pipeline;
             done.push(written);

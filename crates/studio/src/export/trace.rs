@@ -55,7 +55,7 @@ pub fn text(material: &Material) -> String {
 /// The requests that are kept of a lane.
 fn requests(lane: &ExportLane) -> Option<&Ring<TimedRequest>> {
     let timed = lane.result.as_ref()?.timed.as_ref()?;
-    timed.watched.as_ref().map(|watched| &watched.requests)
+    timed.request_log.as_ref().map(|log| &log.requests)
 }
 
 /// What the axis of a lane is.

@@ -5108,7 +5108,8 @@ var Mc = {
 	unwritten_read: "unwritten read: pages were read that were never written; fill the drive first",
 	without_effect: "without effect: options of the job file that are not modelled",
 	not_converged: "not converged: no two twins agreed",
-	too_few_pages: "too few pages: the twin's reclaim units are too small; take a larger scale"
+	too_few_pages: "too few pages: the twin's reclaim units are too small; take a larger scale",
+	spare_held: "spare held: open reclaim units hold much of the spare room; take fewer handles or smaller reclaim units"
 };
 function Nc({ state: e }) {
 	let t = e.result?.findings ?? [];

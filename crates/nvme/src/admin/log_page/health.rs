@@ -10,7 +10,6 @@ use nvme_spec::log::{
     CriticalWarning, DeviceSelfTestLog, EnduranceGroupInformation, SanitizeStatus, SanitizeStatusLog, SelfTestResult,
     SmartLog,
 };
-use ssd::Endurance;
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U128;
 
@@ -98,7 +97,7 @@ impl Subsystem {
             ctemp: self.temperature_k().into(),
             avsp: self.available_spare(),
             avspt: AVAILABLE_SPARE_THRESHOLD,
-            pused: percentage_used(self.device.endurance().as_ref()),
+            pused: self.percentage_used(),
             egcws: self.endurance_group_warnings(),
             dur: wide(counted.host_bytes_read.div_ceil(DATA_UNIT_BYTES)),
             duw: wide(counted.host_bytes_written.div_ceil(DATA_UNIT_BYTES)),
@@ -119,12 +118,11 @@ impl Subsystem {
     pub(super) fn endurance_group_page(&self) -> Vec<u8> {
         let counted = &self.state.smart;
         let media_bytes_written = self.device.stats().media_bytes_written();
-        let endurance = self.device.endurance();
         EnduranceGroupInformation {
             cw: self.endurance_group_warnings(),
             avsp: self.available_spare(),
             avspt: AVAILABLE_SPARE_THRESHOLD,
-            pused: percentage_used(endurance.as_ref()),
+            pused: self.percentage_used(),
             ee: wide(self.endurance_estimate()),
             dur: wide(counted.host_bytes_read.div_ceil(BILLION_BYTES)),
             duw: wide(counted.host_bytes_written.div_ceil(BILLION_BYTES)),
@@ -139,6 +137,11 @@ impl Subsystem {
         }
         .as_bytes()
         .to_vec()
+    }
+
+    /// Percentage Used: 255 stands for more than 254, 0 for a drive without a limit.
+    fn percentage_used(&self) -> u8 {
+        (100.0 * self.device.life_used().unwrap_or(0.0)).min(255.0) as u8
     }
 
     /// Endurance Estimate, in billions of bytes: what could be written to a new drive at a write amplification of 1, whatever it is now;
@@ -220,12 +223,6 @@ fn self_test_result(test: &SelfTest) -> SelfTestResult {
         nsid: test.nsid.into(),
         ..SelfTestResult::default()
     }
-}
-
-/// Percentage Used: 255 stands for more than 254, 0 for a drive without a limit.
-fn percentage_used(endurance: Option<&Endurance>) -> u8 {
-    let life_used = endurance.map_or(0.0, |endurance| endurance.life_used);
-    (100.0 * life_used).min(255.0) as u8
 }
 
 /// Counters of log pages have 128 bits.

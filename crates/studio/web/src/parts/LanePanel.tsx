@@ -167,6 +167,7 @@ const FINDINGS: Record<string, string> = {
     without_effect: "without effect: options of the job file that are not modelled",
     not_converged: "not converged: no two twins agreed",
     too_few_pages: "too few pages: the twin's reclaim units are too small; take a larger scale",
+    spare_held: "spare held: open reclaim units hold much of the spare room; take fewer handles or smaller reclaim units",
 };
 
 function Findings({ state }: { state: LaneState }) {

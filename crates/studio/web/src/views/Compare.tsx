@@ -9,8 +9,8 @@ type Row = Record<string, unknown>;
 
 /** Columns that every store has, in the order in which they are read; others follow as they come. */
 const FIRST = ["id", "at", "target", "title", "waf", "runs", "devices", "seconds", "warp"];
-/** A digest that no reader compares by eye. */
-const NOT_SHOWN = ["engine"];
+/** A digest that no reader compares by eye, and what is said in another column. */
+const NOT_SHOWN = ["engine", "waf_range"];
 
 function columnsOf(rows: Row[]): string[] {
     const isPlain = (value: unknown) => typeof value !== "object" || value === null || Array.isArray(value);
@@ -36,6 +36,13 @@ function cell(column: string, value: unknown): string {
     if (column === "at" && typeof value === "string") return value.slice(0, 16).replace("T", " ");
     if (Array.isArray(value)) return value.map((one) => cell(column, one)).join(", ");
     return String(value);
+}
+
+/** A column of a run; of several cells the write amplification of the least and of the greatest. */
+function cellOf(column: string, row: Row): string {
+    const range = row["waf_range"];
+    if (column !== "waf" || typeof row[column] === "number" || !Array.isArray(range)) return cell(column, row[column]);
+    return [...new Set(range.map((one) => cell(column, one)))].join(" to ");
 }
 
 export function CompareView() {
@@ -90,8 +97,8 @@ export function CompareView() {
                                             <input type="checkbox" aria-label={`Compare ${cell("id", row["id"] ?? index)}`} checked={picked.value.includes(index)} onChange={() => pick(index)} />
                                         </td>
                                         {columns.map((column) => (
-                                            <td key={column} class={isNumeric(all, column) ? "" : "text"} title={column === "waf" && row[column] === null ? "a run of several cells has several" : column === "target" || column === "title" ? String(row[column]) : undefined}>
-                                                <span class={column === "title" ? "cut" : ""}>{cell(column, row[column])}</span>
+                                            <td key={column} class={isNumeric(all, column) ? "" : "text"} title={column === "waf" && row[column] === null && Array.isArray(row["waf_range"]) ? "of its cells, the least and the greatest" : column === "target" || column === "title" ? String(row[column]) : undefined}>
+                                                <span class={column === "title" ? "cut" : ""}>{cellOf(column, row)}</span>
                                             </td>
                                         ))}
                                     </tr>
