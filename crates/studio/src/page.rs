@@ -15,7 +15,7 @@ use transport::http::{Conversation, Speech};
 
 use crate::engine::{Command, Want};
 use crate::session::{Session, Watching};
-use crate::state::Seen;
+use crate::state::{Seen, Telling};
 
 /// Refusals that wait to be sent; of more the oldest go.
 const REFUSALS_MAX: usize = 16;
@@ -144,23 +144,13 @@ impl Page {
             let (index, seen) = (self.cursor, &mut self.lanes[self.cursor]);
             let found = self.session.shared.with(|state| {
                 let lane = state.lanes.get(index).filter(|lane| lane.name == seen.name())?;
-                Some((seen.news(lane), seen.text(index, lane)))
+                seen.next(index, lane)
             });
             match found {
-                Some((Some(news), text)) => {
-                    if let Some(text) = text {
-                        // After the frame that it belongs to.
-                        seen.hold(text);
-                    }
-                    return Some(Speech::Binary(seen.frame(&news, index as u8)));
-                }
-                Some((None, Some(text))) => return Some(Speech::Text(text)),
-                Some((None, None)) | None => {}
+                Some(Telling::Frame(news)) => return Some(Speech::Binary(seen.frame(&news, index as u8))),
+                Some(Telling::Text(text)) => return Some(Speech::Text(text)),
+                None => self.cursor += 1,
             }
-            if let Some(text) = seen.held() {
-                return Some(Speech::Text(text));
-            }
-            self.cursor += 1;
         }
         self.cursor = 0;
         None

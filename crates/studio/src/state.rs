@@ -153,7 +153,16 @@ pub struct Seen {
     latency: Option<Arc<str>>,
     hosts: Option<Arc<str>>,
     wear: Option<Arc<str>>,
+    /// A message that follows the frame that was told last.
     held: Option<String>,
+}
+
+/// What a page is told of a lane.
+pub enum Telling {
+    /// A message.
+    Text(String),
+    /// What a frame is made of.
+    Frame(News),
 }
 
 /// What is new of a lane to a page, taken out of the state, to be made a frame of without the lock.
@@ -181,18 +190,22 @@ impl Seen {
         &self.name
     }
 
-    /// Keeps a message until the next one.
-    pub fn hold(&mut self, text: String) {
-        self.held = Some(text);
-    }
-
-    /// The message that was kept.
-    pub fn held(&mut self) -> Option<String> {
-        self.held.take()
+    /// What it is to be told next, if anything is new to it; it is taken for told. Each message follows the frame that it belongs to.
+    pub fn next(&mut self, index: usize, lane: &LaneState) -> Option<Telling> {
+        if let Some(text) = self.held.take() {
+            return Some(Telling::Text(text));
+        }
+        match self.news(lane) {
+            Some(news) => {
+                self.held = self.text(index, lane);
+                Some(Telling::Frame(news))
+            }
+            None => self.text(index, lane).map(Telling::Text),
+        }
     }
 
     /// The message that is new to it, if there is one.
-    pub fn text(&mut self, index: usize, lane: &LaneState) -> Option<String> {
+    fn text(&mut self, index: usize, lane: &LaneState) -> Option<String> {
         if is_other(&self.latency, &lane.latency) {
             self.latency.clone_from(&lane.latency);
             let latency = lane
@@ -221,7 +234,7 @@ impl Seen {
     }
 
     /// What is new to it, if anything is; it is taken for told.
-    pub fn news(&mut self, lane: &LaneState) -> Option<News> {
+    fn news(&mut self, lane: &LaneState) -> Option<News> {
         let is_same = self
             .snapshot
             .as_ref()
@@ -433,6 +446,39 @@ mod tests {
         let back = lane(vec![unit(1), unit(2)], 2);
         let frame = seen.told(&back);
         assert_eq!(counts(&frame), (true, 2, 1));
+    }
+
+    /// Frames that come faster than a page takes them must not push messages aside.
+    #[test]
+    fn a_page_is_told_every_message_however_many_frames_come() {
+        let mut seen = Seen::default();
+        let mut told = Vec::new();
+        let mut now = lane(vec![unit(1)], 1);
+        let text = |text: &str| Some(Arc::from(text));
+        let messages: [fn(&mut LaneState, Option<Arc<str>>); 3] = [
+            |lane, text| lane.latency = text,
+            |lane, text| lane.wear = text,
+            |lane, text| lane.result = text,
+        ];
+        for frame in 0..12 {
+            if frame % 2 == 0 && frame / 2 < messages.len() {
+                messages[frame / 2](&mut now, text("1"));
+            }
+            now.snapshot = Arc::new(Snapshot {
+                units: Arc::clone(&now.snapshot.units),
+                owners: vec![OwnerRecord::default()],
+                ..Snapshot::default()
+            });
+            match seen.next(0, &now).expect("a frame, or a message") {
+                Telling::Frame(news) => drop(seen.frame(&news, 0)),
+                Telling::Text(text) => told.push(text),
+            }
+        }
+        let kinds = ["latency", "wear", "result"];
+        assert_eq!(told.len(), kinds.len(), "{told:?}");
+        for (text, kind) in told.iter().zip(kinds) {
+            assert!(text.contains(&format!("\"type\":\"{kind}\"")), "{text}");
+        }
     }
 
     /// What was told of a unit is at most a shade off while the lane goes on, and right when it stands.
