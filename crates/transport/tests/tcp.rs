@@ -42,6 +42,9 @@ use transport::tcp::{AllowedHost, Context, Limits, THREAD_NAME, TcpOptions, TcpS
 use transport::{Clock, ServeError, Shared, locked};
 use zerocopy::{FromBytes, IntoBytes};
 
+/// What a capsule of an I/O queue may carry.
+const IO_IN_CAPSULE_BYTES: usize = nvme::admin::identify::IN_CAPSULE_DATA_BYTES as usize;
+
 /// Of the small drive.
 const NQN: &str = "nqn.2026-01.io.warp:test";
 const HOST: &str = "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-00000000000a";
@@ -154,12 +157,12 @@ fn a_session_from_discovery_to_the_end() {
     assert_eq!(trimmed(&identify.subnqn), NQN);
     assert_eq!(
         identify.ioccsz.get() * 16,
-        64 + 8192,
+        64 + IO_IN_CAPSULE_BYTES as u32,
         "what fits into a capsule is what is told"
     );
     assert_eq!(controller.set_queue_count(4).unwrap(), 4);
     let mut queue = controller.io_queue(1, 128).unwrap();
-    for (first, bytes) in [(0, 4096), (1, 8192), (100, 12288), (200, MIB as usize)] {
+    for (first, bytes) in [(0, 4096), (1, 8192), (100, IO_IN_CAPSULE_BYTES), (200, MIB as usize)] {
         let data = random_bytes(first, bytes);
         write(&mut queue, first, &data);
         assert_eq!(read(&mut queue, first, bytes), data, "{bytes} bytes at block {first}");
@@ -251,7 +254,7 @@ fn many_hosts_and_queues_do_not_disturb_each_other() {
                 data_digest: host & 2 != 0,
                 data_alignment: [0, 1, 15, 31][host as usize],
                 flow_control: host != 2,
-                in_capsule_bytes: [8192, 4096, 0, 512][host as usize],
+                in_capsule_bytes: [usize::MAX, 4096, 0, 65536][host as usize],
                 ..target.host()
             };
             scope.spawn(move || {
@@ -955,6 +958,107 @@ fn every_malformed_capsule_ends_the_connection_with_its_reason() {
     nothing_is_left(&target);
 }
 
+/// I/O queues take as much in a capsule as they say, in pieces of any length, and not four bytes more.
+#[test]
+fn capsules_of_io_queues_carry_what_they_may() {
+    let target = Target::start();
+    let controller = Controller::connect(&target.host()).unwrap();
+    let connect = |id| {
+        let mut raw = Raw::open(target.address(), DigestFlags::new());
+        let (command, data) = connect_command(&target.host(), controller.id(), id, 4);
+        let completion = raw.command(as_entry(&command), data.as_bytes());
+        assert_eq!(completion.status.status(), Status::SUCCESS);
+        raw
+    };
+    let mut raw = connect(1);
+    let content = random_bytes(4, IO_IN_CAPSULE_BYTES);
+    let entry = block_command(IoOpcode::Write, 1, 0, (IO_IN_CAPSULE_BYTES / 4096) as u32);
+    let pdu = raw.capsule(entry, &content, false);
+    for piece in [0, 1, 7, 8, 71, 72, 73, 5000, 70000, pdu.len()].windows(2) {
+        raw.send(&pdu[piece[0]..piece[1]]);
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert_eq!(raw.completion().status.status(), Status::SUCCESS);
+    assert_eq!(read(&mut controller.io_queue(2, 4).unwrap(), 0, content.len()), content);
+    // What the command does not move is left alone, and what it moves has to be there.
+    let more = raw.command(block_command(IoOpcode::Write, 1, 50, 1), &content);
+    assert_eq!(more.status.status(), Status::SUCCESS);
+    let less = raw.command(block_command(IoOpcode::Write, 1, 50, 8), &content[..16384]);
+    assert_eq!(less.status.status(), Status::DATA_SGL_LENGTH_INVALID);
+
+    let mut raw = connect(3);
+    let too_much = raw.capsule(entry, &[0; IO_IN_CAPSULE_BYTES + 4], false);
+    raw.send(&too_much[..72]);
+    raw.expect_end(
+        FatalErrorStatus::InvalidPduHeaderField,
+        4,
+        &too_much,
+        "too much in a capsule",
+    );
+    // The admin queue's limit is another.
+    let mut raw = Raw::open(target.address(), DigestFlags::new());
+    let (command, data) = connect_command(&target.host(), CNTLID_DYNAMIC, 0, 32);
+    let completion = raw.command(as_entry(&command), data.as_bytes());
+    assert_eq!(completion.status.status(), Status::SUCCESS);
+    let too_much = raw.capsule(SubmissionEntry::default(), &[0; 8196], false);
+    raw.send(&too_much[..72]);
+    raw.expect_end(
+        FatalErrorStatus::InvalidPduHeaderField,
+        4,
+        &too_much,
+        "too much for an admin queue",
+    );
+}
+
+/// Data that was asked for comes behind capsules that are full of data, more than there is room for: neither waits for the other.
+#[test]
+fn capsules_do_not_wait_for_the_data_behind_them() {
+    let limits = Limits {
+        bytes_in_flight: 256 << 10,
+        ..Limits::default()
+    };
+    let target = Target::limited(limits);
+    let controller = Controller::connect(&target.host()).unwrap();
+    let mut raw = Raw::open(target.address(), DigestFlags::new());
+    let (command, data) = connect_command(&target.host(), controller.id(), 1, 64);
+    let completion = raw.command(as_entry(&command), data.as_bytes());
+    assert_eq!(completion.status.status(), Status::SUCCESS);
+    // All the room is promised to one write.
+    const BYTES: usize = 256 << 10;
+    let mut entry = block_command(IoOpcode::Write, 1, 0, (BYTES / 4096) as u32);
+    entry.cid = 40.into();
+    entry.set_sgl1(sgl(BYTES, false));
+    raw.send(&raw.capsule(entry, &[], false));
+    let request = R2t::read_from_bytes(&raw.pdu().unwrap()).unwrap();
+    let mut message = Vec::new();
+    let content = random_bytes(5, IO_IN_CAPSULE_BYTES);
+    for cid in 0..20u16 {
+        let blocks = (IO_IN_CAPSULE_BYTES / 4096) as u32;
+        let mut entry = block_command(IoOpcode::Write, 1, (u64::from(cid) + 2) * u64::from(blocks), blocks);
+        entry.cid = cid.into();
+        message.extend(raw.capsule(entry, &content, false));
+    }
+    let data = H2cData {
+        ch: header(PduType::H2cData, PduFlags::new().with_last_pdu(true), 24, 24 + BYTES),
+        cccid: request.cccid,
+        ttag: request.ttag,
+        datal: (BYTES as u32).into(),
+        ..H2cData::default()
+    };
+    message.extend_from_slice(data.as_bytes());
+    message.extend(random_bytes(6, BYTES));
+    raw.send(&message);
+    let mut done: Vec<u16> = (0..21)
+        .map(|_| {
+            let completion = raw.completion();
+            assert_eq!(completion.status.status(), Status::SUCCESS);
+            completion.cid.get()
+        })
+        .collect();
+    done.sort_unstable();
+    assert_eq!(done, (0..20).chain([40]).collect::<Vec<u16>>());
+}
+
 #[test]
 fn every_malformed_data_pdu_ends_the_connection_with_its_reason() {
     let target = takes_small_pdus();
@@ -1079,6 +1183,14 @@ fn a_wrong_data_digest_fails_the_command_only() {
         raw.send(data.as_bytes());
         raw.send(&[2; 8192]);
         raw.send(&(crc32c::crc32c(&[2; 8192]) ^ wrong).to_le_bytes());
+    }
+    assert_eq!(raw.completion().status.status(), Status::TRANSIENT_TRANSPORT_ERROR);
+    // In a capsule that comes in pieces.
+    let mut pdu = raw.capsule(block_command(IoOpcode::Write, 1, 0, 4), &[2; 16384], true);
+    *pdu.last_mut().unwrap() ^= 1;
+    for piece in pdu.chunks(6000) {
+        raw.send(piece);
+        std::thread::sleep(Duration::from_millis(2));
     }
     assert_eq!(raw.completion().status.status(), Status::TRANSIENT_TRANSPORT_ERROR);
     assert_eq!(read(&mut checker, 0, 16384), [1; 16384], "nothing was written");

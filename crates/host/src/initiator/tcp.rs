@@ -99,7 +99,7 @@ pub struct HostOptions {
     pub data_alignment: u8,
     /// Whether the controller has to tell the submission queues' heads now and then. Without, it may leave out all completions of reads.
     pub flow_control: bool,
-    /// Most data of a write that goes into the capsule.
+    /// Most data of a write that goes into the capsule, where the controller takes as much.
     pub in_capsule_bytes: usize,
     /// What we prove our identity with.
     pub secret: Option<Secret>,
@@ -127,7 +127,7 @@ impl HostOptions {
             data_digest: false,
             data_alignment: 0,
             flow_control: true,
-            in_capsule_bytes: 8192,
+            in_capsule_bytes: usize::MAX,
             secret: None,
             controller_secret: None,
             hashes: HashId::ALL.to_vec(),
@@ -148,6 +148,8 @@ pub struct Controller {
     options: HostOptions,
     admin: Queue,
     id: u16,
+    /// Data that capsules of I/O queues may carry: nothing before we are told.
+    in_capsule_bytes: usize,
 }
 
 /// A fabrics command as the entry that a queue sends.
@@ -202,13 +204,15 @@ fn connect_queue(
 }
 
 impl Controller {
-    /// Connects an admin queue and enables the controller.
+    /// Connects an admin queue, enables the controller and asks it how much data capsules may carry.
     ///
     /// # Errors
     /// It cannot be reached, does not let us in, or does not become ready.
     pub fn connect(options: &HostOptions) -> Result<Controller, InitiatorError> {
         let mut controller = Controller::connect_disabled(options)?;
         controller.enable()?;
+        let capsule_bytes = controller.identify_controller()?.ioccsz.get() as usize * 16;
+        controller.in_capsule_bytes = capsule_bytes.saturating_sub(size_of::<SubmissionEntry>());
         Ok(controller)
     }
 
@@ -222,6 +226,7 @@ impl Controller {
             options: options.clone(),
             admin,
             id,
+            in_capsule_bytes: 0,
         })
     }
 
@@ -401,7 +406,9 @@ impl Controller {
     /// # Errors
     /// It cannot be connected.
     pub fn io_queue(&self, id: u16, entries: u16) -> Result<Queue, InitiatorError> {
-        connect_queue(&self.options, self.id, id, entries).map(|(queue, _)| queue)
+        let (mut queue, _) = connect_queue(&self.options, self.id, id, entries)?;
+        queue.limit_in_capsule_bytes(self.in_capsule_bytes);
+        Ok(queue)
     }
 
     /// Keep Alive.

@@ -31,9 +31,9 @@ use crate::setup::{ENDURANCE_GROUP, NAMESPACES_MAX, VENDOR_ID};
 use crate::subsystem::Subsystem;
 use crate::transfer::{MAX_DATA_TRANSFER_SIZE, TRANSFER_BYTES_MAX};
 
-/// Data that a command capsule of an I/O queue may carry, in bytes (IOCCSZ without the command): two pages, so that
-/// small writes need no second message.
-pub const IN_CAPSULE_DATA_BYTES: u32 = 8192;
+/// Data that a command capsule of an I/O queue may carry, in bytes (IOCCSZ without the command): most writes need nobody to ask for
+/// their data. It does not take more memory than what is asked for: one capsule comes after the other.
+pub const IN_CAPSULE_DATA_BYTES: u32 = 128 << 10;
 /// Composite temperature that endangers the drive, in kelvins (CCTEMP): 80 degrees Celsius.
 pub const CRITICAL_TEMPERATURE_K: u16 = 353;
 /// Metadata may be in extended logical blocks (MC).

@@ -1,10 +1,12 @@
 //! The bytes that came from the host and were not looked at yet.
 
-use super::pdu::BUFFERED_PDU_BYTES_MAX;
+use super::pdu::LOOKED_AT_BYTES_MAX;
 
 /// Room for a batch of small writes with their data.
 const BUFFER_BYTES: usize = 256 << 10;
-const _: () = assert!(BUFFER_BYTES >= 2 * BUFFERED_PDU_BYTES_MAX);
+/// Less room is not worth a read.
+const ROOM_BYTES: usize = 8 << 10;
+const _: () = assert!(BUFFER_BYTES >= ROOM_BYTES + LOOKED_AT_BYTES_MAX && ROOM_BYTES >= LOOKED_AT_BYTES_MAX);
 
 /// See the module.
 pub struct Input {
@@ -27,9 +29,9 @@ impl Input {
         &self.buffer[self.start..self.end]
     }
 
-    /// Room for more, at least for the rest of a PDU that is looked at as a whole.
+    /// Room for more, at least for the rest of what is looked at as a whole.
     pub fn space(&mut self) -> &mut [u8] {
-        if self.start == self.end || self.buffer.len() - self.end < BUFFERED_PDU_BYTES_MAX {
+        if self.start == self.end || self.buffer.len() - self.end < ROOM_BYTES {
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;

@@ -72,7 +72,7 @@ pub struct Limits {
     pub half_open: usize,
     /// Connections of one host: an admin queue and I/O queues for each of its controllers.
     pub connections_per_host: usize,
-    /// Data in memory for the commands of one connection. One command is always served, whatever it moves. As much
+    /// Data in memory for the commands of one connection. One command is always served, whatever it moves, and one capsule taken. As much
     /// again may be kept in buffers that are used over and over.
     pub bytes_in_flight: usize,
     /// Time until a connection has to have connected its queue.

@@ -6,10 +6,10 @@
 
 use nvme_spec::tcp::{CommonHeader, DIGEST_LENGTH, FatalErrorStatus, PduType, TERM_REQ_MAX_DATA};
 
-/// Most data in a command capsule, on admin and I/O queues: what IOCCSZ of Identify Controller says, in bytes. Linux
-/// takes 8 KiB for granted on admin queues.
-pub const IN_CAPSULE_BYTES: usize = nvme::admin::identify::IN_CAPSULE_DATA_BYTES as usize;
-const _: () = assert!(IN_CAPSULE_BYTES == 8192);
+/// Most data in a command capsule of an admin queue, and of one that is not connected yet, in bytes: the TCP Transport Specification fixes it.
+pub const ADMIN_IN_CAPSULE_BYTES: usize = 8192;
+/// Most data in a command capsule of an I/O queue: what IOCCSZ of Identify Controller says, in bytes.
+pub const IO_IN_CAPSULE_BYTES: usize = nvme::admin::identify::IN_CAPSULE_DATA_BYTES as usize;
 
 /// Something that ends the connection with a C2HTermReq.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +60,8 @@ pub struct Agreement {
     pub digests: Digests,
     /// Most data in one H2CData PDU (MAXH2CDATA).
     pub h2c_data_bytes_max: usize,
+    /// Most data in a command capsule.
+    pub in_capsule_bytes_max: usize,
 }
 
 /// Where the parts of a PDU lie.
@@ -160,24 +162,28 @@ impl Layout {
             PduType::H2cData if layout.data_bytes > agreement.h2c_data_bytes_max => {
                 Err(Fault::of(FatalErrorStatus::LimitExceeded))
             }
-            PduType::CapsuleCmd if layout.data_bytes > IN_CAPSULE_BYTES => Err(Fault::field(PLEN)),
+            PduType::CapsuleCmd if layout.data_bytes > agreement.in_capsule_bytes_max => Err(Fault::field(PLEN)),
             _ => Ok(layout),
         }
     }
 
-    /// Bytes of the data digest.
-    pub fn digest_bytes(&self) -> usize {
-        if self.data_digest { DIGEST_LENGTH } else { 0 }
+    /// Bytes that are looked at as a whole. The data of a command goes to it as it comes.
+    pub fn needed_bytes(&self) -> usize {
+        if matches!(self.kind, PduType::CapsuleCmd | PduType::H2cData) {
+            self.data_offset
+        } else {
+            self.data_offset + self.data_bytes
+        }
     }
 
-    /// Bytes of the whole PDU.
-    pub fn total_bytes(&self) -> usize {
-        self.data_offset + self.data_bytes + self.digest_bytes()
+    /// Bytes of the data digest.
+    fn digest_bytes(&self) -> usize {
+        if self.data_digest { DIGEST_LENGTH } else { 0 }
     }
 }
 
-/// Most bytes of a PDU that is looked at as a whole: a capsule with the largest data offset, data and digest.
-pub const BUFFERED_PDU_BYTES_MAX: usize = 255 + IN_CAPSULE_BYTES + DIGEST_LENGTH;
+/// Most bytes that are looked at as a whole: a header with the largest data offset, or with what it is that ends the connection.
+pub const LOOKED_AT_BYTES_MAX: usize = 255 + TERM_REQ_MAX_DATA;
 
 /// Checks the digest behind a header. `pdu` is at least header and digest.
 ///
@@ -219,6 +225,7 @@ mod tests {
             data: false,
         },
         h2c_data_bytes_max: 65536,
+        in_capsule_bytes_max: 8192,
     };
 
     fn header(kind: PduType, pdo: u8, length: u32) -> CommonHeader {
@@ -234,12 +241,9 @@ mod tests {
     #[test]
     fn capsules_with_and_without_data() {
         let plain = Layout::of(&header(PduType::CapsuleCmd, 0, 72), &OPEN).unwrap();
-        assert_eq!((plain.data_bytes, plain.total_bytes()), (0, 72));
+        assert_eq!((plain.data_bytes, plain.needed_bytes()), (0, 72));
         let full = Layout::of(&header(PduType::CapsuleCmd, 72, 72 + 8192), &OPEN).unwrap();
-        assert_eq!(
-            (full.data_offset, full.data_bytes, full.total_bytes()),
-            (72, 8192, 8264)
-        );
+        assert_eq!((full.data_offset, full.data_bytes, full.needed_bytes()), (72, 8192, 72));
         let digests = Digests {
             header: true,
             data: true,
@@ -251,9 +255,9 @@ mod tests {
             (
                 with_digests.data_offset,
                 with_digests.data_bytes,
-                with_digests.total_bytes()
+                with_digests.data_digest
             ),
-            (76, 512, 592)
+            (76, 512, true)
         );
     }
 

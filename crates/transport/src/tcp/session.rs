@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! host's bytes -> Input -> PDUs -> ready commands -> accepted -> subsystem (one lock for a batch) -> Output -> host
-//!                            \-> H2CData: straight into the buffer of its command
+//!                            \-> data: straight into the buffer of its command
 //!   write without in-capsule data -> waits for a grant -> R2T -> waits for its data -> ready
 //!   completion not due yet, or to be durable first -> backlog
 //! ```
 //!
 //! The owner of the socket calls [`Session::advance`] and does what [`Next`] says. What a host can make it keep is
 //! limited: commands by the queue's size, data by [`super::Limits::bytes_in_flight`] (R2Ts are only granted and
-//! commands only executed within it), capsules by the input buffer.
+//! commands only executed within it; of capsules one more is taken, and a batch of the commands without data).
 //!
 //! `receive` goes from bytes to commands, `carry_out` from commands to completions. What a command means is not decided
 //! here but in `fabrics` and in `nvme`.
@@ -101,21 +101,47 @@ struct ReadyCommand {
     damaged: bool,
 }
 
-/// A command whose data was asked for.
-struct DataRequest {
-    command: Command,
-    data: Vec<u8>,
+/// A command whose data is coming.
+struct ArrivingCommand {
+    /// What it is when all data is there.
+    ready: ReadyCommand,
     received: usize,
-    damaged: bool,
 }
 
-/// A data PDU that is coming in.
+impl ArrivingCommand {
+    fn is_complete(&self) -> bool {
+        self.received == self.ready.data.len()
+    }
+}
+
+/// Data of a PDU that is coming in.
 struct IncomingData {
-    tag: usize,
+    receiver: Receiver,
     /// Bytes of it that are still to come.
     left: usize,
     /// CRC of its bytes so far, if it ends with a digest.
     digest: Option<u32>,
+}
+
+/// Whose data it is.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one, and a box for each command costs more than the room"
+)]
+enum Receiver {
+    /// The command's whose capsule it is.
+    Capsule(ArrivingCommand),
+    /// The command's that has this transfer tag.
+    Requested(usize),
+}
+
+impl IncomingData {
+    fn command<'a>(&'a mut self, requested: &'a mut [Option<ArrivingCommand>]) -> &'a mut ArrivingCommand {
+        match &mut self.receiver {
+            Receiver::Capsule(command) => command,
+            Receiver::Requested(tag) => requested[*tag].as_mut().expect("it is receiving"),
+        }
+    }
 }
 
 /// A command that is carried out, with what its completion says and sends.
@@ -140,7 +166,7 @@ pub struct Session {
     /// Commands that may ask for their data as soon as there is room.
     ungranted: VecDeque<Command>,
     /// By transfer tag.
-    requested: Vec<Option<DataRequest>>,
+    requested: Vec<Option<ArrivingCommand>>,
     /// What an authentication command needs to be complete. Nothing else is carried out meanwhile.
     computing: Option<(SubmissionEntry, Exponentiation)>,
     /// A part of a long command was carried out: others have the drive before the next.
@@ -230,10 +256,10 @@ impl Session {
     /// Where bytes of the host go: first the rest of the data that is coming in, then everything else.
     pub fn input(&mut self) -> [IoSliceMut<'_>; 2] {
         let direct = self.direct_bytes();
-        let data: &mut [u8] = match &self.receiving {
+        let data: &mut [u8] = match &mut self.receiving {
             Some(receiving) if direct > 0 => {
-                let requested = self.requested[receiving.tag].as_mut().expect("it is receiving");
-                &mut requested.data[requested.received..][..direct]
+                let command = receiving.command(&mut self.requested);
+                &mut command.ready.data[command.received..][..direct]
             }
             _ => &mut [],
         };
@@ -314,7 +340,7 @@ impl Session {
             };
             if nothing_to_do {
                 let until = self.backlog.next_due();
-                let input = self.ready.len() < BATCH_COMMANDS;
+                let input = !self.has_enough();
                 return Ok(Next::Wait { input, until });
             }
         }

@@ -28,6 +28,8 @@ const LARGE_DATA_BYTES: usize = 16 << 10;
 const BEHIND_LARGE_DATA_BYTES: usize = 1 << 10;
 /// Pieces of output that are given to the system at once; its limit is 1024.
 const PIECES_MAX: usize = 512;
+/// Data that capsules of admin queues may carry, and the one that connects a queue: the TCP Transport Specification fixes it.
+const ADMIN_IN_CAPSULE_BYTES: usize = 8192;
 
 /// The data of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +88,7 @@ pub struct Queue {
     header_digest: bool,
     data_digest: bool,
     h2c_data_bytes_max: usize,
+    in_capsule_bytes_max: usize,
     pending: Vec<Option<OutstandingCommand>>,
     free: Vec<u16>,
     headers: Vec<u8>,
@@ -123,6 +126,7 @@ impl Queue {
             header_digest: false,
             data_digest: false,
             h2c_data_bytes_max: 0,
+            in_capsule_bytes_max: options.in_capsule_bytes.min(ADMIN_IN_CAPSULE_BYTES),
             pending: (0..entries).map(|_| None).collect(),
             // Identifiers are used from 0 on.
             free: (0..entries).rev().collect(),
@@ -203,6 +207,11 @@ impl Queue {
         }
     }
 
+    /// From now on capsules carry at most so much data, and no more than is wished for.
+    pub(super) fn limit_in_capsule_bytes(&mut self, bytes: usize) {
+        self.in_capsule_bytes_max = self.options.in_capsule_bytes.min(bytes);
+    }
+
     /// Prepares a command for sending; returns its identifier.
     ///
     /// # Panics
@@ -214,7 +223,7 @@ impl Queue {
             Data::ToController(data) => (data, false),
             Data::ToHost(data) => (data, true),
         };
-        let in_capsule = !to_host && !data.is_empty() && data.len() <= self.options.in_capsule_bytes;
+        let in_capsule = !to_host && !data.is_empty() && data.len() <= self.in_capsule_bytes_max;
         entry.cid = cid.into();
         entry.flags.set_psdt(PSDT_SGL_MPTR_CONTIGUOUS);
         if !data.is_empty() {

@@ -22,6 +22,8 @@ use crate::{locked, pause_between_parts};
 
 /// Plain commands that are carried out together.
 const TOGETHER_COMMANDS: usize = 16;
+/// Data that is written before others may have the drive: some tens of microseconds.
+const WRITTEN_BYTES: usize = 512 << 10;
 /// Data of a command that is copied behind its header.
 const LITTLE_DATA_BYTES: usize = 16 << 10;
 
@@ -48,9 +50,10 @@ impl Session {
             subsystem.note_queue_depth(controller, queue.id, self.outstanding as u64);
         }
         let is_io = self.endpoint.queue.as_ref().is_some_and(|queue| queue.id > 0);
+        let until = self.bytes_in_flight.saturating_sub(WRITTEN_BYTES);
         while let Some(first) = self.ready.front() {
             let is_plain = is_io && matches!(&first.progress, Progress::Capsule(entry) if Plain::may_be(entry));
-            if !is_plain || !self.carry_out_together(&mut subsystem, now) {
+            if !is_plain || !self.carry_out_together(&mut subsystem, now, until) {
                 let ready = self.ready.pop_front().expect("just looked at");
                 if let Some(next) = self.ready.front().filter(|_| is_io) {
                     subsystem.expect(next.progress.entry());
@@ -58,6 +61,9 @@ impl Session {
                 self.carry_out(&mut subsystem, now, ready);
             }
             if self.gives_way || self.output.bytes() >= OUTPUT_BYTES || !self.may_execute() || self.closing {
+                break;
+            }
+            if self.bytes_in_flight < until {
                 break;
             }
         }
@@ -88,8 +94,9 @@ impl Session {
         }
     }
 
-    /// Carries out the plain commands of an I/O queue that are next and came in one piece, a few at most; `false` if there is none.
-    fn carry_out_together(&mut self, subsystem: &mut Subsystem, now: Nanos) -> bool {
+    /// Carries out the plain commands of an I/O queue that are next and came in one piece, a few at most and until less than `until` bytes
+    /// are in flight; `false` if there is none.
+    fn carry_out_together(&mut self, subsystem: &mut Subsystem, now: Nanos, until: usize) -> bool {
         let queue = self.endpoint.queue.as_ref().expect("an I/O queue");
         let controller = queue.association.controller();
         let nsid = self.ready[0].progress.entry().nsid.get();
@@ -139,6 +146,9 @@ impl Session {
                     .respond(Reply::success(0).entry(entry.cid.get(), 0, head, false));
             }
             self.recycle(ready.data);
+            if self.bytes_in_flight < until {
+                break;
+            }
         }
         subsystem.end_together(together);
         let carried_out = !plain.is_empty();

@@ -3,19 +3,15 @@
 use nvme_spec::tcp::{CapsuleCmd, CommonHeader, DIGEST_LENGTH, FatalErrorStatus, H2cData, IcReq, PFV_1_0, PduType};
 use zerocopy::FromBytes;
 
-use super::{BATCH_COMMANDS, CloseReason, DataRequest, IncomingData, Progress, ReadyCommand, Session};
-use crate::tcp::pdu::{self, Agreement, BUFFERED_PDU_BYTES_MAX, Digests, Fault, Layout};
+use super::{ArrivingCommand, BATCH_COMMANDS, CloseReason, IncomingData, Progress, ReadyCommand, Receiver, Session};
+use crate::tcp::pdu::{
+    self, ADMIN_IN_CAPSULE_BYTES, Agreement, Digests, Fault, IO_IN_CAPSULE_BYTES, LOOKED_AT_BYTES_MAX, Layout,
+};
 
 impl Session {
     /// Looks at the input until there is no whole PDU any more, or enough to do. Returns whether it was the former.
     pub(super) fn parse(&mut self) -> Result<bool, CloseReason> {
-        // What a command before the queue is connected means depends on the one before it.
-        let most = if self.endpoint.queue.is_some() {
-            BATCH_COMMANDS
-        } else {
-            1
-        };
-        while self.ready.len() < most {
+        while !self.has_enough() {
             match self.parse_one() {
                 Ok(true) => {}
                 Ok(false) => return Ok(true),
@@ -26,6 +22,17 @@ impl Session {
             }
         }
         Ok(false)
+    }
+
+    /// Whether what is ready has to be carried out before more is looked at. That does not wait for anything that the host sends.
+    pub(super) fn has_enough(&self) -> bool {
+        let limit = self.context.options.limits.bytes_in_flight;
+        match self.ready.len() {
+            0 => false,
+            // What a command before the queue is connected means depends on the one before it.
+            _ if self.endpoint.queue.is_none() => true,
+            ready => ready >= BATCH_COMMANDS || self.bytes_in_flight >= limit,
+        }
     }
 
     /// Adds a C2HTermReq, the last thing that the host hears.
@@ -42,6 +49,10 @@ impl Session {
             initialized: self.initialized,
             digests: self.digests,
             h2c_data_bytes_max: self.context.options.h2c_data_bytes_max as usize,
+            in_capsule_bytes_max: match &self.endpoint.queue {
+                Some(queue) if queue.id > 0 => IO_IN_CAPSULE_BYTES,
+                _ => ADMIN_IN_CAPSULE_BYTES,
+            },
         }
     }
 
@@ -58,13 +69,8 @@ impl Session {
             return Ok(false);
         };
         let layout = Layout::of(&common, &self.agreement())?;
-        // Data of an H2CData PDU is not waited for: it goes to its command as it comes.
-        let needed = if layout.kind == PduType::H2cData {
-            layout.data_offset
-        } else {
-            layout.total_bytes()
-        };
-        assert!(needed <= BUFFERED_PDU_BYTES_MAX, "it fits into the input buffer");
+        let needed = layout.needed_bytes();
+        assert!(needed <= LOOKED_AT_BYTES_MAX, "it fits into the input buffer");
         if self.input.bytes().len() < needed {
             return Ok(false);
         }
@@ -115,28 +121,43 @@ impl Session {
             return Err(Fault::of(FatalErrorStatus::PduSequenceError));
         }
         self.outstanding += 1;
-        let mut data = if layout.data_bytes > 0 {
-            self.spare.take()
-        } else {
-            Vec::new()
-        };
-        let pdu = self.input.bytes();
-        let (capsule, _) = CapsuleCmd::ref_from_prefix(pdu).expect("the whole PDU is there");
-        let mut damaged = false;
-        if layout.data_bytes > 0 {
-            let (in_capsule, digest) = pdu[layout.data_offset..].split_at(layout.data_bytes);
-            data.clear();
-            data.extend_from_slice(in_capsule);
-            damaged = layout.data_digest && crc32c::crc32c(in_capsule) != pdu::digest_at(digest);
-        }
+        let (capsule, _) = CapsuleCmd::ref_from_prefix(self.input.bytes()).expect("the header is there");
         let progress = Progress::Capsule(capsule.ccsqe);
-        self.bytes_in_flight += data.len();
-        self.ready.push_back(ReadyCommand {
-            progress,
-            data,
-            damaged,
-        });
+        if layout.data_bytes == 0 {
+            self.ready.push_back(ReadyCommand {
+                progress,
+                data: Vec::new(),
+                damaged: false,
+            });
+        } else {
+            let command = self.make_room(progress, layout.data_bytes);
+            self.expect_data(Receiver::Capsule(command), layout);
+        }
         Ok(())
+    }
+
+    /// A buffer for data of a command that is coming.
+    fn make_room(&mut self, progress: Progress, bytes: usize) -> ArrivingCommand {
+        self.bytes_in_flight += bytes;
+        let mut data = self.spare.take();
+        data.resize(bytes, 0);
+        ArrivingCommand {
+            ready: ReadyCommand {
+                progress,
+                data,
+                damaged: false,
+            },
+            received: 0,
+        }
+    }
+
+    /// Behind the header comes data.
+    fn expect_data(&mut self, receiver: Receiver, layout: &Layout) {
+        self.receiving = Some(IncomingData {
+            receiver,
+            left: layout.data_bytes,
+            digest: layout.data_digest.then_some(0),
+        });
     }
 
     /// The header of an H2CData PDU is there.
@@ -146,37 +167,33 @@ impl Session {
         let Some(Some(requested)) = self.requested.get(tag) else {
             return Err(Fault::field(10));
         };
-        if requested.command.entry.cid != header.cccid {
+        if requested.ready.progress.entry().cid != header.cccid {
             return Err(Fault::field(8));
         }
         if header.datal.get() as usize != layout.data_bytes {
             return Err(Fault::field(16));
         }
-        let left = requested.data.len() - requested.received;
+        let left = requested.ready.data.len() - requested.received;
         if header.datao.get() as usize != requested.received || layout.data_bytes > left {
             return Err(Fault::of(FatalErrorStatus::DataTransferOutOfRange));
         }
         if header.ch.flags.last_pdu() != (layout.data_bytes == left) {
             return Err(Fault::field(1));
         }
-        self.receiving = Some(IncomingData {
-            tag,
-            left: layout.data_bytes,
-            digest: layout.data_digest.then_some(0),
-        });
+        self.expect_data(Receiver::Requested(tag), layout);
         Ok(())
     }
 
     /// Moves data that is in the input buffer to its command.
     fn take_data(&mut self) -> bool {
-        let receiving = self.receiving.as_ref().expect("data is coming in");
+        let receiving = self.receiving.as_mut().expect("data is coming in");
         let available = self.input.bytes();
         let bytes = available.len().min(receiving.left);
         if bytes == 0 {
             return false;
         }
-        let requested = self.requested[receiving.tag].as_mut().expect("it is receiving");
-        requested.data[requested.received..][..bytes].copy_from_slice(&available[..bytes]);
+        let command = receiving.command(&mut self.requested);
+        command.ready.data[command.received..][..bytes].copy_from_slice(&available[..bytes]);
         self.input.consume(bytes);
         self.note_data(bytes);
         true
@@ -185,34 +202,37 @@ impl Session {
     /// So many bytes were added to the data of the command that is receiving.
     pub(super) fn note_data(&mut self, bytes: usize) {
         let receiving = self.receiving.as_mut().expect("data is coming in");
-        let requested = self.requested[receiving.tag].as_mut().expect("it is receiving");
-        if let Some(digest) = &mut receiving.digest {
-            *digest = crc32c::crc32c_append(*digest, &requested.data[requested.received..][..bytes]);
-        }
-        requested.received += bytes;
+        let digest = receiving.digest;
+        let command = receiving.command(&mut self.requested);
+        let added = &command.ready.data[command.received..][..bytes];
+        let digest = digest.map(|digest| crc32c::crc32c_append(digest, added));
+        command.received += bytes;
+        receiving.digest = digest;
         receiving.left -= bytes;
     }
 
     /// All data of the PDU is there. Returns whether its digest is as well.
     fn finish_data(&mut self) -> bool {
-        let receiving = self.receiving.as_ref().expect("data is coming in");
-        let requested = self.requested[receiving.tag].as_mut().expect("it is receiving");
+        let mut receiving = self.receiving.take().expect("data is coming in");
         if let Some(digest) = receiving.digest {
             if self.input.bytes().len() < DIGEST_LENGTH {
+                self.receiving = Some(receiving);
                 return false;
             }
-            requested.damaged |= pdu::digest_at(self.input.bytes()) != digest;
+            receiving.command(&mut self.requested).ready.damaged |= pdu::digest_at(self.input.bytes()) != digest;
             self.input.consume(DIGEST_LENGTH);
         }
-        if requested.received == requested.data.len() {
-            let requested = self.requested[receiving.tag].take().expect("it is receiving");
-            self.ready.push_back(ReadyCommand {
-                progress: Progress::Transferred(requested.command),
-                data: requested.data,
-                damaged: requested.damaged,
-            });
+        let arrived = match receiving.receiver {
+            Receiver::Capsule(command) => Some(command),
+            Receiver::Requested(tag) => self.requested[tag].take_if(|command| command.is_complete()),
+        };
+        if let Some(command) = arrived {
+            assert!(
+                command.is_complete(),
+                "a command has all its data before it is carried out"
+            );
+            self.ready.push_back(command.ready);
         }
-        self.receiving = None;
         true
     }
 
@@ -224,16 +244,8 @@ impl Session {
                 return;
             }
             let command = self.ungranted.pop_front().expect("just looked at");
-            self.bytes_in_flight += bytes;
-            let mut data = self.spare.take();
-            data.resize(bytes, 0);
             let cid = command.entry.cid.get();
-            let requested = DataRequest {
-                command,
-                data,
-                received: 0,
-                damaged: false,
-            };
+            let requested = self.make_room(Progress::Transferred(command), bytes);
             let free = self.requested.iter().position(Option::is_none);
             let tag = free.unwrap_or_else(|| {
                 self.requested.push(None);
