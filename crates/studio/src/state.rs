@@ -455,14 +455,12 @@ mod tests {
         let mut told = Vec::new();
         let mut now = lane(vec![unit(1)], 1);
         let text = |text: &str| Some(Arc::from(text));
-        let messages: [fn(&mut LaneState, Option<Arc<str>>); 3] = [
-            |lane, text| lane.latency = text,
-            |lane, text| lane.wear = text,
-            |lane, text| lane.result = text,
-        ];
         for frame in 0..12 {
-            if frame % 2 == 0 && frame / 2 < messages.len() {
-                messages[frame / 2](&mut now, text("1"));
+            match frame {
+                0 => now.latency = text("1"),
+                2 => now.wear = text("1"),
+                4 => now.result = text("1"),
+                _ => {}
             }
             now.snapshot = Arc::new(Snapshot {
                 units: Arc::clone(&now.snapshot.units),

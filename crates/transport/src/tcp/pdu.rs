@@ -177,7 +177,7 @@ impl Layout {
     }
 
     /// Bytes of the data digest.
-    fn digest_bytes(&self) -> usize {
+    pub fn digest_bytes(&self) -> usize {
         if self.data_digest { DIGEST_LENGTH } else { 0 }
     }
 }

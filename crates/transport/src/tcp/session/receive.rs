@@ -75,14 +75,15 @@ impl Session {
             return Ok(false);
         }
         pdu::check_header_digest(&layout, self.input.bytes())?;
+        let mut taken = needed;
         match layout.kind {
             PduType::IcReq => self.initialize()?,
-            PduType::CapsuleCmd => self.take_capsule(&layout)?,
+            PduType::CapsuleCmd => taken = self.take_capsule(&layout)?,
             PduType::H2cData => self.begin_data(&layout)?,
             // The host ends the connection.
             _ => self.closing = true,
         }
-        self.input.consume(needed);
+        self.input.consume(taken);
         Ok(true)
     }
 
@@ -110,7 +111,8 @@ impl Session {
         Ok(())
     }
 
-    fn take_capsule(&mut self, layout: &Layout) -> Result<(), Fault> {
+    /// Returns how many bytes of the input it took.
+    fn take_capsule(&mut self, layout: &Layout) -> Result<usize, Fault> {
         let queue_entries = self
             .endpoint
             .queue
@@ -121,19 +123,30 @@ impl Session {
             return Err(Fault::of(FatalErrorStatus::PduSequenceError));
         }
         self.outstanding += 1;
-        let (capsule, _) = CapsuleCmd::ref_from_prefix(self.input.bytes()).expect("the header is there");
+        let pdu = self.input.bytes();
+        let (capsule, _) = CapsuleCmd::ref_from_prefix(pdu).expect("the header is there");
         let progress = Progress::Capsule(capsule.ccsqe);
-        if layout.data_bytes == 0 {
-            self.ready.push_back(ReadyCommand {
-                progress,
-                data: Vec::new(),
-                damaged: false,
-            });
-        } else {
+        let behind_header = layout.data_bytes + layout.digest_bytes();
+        let Some(behind) = pdu[layout.data_offset..].get(..behind_header) else {
             let command = self.make_room(progress, layout.data_bytes);
             self.expect_data(Receiver::Capsule(command), layout);
+            return Ok(layout.data_offset);
+        };
+        // Most are there as a whole.
+        let (in_capsule, digest) = behind.split_at(layout.data_bytes);
+        let mut data = Vec::new();
+        if !in_capsule.is_empty() {
+            data = self.spare.take();
+            data.clear();
+            data.extend_from_slice(in_capsule);
         }
-        Ok(())
+        self.bytes_in_flight += data.len();
+        self.ready.push_back(ReadyCommand {
+            progress,
+            data,
+            damaged: layout.data_digest && crc32c::crc32c(in_capsule) != pdu::digest_at(digest),
+        });
+        Ok(layout.data_offset + behind_header)
     }
 
     /// A buffer for data of a command that is coming.
