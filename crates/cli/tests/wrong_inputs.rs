@@ -173,6 +173,26 @@ const ARGUMENTS: &[Row] = &[
         "no/such/x|folder that exists",
     ),
     (
+        "[job]\nrw=randread\nnorandommap\nnumber_ios=8\nthinktime=18250d\n",
+        "run x.fio --device pm9d3a --scale 1/1024",
+        "[job]|250 years|thinktime",
+    ),
+    (
+        "[global]\nrw=randread\nnumber_ios=1\nstonewall\nstartdelay=18250d\n[a]\n[b]\n[c]\n[d]\n[e]\n[f]\n",
+        "run x.fio --device pm9d3a --scale 1/1024",
+        "[e]|250 years|startdelay",
+    ),
+    (
+        "[job]\nrw=randread\nnorandommap\nbs=64m\nrate=1\nnumber_ios=1000\n",
+        "run x.fio --device pm9d3a --capacity 8G",
+        "[job]|250 years|rate",
+    ),
+    (
+        "[job]\nrw=randread\nnorandommap\nbs=64m\nrate=1\nrate_process=poisson\nnumber_ios=1000\n",
+        "run x.fio --device pm9d3a --capacity 8G",
+        "[job]|250 years|rate",
+    ),
+    (
         "[job]\nrw=randread\n",
         "run x.fio --device warp_default --scale 1/1024 --untimed --write 2",
         "without a write|--write",

@@ -128,11 +128,18 @@ pub(crate) fn of(result: &CellResult) -> Vec<Finding> {
         (!result.without_effect.is_empty()).then(|| Finding::WithoutEffect { options: options() }),
         not_converged(result),
         too_few_pages(result),
-        (collected && result.spare_held > SPARE_HELD_MOST).then_some(Finding::SpareHeld {
-            share: result.spare_held,
-        }),
+        if collected { little_spare(result) } else { None },
     ];
     kinds.into_iter().flatten().collect()
+}
+
+/// Whether handles hold much of the spare while pages are copied.
+fn little_spare(result: &CellResult) -> Option<Finding> {
+    let totals = result.stats.totals();
+    let copies = totals.media_bytes_written as f64 > totals.host_bytes_written as f64 * (1.0 + SETTLED);
+    (copies && result.spare_held > SPARE_HELD_MOST).then_some(Finding::SpareHeld {
+        share: result.spare_held,
+    })
 }
 
 fn not_steady(result: &CellResult) -> Option<Finding> {

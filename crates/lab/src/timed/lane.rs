@@ -393,7 +393,7 @@ impl Lane {
             return Next::Never;
         }
         match next {
-            Next::At(at) => Next::At((self.begins_at + at).min(self.ends_at)),
+            Next::At(at) => Next::At(self.begins_at.saturating_add(at).min(self.ends_at)),
             other => other,
         }
     }
@@ -481,7 +481,8 @@ impl Lane {
             (Rate::RequestsPerSecond(rate), None) => u128::from(self.submitted) * SECOND_NS / rate,
         };
         let missed = if self.rate_ignores_thinktime { self.paused_ns } else { 0 };
-        self.begins_at + elapsed as Nanos + missed
+        let elapsed = Nanos::try_from(elapsed).unwrap_or(Nanos::MAX);
+        elapsed.saturating_add(self.begins_at + missed)
     }
 
     #[inline]
@@ -600,7 +601,7 @@ impl Lane {
                 Rate::BytesPerSecond(rate) => rate as f64 / f64::from(bytes),
                 Rate::RequestsPerSecond(rate) => rate as f64,
             };
-            *due += arrivals.next_gap_ns(SECOND_NS as f64 / per_second);
+            *due = due.saturating_add(arrivals.next_gap_ns(SECOND_NS as f64 / per_second));
         }
     }
 

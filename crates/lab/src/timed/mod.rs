@@ -32,7 +32,7 @@ use crate::policy::Placer;
 use crate::recorder::Recorder;
 use models::Spec;
 use workload::fio::{ExitWhat, Job, JobFile, plan_streams};
-use workload::{Next, Operation, Request, Source, TaggedRequest, Target, Workload};
+use workload::{Next, Operation, Request, Source, TaggedRequest, Target, Workload, WorkloadError};
 
 use accounts::{Accounts, Measured, Whose};
 pub use fio_json::to_fio_json;
@@ -41,6 +41,11 @@ use lane::{Demand, Lane};
 use measure::{Direction, Goal, JobResult, RequestLog, TimedRequest, TimedResult};
 use together::Together;
 use turns::Turns;
+
+/// Nobody waits until after 250 years of virtual time: a device's clock ends after 292.
+const END_NS: Nanos = 250 * 365 * 86_400_000_000_000;
+const TOO_LATE: &str = "its next request would come after 250 years of virtual time, which a drive's clock does not count; shorten startdelay, thinktime and \
+                        runtime of the jobs that run one after another, or raise the rate";
 
 /// What happens at a time.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +88,8 @@ pub(crate) struct Runner {
     submitted: u64,
     /// Number of the last change of where pages are.
     change: u64,
+    /// What the device had counted of such changes when it was last looked at.
+    moved: [u64; 3],
     write_limit: u64,
     stopped: bool,
     now: Nanos,
@@ -124,6 +131,7 @@ impl Runner {
             unmapped_before: 0,
             submitted: 0,
             change: 0,
+            moved: [0; 3],
             write_limit: limits.write_bytes.unwrap_or(u64::MAX),
             stopped: false,
             now: 0,
@@ -233,11 +241,22 @@ impl Runner {
         host_bytes: u64,
     ) -> Result<bool, LabError> {
         let until = self.submitted.saturating_add(requests);
-        // Others may have written.
-        self.change += 1;
+        self.notice_changes(device);
         let goes_on = self.advance_until(device, until, host_bytes);
         self.accounts.count(&mut self.lanes);
         goes_on
+    }
+
+    /// Others may have written or deallocated: pages move by nothing else, nor are they collected otherwise.
+    fn notice_changes(&mut self, device: &Device<Recorder>) {
+        let stats = device.stats();
+        let moved = [
+            device.host_pages_written(),
+            stats.media_bytes_written(),
+            stats.pages_deallocated,
+        ];
+        self.change += u64::from(moved != self.moved);
+        self.moved = moved;
     }
 
     fn advance_until(&mut self, device: &mut Device<Recorder>, until: u64, host_bytes: u64) -> Result<bool, LabError> {
@@ -262,6 +281,10 @@ impl Runner {
             self.now = at;
             let lane = &mut self.lanes[turn.lane as usize];
             match turn.kind {
+                TurnKind::Wake if at >= END_NS => {
+                    let job = &self.accounts.jobs[lane.job].name;
+                    return Err(WorkloadError::setting(format!("[{job}]"), TOO_LATE).into());
+                }
                 TurnKind::Wake => lane.wake_at = None,
                 TurnKind::Completion(tag) => {
                     lane.tally.completed(at);

@@ -408,6 +408,9 @@ impl<S: EventSink> Device<S> {
     ///
     /// # Errors
     /// The extent does not exist.
+    ///
+    /// # Panics
+    /// The device has timing and `now` is 292 years (2^63 ns) or later.
     pub fn read(&mut self, now: Nanos, first: Lpn, pages: u32) -> Result<Completion, HostError> {
         self.engine.check_extent(first, pages)?;
         Ok(self.engine.read_checked(now, first, pages))
@@ -423,10 +426,11 @@ impl<S: EventSink> Device<S> {
         self.engine.locate(lpn)
     }
 
-    /// As [`Device::read`] of one page, which is where it was located.
+    /// As [`Device::read`] of one page, which is where it was located. Nothing may have been written or deallocated since, in
+    /// whatever place.
     ///
     /// # Panics
-    /// It is not there any more: something was written or deallocated since.
+    /// The page is not there any more, or as [`Device::read`].
     #[inline]
     pub fn read_located(&mut self, now: Nanos, lpn: Lpn, location: &Location) -> Completion {
         assert!(

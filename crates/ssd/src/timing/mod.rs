@@ -298,7 +298,7 @@ impl Timing {
         extra
     }
 
-    /// A command of some pages comes: time does not go back.
+    /// A command of some pages comes.
     #[inline]
     fn advance(&mut self, now: Nanos, pages: u32) {
         assert!(now < calendar::FREE, "time ends after 292 years");

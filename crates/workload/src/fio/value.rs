@@ -114,8 +114,8 @@ pub fn amount(text: &str, base: KbBase) -> Parsed<Amount> {
     }
 }
 
-/// The longest time, microseconds: a delay, a ramp and a runtime one after the other are in the clock of a device, which counts
-/// nanoseconds.
+/// The longest time, microseconds: a delay, a ramp and a runtime of one job are in the clock of a device, which counts nanoseconds. What several
+/// jobs, pauses and rates add up to is found out on the way.
 const LONGEST_US: u64 = 18_250 * 86_400_000_000;
 
 /// Microseconds, where a number without suffix counts seconds or microseconds.
