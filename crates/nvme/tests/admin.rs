@@ -174,14 +174,14 @@ fn a_fabrics_controller_has_capsules_and_no_doorbells() {
     let mut drive = Drive::new();
     let id = drive.connect(Transport::Fabrics, ControllerKind::Io);
     let controller = identify_controller(&mut drive, id);
-    // A command and 8 KiB of data; a completion; in units of 16 bytes.
+    // A command and 128 KiB of data; a completion; in units of 16 bytes.
     assert_eq!(
         (
             controller.ioccsz.get(),
             controller.iorcsz.get(),
             controller.icdoff.get()
         ),
-        (516, 1, 0)
+        (8196, 1, 0)
     );
     assert!(controller.maxcmd.get() > 0 && controller.kas.get() > 0 && controller.ctratt.tbkas());
     assert!(!controller.oacs.dbcs());
