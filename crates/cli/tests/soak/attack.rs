@@ -2,19 +2,31 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use ::host::command::block_command;
+use ::host::initiator::pcie::{Driver, DriverOptions};
 use ::host::initiator::tcp::{Controller, Data, HostOptions};
 use nvme_spec::IoOpcode;
+use serde_json::json;
 
-use crate::server::{NQN, Supervisor};
+use crate::server::{NQN, Supervisor, TOKEN};
 use crate::{Ending, HOSTS};
 
 pub type Attack = fn(&Supervisor, &Ending);
 
-pub const ALL: [Attack; 5] = [half_open, nonsense, http, vfio_user, long_commands];
+pub const ALL: [Attack; 8] = [
+    half_open,
+    nonsense,
+    http,
+    half_requests,
+    orders,
+    vfio_user,
+    guest_memory,
+    long_commands,
+];
 
 /// Between two attempts: attackers share the machine's processors with the drive here.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -66,6 +78,52 @@ fn http(supervisor: &Supervisor, ending: &Ending) {
     }
 }
 
+/// More requests without an end than the HTTP servers have places for.
+fn half_requests(supervisor: &Supervisor, ending: &Ending) {
+    while !ending.has_come() {
+        for address in [supervisor.metrics, supervisor.studio] {
+            let half: Vec<_> = (0..80)
+                .map_while(|_| {
+                    let mut stream = connect(address)?;
+                    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: ").ok()?;
+                    Some(stream)
+                })
+                .collect();
+            std::thread::sleep(40 * PAUSE);
+            drop(half);
+        }
+    }
+}
+
+/// Sessions that want far more memory than the machine has.
+fn orders(supervisor: &Supervisor, ending: &Ending) {
+    let job = |text: &str| {
+        json!({
+            "workload": { "name": "a.fio", "text": text }, "device": "ssd_a", "scale": "1/1", "lanes": [{ "name": "a" }],
+        })
+        .to_string()
+    };
+    let sections: String = (0..2000).map(|number| format!("[a{number}]\nrw=randwrite\n")).collect();
+    let bodies = [job("[a]\nrw=randwrite\nbsrange=1-64k\n"), job(&sections)];
+    for body in bodies.iter().cycle() {
+        if ending.has_come() {
+            return;
+        }
+        if let Some(mut stream) = connect(supervisor.studio) {
+            let head = format!(
+                "POST /api/sessions HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: {}\r\n\r\n",
+                supervisor.studio,
+                body.len()
+            );
+            let _ = stream
+                .write_all(head.as_bytes())
+                .and_then(|()| stream.write_all(body.as_bytes()));
+            let _ = stream.read(&mut [0; 256]);
+        }
+        std::thread::sleep(20 * PAUSE);
+    }
+}
+
 /// Messages that are none, on a socket of their own: one client has it at a time.
 fn vfio_user(supervisor: &Supervisor, ending: &Ending) {
     while !ending.has_come() {
@@ -75,6 +133,34 @@ fn vfio_user(supervisor: &Supervisor, ending: &Ending) {
             let _ = stream.read(&mut [0; 64]);
         }
         std::thread::sleep(PAUSE);
+    }
+}
+
+/// A guest that maps as much sparse memory as it is given, in regions of 1 TiB, and as many regions.
+fn guest_memory(supervisor: &Supervisor, ending: &Ending) {
+    let options = DriverOptions {
+        ram_bytes: 1 << 20,
+        ..DriverOptions::default()
+    };
+    let sparse = tempfile::tempfile().expect("a temporary file");
+    // Some file systems take no file as long.
+    let region_bytes = [1 << 40, 1 << 34, 1 << 30]
+        .into_iter()
+        .find(|bytes| sparse.set_len(*bytes).is_ok())
+        .expect("a sparse file of 1 GiB");
+    for bytes in [region_bytes, 4096].iter().cycle() {
+        if ending.has_come() {
+            return;
+        }
+        if let Ok(mut driver) = Driver::connect(&supervisor.socket(HOSTS + 3), options) {
+            let address = |region: u64| (1 << 46) + region * region_bytes;
+            let mapped = (0..20_000).take_while(|region| {
+                let client = driver.client();
+                client.dma_map(0, address(*region), *bytes, sparse.as_raw_fd()).is_ok() && !ending.has_come()
+            });
+            let _ = mapped.count();
+        }
+        std::thread::sleep(20 * PAUSE);
     }
 }
 

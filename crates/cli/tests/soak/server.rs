@@ -21,7 +21,7 @@ use transport::metrics::FAULTS;
 use crate::{CAPACITY_BYTES, Ending, HOSTS};
 
 pub const NQN: &str = "nqn.2026-01.io.warp:WARP0001";
-const TOKEN: &str = "a token of the soak";
+pub const TOKEN: &str = "a token of the soak";
 /// Exit code of a server whose drive lost its power.
 const POWER_LOST: i32 = 3;
 /// How long a server runs before it is ended, in ms.
@@ -29,6 +29,10 @@ const LIFE_MS: std::ops::Range<u64> = 400..4000;
 /// A power loss that does not come, because too few commands did, is no longer waited for.
 const POWER_LOSS_MS_MAX: u64 = 8000;
 const REPORT_EVERY: Duration = Duration::from_secs(10);
+/// Shortest undisturbed life whose memory is judged: until then hosts and attackers are still connecting.
+const JUDGED_LIFE: Duration = Duration::from_secs(30);
+/// Growth of anonymous memory that an undisturbed life may show between its first and its last third.
+const GROWTH_BYTES_MAX: u64 = 16 << 20;
 
 /// Where a host finds the drive.
 pub enum Place {
@@ -59,6 +63,7 @@ pub struct Supervisor {
     seed: u64,
     pub tcp: SocketAddr,
     pub metrics: SocketAddr,
+    pub studio: SocketAddr,
     start: AtomicU64,
     failed: AtomicBool,
     /// Commands of all hosts.
@@ -81,6 +86,7 @@ impl Supervisor {
             seed,
             tcp: free_port(),
             metrics: free_port(),
+            studio: free_port(),
             start: AtomicU64::new(0),
             failed: AtomicBool::new(false),
             commands: AtomicU64::new(0),
@@ -106,7 +112,7 @@ impl Supervisor {
         }
     }
 
-    /// Of a host on PCI Express; the one after them is for nobody but attackers.
+    /// Socket of a host on PCI Express. The two after those of the hosts are for attackers.
     pub fn socket(&self, host: usize) -> PathBuf {
         self.folder.join(format!("host{host}.sock"))
     }
@@ -132,7 +138,8 @@ impl Supervisor {
         ]);
         command.args(["--tcp", &self.tcp.to_string(), "--metrics", &self.metrics.to_string()]);
         command.args(["--metrics-token", "token"]);
-        for host in (1..=HOSTS + 1).step_by(2) {
+        command.args(["--studio", &self.studio.to_string(), "--studio-token", "token"]);
+        for host in (1..=HOSTS + 3).step_by(2) {
             command.arg("--vfio-user").arg(self.socket(host));
         }
         if let Some(plan) = plan {
@@ -177,13 +184,15 @@ impl Supervisor {
             .fold(String::new(), |text, line| text + line + "\n")
     }
 
-    /// Ends servers and starts others until the time is over; leaves one that does not fail.
+    /// Ends servers and starts others for three quarters of the time. The last quarter is one undisturbed life under
+    /// attack, whose memory has to stay flat. Leaves a server that does not fail.
     pub fn run(&self, end: Instant, ending: &Ending) {
         let _guard = FailOnPanic(self);
         let begun = Instant::now();
+        let undisturbed = end.saturating_duration_since(begun) / 4;
         let mut reported = Instant::now();
         let mut random = Xoshiro256PlusPlus::seed_from_u64(self.seed);
-        while Instant::now() < end && !ending.has_come() {
+        while Instant::now() + undisturbed < end && !ending.has_come() {
             let how = [End::Kill, End::PowerLoss, End::Order][random.random_range(0..3)];
             let seed = random.random();
             self.serve(Some(&plan(how, seed)));
@@ -196,7 +205,40 @@ impl Supervisor {
             }
         }
         self.serve(None);
+        self.watch_memory(undisturbed, ending);
         ending.0.store(true, Ordering::Release);
+    }
+
+    /// Samples the server's anonymous memory for a time.
+    ///
+    /// # Panics
+    /// If the memory grows from the first third of a judged life to the last, or the server ends.
+    fn watch_memory(&self, life: Duration, ending: &Ending) {
+        let begun = Instant::now();
+        let mut most_bytes = [0_u64; 3];
+        while begun.elapsed() < life && !ending.has_come() {
+            std::thread::sleep(Duration::from_millis(50));
+            assert_eq!(self.exited(), None, "the server ended:\n{}", self.last_words());
+            let third = (3 * begun.elapsed().as_millis() / life.as_millis().max(1)).min(2) as usize;
+            most_bytes[third] = most_bytes[third].max(self.anonymous_bytes());
+        }
+        println!("anonymous memory of the undisturbed life by thirds, bytes: {most_bytes:?}");
+        assert!(
+            life < JUDGED_LIFE || ending.has_come() || most_bytes[2] <= most_bytes[0] + GROWTH_BYTES_MAX,
+            "the server's memory grows: {most_bytes:?}"
+        );
+    }
+
+    /// Anonymous memory of the server that is resident.
+    fn anonymous_bytes(&self) -> u64 {
+        let server = self.server.lock().expect("nobody panics with it");
+        let Some((child, _)) = server.as_ref() else {
+            return 0;
+        };
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
+        kib.map_or(0, |kib| kib.parse::<u64>().expect("Linux writes a number") << 10)
     }
 
     /// Lets a server live, and ends it.
