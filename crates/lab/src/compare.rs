@@ -9,6 +9,7 @@
 //! Welch and Satterthwaite's degrees of freedom, rounded down); with one seed nothing is said of chance. Values of one side
 //! are taken to be alike but for their seeds. Nothing is run here.
 
+mod documents;
 mod interval;
 mod side;
 
@@ -214,6 +215,9 @@ impl Comparison {
     /// The lines above the table.
     fn notes(&self) -> Vec<String> {
         let mut notes = vec![format!("A: {}", self.a.about()), format!("B: {}", self.b.about())];
+        for side in [&self.a, &self.b] {
+            notes.extend(side.notes.iter().cloned());
+        }
         for (side, only) in ["A", "B"].iter().zip(&self.only) {
             if !only.is_empty() {
                 notes.push(format!("only in {side}: {}", only.join("; ")));
@@ -227,7 +231,7 @@ impl Comparison {
 
     /// As JSON on one line.
     pub fn to_json(&self) -> Json {
-        let side = |side: &Side| json!({ "name": side.name, "about": side.about(), "origin": side.origin });
+        let side = |side: &Side| json!({ "name": side.name, "about": side.about(), "origin": side.origin, "notes": side.notes });
         json!({
             "format": "warp-comparison",
             "version": VERSION,
