@@ -290,6 +290,28 @@ fn known_blocks_of_tokens_are_read_and_new_ones_written() {
 }
 
 #[test]
+fn hashes_of_64_bits_name_blocks_of_tokens() {
+    let unit = 65536;
+    let settings = Settings {
+        kv_block_bytes: unit,
+        ..Settings::default()
+    };
+    let text = "{\"timestamp\": 0, \"hash_ids\": [7, 18446744073709551615, 9223372036854775808]}\n\
+                {\"timestamp\": 1, \"hash_ids\": [7, 9223372036854775808, -9223372036854775807, 3]}\n";
+    let block = |ms, operation, number: u64| record(ms * 1_000_000, operation, number * unit, unit as u32);
+    let wanted = [
+        block(0, W, 0),
+        block(0, W, 1),
+        block(0, W, 2),
+        block(1, Read, 0),
+        block(1, Read, 2),
+        block(1, W, 3),
+        block(1, W, 4),
+    ];
+    assert_eq!(read(text.as_bytes(), &settings).unwrap(), wanted);
+}
+
+#[test]
 fn a_trace_of_objects_that_begins_again_writes_again() {
     let folder = tempfile::tempdir().unwrap();
     let objects = [object(1, 1, 4096, 2), object(1, 2, 100, 9), object(2, 1, 4096, 7)].concat();
@@ -449,8 +471,16 @@ fn bad_records_are_named_by_their_number() {
         ("[1, 2]", "trace.bin:4: the line is not JSON"),
         ("{\"timestamp\": -1, \"hash_ids\": []}", "trace.bin:4: the timestamp"),
         (
-            "{\"timestamp\": 1, \"hash_ids\": [1152921504606846976]}",
-            "trace.bin:4: the hash id",
+            "{\"timestamp\": 1, \"hash_ids\": [18446744073709551616]}",
+            "trace.bin:4: the line is not JSON",
+        ),
+        (
+            "{\"timestamp\": 1, \"hash_ids\": [-9223372036854775809]}",
+            "trace.bin:4: the line is not JSON",
+        ),
+        (
+            "{\"timestamp\": 1, \"hash_ids\": [1.5]}",
+            "trace.bin:4: the line is not JSON",
         ),
     ] {
         let text = format!("{MOONCAKE}{line}\n");

@@ -322,6 +322,20 @@ fn traces_of_requests_are_looked_up() {
 }
 
 #[test]
+fn chunks_of_a_trace_are_named_by_hashes_of_64_bits() {
+    let lines = "{\"timestamp\": 0, \"hash_ids\": [18446744073709551615, -9223372036854775808]}\n\
+                 {\"timestamp\": 20, \"hash_ids\": [18446744073709551615, -9223372036854775808, -7]}\n";
+    let (_file, settings) = trace(lines);
+    let once = Target {
+        endless: false,
+        ..drive(64)
+    };
+    let mut source = settings.source(&once, 1).expect("it fits");
+    assert_eq!(take(&mut source, 1000).len(), 3);
+    assert!((measure(&source, "hit_ratio") - 2.0 / 5.0).abs() < 1e-9);
+}
+
+#[test]
 fn bad_traces_are_named() {
     let (file, settings) = trace("{\"timestamp\": 0, \"hash_ids\": [1]}\n{\"timestamp\": 0}\n");
     let mut source = settings.source(&drive(64), 1).expect("it fits");
