@@ -507,7 +507,7 @@ fn findings_are_shown_in_every_form() {
         (
             &["--scale", "1/16", "--write", "0.5"],
             "never_collected",
-            "never collected: nothing was reclaimed, so a WAF of 1 says nothing",
+            "never collected: nothing was reclaimed, so WAF says nothing of garbage collection",
         ),
         (&["--scale", "1/16", "--write", "0.3"], "little_used", "little used: "),
         (

@@ -33,10 +33,17 @@ pub const SPARE_HELD_MOST: f64 = 0.25;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum Finding {
-    /// Nothing was reclaimed, so the write amplification of 1 says nothing.
+    /// Nothing was reclaimed, so write amplification says nothing of garbage collection.
     NeverCollected,
     /// The host wrote nothing at all.
     NothingWritten,
+    /// Writes covered mapping units in part, and the drive programs them whole.
+    PartialWrites {
+        /// Write amplification without any copy: bytes of the programmed units for each byte of the host.
+        waf: f64,
+        /// Bytes of a mapping unit.
+        unit_bytes: u64,
+    },
     /// The run was to go on until write amplification is steady, and ended before.
     NotSteady {
         /// How it was at the end; `None` if there were not enough drive-writes.
@@ -95,8 +102,9 @@ pub enum Finding {
 }
 
 /// The names of all kinds, in the order in which they are said.
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 12] = [
     "nothing_written",
+    "partial_writes",
     "never_collected",
     "not_steady",
     "not_settled",
@@ -118,6 +126,7 @@ pub(crate) fn of(result: &CellResult) -> Vec<Finding> {
     let options = || result.without_effect.clone();
     let kinds = [
         is_read_only.then_some(Finding::NothingWritten),
+        partial_writes(result),
         (!collected && !is_read_only).then_some(Finding::NeverCollected),
         not_steady(result),
         if collected { of_the_end(result) } else { None },
@@ -131,6 +140,13 @@ pub(crate) fn of(result: &CellResult) -> Vec<Finding> {
         if collected { little_spare(result) } else { None },
     ];
     kinds.into_iter().flatten().collect()
+}
+
+/// Whether write amplification is more than 1 before anything is copied.
+fn partial_writes(result: &CellResult) -> Option<Finding> {
+    let (total, unit_bytes) = (result.stats.total(), result.stats.page_bytes);
+    let waf = (total.host_pages_written * unit_bytes) as f64 / total.host_bytes_written.max(1) as f64;
+    (waf > 1.0 + SETTLED).then_some(Finding::PartialWrites { waf, unit_bytes })
 }
 
 /// Whether handles hold much of the spare while pages are copied.
@@ -191,6 +207,7 @@ impl Finding {
         match self {
             Finding::NeverCollected => "never_collected",
             Finding::NothingWritten => "nothing_written",
+            Finding::PartialWrites { .. } => "partial_writes",
             Finding::NotSteady { .. } => "not_steady",
             Finding::NotSettled { .. } => "not_settled",
             Finding::StartIncluded { .. } => "start_included",
@@ -235,6 +252,7 @@ impl fmt::Display for Finding {
         out.write_str(&self.name().replace('_', " "))?;
         match self {
             Finding::NeverCollected | Finding::NothingWritten => Ok(()),
+            Finding::PartialWrites { waf, .. } => write!(out, " (WAF {waf:.3} without garbage collection)"),
             Finding::NotSteady { steady: Some(state) } => write!(out, " ({} apart)", percent(state.range)),
             Finding::NotSteady { steady: None } => write!(out, " (fewer than {ROUNDS} drive-writes)"),
             Finding::NotSettled {
@@ -293,9 +311,20 @@ fn extent(findings: &[&Finding]) -> Option<String> {
     let all_compared = differences().count() == findings.len();
     Some(match (*findings.first()?, findings.len()) {
         (Finding::NeverCollected, _) => {
-            "nothing was reclaimed, so a WAF of 1 says nothing; write more (--until steady)".to_string()
+            "nothing was reclaimed, so WAF says nothing of garbage collection; write more (--until steady)".to_string()
         }
         (Finding::NothingWritten, _) => "the host wrote nothing, so there is no write amplification".to_string(),
+        (Finding::PartialWrites { unit_bytes, .. }, _) => {
+            let waf = |finding: &&Finding| match finding {
+                Finding::PartialWrites { waf, .. } => Some(*waf),
+                _ => None,
+            };
+            let most = findings.iter().filter_map(waf).reduce(f64::max)?;
+            format!(
+                "requests smaller than the mapping unit of {unit_bytes} bytes, or not aligned to it, program whole units, which alone \
+                 makes WAF {up_to}{most:.3}; write whole units (bs, blockalign)"
+            )
+        }
         (Finding::NotSteady { .. }, _) => match most {
             Some(most) if all_compared => {
                 format!("the last {ROUNDS} drive-writes are {up_to}{most} apart; allow more with --write")
@@ -425,8 +454,36 @@ mod tests {
         );
         assert_eq!(
             lines(&[result]),
-            ["never collected: nothing was reclaimed, so a WAF of 1 says nothing; write more (--until steady)"]
+            [
+                "never collected: nothing was reclaimed, so WAF says nothing of garbage collection; write more (--until steady)"
+            ]
         );
+    }
+
+    #[test]
+    fn requests_smaller_than_the_mapping_unit_are_named_as_the_cause() {
+        let mut result = settled();
+        result.stats = ssd::Stats::new(4096, 1);
+        result.stats.handles[0].host_bytes_written = 512_000;
+        result.stats.handles[0].host_pages_written = 1000;
+        result.samples.truncate(20);
+        let waf = Finding::PartialWrites {
+            waf: 8.0,
+            unit_bytes: 4096,
+        };
+        assert_eq!(result.findings(), [waf.clone(), Finding::NeverCollected]);
+        assert_eq!(waf.to_string(), "partial writes (WAF 8.000 without garbage collection)");
+        assert_eq!(
+            lines(std::slice::from_ref(&result)),
+            [
+                "partial writes: requests smaller than the mapping unit of 4096 bytes, or not aligned to it, program whole units, \
+                 which alone makes WAF 8.000; write whole units (bs, blockalign)",
+                "never collected: nothing was reclaimed, so WAF says nothing of garbage collection; write more (--until steady)"
+            ]
+        );
+        // Some of them, which changes no digit that anybody compares.
+        result.stats.handles[0].host_bytes_written = 4_096_000 - 40_000;
+        assert_eq!(result.findings(), [Finding::NeverCollected]);
     }
 
     #[test]

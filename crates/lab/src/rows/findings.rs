@@ -1,7 +1,7 @@
 //! What is said below a summary: what makes numbers doubtful, and the scales that were found.
 
 use super::{Column, Rows, Value};
-use crate::finding;
+use crate::finding::{self, Finding};
 use crate::run::{AGREEMENT, CellResult};
 use crate::steady::ROUNDS;
 
@@ -39,7 +39,15 @@ pub fn warning(results: &[CellResult]) -> String {
     if !results.is_empty() && !results.iter().any(wrote) {
         super::wrapped("The host wrote nothing, so there is no write amplification.")
     } else if finding::is_empty_of_meaning(results) {
-        super::wrapped("! This drive never collected: its WAF is that of a new drive, and says nothing.")
+        let is_partial = |finding: &Finding| matches!(finding, Finding::PartialWrites { .. });
+        let whose = if results.iter().any(|result| result.findings().iter().any(is_partial)) {
+            "of requests smaller than its mapping unit"
+        } else {
+            "of a new drive"
+        };
+        super::wrapped(&format!(
+            "! This drive never collected: its WAF is that {whose}, and says nothing of garbage collection."
+        ))
     } else {
         String::new()
     }
@@ -84,6 +92,22 @@ mod tests {
     use crate::report::sample;
     use crate::run::{ScaleComparison, ScaleSearch};
     use crate::twin::Scale;
+
+    #[test]
+    fn a_write_amplification_of_small_requests_is_not_called_that_of_a_new_drive() {
+        let mut result = sample::results().remove(0);
+        result.stats = ssd::Stats::new(4096, 1);
+        result.stats.handles[0].host_bytes_written = 4_096_000;
+        result.stats.handles[0].host_pages_written = 1000;
+        let new = warning(std::slice::from_ref(&result)).replace('\n', " ");
+        assert!(new.contains("its WAF is that of a new drive"), "{new}");
+        result.stats.handles[0].host_bytes_written = 512_000;
+        let small = warning(&[result]).replace('\n', " ");
+        assert!(
+            small.contains("its WAF is that of requests smaller than its mapping unit"),
+            "{small}"
+        );
+    }
 
     #[test]
     fn the_scale_of_each_cell_stands_above_the_findings() {
