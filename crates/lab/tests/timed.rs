@@ -622,3 +622,31 @@ fn logs_are_those_of_fio() {
         Some(format!("100, {READ_NS}, 0, 0, 0").as_str())
     );
 }
+
+#[test]
+fn the_last_line_of_a_latency_log_is_at_the_end_of_the_job() {
+    let last = |options: &str| {
+        let job = format!("[a]\nrw=randread\nnorandommap\nwrite_lat_log=FOLDER/x\nlog_avg_msec=100\n{options}");
+        let files = logs(&job);
+        let lines: Vec<String> = files["x_lat.1.log"].lines().map(str::to_string).collect();
+        lines[lines.len() - 2..].to_vec()
+    };
+    let [at_900, at_1000] = [900, 1000].map(|ms| format!("{ms}, {READ_NS}, 0, 0, 0"));
+    // fio waits for the next request until the time is over, and writes what is left then.
+    assert_eq!(
+        last("rate_iops=1000\nruntime=1\ntime_based\n"),
+        [at_900.clone(), at_1000.clone()]
+    );
+    assert_eq!(
+        last("thinktime=30ms\nruntime=1\ntime_based\nlog_avg_msec=900\n"),
+        [at_900, at_1000]
+    );
+    // The last request ends a job of so many requests.
+    assert_eq!(
+        last("rate_iops=1000\nnumber_ios=251\n"),
+        [200, 250].map(|ms| format!("{ms}, {READ_NS}, 0, 0, 0"))
+    );
+    // What was in flight then has a line of its own, as in fio, even within the millisecond.
+    let both = last("iodepth=32\nruntime=1\ntime_based\n");
+    assert!(both.iter().all(|line| line.starts_with("1000, ")), "{both:?}");
+}

@@ -8,6 +8,8 @@
 //!
 //! N is fio's number of the job's instance. There is a line for each request, at the time of its completion since the instance is measured,
 //! or, with `log_avg_msec`, for each direction in each window (`stat.c`: `add_log_sample`, `__add_samples`; `iolog.c`: `flush_samples`).
+//! The request that completes behind a window ends it. Latencies after the last such request get a line at the job's end
+//! (`finalize_logs`). Requests that were in flight when the time was over therefore often make two lines of one millisecond, in fio too.
 //! As in fio bandwidth is in kB/s for a request and in KiB/s for a window. Requests are kept until they complete, so memory is bounded by the
 //! queue depth.
 
@@ -84,6 +86,7 @@ pub(super) struct FioLog {
     windows: [Window; 3],
     /// When the window of bandwidth and requests ends.
     window_until_ms: u64,
+    /// When the last request completed, or the job ended.
     last_ms: u64,
 }
 
@@ -166,7 +169,12 @@ impl FioLog {
         self.window_until_ms = self.window_ms;
     }
 
-    /// The job is over.
+    /// The job ended so long after the beginning of the measurement, with nothing in flight.
+    pub(super) fn ended(&mut self, at: Nanos) {
+        self.last_ms = self.last_ms.max(at / MILLISECOND_NS);
+    }
+
+    /// Writes what is left.
     ///
     /// # Errors
     /// A file cannot be written.

@@ -459,6 +459,9 @@ impl Runner {
             return;
         }
         lane.ended = true;
+        if let Some(log) = &mut lane.log {
+            log.ended(self.now.saturating_sub(lane.measured_from));
+        }
         let has_flow = lane.flow.is_some();
         let ends_others = lane.ends_others;
         self.running -= 1;
