@@ -298,7 +298,7 @@ fn hashes_of_64_bits_name_blocks_of_tokens() {
     };
     let text = "{\"timestamp\": 0, \"hash_ids\": [7, 18446744073709551615, 9223372036854775808]}\n\
                 {\"timestamp\": 1, \"hash_ids\": [7, 9223372036854775808, -9223372036854775807, 3]}\n";
-    let block = |ms, operation, number: u64| record(ms * 1_000_000, operation, number * unit, unit as u32);
+    let block = |ms: u64, operation, number: u64| record(ms * 1_000_000, operation, number * unit, unit as u32);
     let wanted = [
         block(0, W, 0),
         block(0, W, 1),

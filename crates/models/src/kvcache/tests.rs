@@ -348,7 +348,9 @@ fn bad_traces_are_named() {
     let name = file.path().display();
     assert_eq!(
         error,
-        format!("{name}:2: the line is not JSON with timestamp (milliseconds) and hash_ids (a list of numbers)")
+        format!(
+            "{name}:2: the line is not JSON with timestamp (milliseconds) and hash_ids (a list of whole numbers of 64 bits)"
+        )
     );
     assert_eq!(source.next_batch(&mut requests, 10).expect("the end"), 0);
 }
