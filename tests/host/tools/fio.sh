@@ -4,14 +4,12 @@
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . /host/lib.sh
 
-fio=/usr/bin/fio
-[ ! -x /host/source/fio ] || fio=/host/source/fio
-echo "# $($fio --version)"
+use_program fio /host/source/fio || exit 0
 cp -r /host/source/t "$SCRATCH/t"
 for script in nvmept nvmept_fdp nvmept_trim nvmept_write_mode nvmept_streams nvmept_pi io_uring_pi io_uring_cmd; do
     [ -e "$SCRATCH/t/$script.py" ] || continue
     read -r started _ </proc/uptime
-    timeout 1200 python3 "$SCRATCH/t/$script.py" --fio $fio --dut "$GENERIC" --artifact-root "$SCRATCH/$script" \
+    timeout 1200 python3 "$SCRATCH/t/$script.py" --fio "$PROGRAM" --dut "$GENERIC" --artifact-root "$SCRATCH/$script" \
         >"$SCRATCH/log" 2>&1
     code=$?
     read -r now _ </proc/uptime

@@ -57,7 +57,7 @@ copy_tool() {
     mkdir "$to"
     case $1 in
     fio) set -- "$2" t fio ;;
-    nvme-cli) set -- "$2" tests ;;
+    nvme-cli) set -- "$2" tests .build/nvme ;;
     blktests) set -- "$2" check common tests src ;;
     xnvme) set -- "$2" cijoe/tests build/lib build/tests build/tools ;;
     esac

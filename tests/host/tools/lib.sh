@@ -16,6 +16,24 @@ mkdir -p /usr/local/bin
 printf '#!/bin/sh\nexec "$@"\n' >/usr/local/bin/sudo
 chmod +x /usr/local/bin/sudo
 
+# Sets PROGRAM to the one that was built beside the sources, else to the guest's, and puts it before all others: NAME BUILT
+# One that does not run here fails the suite.
+use_program() {
+    local said
+    PROGRAM=$(command -v "$1")
+    if [ -e "$2" ]; then
+        PROGRAM=$2
+        ln -sf "$2" "/usr/local/bin/$1"
+    fi
+    said=$("$PROGRAM" --version 2>&1) || {
+        fail "$TOOL $TRANSPORT: $1 does not run" \
+            "$PROGRAM --version ends with exit code $? in the guest: ${said:-it says nothing}" \
+            "build it static and for any processor, as tests/host/README.md says"
+        return 1
+    }
+    echo "# $1: $(echo "$said" | head -n 1)"
+}
+
 # The reason for which a test may fail: GROUP/TEST
 known_reason() {
     local tool transport pattern reason

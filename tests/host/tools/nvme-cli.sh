@@ -1,24 +1,35 @@
 # shellcheck shell=dash
-# nvme-cli's own tests of drives (tests/ of its sources), one module after the other.
+# nvme-cli's own tests of drives, one module after the other: tests/e2e of its sources, tests/ before August 2026. With the
+# nvme that was built in the folder `.build`, or the guest's.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . /host/lib.sh
 
+use_program nvme /host/source/.build/nvme || exit 0
 mkdir "$SCRATCH/suite"
 cp -r /host/source/tests "$SCRATCH/suite/"
 cd "$SCRATCH/suite" || exit 1
 # They take drives on PCI Express only, unless they are told not to look.
-cat >tests/config.json <<END
+NVME_E2E_CONFIG=$(
+    cat <<END
 { "controller": "$(admin_device "$TRANSPORT")", "ns1": "$BLOCK", "log_dir": "$SCRATCH/logs/", "do_validate_pci_device": false }
 END
-for module in tests/nvme_*_test.py; do
+)
+export NVME_E2E_CONFIG
+if [ -d tests/e2e ]; then
+    folder=tests/e2e package=tests.e2e. path=.
+else
+    folder=tests package='' path=tests
+    echo "$NVME_E2E_CONFIG" >tests/config.json
+fi
+for module in "$folder"/nvme_*_test.py; do
     module=$(basename "$module" .py)
-    PYTHONPATH=tests timeout 300 python3 -W ignore -m unittest -v "$module" >"$SCRATCH/log" 2>&1
+    PYTHONPATH=$path timeout 300 python3 -W ignore -m unittest -v "$package$module" >"$SCRATCH/log" 2>&1
     code=$?
     if [ $code != 0 ]; then
         echo "tests/$module failed $(grep -B 3 -E '^[A-Za-z]*Error' "$SCRATCH/log" | tr '\n' ' ')"
     elif grep -q '^OK (skipped' "$SCRATCH/log"; then
-        echo "tests/$module skipped $(sed -n "s/.*skipped ['\"]because: *\(.*\)['\"]\$/\1/p" "$SCRATCH/log" | head -n 1)"
+        echo "tests/$module skipped $(sed -n "s/.*skipped ['\"]\(because: *\)\{0,1\}\(.*\)['\"]\$/\2/p" "$SCRATCH/log" | head -n 1)"
     else
         echo "tests/$module passed"
     fi
