@@ -304,7 +304,7 @@ impl Experiment {
             workload.ok_or_else(|| LabError::invalid(&self.file, "no workload: name one of jobs/ or workloads/"))?;
         if seed != 1 && origin.snapshot().is_none() {
             // fio's own default seed, moved; seed 1 leaves the job file's streams as real fio draws them.
-            let value = (fio::DEFAULT_SEED + seed).to_string();
+            let value = fio::DEFAULT_SEED.wrapping_add(seed).to_string();
             changes_of_work.jobs.push(fio::Override {
                 section: "global".to_string(),
                 option: "randseed".to_string(),
