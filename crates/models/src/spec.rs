@@ -168,7 +168,31 @@ impl Kind {
     }
 }
 
+impl Kind {
+    fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
+        Ok(match self {
+            Kind::Fio(jobs) => jobs.memory_bytes(target)?,
+            Kind::Trace(settings) => settings.memory_bytes(target),
+            Kind::Cachelib(settings) => settings.memory_bytes(target)?,
+            Kind::KvcacheTier(settings) => settings.memory_bytes(target)?,
+            Kind::ObjectCache(settings) => settings.memory_bytes(target)?,
+            Kind::F2fs(settings) => settings.memory_bytes(target),
+            Kind::Lsm(settings) => settings.memory_bytes(target)?,
+            Kind::Btree(settings) => settings.memory_bytes(target)?,
+            Kind::Tenants(settings) => settings.memory_bytes(target)?,
+        })
+    }
+}
+
 impl Workload for Spec {
+    fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
+        let part = self.share_percent.map(|percent| target.part(0.0, percent).0);
+        let target = part.as_ref().unwrap_or(target);
+        let source_bytes = self.kind.memory_bytes(target)?;
+        let classifier = self.classifier.as_ref();
+        Ok(classifier.map_or(source_bytes, |classifier| classifier.memory_bytes(source_bytes, target)))
+    }
+
     fn files_mut(&mut self) -> Vec<&mut PathBuf> {
         match &mut self.kind {
             Kind::Trace(settings) => settings.files.iter_mut().collect(),

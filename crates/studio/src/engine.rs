@@ -14,12 +14,13 @@ use std::time::{Duration, Instant};
 
 use lab::LabError;
 use lab::live::Forked;
+use lab::run::MemoryNeed;
 use serde_json::json;
 use toml::Table;
 
 use crate::export::{ExportLane, Material};
 use crate::frames::Phase;
-use crate::lane::{Branch, Lane};
+use crate::lane::{Branch, Lane, TOLD_BYTES};
 use crate::memory::{Memory, Share};
 use crate::order::{LANES_MAX, LanePlan, Order, OrderFork, OrderLane, Prepared, merged};
 use crate::session::Shared;
@@ -108,15 +109,15 @@ impl Speed {
     }
 }
 
-/// Memory for a lane: its run, and checkpoints as there is room.
+/// Memory for a lane: its run, what is told of it, and checkpoints as there is room.
 ///
 /// # Errors
 /// There is not enough for the run.
-pub fn share(memory: &Memory, plan: &LanePlan) -> Result<Share, LabError> {
-    let run_bytes = plan.plan.memory_bytes;
+pub fn share(memory: &Memory, need: &MemoryNeed) -> Result<Share, LabError> {
+    let run_bytes = need.bytes().saturating_add(TOLD_BYTES);
     let room = memory.left().saturating_sub(run_bytes) / CHECKPOINTS_SHARE;
     let checkpoints = run_bytes.saturating_mul(CHECKPOINTS_MAX).min(room);
-    memory.take(run_bytes + checkpoints).or_else(|_| memory.take(run_bytes))
+    memory.take(run_bytes.saturating_add(checkpoints)).or_else(|_| memory.take(run_bytes))
 }
 
 impl Engine {
@@ -422,8 +423,8 @@ impl Engine {
         }
         crate::order::check_set(set)?;
         let parent = &self.lanes[of].plan;
-        let plan = self.prepared.lane(name, &parent.only, &merged(&parent.set, set))?;
-        let share = share(&self.memory, &plan)?;
+        let reserve = |need: &MemoryNeed| share(&self.memory, need);
+        let (plan, share) = self.prepared.lane(name, &parent.only, &merged(&parent.set, set), reserve)?;
         let branch = Branch {
             of,
             at_host_bytes,

@@ -27,6 +27,8 @@ use crate::state::{EventRing, LaneState, Snapshot};
 
 /// Events that a lane keeps for a trace of it.
 const LOG_MAX: usize = 20_000;
+/// Memory of a lane's events and series, and of what pages are told of it, bytes.
+pub const TOLD_BYTES: u64 = 8 << 20;
 /// Between two messages about latencies and wear while a lane runs.
 const MEASURES_TIME: Duration = Duration::from_secs(1);
 /// How much of the speed that was measured last counts for the speed that is told.
@@ -117,7 +119,7 @@ impl Lane {
 
     /// Memory that its checkpoints may take.
     pub fn checkpoint_bytes(&self) -> u64 {
-        self.share.bytes() - self.plan.plan.memory_bytes
+        self.share.bytes() - self.plan.plan.memory_bytes - TOLD_BYTES
     }
 
     /// Gives it a run at its beginning.

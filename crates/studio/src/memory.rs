@@ -1,4 +1,4 @@
-//! The memory that sessions share: what a run takes is set aside before it begins.
+//! The memory that sessions share: what a run takes, its workload included, is set aside before any of it is built.
 
 use std::sync::{Arc, Mutex};
 
@@ -34,7 +34,8 @@ impl Memory {
         let mut left = self.0.lock().expect("nobody panics with it");
         let Some(rest) = left.checked_sub(bytes) else {
             let problem = format!(
-                "the page maps need {}, and {} of the sessions' memory are left; run a smaller twin (scale 1/512), or end another session",
+                "the run needs {}, and {} of the sessions' memory are left; run a smaller twin (scale 1/512) or a smaller workload, or end \
+                 another session",
                 Bytes(bytes),
                 Bytes(*left)
             );

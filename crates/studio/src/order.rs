@@ -14,7 +14,7 @@ use lab::LabError;
 use lab::cell::{Cell, RunSettings};
 use lab::experiment::Experiment;
 use lab::profile::Profile;
-use lab::run::RunPlan;
+use lab::run::{MemoryNeed, RunPlan};
 use lab::selection::{RunSet, Selection};
 use lab::twin::{self, ScaleChoice};
 use lab::workloads::{self, WorkloadChoice};
@@ -404,13 +404,18 @@ impl Prepared {
         })
     }
 
-    /// Lays out the lanes that it begins with.
+    /// Lays out the lanes that it begins with; `reserve` sets aside the memory of each.
     ///
     /// # Errors
     /// As [`Prepared::lane`].
-    pub fn lanes(&self) -> Result<Vec<LanePlan>, LabError> {
+    pub fn lanes<S>(
+        &self,
+        reserve: impl Fn(&MemoryNeed) -> Result<S, LabError>,
+    ) -> Result<Vec<(LanePlan, S)>, LabError> {
         let lanes = self.order.lanes.iter();
-        lanes.map(|lane| self.lane(&lane.name, &lane.only, &lane.set)).collect()
+        lanes
+            .map(|lane| self.lane(&lane.name, &lane.only, &lane.set, &reserve))
+            .collect()
     }
 
     /// The runs that the lanes it begins with are.
@@ -424,11 +429,17 @@ impl Prepared {
             .collect()
     }
 
-    /// Lays out a lane of the session.
+    /// Lays out a lane of the session. `reserve` sets aside the memory of its run before that is taken.
     ///
     /// # Errors
-    /// A setting that is impossible, or it is not one run: one sentence.
-    pub fn lane(&self, name: &str, only: &[String], set: &Table) -> Result<LanePlan, LabError> {
+    /// A setting that is impossible, it is not one run, or there is no memory for it: one sentence.
+    pub fn lane<S>(
+        &self,
+        name: &str,
+        only: &[String],
+        set: &Table,
+        reserve: impl FnOnce(&MemoryNeed) -> Result<S, LabError>,
+    ) -> Result<(LanePlan, S), LabError> {
         let named = |error: LabError| refused(&format!("lane {name}"), self.as_ordered(&error.to_string()));
         let (settings, mut cell) = self.cell(name, only, set)?;
         if let ScaleChoice::Auto { largest } = cell.run.scale {
@@ -436,8 +447,8 @@ impl Prepared {
             let sizes = twin::sizes(&cell.key.device, &cell.device, largest).map_err(named)?;
             cell.run.scale = ScaleChoice::Fixed(sizes[0]);
         }
-        let plan = lab::run::prepare(vec![cell]).map_err(named)?.remove(0);
-        Ok(LanePlan {
+        let (plan, reserved) = lab::run::prepare_within(cell, reserve).map_err(named)?;
+        let lane = LanePlan {
             settings: RunSettings {
                 scale: plan.cell().run.scale,
                 timed: Some(plan.is_timed()),
@@ -447,7 +458,8 @@ impl Prepared {
             only: only.to_vec(),
             set: set.clone(),
             plan: Arc::new(plan),
-        })
+        };
+        Ok((lane, reserved))
     }
 
     /// The run that a lane is, and how it is run but for what its variant changes.
@@ -592,7 +604,8 @@ mod tests {
     fn order(text: &str) -> Result<Vec<LanePlan>, String> {
         let order = Order::parse(text.as_bytes()).map_err(|error| error.to_string())?;
         let prepared = Prepared::new(order, &[]).map_err(|error| error.to_string())?;
-        prepared.lanes().map_err(|error| error.to_string())
+        let lanes = prepared.lanes(|_| Ok(())).map_err(|error| error.to_string())?;
+        Ok(lanes.into_iter().map(|(lane, ())| lane).collect())
     }
 
     fn refusal(text: &str) -> String {

@@ -22,7 +22,7 @@ use crate::engine::{Command, Engine, share};
 use crate::export::Material;
 use crate::frames::Phase;
 use crate::memory::Memory;
-use crate::order::{LanePlan, Order, Prepared};
+use crate::order::{Order, Prepared};
 use crate::page::Page;
 use crate::state::State;
 
@@ -122,12 +122,7 @@ impl Session {
         slot: S,
     ) -> Result<Session, LabError> {
         let prepared = Arc::new(prepared);
-        let plans: Vec<LanePlan> = prepared.lanes()?;
-        let mut lanes = Vec::new();
-        for plan in plans {
-            let share = share(memory, &plan)?;
-            lanes.push((plan, share));
-        }
+        let lanes = prepared.lanes(|need| share(memory, need))?;
         let shared = Arc::new(Shared::new(format!("s{id}"), prepared.order.clone()));
         let (commands, heard) = sync_channel(COMMANDS_MAX);
         let title = prepared.title().to_string();

@@ -34,6 +34,9 @@ pub const SESSIONS_MAX: usize = 16;
 const RUNS_MAX: usize = 200;
 /// Where there is no served drive.
 const NO_DRIVE: &str = "no drive is watched here; start `warp serve --studio ADDRESS`";
+/// Orders that are laid out at the same time. The server has more workers, so that it answers while those build.
+const BUILDING_MAX: usize = 5;
+const BUSY: &str = "other sessions are just being built; try again in a moment";
 /// How long a session without a page is kept.
 const IDLE_MAX: Duration = Duration::from_secs(600);
 /// Part of the machine's free memory that sessions may take.
@@ -94,7 +97,7 @@ impl Studio {
             memory: Memory::new(options.memory_bytes),
             slots: Arc::new(Semaphore::new(SESSIONS_MAX)),
             sessions: Mutex::new(Sessions::default()),
-            building: Mutex::new(()),
+            building: Semaphore::new(BUILDING_MAX),
             granted: Mutex::new(options.granted),
             drive,
         });
@@ -126,6 +129,7 @@ impl Studio {
         self.inner.begin(order).map_err(|refusal| match refusal {
             Refusal::Order(error) => error,
             Refusal::Full => LabError::invalid("sessions", "there are as many as there can be"),
+            Refusal::Busy => LabError::invalid("sessions", BUSY),
         })
     }
 
@@ -165,8 +169,8 @@ struct Inner {
     memory: Memory,
     slots: Arc<Semaphore>,
     sessions: Mutex<Sessions>,
-    /// One Order is laid out at a time, so that what is built before its memory is counted is bounded.
-    building: Mutex<()>,
+    /// Places for Orders that are being laid out. No lock is held meanwhile: their memory is set aside before it is taken.
+    building: Semaphore,
     granted: Mutex<Vec<PathBuf>>,
     /// The served drive that is watched.
     drive: Option<Watch>,
@@ -196,6 +200,8 @@ impl Watch {
 enum Refusal {
     Order(LabError),
     Full,
+    /// Too many orders are being laid out.
+    Busy,
 }
 
 impl From<LabError> for Refusal {
@@ -211,8 +217,7 @@ impl Inner {
 
     fn begin(&self, order: Order) -> Result<String, Refusal> {
         let slot: OwnedSemaphorePermit = Arc::clone(&self.slots).try_acquire_owned().map_err(|_| Refusal::Full)?;
-        // Whoever panicked while building has built nothing.
-        let building = self.building.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _building = self.building.try_acquire().map_err(|_| Refusal::Busy)?;
         let granted = self.granted.lock().expect("nobody panics with it").clone();
         let prepared = Prepared::new(order, &granted)?;
         let id = {
@@ -221,7 +226,6 @@ impl Inner {
             sessions.last
         };
         let session = Session::begin(id, prepared, &self.memory, slot)?;
-        drop(building);
         let name = session.shared.id.clone();
         self.sessions().of.insert(id, Arc::new(session));
         Ok(name)
@@ -317,6 +321,7 @@ impl Inner {
                 429,
                 format!("there are {SESSIONS_MAX} sessions already; end one of them first"),
             )),
+            Err(Refusal::Busy) => Ok(error(503, BUSY)),
         }
     }
 

@@ -24,6 +24,12 @@ pub trait Workload {
     /// It does not fit the drive, or a file that it reads cannot be opened.
     fn source(&self, target: &Target, seed: u64) -> Result<Box<dyn Source>, WorkloadError>;
 
+    /// Memory that its source takes at most, bytes, however long it runs. It is computed before anything is built.
+    ///
+    /// # Errors
+    /// It does not fit the drive.
+    fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError>;
+
     /// The files that it reads when it runs.
     fn files_mut(&mut self) -> Vec<&mut PathBuf> {
         Vec::new()

@@ -101,18 +101,37 @@ impl<W: Workload> Settings<W> {
         files.flatten().collect()
     }
 
+    /// Memory that the sources of all tenants take at most, bytes.
+    ///
+    /// # Errors
+    /// A tenant's workload does not fit its share.
+    pub fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
+        let (mut bytes, mut percent) = (0_u64, 0.0);
+        for tenant in &self.tenants {
+            let from = percent;
+            percent += tenant.share_percent;
+            let (part, _) = target.part(from, percent);
+            bytes = bytes.saturating_add(tenant.workload.memory_bytes(&part)?);
+        }
+        Ok(bytes)
+    }
+
     /// The requests of all tenants on a drive.
     ///
     /// # Errors
     /// A tenant's workload does not fit its share, or a placement index does not exist.
     pub fn source(&self, target: &Target, seed: u64) -> Result<Tenants, WorkloadError> {
         let mut tenants = Vec::new();
-        let (mut percent, mut streams) = (0.0, 0);
+        let (mut percent, mut streams) = (0.0, 0_u16);
         for (index, tenant) in self.tenants.iter().enumerate() {
             let from = percent;
             percent += tenant.share_percent;
             let running = tenant.run(target, (from, percent), streams, seed.wrapping_add(index as u64))?;
-            streams += running.stream_names.len() as u16;
+            let more = u16::try_from(running.stream_names.len()).ok();
+            streams = more.and_then(|more| streams.checked_add(more)).ok_or_else(|| {
+                let problem = "have more than 65535 streams together; use fewer jobs or tenants";
+                WorkloadError::setting("tenants", problem)
+            })?;
             tenants.push(running);
         }
         Ok(Tenants { tenants })

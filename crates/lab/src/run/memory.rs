@@ -1,4 +1,4 @@
-//! Memory that runs share: each takes what its page maps need, and waits until there is as much.
+//! Memory that runs share: each takes what its page maps and its workload need, and waits until there is as much.
 //!
 //! A run takes memory once and asks for no more while it has it, so waiting always ends. Which run waits for which shows
 //! in no result.

@@ -27,7 +27,7 @@ use crate::error::LabError;
 use crate::policy::Policies;
 use memory::Memory;
 
-pub use plan::{RunPlan, prepare};
+pub use plan::{MemoryNeed, RunPlan, prepare, prepare_within};
 pub use progress::{Progress, Watch};
 pub use result::{CellResult, Sample};
 pub use search::{AGREEMENT, ScaleComparison, ScaleSearch};
@@ -110,7 +110,7 @@ pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
     // A thread for each run comes first; those that are left over work with them.
     let threads = rayon::current_num_threads() / plans.len().max(1);
     let run_twin = |plan: &RunPlan| {
-        let _share = memory.take(plan.layout.memory_bytes());
+        let _share = memory.take(plan.twin_bytes);
         work::run_cell(plan, options, threads, watch)
     };
     let run = |cell: &P| {

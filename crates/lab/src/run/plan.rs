@@ -1,7 +1,6 @@
 //! Plans: cells with their devices laid out and their workloads built, so that everything that can be refused is
 //! refused before the first one runs.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use advise::OwnerMap;
@@ -15,7 +14,7 @@ use crate::cell::Cell;
 use crate::error::LabError;
 use crate::feedback;
 use crate::mapper::Mapper;
-use crate::timed::Runner;
+use crate::timed::{self, Runner};
 use crate::twin::{self, Scale, ScaleChoice};
 
 /// A cell with its device laid out, whose workload was built once to see that it can be.
@@ -32,11 +31,14 @@ pub struct RunPlan {
     /// What the workload sees of the device.
     pub(super) target: Target,
     /// The workload as it was built when the plan was made, if there was room for it; the first run takes it.
-    workload: Mutex<Option<(Workload, Option<Room>)>>,
+    workload: Mutex<Option<(Workload, Room)>>,
     /// Whose its data is, if somebody listens to the drive's events.
     pub(super) owners: Option<Arc<OwnerMap>>,
-    /// Bytes of memory that the run needs, on the largest twin if there are several.
+    /// Bytes of memory that the run needs at most, page maps and workload, on the twin that needs most if there are several.
     pub memory_bytes: u64,
+    need: MemoryNeed,
+    /// Bytes that the run needs on the twin that was laid out.
+    pub(super) twin_bytes: u64,
     /// Bytes that the host writes before the workload.
     prefill_bytes: u64,
     /// How much of a watch's work the workload itself is: what it writes, or a drive-write if it does not say.
@@ -68,6 +70,16 @@ impl Workload {
         Ok(Workload::Untimed(cell.workload.source(target, cell.seed)?))
     }
 
+    /// Bytes of memory that it takes at most.
+    fn memory_bytes(cell: &Cell, config: &DeviceConfig, target: &Target) -> Result<u64, LabError> {
+        let source_bytes = cell.workload.memory_bytes(target)?;
+        let timed_bytes = match config.timing {
+            Some(_) => timed::memory_bytes(&cell.workload, cell.run.interval_seconds.is_some()),
+            None => 0,
+        };
+        Ok(source_bytes.saturating_add(timed_bytes))
+    }
+
     /// Its requests, unless it is a job file in virtual time, whose jobs are apart.
     pub(super) fn source(&self) -> Option<&dyn Source> {
         match self {
@@ -77,32 +89,147 @@ impl Workload {
     }
 }
 
-/// Room for a workload that waits for its run. A cache or a database takes memory as soon as it is built, and a sweep
-/// plans hundreds of them, so only as many wait as can run at once; the others are built again when their run begins.
-struct Room;
+/// Room for a workload that waits for its run. A workload takes memory as soon as it is built, and a sweep plans hundreds of
+/// them. So only as many wait as can run at once, in a part of the memory. The others are built again when their run begins.
+struct Room {
+    bytes: u64,
+}
 
-/// Workloads that have room now, in the whole process.
-static ROOMS_TAKEN: AtomicUsize = AtomicUsize::new(0);
+/// What waits now, in the whole process.
+static WAITING: Mutex<Waiting> = Mutex::new(Waiting { workloads: 0, bytes: 0 });
+
+struct Waiting {
+    workloads: usize,
+    bytes: u64,
+}
+
+/// Part of the free memory that workloads may take while they wait.
+const WAITING_SHARE: u64 = 8;
 
 impl Room {
-    fn take() -> Option<Room> {
-        let one_more = |taken: usize| (taken < rayon::current_num_threads()).then_some(taken + 1);
-        let taken = ROOMS_TAKEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
-        taken.ok().map(|_| Room)
+    fn take(bytes: u64) -> Option<Room> {
+        let most_bytes = super::memory_available() / WAITING_SHARE;
+        let mut waiting = WAITING.lock().expect("nobody panics with it");
+        let has_room = waiting.workloads < rayon::current_num_threads() && bytes <= most_bytes.saturating_sub(waiting.bytes);
+        has_room.then(|| {
+            waiting.workloads += 1;
+            waiting.bytes += bytes;
+            Room { bytes }
+        })
     }
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
-        let taken = ROOMS_TAKEN.fetch_sub(1, Ordering::Relaxed);
-        assert!(taken > 0, "room is given back once");
+        let mut waiting = WAITING.lock().expect("nobody panics with it");
+        assert!(waiting.workloads > 0, "room is given back once");
+        waiting.workloads -= 1;
+        waiting.bytes -= self.bytes;
+    }
+}
+
+/// The ground of a run: its drive laid out, and what its workload would take. Nothing of that is large.
+struct Ground {
+    scale: Scale,
+    config: DeviceConfig,
+    layout: Layout,
+    handles: Vec<RuhId>,
+    target: Target,
+    workload_bytes: u64,
+}
+
+impl Ground {
+    fn new(cell: &Cell, scale: Scale) -> Result<Ground, LabError> {
+        let full = Layout::new(&cell.device).map_err(|error| LabError::Device {
+            device: cell.key.device.clone(),
+            error,
+        })?;
+        let (config, layout) = twin::twin(&cell.key.device, &cell.device, scale)?;
+        let handles = cell.run.namespace_handles(&cell.key.to_string(), &layout)?;
+        let target = Target {
+            device_bytes: full.capacity_bytes(),
+            endless: cell.run.write_capacities.is_some(),
+            placement_count: PlacementList::new(&handles, layout.groups).count(),
+            twin: (scale != Scale::FULL).then_some(Twin {
+                denominator: u64::from(scale.0),
+                device_bytes: layout.capacity_bytes(),
+                mapping_unit_bytes: layout.page_bytes,
+                keep_requests: config.timing.is_some(),
+            }),
+        };
+        Ok(Ground {
+            workload_bytes: Workload::memory_bytes(cell, &config, &target)?,
+            scale,
+            config,
+            layout,
+            handles,
+            target,
+        })
+    }
+
+    /// Memory that a run of this cell needs on it, which is the largest of several twins or the only one.
+    fn need(&self, cell: &Cell, largest: Option<&Scale>) -> MemoryNeed {
+        MemoryNeed {
+            place: cell.key.to_string(),
+            largest: largest.copied(),
+            maps_bytes: self.layout.memory_bytes(),
+            workload_bytes: self.workload_bytes,
+        }
+    }
+}
+
+/// Memory that a run needs at most.
+#[derive(Clone, Debug)]
+pub struct MemoryNeed {
+    /// What messages call the run.
+    place: String,
+    /// The largest of the twins that it searches.
+    largest: Option<Scale>,
+    /// Bytes of the page maps.
+    pub maps_bytes: u64,
+    /// Bytes of the workload.
+    pub workload_bytes: u64,
+}
+
+impl MemoryNeed {
+    /// All of it.
+    pub fn bytes(&self) -> u64 {
+        self.maps_bytes.saturating_add(self.workload_bytes)
+    }
+
+    /// A sentence for a run that needs more than `available_bytes`.
+    pub fn refusal(&self, available_bytes: u64) -> LabError {
+        let available = format!("{} of memory are available", Bytes(available_bytes));
+        let maps = format!("the page maps need {}", Bytes(self.maps_bytes));
+        let twin = match self.largest {
+            Some(largest) => format!("search no further than a smaller twin than {largest} (--scale auto:1/64)"),
+            None => "run a smaller twin (--scale 1/64)".to_string(),
+        };
+        let problem = if self.workload_bytes > self.maps_bytes {
+            format!(
+                "the workload needs up to {} and {maps}, {available}; let the workload keep less (fewer jobs or objects, larger \
+                 blocks, norandommap), or {twin}",
+                Bytes(self.workload_bytes)
+            )
+        } else {
+            format!("{maps}, {available}; {twin}")
+        };
+        LabError::invalid(&self.place, problem)
     }
 }
 
 impl RunPlan {
-    fn new(cell: Cell) -> Result<RunPlan, LabError> {
+    /// Plans a cell. `reserve` hears how much memory the run needs before any of that is taken.
+    fn new<S>(
+        cell: Cell,
+        reserve: impl FnOnce(&MemoryNeed) -> Result<S, LabError>,
+    ) -> Result<(RunPlan, S), LabError> {
         let largest = match cell.run.scale {
-            ScaleChoice::Fixed(scale) => return RunPlan::on_twin(cell, scale),
+            ScaleChoice::Fixed(scale) => {
+                let ground = Ground::new(&cell, scale)?;
+                let reserved = reserve(&ground.need(&cell, None))?;
+                return Ok((RunPlan::on(ground, cell, true)?, reserved));
+            }
             ScaleChoice::Auto { largest } => largest,
         };
         if cell.device.timing.is_some() {
@@ -111,20 +238,26 @@ impl RunPlan {
             return Err(LabError::invalid(&cell.key.to_string(), problem));
         }
         let scales = twin::sizes(&cell.key.device, &cell.device, largest)?;
-        let most = scales.last().expect("a search has a twin at least");
-        let (_, layout) = twin::twin(&cell.key.device, &cell.device, *most)?;
-        let plan = RunPlan::on_twin(cell, scales[0])?;
-        Ok(RunPlan {
-            memory_bytes: layout.memory_bytes(),
+        let ground = Ground::new(&cell, scales[0])?;
+        let mut need = ground.need(&cell, scales.last());
+        for scale in &scales[1..] {
+            let larger = Ground::new(&cell, *scale)?.need(&cell, scales.last());
+            need = if larger.bytes() > need.bytes() { larger } else { need };
+        }
+        let reserved = reserve(&need)?;
+        let plan = RunPlan {
+            memory_bytes: need.bytes(),
+            need,
             scales,
-            ..plan
-        })
+            ..RunPlan::on(ground, cell, true)?
+        };
+        Ok((plan, reserved))
     }
 
-    /// The plan of the same cell on a larger twin.
+    /// The plan of the same cell on a larger twin, whose workload is built when it runs.
     pub(super) fn larger(&self, scale: Scale) -> Result<RunPlan, LabError> {
         assert!(scale.0 < self.scale.0, "a search goes from small twins to large ones");
-        RunPlan::on_twin(self.cell.clone(), scale)
+        RunPlan::on(Ground::new(&self.cell, scale)?, self.cell.clone(), false)
     }
 
     /// Bytes that the host is to write; `None` where the workload says when it is done.
@@ -152,47 +285,40 @@ impl RunPlan {
         !self.scales.is_empty()
     }
 
-    /// The plan of a run on the twin of this scale.
-    fn on_twin(cell: Cell, scale: Scale) -> Result<RunPlan, LabError> {
-        let full = Layout::new(&cell.device).map_err(|error| LabError::Device {
-            device: cell.key.device.clone(),
-            error,
-        })?;
-        let (config, layout) = twin::twin(&cell.key.device, &cell.device, scale)?;
-        let capacity_bytes = layout.capacity_bytes();
-        let handles = cell.run.namespace_handles(&cell.key.to_string(), &layout)?;
-        let target = Target {
-            device_bytes: full.capacity_bytes(),
-            endless: cell.run.write_capacities.is_some(),
-            placement_count: PlacementList::new(&handles, layout.groups).count(),
-            twin: (scale != Scale::FULL).then_some(Twin {
-                denominator: u64::from(scale.0),
-                device_bytes: capacity_bytes,
-                mapping_unit_bytes: layout.page_bytes,
-                keep_requests: config.timing.is_some(),
-            }),
-        };
-        let workload = Workload::build(&cell, &config, &layout, Mapper::new(&layout, &handles), &target)?;
-        if let Workload::Untimed(source) = &workload {
-            cell.run.check_untimed(&cell.key.to_string())?;
-            if !target.endless && source.share_done().is_none() {
-                let problem = "the workload never ends; give --write, or write_capacities in [run]";
-                return Err(LabError::invalid(&cell.key.to_string(), problem));
+    /// The plan of a run on this ground. Its workload is built where that is asked for, or where somebody has to know it.
+    fn on(ground: Ground, cell: Cell, is_built: bool) -> Result<RunPlan, LabError> {
+        let need = ground.need(&cell, None);
+        let Ground {
+            scale,
+            config,
+            layout,
+            handles,
+            target,
+            workload_bytes,
+        } = ground;
+        let mut waiting = None;
+        let mut owners = None;
+        if is_built || cell.feedback.is_some() {
+            let workload = Workload::build(&cell, &config, &layout, Mapper::new(&layout, &handles), &target)?;
+            if let Workload::Untimed(source) = &workload {
+                cell.run.check_untimed(&cell.key.to_string())?;
+                if !target.endless && source.share_done().is_none() {
+                    let problem = "the workload never ends; give --write, or write_capacities in [run]";
+                    return Err(LabError::invalid(&cell.key.to_string(), problem));
+                }
             }
+            let feedback = cell.feedback.as_ref();
+            let found = feedback.map(|settings| feedback::owners(settings, &cell.workload, workload.source(), &target));
+            owners = found.transpose()?;
+            waiting = Room::take(workload_bytes).map(|room| (workload, room));
         }
-        let owners = cell
-            .feedback
-            .as_ref()
-            .map(|settings| feedback::owners(settings, &cell.workload, workload.source(), &target));
-        // Job files take no memory before they run.
-        let waiting = match cell.workload.jobs() {
-            Some(_) => Some((workload, None)),
-            None => Room::take().map(|room| (workload, Some(room))),
-        };
+        let capacity_bytes = layout.capacity_bytes();
         let bytes = |capacities: f64| (capacities * capacity_bytes as f64) as u64;
         Ok(RunPlan {
-            owners: owners.transpose()?.map(Arc::new),
-            memory_bytes: layout.memory_bytes(),
+            owners: owners.map(Arc::new),
+            memory_bytes: need.bytes(),
+            twin_bytes: need.bytes(),
+            need,
             prefill_bytes: bytes(cell.run.prefill_capacities),
             workload_work: bytes(cell.run.write_capacities.unwrap_or(1.0)),
             workload: Mutex::new(waiting),
@@ -313,28 +439,37 @@ impl RunPlan {
         Ok(device)
     }
 
-    /// Refuses a run whose page maps do not fit.
+    /// Refuses a run that does not fit.
     pub(super) fn check_memory(&self, budget_bytes: u64) -> Result<(), LabError> {
-        if self.memory_bytes <= budget_bytes {
-            return Ok(());
+        match self.memory_bytes <= budget_bytes {
+            true => Ok(()),
+            false => Err(self.need.refusal(budget_bytes)),
         }
-        let remedy = match self.scales.last() {
-            Some(largest) => format!("search no further than a smaller twin than {largest} (--scale auto:1/64)"),
-            None => "run a twin (--scale 1/64)".to_string(),
-        };
-        let problem = format!(
-            "the page maps need {}, {} of memory are available; {remedy}",
-            Bytes(self.memory_bytes),
-            Bytes(budget_bytes)
-        );
-        Err(LabError::invalid(&self.cell.key.to_string(), problem))
     }
 }
 
 /// Plans every cell, so that a mistake in the last one shows before the first one runs.
 ///
 /// # Errors
-/// A cell whose device or workload is impossible.
+/// A cell whose device or workload is impossible, or whose workload does not fit into the memory that there is.
 pub fn prepare(cells: Vec<Cell>) -> Result<Vec<RunPlan>, LabError> {
-    cells.into_iter().map(RunPlan::new).collect()
+    // A plan makes no page maps, and may be looked at without a run.
+    let budget_bytes = super::memory_available();
+    let reserve = |need: &MemoryNeed| match need.workload_bytes <= budget_bytes {
+        true => Ok(()),
+        false => Err(need.refusal(budget_bytes)),
+    };
+    let plan = |cell: Cell| Ok(RunPlan::new(cell, reserve)?.0);
+    cells.into_iter().map(plan).collect()
+}
+
+/// Plans a cell. `reserve` sets aside the memory that its run needs before any of that is taken.
+///
+/// # Errors
+/// As [`prepare`]; there is no memory to set aside.
+pub fn prepare_within<S>(
+    cell: Cell,
+    reserve: impl FnOnce(&MemoryNeed) -> Result<S, LabError>,
+) -> Result<(RunPlan, S), LabError> {
+    RunPlan::new(cell, reserve)
 }

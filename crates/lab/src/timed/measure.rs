@@ -70,6 +70,19 @@ impl Counts {
     }
 }
 
+/// Bytes of what is measured of a job, at most: a histogram for each direction.
+pub(super) const fn job_bytes_max() -> u64 {
+    let places = (u64::BITS as usize - Counts::STEPS.ilog2() as usize) * Counts::STEPS;
+    (3 * (places * size_of::<u64>() + size_of::<Direction>()) + size_of::<JobResult>()) as u64
+}
+
+/// Bytes of a job's part of a time series, at most.
+pub(super) const fn series_bytes_max(is_interval_given: bool) -> u64 {
+    let intervals = if is_interval_given { INTERVALS_GIVEN } else { INTERVALS };
+    // A vector has room for twice what it holds.
+    (2 * intervals * 3 * size_of::<Moment>()) as u64
+}
+
 /// Latencies of requests, ns.
 #[derive(Clone, Debug)]
 pub struct Latencies {

@@ -647,6 +647,24 @@ impl Runner {
     }
 }
 
+/// Memory that a workload in virtual time takes beside its source, bytes: its lanes, what is in flight, and what is measured.
+pub(crate) fn memory_bytes(workload: &Spec, is_interval_given: bool) -> u64 {
+    /// Of a lane, beside its source.
+    const LANE_BYTES: u64 = 16 << 10;
+    /// Of a request in flight, in a vector with free room.
+    const TURN_BYTES: u64 = 4 * size_of::<(ssd::Nanos, Turn, u32)>() as u64;
+    /// Jobs of a workload that is no job file, which says its streams when it is built.
+    const STREAMS: u64 = 64;
+    // A copy is made for whoever watches or reads the result.
+    let job_bytes = 2 * (measure::job_bytes_max() + measure::series_bytes_max(is_interval_given));
+    let Some(file) = workload.jobs() else {
+        return LANE_BYTES + STREAMS * job_bytes;
+    };
+    let lane_bytes = |job: &Job| u64::from(job.numjobs) * (LANE_BYTES + job.iodepth * TURN_BYTES);
+    let lanes_bytes: u64 = file.jobs.iter().map(lane_bytes).sum();
+    lanes_bytes + file.jobs.len() as u64 * job_bytes
+}
+
 /// A lane for each instance of each job, and the jobs.
 fn lanes_of_jobs(file: &JobFile, target: &Target, limits: &Limits) -> Result<(Vec<Lane>, Vec<JobResult>), LabError> {
     let planned = plan_streams(file, target)?;

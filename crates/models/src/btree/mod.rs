@@ -176,17 +176,7 @@ impl Settings {
     pub fn source(&self, target: &Target, seed: u64) -> Result<BTree, WorkloadError> {
         self.check()?;
         let capacity_bytes = target.capacity_bytes();
-        let pages_of = |percent: f64| (capacity_bytes as f64 * percent / 100.0) as u64 / self.page_bytes;
-        let undo_bytes = match self.undo_bytes {
-            0 => 0,
-            bytes => self.scaled(bytes, target),
-        };
-        let counts = [
-            pages_of(self.data_percent),
-            undo_bytes / self.page_bytes,
-            pages_of(self.index_percent),
-            pages_of(self.unchanged_percent),
-        ];
+        let counts = self.page_counts(target);
         let (pages, all_pages) = (counts[0], counts.iter().sum::<u64>());
         let setting = || format!("data_percent = {}", self.data_percent);
         if pages < LEAST_PAGES {
@@ -225,6 +215,35 @@ impl Settings {
             },
             target,
         ))
+    }
+
+    /// Pages of data, undo, indexes, and of what never changes.
+    fn page_counts(&self, target: &Target) -> [u64; 4] {
+        let pages_of = |percent: f64| (target.capacity_bytes() as f64 * percent / 100.0) as u64 / self.page_bytes;
+        let undo_bytes = match self.undo_bytes {
+            0 => 0,
+            bytes => self.scaled(bytes, target),
+        };
+        [
+            pages_of(self.data_percent),
+            undo_bytes / self.page_bytes,
+            pages_of(self.index_percent),
+            pages_of(self.unchanged_percent),
+        ]
+    }
+
+    /// Memory that the workload takes at most, bytes.
+    ///
+    /// # Errors
+    /// A setting that cannot be.
+    pub fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
+        /// Of a page: its frame and its place in the pool, in the store and in its zone, and its last lives.
+        const PAGE_MAP_BYTES: u64 = 96;
+        const FIXED_BYTES: u64 = 16 << 20;
+        self.check()?;
+        let pages: u64 = self.page_counts(target).iter().sum();
+        let zones = target.capacity_bytes() / self.scaled(self.zone_bytes, target);
+        Ok(FIXED_BYTES + (pages + zones) * PAGE_MAP_BYTES)
     }
 
     /// Bytes that records fill of a page.

@@ -159,6 +159,18 @@ impl Gate {
         }
     }
 
+    /// Memory that a policy takes at most, bytes.
+    pub(crate) fn memory_bytes(policy: Admission, denominator: u64) -> u64 {
+        /// Of an offer that is remembered, in a queue and a hash table with their free room.
+        const OFFER_BYTES: u64 = 72;
+        match policy {
+            Admission::SecondRequest { window_operations } => {
+                (window_operations / denominator).saturating_mul(OFFER_BYTES)
+            }
+            _ => 0,
+        }
+    }
+
     /// Whether an item may go to flash.
     pub(crate) fn admits(&mut self, offer: &Offer) -> bool {
         match self.policy {

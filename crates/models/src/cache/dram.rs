@@ -59,6 +59,12 @@ impl Dram {
         }
     }
 
+    /// Memory that so many bytes of DRAM with at most so many objects take, bytes.
+    pub(crate) fn memory_bytes(capacity_bytes: u64, objects: u64) -> u64 {
+        let items = objects.min(capacity_bytes / HEADER_BYTES + 1);
+        items.saturating_mul(2 * size_of::<Item>() as u64 + Index::ITEM_BYTES)
+    }
+
     fn find(&self, key: u64) -> Option<u32> {
         self.index
             .find(Index::tag(key), |item| self.items[item as usize].key == key)

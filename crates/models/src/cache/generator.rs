@@ -11,10 +11,25 @@ use rand_xoshiro::rand_core::Rng;
 use super::preset::Statistics;
 use super::{CacheOperation, Kind};
 use crate::distribution::{Popularity, Sizes};
+use workload::Target;
 use workload::random::mix;
 
 /// Keys and values above this are large.
 const LARGE_BYTES: u32 = 2048;
+
+impl Statistics {
+    /// Keys on a drive of `device_bytes` at full size, of which a part 1/`denominator` is modelled.
+    fn keys(&self, sizes: &Sizes, device_bytes: u64, denominator: u64) -> u64 {
+        let object_bytes = sizes.mean() + f64::from(self.key_bytes);
+        let working_set_bytes = device_bytes as f64 * self.working_set_percent / 100.0;
+        (working_set_bytes / object_bytes / denominator as f64).max(1.0) as u64
+    }
+
+    /// Objects that a cache on a drive can have at most: one for each key.
+    pub(crate) fn objects_max(&self, target: &Target) -> u64 {
+        self.keys(&Sizes::new(&self.value_quantiles), target.device_bytes, target.denominator())
+    }
+}
 
 /// Draws operations for ever.
 #[derive(Debug)]
@@ -39,9 +54,7 @@ impl Generator {
         mut random: Xoshiro256PlusPlus,
     ) -> Generator {
         let sizes = Sizes::new(&statistics.value_quantiles);
-        let object_bytes = sizes.mean() + f64::from(statistics.key_bytes);
-        let working_set_bytes = device_bytes as f64 * statistics.working_set_percent / 100.0;
-        let keys = (working_set_bytes / object_bytes / denominator as f64).max(1.0) as u64;
+        let keys = statistics.keys(&sizes, device_bytes, denominator);
         let (get, set) = (statistics.get_percent, statistics.set_percent);
         let absent = get * statistics.absent_get_percent / 100.0;
         let bound = |percent: f64| (percent / 100.0 * 4_294_967_296.0) as u64;

@@ -20,6 +20,9 @@ pub(crate) struct Index {
 }
 
 impl Index {
+    /// Bytes of an item, at most: of two slots and of half as many before they were doubled.
+    pub(crate) const ITEM_BYTES: u64 = 4 * size_of::<u64>() as u64;
+
     pub(crate) fn new() -> Index {
         Index {
             slots: vec![0; SLOTS_MIN],

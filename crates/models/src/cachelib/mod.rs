@@ -36,7 +36,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{Admission, CacheOperation, Preset, Statistics, StatisticsSettings, TraceFiles, TraceFormat};
+use crate::cache::{Admission, CacheOperation, Dram, Gate, Preset, Statistics, StatisticsSettings, TraceFiles, TraceFormat};
 use workload::random::mix;
 use workload::{Target, WorkloadError, multiple_of, within};
 
@@ -158,6 +158,40 @@ impl Settings {
     fn dram_bytes_on(&self, device_bytes: u64) -> u64 {
         let share = self.statistics().dram_percent / 100.0;
         self.dram_bytes.unwrap_or((device_bytes as f64 * share) as u64)
+    }
+
+    /// Memory that the workload takes at most, bytes.
+    ///
+    /// # Errors
+    /// A setting that is impossible, or a cache that does not fit the drive.
+    pub fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
+        /// Of an item in a region, with its entry in the index.
+        const LOC_ITEM_BYTES: u64 = 80;
+        /// Of a bucket's first block.
+        const BUCKET_BYTES: u64 = 64;
+        /// Of an item in a bucket: a 14th of a block of 64 bytes, and blocks that are not full.
+        const SOC_ITEM_BYTES: u64 = 10;
+        const FIXED_BYTES: u64 = 16 << 20;
+        self.check()?;
+        let layout = layout::Layout::new(self, target)?;
+        let objects = if self.trace.is_empty() {
+            self.statistics().objects_max(target)
+        } else {
+            u64::MAX
+        };
+        let dram_bytes = self.dram_bytes_on(target.device_bytes) / target.denominator();
+        let loc_items = objects.min(layout.regions * (layout.region_bytes / layout.loc_align_bytes));
+        // A bucket holds no more items than it has bytes for their headers.
+        let soc_items = objects.min(layout.buckets * (layout.bucket_bytes / 16));
+        let gate_bytes = Gate::memory_bytes(self.admission, target.denominator());
+        let bytes = FIXED_BYTES
+            + layout.regions * 32
+            + loc_items * LOC_ITEM_BYTES
+            + layout.buckets * BUCKET_BYTES
+            + soc_items * SOC_ITEM_BYTES;
+        Ok(bytes
+            .saturating_add(gate_bytes)
+            .saturating_add(Dram::memory_bytes(dram_bytes, objects)))
     }
 
     fn check(&self) -> Result<(), WorkloadError> {

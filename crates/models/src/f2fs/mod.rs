@@ -183,6 +183,25 @@ impl Settings {
         ))
     }
 
+    /// Memory that the workload takes at most, bytes.
+    pub fn memory_bytes(&self, target: &Target) -> u64 {
+        /// Of a block: its owner, its place in its file, and its bits in the maps of segments.
+        const BLOCK_MAP_BYTES: u64 = 48;
+        /// Of a file with its inode.
+        const FILE_BYTES: u64 = 256;
+        const FIXED_BYTES: u64 = 16 << 20;
+        let blocks = target.capacity_bytes() / BLOCK_BYTES;
+        let (asked, file_bytes) = match self.personality {
+            PersonalityName::Fileserver => (self.fileserver.files, self.fileserver.file_bytes),
+            PersonalityName::Oltp => (self.oltp.files, self.oltp.file_bytes),
+        };
+        let fitting = target.device_bytes / file_bytes.max(1);
+        let full = asked.map_or(fitting, u64::from);
+        let files = full.saturating_mul(u64::from(Layout::default_shrink(target.denominator()))) / target.denominator();
+        // A file has a block at least, its inode.
+        FIXED_BYTES + blocks * BLOCK_MAP_BYTES + files.min(blocks) * FILE_BYTES
+    }
+
     fn classes(&self) -> Classes {
         match self.hints {
             HintPolicy::Lifetime => Classes::lifetime(self.lifetime_classes),

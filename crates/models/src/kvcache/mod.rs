@@ -182,6 +182,30 @@ impl Settings {
         Ok(KvCache::new(workers, ranges, output))
     }
 
+    /// Memory that the workload takes at most, bytes.
+    ///
+    /// # Errors
+    /// A setting that cannot be, or that does not fit the drive.
+    pub fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
+        /// Of a slot: what it holds, its entry in the index, and its place in the order of leaving.
+        const SLOT_BYTES: u64 = 256;
+        /// Of a worker: its catalogue's popularity, and the pieces of its last prompt.
+        const WORKER_BYTES: u64 = 1 << 20;
+        self.check()?;
+        let space_bytes = (target.capacity_bytes() as f64 * self.used_percent / 100.0) as u64;
+        let shares: f64 = self.classes.values().map(|class| class.share).sum();
+        let mut bytes: u64 = 0;
+        for (name, class) in &self.classes {
+            let worker_bytes = space_bytes as f64 * (class.share / shares) / f64::from(class.workers);
+            let place = class.place(name, 0, worker_bytes as u64, target)?;
+            let of_worker = u64::from(place.slots) * SLOT_BYTES
+                + class.requests.memory_bytes(class.merged(&place, target))
+                + WORKER_BYTES;
+            bytes = bytes.saturating_add(of_worker.saturating_mul(class.workers.into()));
+        }
+        Ok(bytes)
+    }
+
     fn worker(
         &self,
         class: &Class,
@@ -190,10 +214,7 @@ impl Settings {
         target: &Target,
         seed: u64,
     ) -> Result<Worker, WorkloadError> {
-        // How many of the drive's slots one of the twin's stands for.
-        let slot_bytes = class.chunk_bytes as f64 / f64::from(class.ranks);
-        let merged = (target.denominator() as f64 * place.slot_bytes as f64 / slot_bytes).round();
-        let merged = merged.max(1.0) as u64;
+        let merged = class.merged(&place, target);
         let generator = Generator::new(
             &class.requests,
             class.chunk_bytes,
@@ -232,6 +253,13 @@ impl Settings {
 }
 
 impl Class {
+    /// How many of the drive's slots one of the twin's stands for.
+    fn merged(&self, place: &Place, target: &Target) -> u64 {
+        let slot_bytes = self.chunk_bytes as f64 / f64::from(self.ranks);
+        let merged = (target.denominator() as f64 * place.slot_bytes as f64 / slot_bytes).round();
+        merged.max(1.0) as u64
+    }
+
     /// The slots of a worker that has so many bytes from here on.
     fn place(&self, name: &str, start_bytes: u64, bytes: u64, target: &Target) -> Result<Place, WorkloadError> {
         let slot_bytes = target.request_bytes(self.chunk_bytes / u64::from(self.ranks));

@@ -90,6 +90,22 @@ impl Requests {
         }
     }
 
+    /// Memory that the requests of a worker take at most, bytes, where one slot stands for `merged` ones.
+    pub(super) fn memory_bytes(&self, merged: u64) -> u64 {
+        let habits = match self {
+            Requests::Popular(_) => return 0,
+            // Of a prompt that is answered, which is a line of its file.
+            Requests::Mooncake(_) => return 8 << 20,
+            Requests::Conversation(sessions) => Habits::of(sessions, &CONVERSATION),
+            Requests::Agent(sessions) => Habits::of(sessions, &AGENT),
+        };
+        let sessions = (u64::from(habits.sessions) / merged).max(1);
+        // A turn ends a chunk or more, and vectors have room for twice what they hold.
+        let chunks = u64::from(habits.context_chunks.max(habits.system_chunks));
+        let session_bytes = size_of::<Session>() as u64 + 32 + 2 * chunks * (8 + 4);
+        sessions * session_bytes
+    }
+
     pub(super) fn check(&self, place: &str) -> Result<(), WorkloadError> {
         let named = |name: &str| format!("{place}.{name}");
         match self {

@@ -204,6 +204,26 @@ impl Settings {
         Ok(Lsm::new(database, clients, names, seed))
     }
 
+    /// Memory that the workload takes at most, bytes.
+    ///
+    /// # Errors
+    /// A setting that cannot be.
+    pub fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
+        /// Of a record: its key in tables of two levels, in what is loaded, and in a merge.
+        const RECORD_KEY_BYTES: f64 = 32.0;
+        const FIXED_BYTES: u64 = 16 << 20;
+        self.check()?;
+        let bytes = |member: &Member| {
+            let share = member.settings.data_percent / 100.0 * member.data_share;
+            let records = target.capacity_bytes() as f64 * share / member.settings.entry_bytes() as f64;
+            (records * RECORD_KEY_BYTES) as u64
+        };
+        let members = self.members();
+        let extents_bytes = target.capacity_bytes() / BLOCK_BYTES / 4;
+        let fixed_bytes = FIXED_BYTES * members.len() as u64 + extents_bytes;
+        Ok(members.iter().map(bytes).fold(fixed_bytes, u64::saturating_add))
+    }
+
     fn output(&self, members: &[Member], trees: &[Tree], target: &Target) -> Output {
         let placer = Placer {
             placement: self.placement,

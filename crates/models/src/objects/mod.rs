@@ -36,7 +36,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{self, Admission, Preset, Statistics, StatisticsSettings, TraceFiles, TraceFormat, check_quantiles};
+use crate::cache::{
+    self, Admission, Dram, Gate, Preset, Statistics, StatisticsSettings, TraceFiles, TraceFormat, check_quantiles,
+};
 use workload::{Target, WorkloadError, multiple_of, within};
 
 /// Slots, slabs, segments and writes are of whole blocks.
@@ -193,6 +195,44 @@ impl Settings {
             amplification: 1,
             skip_bad_lines: self.skip_bad_lines,
         }
+    }
+
+    /// Memory that the workload takes at most, bytes.
+    ///
+    /// # Errors
+    /// A setting that cannot be.
+    pub fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
+        /// Of an object in a slot: the slot, its entries in two indexes, and its place in the order of leaving.
+        const SLOT_BYTES: u64 = 256;
+        /// Of an object in a segment, and in the index.
+        const OBJECT_BYTES: u64 = 144;
+        /// Of a segment, and its places in the orders of leaving.
+        const SEGMENT_BYTES: u64 = 256;
+        /// Bytes of the objects of a trace, at least on average.
+        const TRACED_BYTES: u64 = 64;
+        const FIXED_BYTES: u64 = 16 << 20;
+        self.check()?;
+        let (space_bytes, segment_bytes) = self.space(target);
+        let objects = if self.trace.is_empty() {
+            self.statistics().objects_max(target)
+        } else {
+            target.capacity_bytes() / TRACED_BYTES
+        };
+        let bytes = match self.layout {
+            Layout::Slots => objects.min(space_bytes / self.slot_bytes.max(1)).saturating_mul(SLOT_BYTES),
+            Layout::Segments => {
+                let segments = space_bytes / segment_bytes.max(1);
+                // An object has a byte at least.
+                let stored_bytes = objects.min(space_bytes).saturating_mul(OBJECT_BYTES);
+                (segments * SEGMENT_BYTES).saturating_add(stored_bytes)
+            }
+        };
+        let denominator = target.denominator();
+        let dram_bytes = Dram::memory_bytes(self.dram_bytes / denominator, objects);
+        Ok(FIXED_BYTES
+            .saturating_add(bytes)
+            .saturating_add(dram_bytes)
+            .saturating_add(Gate::memory_bytes(self.admission, denominator)))
     }
 
     /// Bytes of slots or segments on a drive, and of a segment there.

@@ -100,6 +100,23 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// Memory that placing a source takes at most, bytes, where the source takes `source_bytes`. What looks ahead has one more of it.
+    pub fn memory_bytes(&self, source_bytes: u64, target: &Target) -> u64 {
+        let units = units(target) as u64;
+        // Books of a log are in proportion to its segments, and there are fewer of those than units.
+        let (per_unit_bytes, more_bytes) = match self {
+            _ if target.placement_count == 0 => (0, 0),
+            Settings::None(_) | Settings::LbaRange(_) => (0, 0),
+            Settings::UpdateFrequency(_) | Settings::Sepbit(_) | Settings::Midas(_) | Settings::Warcip(_) => (8, 0),
+            Settings::Oracle(_) => (8, source_bytes.saturating_add(oracle::BUFFER_BYTES)),
+        };
+        (BATCH_BYTES + units * per_unit_bytes)
+            .saturating_add(more_bytes)
+            .saturating_add(source_bytes)
+    }
+}
+
 /// Size of a segment where a classifier keeps the books of a log, of the drive at full size: that of SepBIT's prototype (fallfish/sepbit,
 /// `prototype/src/logstore/manager.cc`).
 const SEGMENT_BYTES: u64 = 512 << 20;
@@ -137,6 +154,8 @@ fn placement_count(wanted: Option<u16>, target: &Target) -> Result<u16, Workload
 
 /// Requests that are asked for at once.
 const BATCH: usize = 1024;
+/// Bytes of the requests of a batch, of the parts of one, and of the rest that does not depend on the drive.
+const BATCH_BYTES: u64 = 32 << 20;
 
 /// A source whose writes are placed by a classifier. A write is split where its units go to different placement indices.
 pub struct ClassifiedSource<S> {

@@ -6,7 +6,7 @@
 //!
 //! It does not know about bytes, regions or requests; see `stream`.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -112,7 +112,7 @@ impl Skew {
     }
 
     fn zipf(theta: f64, blocks: u64) -> Formula {
-        let zeta_n = zeta(blocks.min(MAX_ZETA_TERMS), theta);
+        let zeta_n = zeta(zeta_terms(blocks), theta);
         let second = 1.0 + pow(0.5, theta);
         let eta = (1.0 - pow(2.0 / blocks as f64, 1.0 - theta)) / (1.0 - second / zeta_n);
         Formula::Zipf {
@@ -175,19 +175,33 @@ impl Skew {
     }
 }
 
-/// Sum of i^-theta for i = 1..=terms, in fio's order. Ten million terms take a fraction of a second, so results are remembered.
+/// Terms of the zeta function that a zipf distribution over so many blocks adds up.
+pub(super) fn zeta_terms(blocks: u64) -> u64 {
+    blocks.min(MAX_ZETA_TERMS)
+}
+
+/// Sum of i^-theta for i = 1..=terms, in fio's order. Ten million terms take a fraction of a second, so the last results are remembered.
 fn zeta(terms: u64, theta: f64) -> f64 {
-    type Known = Vec<((u64, u64), f64)>;
+    /// Sums that are remembered.
+    const KNOWN_MAX: usize = 1024;
+    type Known = Vec<((u64, u64), Arc<OnceLock<f64>>)>;
     static KNOWN: Mutex<Known> = Mutex::new(Vec::new());
-    // The lock is held while adding up: whoever asks for the same sum meanwhile wants to wait, not to repeat it.
-    let mut known = KNOWN.lock().expect("nothing panics while the lock is held");
     let key = (terms, theta.to_bits());
-    if let Some((_, sum)) = known.iter().find(|(other, _)| *other == key) {
-        return *sum;
-    }
-    let sum = (1..=terms).fold(0.0, |sum, i| sum + pow(1.0 / i as f64, theta));
-    known.push((key, sum));
-    sum
+    let sum = {
+        let mut known = KNOWN.lock().expect("nothing panics while the lock is held");
+        match known.iter().find(|(other, _)| *other == key) {
+            Some((_, sum)) => Arc::clone(sum),
+            None => {
+                if known.len() == KNOWN_MAX {
+                    known.remove(0);
+                }
+                known.push((key, Arc::default()));
+                Arc::clone(&known.last().expect("it was pushed").1)
+            }
+        }
+    };
+    // A thread that asks for the same sum meanwhile waits for it. One that asks for another does not.
+    *sum.get_or_init(|| (1..=terms).fold(0.0, |sum, i| sum + pow(1.0 / i as f64, theta)))
 }
 
 /// One zone of `random_distribution=zoned:` (sizes in percent) or `zoned_abs:` (sizes in bytes).

@@ -37,6 +37,7 @@ pub fn set_bssplit(job: &mut Job, value: &str) -> Result<(), Complaint> {
 }
 
 fn parse_bssplit(list: &str, base: KbBase) -> Result<Vec<BlockShare>, Complaint> {
+    const MOST: usize = 64;
     let mut entries = Vec::new();
     for entry in list.split(':') {
         let (size, percent) = entry.split_once('/').unwrap_or((entry, ""));
@@ -47,6 +48,12 @@ fn parse_bssplit(list: &str, base: KbBase) -> Result<Vec<BlockShare>, Complaint>
             number_in(percent, base, 0, 100)? as u32
         };
         entries.push(BlockShare { bytes, percent });
+    }
+    if entries.len() > MOST {
+        return Err(Complaint::new(
+            format!("{} sizes", entries.len()),
+            format!("fio takes at most {MOST}"),
+        ));
     }
     // fio shares what is missing to 100 among the sizes without a percentage (or with 0).
     let given: u32 = entries.iter().map(|entry| entry.percent).sum();
@@ -131,6 +138,7 @@ fn parse_zones(lists: Option<&str>, base: KbBase, absolute: bool) -> Result<PerD
 }
 
 fn parse_zone_list(list: &str, base: KbBase, absolute: bool) -> Result<Vec<Zone>, Complaint> {
+    const MOST: usize = 256;
     let mut zones = Vec::new();
     for entry in list.split(':') {
         let (access, size) = entry.split_once('/').unwrap_or((entry, ""));
@@ -141,6 +149,12 @@ fn parse_zone_list(list: &str, base: KbBase, absolute: bool) -> Result<Vec<Zone>
             text => number_in(text, base, 0, 100)?,
         };
         zones.push(Zone { access_percent, size });
+    }
+    if zones.len() > MOST {
+        return Err(Complaint::new(
+            format!("{} zones", zones.len()),
+            format!("fio takes at most {MOST}"),
+        ));
     }
     let accesses: u32 = zones.iter().map(|zone| zone.access_percent).sum();
     if accesses != 100 {
@@ -179,13 +193,14 @@ pub fn set_plids(job: &mut Job, value: &str) -> Result<(), Complaint> {
                 "write the smaller index first",
             ));
         }
+        let count = plids.len() + (last - first) as usize + 1;
+        if count > MOST {
+            return Err(Complaint::new(
+                format!("{count} indices or more"),
+                format!("fio takes at most {MOST}"),
+            ));
+        }
         plids.extend((first..=last).map(|index| PlacementIndex(index as u16)));
-    }
-    if plids.len() > MOST {
-        return Err(Complaint::new(
-            format!("{} indices", plids.len()),
-            format!("fio takes at most {MOST}"),
-        ));
     }
     plids.sort_unstable();
     job.plids = plids;

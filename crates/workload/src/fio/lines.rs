@@ -12,8 +12,13 @@ use std::sync::Arc;
 
 use super::error::{Complaint, JobError};
 
+/// Bytes of a line without its comment, at most: jobs have copies of what it says.
+const LINE_BYTES_MAX: usize = 8192;
 /// Files that include each other, at most.
 const DEPTH_MAX: usize = 8;
+
+/// Letters of a line that a message shows.
+const SHOWN_CHARS: usize = 200;
 
 /// A line of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +49,13 @@ pub(super) struct Line {
     pub(super) place: Place,
     pub(super) name: String,
     pub(super) value: Option<String>,
+}
+
+impl Line {
+    /// Bytes of the option and its value.
+    pub(super) fn bytes(&self) -> usize {
+        self.name.len() + self.value.as_ref().map_or(0, String::len)
+    }
 }
 
 /// A section with its lines.
@@ -132,12 +144,19 @@ impl Reader<'_> {
                 continue;
             }
             if let Err(complaint) = self.line(line, &place) {
-                self.problems.push(complaint.at(&place, format!("`{line}`")));
+                let shown: String = line.chars().take(SHOWN_CHARS).collect();
+                self.problems.push(complaint.at(&place, format!("`{shown}`")));
             }
         }
     }
 
     fn line(&mut self, line: &str, place: &Place) -> Result<(), Complaint> {
+        if line.len() > LINE_BYTES_MAX {
+            return Err(Complaint::new(
+                format!("a line of {} bytes", line.len()),
+                format!("write at most {LINE_BYTES_MAX}"),
+            ));
+        }
         if let Some(header) = line.strip_prefix('[') {
             if self.open.len() > 1 {
                 return Err(Complaint::new(

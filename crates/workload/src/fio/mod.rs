@@ -14,6 +14,7 @@ mod expression;
 mod grammar;
 mod job;
 mod lines;
+mod memory;
 mod options;
 mod parse;
 mod plan;

@@ -15,6 +15,11 @@ use super::lines::{Line, Place, Surroundings, sections};
 use super::options::{Effect, FioOption, Kind, READ_FIRST, find, nearest};
 use super::value::KbBase;
 
+/// Jobs of a file, each instance of `numjobs` being one: `REAL_MAX_JOBS` of fio.
+pub const JOBS_MAX: u32 = 4096;
+/// Bytes of options that all sections together inherit from `[global]`.
+const INHERITED_BYTES_MAX: usize = 16 << 20;
+
 /// A job file: its jobs in the order of their sections.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobFile {
@@ -110,11 +115,22 @@ pub fn parse_within(
     let mut global = Job::with_defaults(file_name);
     let mut jobs: Vec<Job> = Vec::new();
     let mut next_thread_number = 1;
+    let (mut global_bytes, mut inherited_bytes) = (0, 0);
     for section in sections(text, file_name, surroundings, &mut problems) {
         // fio takes every section whose name starts with `global` for a global one.
         if section.name.starts_with("global") {
             problems.extend(apply(&mut global, &section.lines, surroundings));
+            global_bytes += section.lines.iter().map(Line::bytes).sum::<usize>();
             continue;
+        }
+        inherited_bytes += global_bytes;
+        if inherited_bytes > INHERITED_BYTES_MAX {
+            let complaint = Complaint::new(
+                format!("the sections so far inherit more than {INHERITED_BYTES_MAX} bytes of options together"),
+                "write shorter [global] sections, or fewer others",
+            );
+            problems.push(complaint.at(&section.place, format!("[{}]", section.name)));
+            break;
         }
         let mut job = Job {
             name: section.name.clone(),
@@ -138,6 +154,11 @@ pub fn parse_within(
         }
         job.first_thread_number = next_thread_number;
         next_thread_number += job.numjobs;
+        if next_thread_number > JOBS_MAX + 1 {
+            let problem = format!("more than {JOBS_MAX} jobs, which is all that fio takes");
+            problems.push(job.error("numjobs", problem, "ask for fewer sections or instances"));
+            break;
+        }
         // What follows from options that could not be read is no news.
         if of_job.is_empty() {
             of_job.extend(job.check().err());

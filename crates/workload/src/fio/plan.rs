@@ -13,6 +13,9 @@ use super::job::{Access, DataPlacement, Distribution, Job, Operations, Placement
 use super::random::{MAX_BLOCKS_OF_32_BIT_GENERATOR, Seeds};
 use super::value::{Amount, PerDirection};
 
+/// Blocks of the random map that a request touches, at most.
+const MAP_BLOCKS_OF_REQUEST_MAX: u64 = 1 << 20;
+
 /// The request sizes of one direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockPlan {
@@ -222,6 +225,20 @@ impl Plan {
     /// Smallest request of any direction, used or not, as fio counts it.
     pub fn min_bytes(&self) -> u64 {
         smallest_block(&self.blocks)
+    }
+
+    /// Refuses requests that would touch so many blocks of the random map that a few of them take seconds.
+    pub(super) fn check_map(&self, job: &Job) -> Result<(), JobError> {
+        let most = |block: &BlockPlan| block.max_bytes / block.min_bytes;
+        let blocks = self.blocks.iter().map(most).max().expect("three directions");
+        if self.map_blocks().is_none() || blocks <= MAP_BLOCKS_OF_REQUEST_MAX {
+            return Ok(());
+        }
+        let problem = format!(
+            "its largest request is {blocks} blocks of its random map, which has a block for each smallest request; \
+             {MAP_BLOCKS_OF_REQUEST_MAX} are possible"
+        );
+        Err(job.error("bsrange", problem, "enlarge the smallest request, or add norandommap"))
     }
 
     fn check_zones(&self, job: &Job) -> Result<(), JobError> {

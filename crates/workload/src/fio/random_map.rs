@@ -32,16 +32,27 @@ impl RandomMap {
             free: blocks,
             levels,
         };
-        map.reset();
+        map.close_ends();
         map
+    }
+
+    /// Memory that a map of so many blocks takes, bytes.
+    pub fn memory_bytes(blocks: u64) -> u64 {
+        // Each level has a 64th of the bits of the one below it.
+        blocks / 8 + blocks / 8 / 63 + 64 * size_of::<u64>() as u64
     }
 
     /// Makes every block untouched.
     pub fn reset(&mut self) {
         self.free = self.blocks;
+        self.levels.iter_mut().for_each(|level| level.fill(0));
+        self.close_ends();
+    }
+
+    /// Sets the bits past the end of each level.
+    fn close_ends(&mut self) {
         let mut bits = self.blocks;
         for level in &mut self.levels {
-            level.fill(0);
             if let Some(last) = level.last_mut().filter(|_| !bits.is_multiple_of(64)) {
                 *last = u64::MAX << (bits % 64);
             }
@@ -72,13 +83,40 @@ impl RandomMap {
 
     /// Touches up to `count` blocks from an untouched one, up to the next touched one; returns how many.
     pub fn set_run(&mut self, first: u64, count: u64) -> u64 {
-        let run = (first..(first + count).min(self.blocks))
-            .take_while(|block| self.is_free(*block))
-            .count() as u64;
-        for block in first..first + run {
-            self.set(block);
+        let mut run = 0;
+        while run < count {
+            let block = first + run;
+            let Some(word) = self.levels[0].get_mut((block / 64) as usize) else {
+                break;
+            };
+            // Bits past the end are set, so a run ends there by itself.
+            let free = u64::from((*word >> (block % 64)).trailing_zeros());
+            let bits = free.min(64 - block % 64).min(count - run);
+            if bits == 0 {
+                break;
+            }
+            *word |= (u64::MAX >> (64 - bits)) << (block % 64);
+            let is_full = *word == u64::MAX;
+            self.free -= bits;
+            run += bits;
+            if is_full {
+                self.fill_above(block / 64);
+            }
         }
         run
+    }
+
+    /// Notes in the levels above that a word of the lowest is full.
+    fn fill_above(&mut self, word: u64) {
+        let mut bit = word;
+        for level in &mut self.levels[1..] {
+            let word = &mut level[(bit / 64) as usize];
+            *word |= 1 << (bit % 64);
+            if *word != u64::MAX {
+                return;
+            }
+            bit /= 64;
+        }
     }
 
     /// Touches one untouched block.
@@ -86,14 +124,10 @@ impl RandomMap {
     pub fn set(&mut self, block: u64) {
         debug_assert!(self.is_free(block), "block {block} is touched already");
         self.free -= 1;
-        let mut bit = block;
-        for level in &mut self.levels {
-            let word = &mut level[(bit / 64) as usize];
-            *word |= 1 << (bit % 64);
-            if *word != u64::MAX {
-                return;
-            }
-            bit /= 64;
+        let word = &mut self.levels[0][(block / 64) as usize];
+        *word |= 1 << (block % 64);
+        if *word == u64::MAX {
+            self.fill_above(block / 64);
         }
     }
 
@@ -148,6 +182,31 @@ mod tests {
             assert_eq!(map.free_from(0), None);
             map.reset();
             assert_eq!(map.free_from(blocks as u64 - 1), Some(blocks as u64 - 1));
+        }
+    }
+
+    #[test]
+    fn a_run_is_as_if_its_blocks_were_touched_one_by_one() {
+        const BLOCKS: u64 = 10_001;
+        let (mut together, mut one_by_one) = (RandomMap::new(BLOCKS), RandomMap::new(BLOCKS));
+        let mut generator = Taus88::new(3);
+        while let Some(first) = together.free_from(generator.between(0, BLOCKS as u32 - 1).into()) {
+            let count = u64::from(generator.between(1, 300));
+            let run = together.set_run(first, count);
+            let is_free = |block: &u64| *block < BLOCKS && one_by_one.is_free(*block);
+            assert_eq!(run, (first..first + count).take_while(is_free).count() as u64);
+            (first..first + run).for_each(|block| one_by_one.set(block));
+            assert_eq!(together.levels, one_by_one.levels);
+            assert_eq!(together.free, one_by_one.free);
+        }
+        assert_eq!(together.free, 0);
+    }
+
+    #[test]
+    fn a_map_takes_no_more_memory_than_it_says() {
+        for blocks in [1, 63, 64, 65, 4097, 1 << 20, (1 << 20) + 1] {
+            let words: usize = RandomMap::new(blocks).levels.iter().map(Vec::len).sum();
+            assert!((words * 8) as u64 <= RandomMap::memory_bytes(blocks), "{blocks} blocks");
         }
     }
 

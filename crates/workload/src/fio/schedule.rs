@@ -123,6 +123,10 @@ impl Workload for JobFile {
     fn source(&self, target: &Target, _seed: u64) -> Result<Box<dyn Source>, WorkloadError> {
         Ok(Box::new(Schedule::new(self, target)?))
     }
+
+    fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
+        Ok(JobFile::memory_bytes(self, target)?)
+    }
 }
 
 impl Schedule {
@@ -277,13 +281,8 @@ pub fn plan_streams<'a>(file: &'a JobFile, target: &Target) -> Result<Vec<Planne
             .iter()
             .flat_map(|job| (0..job.numjobs).map(move |instance| (job, instance)))
         {
-            let number = u16::try_from(streams.len())
-                .map_err(|_| job.error("numjobs", "more than 65536 streams", "ask for fewer instances"))?;
-            let full = Plan::new(job, instance, *target)?;
-            let mut plan = match target.twin {
-                Some(twin) => shrink(job, &full, twin)?,
-                None => full.clone(),
-            };
+            let number = u16::try_from(streams.len()).expect("a job file has fewer jobs");
+            let (full, mut plan) = plan_instance(job, instance, target)?;
             plan.endless |= endless && !file.is_awaited(job);
             let waits_for = job.wait_for.as_ref().map(|name| {
                 let is_of = |stream: &&PlannedStream<'_>| stream.job.name == *name;
@@ -303,6 +302,17 @@ pub fn plan_streams<'a>(file: &'a JobFile, target: &Target) -> Result<Vec<Planne
         }
     }
     Ok(streams)
+}
+
+/// What an instance of a job does on the drive at full size, and on the twin, if there is one.
+pub(super) fn plan_instance(job: &Job, instance: u32, target: &Target) -> Result<(Plan, Plan), JobError> {
+    let full = Plan::new(job, instance, *target)?;
+    let plan = match target.twin {
+        Some(twin) => shrink(job, &full, twin)?,
+        None => full.clone(),
+    };
+    plan.check_map(job)?;
+    Ok((full, plan))
 }
 
 fn shrink(job: &Job, full: &Plan, twin: Twin) -> Result<Plan, JobError> {

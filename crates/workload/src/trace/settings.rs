@@ -9,6 +9,13 @@ use super::reader::Reader;
 use super::replay::TraceSource;
 use crate::{Operation, PlacementIndex, Target, WorkloadError};
 
+/// Bytes of the reader with its buffers.
+const READER_BYTES: u64 = 8 << 20;
+/// Bytes of a piece of 16 unit numbers, with its entry in a hash table and the free room of both.
+const PIECE_BYTES: u64 = 160;
+/// Its part for each unit, where pieces are full.
+const NUMBER_BYTES: u64 = PIECE_BYTES / 16;
+
 /// A block trace as a workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -195,6 +202,26 @@ impl Settings {
         self.check(target)?;
         let reader = Reader::open(self)?;
         TraceSource::new(self, reader, target, seed)
+    }
+
+    /// Memory that replaying takes at most, bytes.
+    pub fn memory_bytes(&self, target: &Target) -> u64 {
+        /// Bytes of a line or record, at least.
+        const RECORD_BYTES_MIN: u64 = 4;
+        /// Units of the densest trace for which numbers are certain to have room, however sparse it is.
+        const SPARSE_UNITS: u64 = 4 << 20;
+        let units = target.device_bytes / target.unit_bytes();
+        let bytes = match self.mapping {
+            Mapping::Modulo | Mapping::Scale => units / 8,
+            Mapping::Compact => {
+                let file_bytes = |file: &PathBuf| std::fs::metadata(file).map_or(0, |file| file.len());
+                let file_bytes: u64 = self.files.iter().map(file_bytes).sum();
+                // A piece of numbers for each record, until most pieces of the volumes have one.
+                let pieces = (file_bytes / RECORD_BYTES_MIN).min(units.min(SPARSE_UNITS.max(units / 4)));
+                units * NUMBER_BYTES + pieces * PIECE_BYTES
+            }
+        };
+        READER_BYTES + bytes
     }
 
     /// The trace as records, without a drive.

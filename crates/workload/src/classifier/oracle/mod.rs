@@ -36,6 +36,9 @@ use lookahead::Lookahead;
 /// The measure that only a run with an oracle has: share of the writes that it has looked at whose content lives longer than the horizon.
 pub const ORACLE_MEASURE: &str = "classifier.beyond_horizon_share";
 
+/// Bytes of what does not depend on the drive: of a few chunks the lifetimes in memory, and what grouping them takes.
+pub(super) const BUFFER_BYTES: u64 = 64 * spill::CHUNK_MAX;
+
 /// Settings of `kind = "oracle"`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

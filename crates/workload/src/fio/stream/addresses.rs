@@ -20,9 +20,7 @@ impl Addresses {
     pub(super) fn new(plan: &Plan) -> Self {
         match &plan.addresses {
             AddressPlan::Sequential => Self::Sequential,
-            AddressPlan::Uniform { map } => {
-                Self::Uniform(map.then(|| RandomMap::new(plan.region_bytes.min(plan.device_bytes) / plan.min_bytes())))
-            }
+            AddressPlan::Uniform { .. } => Self::Uniform(plan.map_blocks().map(RandomMap::new)),
             AddressPlan::Skewed {
                 kind,
                 center,

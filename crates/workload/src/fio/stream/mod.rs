@@ -23,7 +23,7 @@ mod tests;
 use addresses::Addresses;
 use placement::Placement;
 use read_back::{Piece, ReadBack};
-use sizes::{Sizes, size_generator};
+use sizes::{DRAWS_MAX, Sizes, size_generator};
 
 /// What all requests of a plain stream have in common: one operation, one size, no decision but the address.
 #[derive(Debug, Clone, Copy)]
@@ -547,7 +547,7 @@ impl JobStream {
             }
             Addresses::Skewed(skew) => {
                 let sizes = &self.sizes[operation as usize];
-                loop {
+                for _ in 0..DRAWS_MAX {
                     let block = skew.next();
                     // fio can draw a block beyond the region (a part of a block at the end of the drive counts as one; `ba` and
                     // unequal sizes of reads and writes stretch the numbers) and ends the job when it does. A stream that ends by
@@ -558,6 +558,9 @@ impl JobStream {
                         return Some(block);
                     }
                 }
+                // Nearly all of what is drawn lies beyond the region: fold the next one into it.
+                let end = self.plan.region_bytes.min((self.plan.device_bytes - self.plan.start_bytes).saturating_sub(sizes.min_bytes) + 1);
+                Some(skew.next() % end.div_ceil(sizes.align_bytes).max(1))
             }
             Addresses::Zoned(tables, generator) => {
                 let (first, count) = tables[operation as usize].next(generator);

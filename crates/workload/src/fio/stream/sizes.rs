@@ -5,6 +5,9 @@ use crate::fio::job::Operations;
 use crate::fio::plan::Plan;
 use crate::fio::random::{Generator, Purpose};
 
+/// Draws of a size or a block in a row that do not fit, before one that does is taken instead. Ordinary jobs need a few.
+pub(super) const DRAWS_MAX: u32 = 1 << 16;
+
 /// How the next request's size is found.
 #[derive(Debug, Clone)]
 pub(super) struct Sizes {
@@ -48,12 +51,13 @@ impl Sizes {
         }
     }
 
-    /// A random size that fits into the rest of the region; `None` when not even the smallest does.
+    /// A random size that fits into the rest of the region; `None` when not even the smallest does. fio draws until one fits, which
+    /// can take for ever. Here it is the smallest after [`DRAWS_MAX`] draws.
     pub(super) fn draw(&mut self, room_bytes: u64) -> Option<u64> {
         if self.min_bytes > room_bytes {
             return None;
         }
-        loop {
+        for _ in 0..DRAWS_MAX {
             let bytes = if self.split.is_empty() {
                 self.min_bytes + (self.max_bytes as f64 * self.generator.next_fraction()) as u64
             } else {
@@ -69,6 +73,7 @@ impl Sizes {
                 return Some(bytes);
             }
         }
+        Some(self.min_bytes)
     }
 }
 
