@@ -15,7 +15,7 @@ use ssd::{Device, DeviceConfig, Event, EventSink, Lpn, Nanos, Placement, TimingC
 use crate::cell::Limits;
 use crate::mapper::Mapper;
 use crate::recorder::Recorder;
-use crate::run::Watch;
+use crate::run::{Stride, Watch};
 use crate::timed::Runner;
 use models::Spec;
 use workload::Target;
@@ -296,9 +296,12 @@ fn measure_timed(
                 return None;
             }
             let some = left.min(64 * 1024);
-            let _ = runner
-                .advance(device, some, u64::MAX)
-                .expect("a job file has nothing to read");
+            let stride = Stride {
+                requests: some,
+                host_bytes: u64::MAX,
+                pages: u64::MAX,
+            };
+            let _ = runner.advance(device, stride).expect("a job file has nothing to read");
             watch.advanced(some * bytes);
             left -= some;
         }

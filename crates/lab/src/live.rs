@@ -21,7 +21,7 @@ use ssd::timing::Piece;
 use ssd::{Event, EventsSince, Lpn, Nanos, RuId, Stats, UnitView};
 
 use crate::error::LabError;
-use crate::run::{CellResult, Checkpoint, Options, Run, RunPlan, Sample, Stride};
+use crate::run::{CellResult, Checkpoint, Options, Run, RunPlan, STEP_PAGES, Sample, Stride};
 use crate::timed::measure::TimedResult;
 
 /// Shares of the workload between two checkpoints, at first.
@@ -171,10 +171,28 @@ impl LiveRun {
     /// What the workload reads cannot be read; the run has then ended.
     pub fn advance(&mut self, host_bytes: u64, requests: u64) -> Result<Phase, LabError> {
         let end = requests.saturating_add(self.taken());
+        while end > self.taken() && self.phase() != Phase::Ended {
+            let left = end - self.taken();
+            self.advance_briefly(host_bytes, left)?;
+            if self.phase() == Phase::Running && self.position().host_bytes >= host_bytes {
+                break;
+            }
+        }
+        Ok(self.phase())
+    }
+
+    /// As [`LiveRun::advance`], but no further than takes a fraction of a second, however large requests are.
+    ///
+    /// # Errors
+    /// As [`LiveRun::advance`].
+    pub fn advance_briefly(&mut self, host_bytes: u64, requests: u64) -> Result<Phase, LabError> {
+        let end = requests.saturating_add(self.taken());
+        let pages_end = self.run.pages_named() + STEP_PAGES;
         loop {
             let left = end.saturating_sub(self.taken());
+            let pages = pages_end.saturating_sub(self.run.pages_named());
             let is_there = self.phase() == Phase::Running && self.position().host_bytes >= host_bytes;
-            if left == 0 || is_there || self.phase() == Phase::Ended {
+            if left == 0 || pages == 0 || is_there || self.phase() == Phase::Ended {
                 return Ok(self.phase());
             }
             // What was in flight when the last byte was written completes too.
@@ -182,6 +200,7 @@ impl LiveRun {
             let stride = Stride {
                 requests: left,
                 host_bytes: if is_all { u64::MAX } else { host_bytes },
+                pages,
             };
             self.run.step(stride, &())?;
             self.keep_checkpoint();

@@ -144,3 +144,11 @@ fn rows_survive_their_file() {
     golden::write(path, &rows).expect("the file is written");
     assert_eq!(golden::read(path).expect("the file is read"), rows);
 }
+
+/// The workload's seed is moved from fio's default, modulo 2^64.
+#[test]
+fn every_seed_is_one() {
+    let seeds = [u64::MAX, u64::MAX - 0x89, 1 << 63];
+    let rows = rows(cells(&seeds), 2, u64::MAX);
+    assert_eq!(rows.len(), 18);
+}

@@ -650,3 +650,45 @@ fn the_last_line_of_a_latency_log_is_at_the_end_of_the_job() {
     let both = last("iodepth=32\nruntime=1\ntime_based\n");
     assert!(both.iter().all(|line| line.starts_with("1000, ")), "{both:?}");
 }
+
+/// Stops a run when it is asked for the second time.
+struct StopsSecond(std::sync::atomic::AtomicU64);
+
+impl run::Watch for StopsSecond {
+    fn expects(&self, _work: u64) {}
+
+    fn advanced(&self, _work: u64) {}
+
+    fn finished(&self, _result: &CellResult) {}
+
+    fn stopped(&self) -> bool {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 0
+    }
+}
+
+/// A step is as long as its pages, not as its requests: with 4096 requests of 32 MiB each it would be 2000 drive-writes.
+#[test]
+fn a_run_of_large_requests_is_stopped_within_a_few_gibibytes() {
+    for timed in [false, true] {
+        let mut cell = cell(
+            "[a]\nrw=write\nbs=32m\niodepth=32\nruntime=1d\ntime_based\n",
+            RunSettings {
+                write_capacities: Some(1000.0),
+                prefill_capacities: 0.0,
+                sample_capacities: 1000.0,
+                ..settings()
+            },
+        );
+        if !timed {
+            cell.device.timing = None;
+        }
+        let plans = run::prepare(vec![cell]).unwrap_or_else(|error| panic!("{error}"));
+        let watch = StopsSecond(Default::default());
+        let result = run::run_all(&plans, false, u64::MAX, &watch)
+            .expect("it runs")
+            .remove(0);
+        assert!(!result.complete);
+        let written = result.stats.host_bytes_written();
+        assert!(written < 8 << 30, "{written} bytes were written, timed: {timed}");
+    }
+}

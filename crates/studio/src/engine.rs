@@ -33,6 +33,8 @@ const REST: Duration = Duration::from_millis(500);
 const STEP_REQUESTS: u64 = 8192;
 /// Extents of a step while a drive is filled.
 const STEP_EXTENTS: u64 = 512;
+/// Steps of a lane to its next write, where it branches off: some seconds.
+const FORK_STEPS_MAX: u32 = 16;
 /// Host bytes of a step: this part of the capacity, within bounds.
 const STEPS_A_CAPACITY: u64 = 400;
 const STEP_BYTES_MIN: u64 = 4 << 20;
@@ -117,7 +119,9 @@ pub fn share(memory: &Memory, need: &MemoryNeed) -> Result<Share, LabError> {
     let run_bytes = need.bytes().saturating_add(TOLD_BYTES);
     let room = memory.left().saturating_sub(run_bytes) / CHECKPOINTS_SHARE;
     let checkpoints = run_bytes.saturating_mul(CHECKPOINTS_MAX).min(room);
-    memory.take(run_bytes.saturating_add(checkpoints)).or_else(|_| memory.take(run_bytes))
+    memory
+        .take(run_bytes.saturating_add(checkpoints))
+        .or_else(|_| memory.take(run_bytes))
 }
 
 impl Engine {
@@ -398,8 +402,15 @@ impl Engine {
         let mut at_host_bytes = parent.position().host_bytes;
         if parent.position().requests > 0 && !parent.is_over() {
             at_host_bytes += 1;
-            while parent.position().host_bytes < at_host_bytes && !parent.is_over() {
+            for _ in 0..FORK_STEPS_MAX {
                 parent.advance(at_host_bytes, STEP_REQUESTS);
+                if parent.position().host_bytes >= at_host_bytes || parent.is_over() {
+                    break;
+                }
+            }
+            if parent.position().host_bytes < at_host_bytes && !parent.is_over() {
+                let problem = format!("{} does not write for a while; fork it when it does", parent.plan.name);
+                return Err(LabError::invalid("fork", problem));
             }
             at_host_bytes = parent.position().host_bytes;
         }
@@ -424,7 +435,9 @@ impl Engine {
         crate::order::check_set(set)?;
         let parent = &self.lanes[of].plan;
         let reserve = |need: &MemoryNeed| share(&self.memory, need);
-        let (plan, share) = self.prepared.lane(name, &parent.only, &merged(&parent.set, set), reserve)?;
+        let (plan, share) = self
+            .prepared
+            .lane(name, &parent.only, &merged(&parent.set, set), reserve)?;
         let branch = Branch {
             of,
             at_host_bytes,

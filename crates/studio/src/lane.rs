@@ -194,10 +194,10 @@ impl Lane {
         self.measured = (Instant::now(), self.programmed());
     }
 
-    /// Goes on until the host has written so much, or so many requests were taken.
+    /// Goes on until the host has written so much, so many requests were taken, or some time has passed.
     pub fn advance(&mut self, host_bytes: u64, requests: u64) {
         let Some(run) = &mut self.run else { return };
-        if let Err(error) = run.advance(host_bytes, requests) {
+        if let Err(error) = run.advance_briefly(host_bytes, requests) {
             self.failed = Some(error.to_string());
         }
         self.after();

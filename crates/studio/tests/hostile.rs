@@ -518,6 +518,91 @@ fn memory_for_sessions_has_an_end() {
     studio.stop();
 }
 
+/// An order of a job file on a large drive at full size.
+fn order_of(jobs: &str) -> Value {
+    json!({
+        "workload": { "name": "a.fio", "text": jobs }, "device": "warp_default", "scale": "1/1", "write": 1.0, "seed": 1,
+        "lanes": [{ "name": "a", "set": { "geometry.capacity_bytes": "2TiB" } }],
+    })
+}
+
+/// Numbers in a few bytes that would take the memory of the machine, and with it a served drive.
+#[test]
+fn workloads_that_take_too_much_are_refused_before_they_are_built() {
+    let studio = start();
+    let address = studio.local_address();
+    let sections = "[a]\n".repeat(100_000);
+    let inherited = format!("[global]\nfilename={}\n{}", "x".repeat(8000), "[a]\n".repeat(4000));
+    let zipf: String = (0..1000)
+        .map(|theta| format!("[{theta}]\nrw=randwrite\nrandom_distribution=zipf:1.{theta:04}1\n"))
+        .collect();
+    for (jobs, says) in [
+        ("[a]\nrw=randwrite\nbsrange=1-64k\n", "memory"),
+        ("[a]\nrw=randwrite\nbsrange=1-256m\n", "norandommap"),
+        ("[a]\nrw=randwrite\nverify=crc32c\nnorandommap\nbs=512\n", "memory"),
+        ("[a]\nfdp=1\nplids=0-65535,0-65535,0-65535\n", "at most 128"),
+        (sections.as_str(), "4096 jobs"),
+        (inherited.as_str(), "inherit"),
+        (zipf.as_str(), "same theta"),
+    ] {
+        let answer = post(address, "/api/sessions", &order_of(jobs));
+        assert_eq!(answer.status, 400, "{}: {}", &jobs[..jobs.len().min(60)], answer.text());
+        assert!(answer.error().contains(says), "{says}: {}", answer.error());
+        lives(&studio);
+    }
+    studio.stop();
+}
+
+/// The sums of their distributions take seconds. Meanwhile others are answered.
+#[test]
+fn an_order_that_takes_long_to_build_holds_nobody_up() {
+    let studio = start();
+    let address = studio.local_address();
+    let zipf: String = (0..25)
+        .map(|theta| format!("[{theta}]\nrw=randwrite\nrandom_distribution=zipf:1.{theta:04}7\n"))
+        .collect();
+    let mut order = order_of(&zipf);
+    order["lanes"][0]["set"] = json!({ "geometry.capacity_bytes": "512GiB" });
+    order["scale"] = json!("1/128");
+    std::thread::scope(|scope| {
+        let long = scope.spawn(|| post(address, "/api/sessions", &order).status);
+        let mut answered = 0;
+        while !long.is_finished() {
+            let id = begin(address, &small_order());
+            answered += u32::from(!long.is_finished());
+            assert_eq!(ask(address, "DELETE", &format!("/api/sessions/{id}"), b"").status, 204);
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        assert_eq!(long.join().expect("it is answered"), 201);
+        assert!(answered > 0, "nobody was answered before it");
+    });
+    studio.stop();
+}
+
+/// Requests of gibibytes: a session that is ended gives its memory back, whatever it was doing.
+#[test]
+fn a_session_of_large_requests_ends_when_it_is_ended() {
+    let studio = start();
+    let address = studio.local_address();
+    for rw in ["write", "randwrite", "randtrim", "rw"] {
+        let jobs = format!("[a]\nrw={rw}\nbsrange=1g-3g\nnorandommap\nruntime=1d\ntime_based\niodepth=64\n");
+        let order = json!({
+            "workload": { "name": "a.fio", "text": jobs }, "device": "warp_default", "scale": "1/8", "write": 1000.0,
+            "seed": 1, "lanes": [{ "name": "a" }],
+        });
+        let id = begin(address, &order);
+        let mut page = Socket::open(address, &format!("/api/sessions/{id}/live"));
+        page.send(&json!({ "do": "play" }));
+        page.frame_of(0, "it runs", |head| head.phase == 2);
+        assert_eq!(ask(address, "DELETE", &format!("/api/sessions/{id}"), b"").status, 204);
+        page.wait("it says that it is over", |message| match message {
+            Message::Closed(..) => Some(()),
+            _ => None,
+        });
+    }
+    studio.stop();
+}
+
 #[test]
 fn what_is_no_websocket_is_refused() {
     let studio = start();

@@ -63,6 +63,29 @@ fn drives_and_work_without_bound_are_refused() {
     studio.stop();
 }
 
+/// Jobs in virtual time keep histograms and requests in flight, which are set aside before a lane is built.
+#[test]
+fn jobs_count_in_the_memory_of_sessions() {
+    let _alone = alone();
+    let studio = start();
+    let address = studio.local_address();
+    let jobs: String = (0..4000)
+        .map(|job| format!("[{job}]\nrw=randwrite\niodepth=1000\n"))
+        .collect();
+    let order = json!({
+        "workload": { "name": "a.fio", "text": jobs }, "device": "warp_default", "scale": "1/64", "write": 1.0, "seed": 1,
+        "timed": true, "lanes": [{ "name": "a" }],
+    });
+    let before = resident_bytes();
+    let answer = post(address, "/api/sessions", &order);
+    assert_eq!(answer.status, 400, "{}", answer.text());
+    assert!(answer.error().contains("sessions' memory"), "{}", answer.error());
+    let grown = resident_bytes().saturating_sub(before);
+    assert!(grown < 256 << 20, "{grown} bytes for what was refused");
+    lives(&studio);
+    studio.stop();
+}
+
 #[test]
 fn a_flood_of_commands_waits_in_its_own_socket() {
     let _alone = alone();

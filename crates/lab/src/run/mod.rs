@@ -31,7 +31,7 @@ pub use plan::{MemoryNeed, RunPlan, prepare, prepare_within};
 pub use progress::{Progress, Watch};
 pub use result::{CellResult, Sample};
 pub use search::{AGREEMENT, ScaleComparison, ScaleSearch};
-pub(crate) use work::{Checkpoint, Run, Stride, UNWRITTEN_REQUESTS_MAX};
+pub(crate) use work::{Checkpoint, Run, STEP_PAGES, Stride, UNWRITTEN_REQUESTS_MAX};
 
 /// How cells are run, and what is kept of them.
 #[derive(Clone, Copy)]

@@ -70,14 +70,15 @@ impl Workload {
         Ok(Workload::Untimed(cell.workload.source(target, cell.seed)?))
     }
 
-    /// Bytes of memory that it takes at most.
-    fn memory_bytes(cell: &Cell, config: &DeviceConfig, target: &Target) -> Result<u64, LabError> {
+    /// Bytes of memory that it takes at most, and what is measured of it.
+    fn memory_bytes(cell: &Cell, config: &DeviceConfig, layout: &Layout, target: &Target) -> Result<u64, LabError> {
         let source_bytes = cell.workload.memory_bytes(target)?;
         let timed_bytes = match config.timing {
             Some(_) => timed::memory_bytes(&cell.workload, cell.run.interval_seconds.is_some()),
             None => 0,
         };
-        Ok(source_bytes.saturating_add(timed_bytes))
+        let samples_bytes = super::result::samples_bytes(&cell.run, layout.handles.len());
+        Ok(source_bytes.saturating_add(timed_bytes).saturating_add(samples_bytes))
     }
 
     /// Its requests, unless it is a job file in virtual time, whose jobs are apart.
@@ -110,7 +111,8 @@ impl Room {
     fn take(bytes: u64) -> Option<Room> {
         let most_bytes = super::memory_available() / WAITING_SHARE;
         let mut waiting = WAITING.lock().expect("nobody panics with it");
-        let has_room = waiting.workloads < rayon::current_num_threads() && bytes <= most_bytes.saturating_sub(waiting.bytes);
+        let has_room =
+            waiting.workloads < rayon::current_num_threads() && bytes <= most_bytes.saturating_sub(waiting.bytes);
         has_room.then(|| {
             waiting.workloads += 1;
             waiting.bytes += bytes;
@@ -158,7 +160,7 @@ impl Ground {
             }),
         };
         Ok(Ground {
-            workload_bytes: Workload::memory_bytes(cell, &config, &target)?,
+            workload_bytes: Workload::memory_bytes(cell, &config, &layout, &target)?,
             scale,
             config,
             layout,
@@ -220,10 +222,7 @@ impl MemoryNeed {
 
 impl RunPlan {
     /// Plans a cell. `reserve` hears how much memory the run needs before any of that is taken.
-    fn new<S>(
-        cell: Cell,
-        reserve: impl FnOnce(&MemoryNeed) -> Result<S, LabError>,
-    ) -> Result<(RunPlan, S), LabError> {
+    fn new<S>(cell: Cell, reserve: impl FnOnce(&MemoryNeed) -> Result<S, LabError>) -> Result<(RunPlan, S), LabError> {
         let largest = match cell.run.scale {
             ScaleChoice::Fixed(scale) => {
                 let ground = Ground::new(&cell, scale)?;

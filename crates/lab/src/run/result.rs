@@ -6,7 +6,7 @@ use ssd::{Endurance, OwnerStats, Stats, Wear};
 use workload::Measure;
 
 use super::search::ScaleSearch;
-use crate::cell::{CellKey, EnsemblePart};
+use crate::cell::{CellKey, EnsemblePart, RunSettings};
 use crate::feedback::FeedbackResult;
 use crate::finding::{self, Finding};
 use crate::steady::{SteadyState, Until};
@@ -67,6 +67,16 @@ pub struct CellResult {
     /// What who listened to the drive's events read and did.
     #[serde(skip)]
     pub feedback: Option<FeedbackResult>,
+}
+
+/// Memory that the samples of a run take on a drive with so many handles, bytes. A workload that ends by itself is taken for long.
+pub(super) fn samples_bytes(settings: &RunSettings, handles: usize) -> u64 {
+    const LONG_CAPACITIES: f64 = 100.0;
+    let rows = handles + 1;
+    let sample_bytes = size_of::<Sample>() + rows * (size_of::<OwnerStats>() + 2 * size_of::<u64>());
+    let samples = settings.write_capacities.unwrap_or(LONG_CAPACITIES) / settings.sample_capacities;
+    // A vector has room for twice what it holds.
+    (2.0 * samples * sample_bytes as f64) as u64
 }
 
 /// A moment of a run.

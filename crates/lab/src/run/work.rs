@@ -41,6 +41,10 @@ pub(crate) const UNWRITTEN_REQUESTS_MAX: usize = 1 << 24;
 const REQUEST_BYTES_MAX: u64 = u32::MAX as u64;
 /// Pieces of what dies and channels do that are kept for who watches.
 const ACTIVITY_KEPT: usize = 1 << 16;
+/// Pages of the longest step, a fraction of a second of work: whoever stops a run is heard after each.
+pub(crate) const STEP_PAGES: u64 = 1 << 19;
+/// Pages that cost about as much as to produce a request and pass over it.
+const PASSED_PAGES: u64 = 4;
 /// Requests between two moments at which somebody who listens to the drive may read its log and change where data goes.
 const LISTENED_REQUESTS: usize = 64;
 
@@ -51,6 +55,8 @@ pub(crate) struct Stride {
     pub(crate) requests: u64,
     /// Bytes written by the host since the workload began.
     pub(crate) host_bytes: u64,
+    /// Pages that requests name; the last one may go beyond.
+    pub(crate) pages: u64,
 }
 
 impl Stride {
@@ -58,6 +64,7 @@ impl Stride {
     const LONGEST: Stride = Stride {
         requests: u64::MAX,
         host_bytes: u64::MAX,
+        pages: STEP_PAGES,
     };
 }
 
@@ -117,6 +124,8 @@ pub(crate) struct Run<P> {
     steady: Option<SteadyState>,
     /// See [`CellResult::pages_read`].
     pages_read: [u64; 2],
+    /// Pages that requests named so far, those that were passed over included.
+    pages_named: u64,
     /// Work of the workload that the watch knows of.
     reported: u64,
 }
@@ -173,6 +182,8 @@ struct Untimed {
     written: u64,
     /// Requests taken from it.
     taken: u64,
+    /// Of those, how many a new source has yet to give again before it is where the run is.
+    behind: u64,
     /// Requests since one that writes.
     since_write: usize,
     next_sample: u64,
@@ -237,6 +248,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             measures: Vec::new(),
             steady: None,
             pages_read: [0; 2],
+            pages_named: 0,
             reported: 0,
             plan,
         })
@@ -410,8 +422,19 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
     fn work_on_in_time(&mut self, work: &mut InTime, stride: Stride, watch: &dyn Watch) -> Result<bool, LabError> {
         let runner = &mut work.runner;
         let to_look = work.next_look.saturating_sub(runner.submitted()).max(1);
-        if !runner.advance(&mut self.device, to_look.min(stride.requests), stride.host_bytes)? {
+        let pages_before = runner.pages_named();
+        let stride = Stride {
+            requests: to_look.min(stride.requests),
+            ..stride
+        };
+        let goes_on = runner.advance(&mut self.device, stride)?;
+        self.pages_named += runner.pages_named() - pages_before;
+        if !goes_on {
             return Ok(false);
+        }
+        if self.complete && watch.stopped() {
+            self.complete = false;
+            runner.stop();
         }
         if runner.submitted() < work.next_look {
             return Ok(true);
@@ -421,10 +444,6 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         self.listen(written);
         self.report(work.runner.share_done(), watch);
         if self.sample_due(written, &mut work.next_sample) && self.is_steady() {
-            work.runner.stop();
-        }
-        if self.complete && watch.stopped() {
-            self.complete = false;
             work.runner.stop();
         }
         Ok(true)
@@ -490,15 +509,22 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         true
     }
 
-    /// Goes on to the end of a batch at most; false if enough is written, or nothing more comes.
+    /// Goes on to the end of a batch at most, or as far as the stride goes; false if enough is written, or nothing more comes.
     fn work_on(&mut self, work: &mut Untimed, stride: Stride, watch: &dyn Watch) -> Result<bool, LabError> {
         let limits = self.settings().limits(self.capacity_bytes());
         let target = limits.write_bytes.unwrap_or(u64::MAX);
+        if watch.stopped() {
+            self.complete = false;
+            self.write_out();
+            return Ok(false);
+        }
+        if work.behind > 0 {
+            let behind = work.behind;
+            let goes_on = work.pass_over();
+            self.pages_named += (behind - work.behind) * PASSED_PAGES;
+            return goes_on;
+        }
         if work.is_carried_out() {
-            if watch.stopped() {
-                self.complete = false;
-                return Ok(false);
-            }
             if work.written >= target || !self.take_requests(work)? {
                 return Ok(false);
             }
@@ -511,13 +537,20 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
                     .min(BATCH_REQUESTS),
         );
         let most = target.min(stride.host_bytes);
-        while work.done < end && work.written < most {
-            work.written += self.take(&work.requests[work.done]);
+        let page_bytes = self.plan.layout.page_bytes;
+        let pages_most = self.pages_named.saturating_add(stride.pages);
+        while work.done < end && work.written < most && self.pages_named < pages_most {
+            let request = &work.requests[work.done];
+            self.pages_named += u64::from(request.bytes) / page_bytes + 1;
+            work.written += self.take(request);
             work.done += 1;
         }
         // The more there is, the better it can be shared.
         if self.takes_ahead && work.written < target && work.written < work.next_sample {
             if !work.is_carried_out() {
+                if self.pages_named >= pages_most {
+                    self.write_out();
+                }
                 return Ok(true);
             }
             self.write_out_and_take(work)?;
@@ -818,6 +851,11 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         }
     }
 
+    /// Pages that requests named so far: a measure of work.
+    pub(crate) fn pages_named(&self) -> u64 {
+        self.pages_named
+    }
+
     /// Extents that were written before the workload.
     pub(crate) fn extents_filled(&self) -> u64 {
         match &self.stage {
@@ -894,6 +932,8 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
     /// # Errors
     /// What the workload reads cannot be read any more, or there is no memory.
     pub(crate) fn set_back(&mut self, to: &Checkpoint) -> Result<(), LabError> {
+        // What was is let go of first, so that there are not two workloads.
+        self.stage = Stage::Ended;
         let work = self.work_at(to)?;
         let device = to.device.try_clone().map_err(no_memory)?;
         let mut recorder = to.recorder.counts();
@@ -915,21 +955,15 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         Ok(())
     }
 
-    /// The workload of this run's plan, so many requests on.
+    /// The workload of this run's plan, so many requests on: steps pass over them.
     fn work_at(&self, moment: &Checkpoint) -> Result<Untimed, LabError> {
-        let mut work = Untimed::new(self.plan.source()?, moment.next_sample);
-        while work.taken < moment.taken {
-            let ahead = (moment.taken - work.taken).min(BATCH_REQUESTS as u64) as usize;
-            if work.take(ahead)? == 0 {
-                break; // Another workload may be shorter.
-            }
-            work.done = work.requests.len();
-        }
-        work.requests.clear();
-        work.done = 0;
-        work.written = moment.written;
-        work.since_write = moment.since_write;
-        Ok(work)
+        Ok(Untimed {
+            written: moment.written,
+            taken: moment.taken,
+            behind: moment.taken,
+            since_write: moment.since_write,
+            ..Untimed::new(self.plan.source()?, moment.next_sample)
+        })
     }
 
     /// The run with another plan from this moment on; `None` where the drive would have to be another one, or time counts.
@@ -993,9 +1027,31 @@ impl Untimed {
             coming: Vec::new(),
             written: 0,
             taken: 0,
+            behind: 0,
             since_write: 0,
             next_sample,
         }
+    }
+
+    /// Passes over some of the requests that were carried out before; says whether the run goes on.
+    fn pass_over(&mut self) -> Result<bool, LabError> {
+        assert!(
+            self.is_carried_out(),
+            "requests are passed over before others are taken"
+        );
+        self.requests.clear();
+        self.done = 0;
+        let ahead = self.behind.min(AHEAD_REQUESTS as u64) as usize;
+        let came = self.source.next_batch(&mut self.requests, ahead)? as u64;
+        self.requests.clear();
+        if came == 0 {
+            // Another workload may be shorter.
+            self.taken -= self.behind;
+            self.behind = 0;
+            return Ok(true);
+        }
+        self.behind -= came;
+        Ok(true)
     }
 
     /// Whether everything that was taken from the source is carried out.

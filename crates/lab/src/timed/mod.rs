@@ -30,6 +30,7 @@ use crate::error::LabError;
 use crate::mapper::Mapper;
 use crate::policy::Placer;
 use crate::recorder::Recorder;
+use crate::run::Stride;
 use models::Spec;
 use workload::fio::{ExitWhat, Job, JobFile, plan_streams};
 use workload::{Next, Operation, Request, Source, TaggedRequest, Target, Workload, WorkloadError};
@@ -46,6 +47,14 @@ use turns::Turns;
 const END_NS: Nanos = 250 * 365 * 86_400_000_000_000;
 const TOO_LATE: &str = "its next request would come after 250 years of virtual time, which a drive's clock does not count; shorten startdelay, thinktime and \
                         runtime of the jobs that run one after another, or raise the rate";
+
+/// How far a runner goes.
+#[derive(Clone, Copy, Debug)]
+struct Until {
+    submitted: u64,
+    written: u64,
+    pages_named: u64,
+}
 
 /// What happens at a time.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +92,8 @@ pub(crate) struct Runner {
     running: usize,
     written: u64,
     pages_read: u64,
+    /// Pages that requests named.
+    pages_named: u64,
     /// What the device counted of pages that were not mapped when the run began.
     unmapped_before: u64,
     submitted: u64,
@@ -128,6 +139,7 @@ impl Runner {
             running: 0,
             written: 0,
             pages_read: 0,
+            pages_named: 0,
             unmapped_before: 0,
             submitted: 0,
             change: 0,
@@ -209,6 +221,11 @@ impl Runner {
         [self.pages_read, device.unmapped_pages_read() - self.unmapped_before]
     }
 
+    /// Pages that requests named so far: a measure of work.
+    pub(crate) fn pages_named(&self) -> u64 {
+        self.pages_named
+    }
+
     /// Share of the workload that is done, 0 to 1.
     pub(crate) fn share_done(&self) -> f64 {
         let written = self.written as f64 / self.write_limit as f64;
@@ -230,19 +247,19 @@ impl Runner {
         self.stopped = true;
     }
 
-    /// Goes on until about so many more requests were submitted, or so many bytes were written in all; false if the workload has ended.
+    /// Goes on for about a stride: so many more requests submitted, so many more pages named by them, or so many bytes written in
+    /// all. False if the workload has ended.
     ///
     /// # Errors
     /// What the workload reads cannot be read.
-    pub(crate) fn advance(
-        &mut self,
-        device: &mut Device<Recorder>,
-        requests: u64,
-        host_bytes: u64,
-    ) -> Result<bool, LabError> {
-        let until = self.submitted.saturating_add(requests);
+    pub(crate) fn advance(&mut self, device: &mut Device<Recorder>, stride: Stride) -> Result<bool, LabError> {
+        let until = Until {
+            submitted: self.submitted.saturating_add(stride.requests),
+            written: stride.host_bytes,
+            pages_named: self.pages_named.saturating_add(stride.pages),
+        };
         self.notice_changes(device);
-        let goes_on = self.advance_until(device, until, host_bytes);
+        let goes_on = self.advance_until(device, until);
         self.accounts.count(&mut self.lanes);
         goes_on
     }
@@ -259,8 +276,14 @@ impl Runner {
         self.moved = moved;
     }
 
-    fn advance_until(&mut self, device: &mut Device<Recorder>, until: u64, host_bytes: u64) -> Result<bool, LabError> {
-        while self.submitted < until && self.written < host_bytes {
+    /// Whether it is not yet as far.
+    #[inline(always)]
+    fn is_before(&self, until: Until) -> bool {
+        self.submitted < until.submitted && self.written < until.written && self.pages_named < until.pages_named
+    }
+
+    fn advance_until(&mut self, device: &mut Device<Recorder>, until: Until) -> Result<bool, LabError> {
+        while self.is_before(until) {
             let Some((at, turn)) = self.turns.pop() else {
                 let error = self.lanes.iter_mut().find_map(|lane| lane.error.take());
                 return error.map_or(Ok(false), |error| Err(error.into()));
@@ -273,7 +296,7 @@ impl Runner {
                     continue;
                 }
                 Some(Operation::Write) => {
-                    self.write_together(at, turn, device, until, host_bytes);
+                    self.write_together(at, turn, device, until);
                     continue;
                 }
                 Some(Operation::Trim) | None => {}
@@ -577,11 +600,13 @@ impl Runner {
             Operation::Read => return self.read(device, request),
             Operation::Write => {
                 let write = self.mapper.write(device, request);
+                self.pages_named += u64::from(write.pages);
                 device.write(self.now, &write)
             }
             Operation::Trim => match self.mapper.whole_pages(request) {
                 Some((first, pages)) => {
                     self.change += 1;
+                    self.pages_named += u64::from(pages);
                     device.deallocate(self.now, first, pages)
                 }
                 None => Ok(device.command(self.now)),
@@ -594,6 +619,7 @@ impl Runner {
     fn read(&mut self, device: &mut Device<Recorder>, request: &Request) -> Completion {
         let (first, pages) = self.mapper.extent(request);
         self.pages_read += u64::from(pages);
+        self.pages_named += u64::from(pages);
         let done = device.read(self.now, first, pages);
         done.expect("requests are within the device")
     }

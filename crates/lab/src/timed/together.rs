@@ -15,7 +15,7 @@ use ssd::{Completion, Device, Nanos, Write};
 use workload::{Operation, Request};
 
 use super::lane::Lane;
-use super::{Runner, Turn, TurnKind};
+use super::{Runner, Turn, TurnKind, Until};
 use crate::recorder::Recorder;
 
 /// Writes together at most.
@@ -49,7 +49,7 @@ impl Runner {
     /// ([`Turn::is_followed_by`]) or `until` requests are submitted. The turn after a read is looked for before the read is carried
     /// out, if it comes before that can be complete: both take the time in which one waits for the other's memory.
     #[inline(never)]
-    pub(super) fn read_on(&mut self, at: Nanos, turn: Turn, device: &mut Device<Recorder>, until: u64) {
+    pub(super) fn read_on(&mut self, at: Nanos, turn: Turn, device: &mut Device<Recorder>, until: Until) {
         let mut next = Some((at, turn));
         while let Some((at, turn)) = next {
             self.now = at;
@@ -59,7 +59,7 @@ impl Runner {
             let index = lane.take_index();
             let soonest = device.soonest_read(at);
             next = None;
-            if self.submitted < until && soonest > at {
+            if self.is_before(until) && soonest > at {
                 let lanes = &self.lanes;
                 let is_wanted = |at, turn: &Turn| turn.is_followed_by(at, lanes) == Some(Operation::Read);
                 next = self.turns.pop_until(soonest - 1, is_wanted);
@@ -69,6 +69,7 @@ impl Runner {
             let done = match lane.location(index, self.change) {
                 Some(location) => {
                     self.pages_read += 1;
+                    self.pages_named += 1;
                     device.read_located(at, self.mapper.first(&request), location)
                 }
                 None => self.read(device, &request),
@@ -81,16 +82,9 @@ impl Runner {
     }
 
     /// Lets lanes submit the writes that follow this turn and those that happen until one of these writes can be complete
-    /// ([`Turn::is_followed_by`]). It ends where `until` requests are submitted, or `host_bytes` written.
+    /// ([`Turn::is_followed_by`]). It ends where it is as far as `until`.
     #[inline(never)]
-    pub(super) fn write_together(
-        &mut self,
-        at: Nanos,
-        turn: Turn,
-        device: &mut Device<Recorder>,
-        until: u64,
-        host_bytes: u64,
-    ) {
+    pub(super) fn write_together(&mut self, at: Nanos, turn: Turn, device: &mut Device<Recorder>, until: Until) {
         let mut together = std::mem::take(&mut self.together);
         let Together {
             requests,
@@ -98,8 +92,8 @@ impl Runner {
             writes,
             done,
         } = &mut together;
-        let most = MOST.min(usize::try_from(until - self.submitted).unwrap_or(MOST));
-        let bytes_most = host_bytes.min(self.write_limit) - self.written;
+        let most = MOST.min(usize::try_from(until.submitted - self.submitted).unwrap_or(MOST));
+        let bytes_most = until.written.min(self.write_limit) - self.written;
         let (mut next, mut soonest, mut bytes) = (Some((at, turn)), Nanos::MAX, 0);
         while let Some((at, turn)) = next {
             let lane = &mut self.lanes[turn.lane as usize];
@@ -109,9 +103,11 @@ impl Runner {
             requests.push((turn.lane, index));
             times.push(at);
             bytes += u64::from(request.bytes);
-            writes.push(self.mapper.write(device, request));
+            let write = self.mapper.write(device, request);
+            self.pages_named += u64::from(write.pages);
+            writes.push(write);
             soonest = soonest.min(device.soonest_write(at));
-            if requests.len() == most || bytes >= bytes_most {
+            if requests.len() == most || bytes >= bytes_most || self.pages_named >= until.pages_named {
                 break;
             }
             let lanes = &self.lanes;

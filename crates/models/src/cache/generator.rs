@@ -27,7 +27,11 @@ impl Statistics {
 
     /// Objects that a cache on a drive can have at most: one for each key.
     pub(crate) fn objects_max(&self, target: &Target) -> u64 {
-        self.keys(&Sizes::new(&self.value_quantiles), target.device_bytes, target.denominator())
+        self.keys(
+            &Sizes::new(&self.value_quantiles),
+            target.device_bytes,
+            target.denominator(),
+        )
     }
 }
 

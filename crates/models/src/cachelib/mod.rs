@@ -36,7 +36,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cache::{Admission, CacheOperation, Dram, Gate, Preset, Statistics, StatisticsSettings, TraceFiles, TraceFormat};
+use crate::cache::{
+    Admission, CacheOperation, Dram, Gate, Preset, Statistics, StatisticsSettings, TraceFiles, TraceFormat,
+};
 use workload::random::mix;
 use workload::{Target, WorkloadError, multiple_of, within};
 

@@ -219,7 +219,9 @@ impl Settings {
             target.capacity_bytes() / TRACED_BYTES
         };
         let bytes = match self.layout {
-            Layout::Slots => objects.min(space_bytes / self.slot_bytes.max(1)).saturating_mul(SLOT_BYTES),
+            Layout::Slots => objects
+                .min(space_bytes / self.slot_bytes.max(1))
+                .saturating_mul(SLOT_BYTES),
             Layout::Segments => {
                 let segments = space_bytes / segment_bytes.max(1);
                 // An object has a byte at least.

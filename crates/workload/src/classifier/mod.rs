@@ -154,6 +154,8 @@ fn placement_count(wanted: Option<u16>, target: &Target) -> Result<u16, Workload
 
 /// Requests that are asked for at once.
 const BATCH: usize = 1024;
+/// Units of the requests of a batch: one of large requests takes no longer than one of many.
+const UNITS_OF_BATCH: u64 = 1 << 20;
 /// Bytes of the requests of a batch, of the parts of one, and of the rest that does not depend on the drive.
 const BATCH_BYTES: u64 = 32 << 20;
 
@@ -261,13 +263,14 @@ impl<S: Source> ClassifiedSource<S> {
 
 impl<S: Source> Source for ClassifiedSource<S> {
     fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
-        let mut issued = 0;
-        while issued < limit {
+        let (mut issued, mut bytes) = (0, 0);
+        while issued < limit && bytes < UNITS_OF_BATCH * self.unit_bytes {
             let request = match self.parts.pop() {
                 Some(part) => Some(part),
                 None => self.next_request()?,
             };
             let Some(request) = request else { break };
+            bytes += u64::from(request.bytes);
             requests.push(request);
             issued += 1;
         }

@@ -48,7 +48,11 @@ impl JobFile {
                         "the file has {} zipf distributions of different theta or size, whose sums take too long",
                         zetas.len()
                     );
-                    return Err(job.error("random_distribution", problem, "let jobs have the same theta and region"));
+                    return Err(job.error(
+                        "random_distribution",
+                        problem,
+                        "let jobs have the same theta and region",
+                    ));
                 }
             }
         }
@@ -66,7 +70,9 @@ impl Plan {
     /// Memory that a stream of it takes at most, bytes.
     fn memory_bytes(&self) -> u64 {
         let stream_bytes = STREAM_BYTES + self.map_blocks().map_or(0, RandomMap::memory_bytes);
-        let pieces = self.region_bytes.div_ceil(self.blocks[Operation::Write as usize].min_bytes);
+        let pieces = self
+            .region_bytes
+            .div_ceil(self.blocks[Operation::Write as usize].min_bytes);
         let read_back_bytes = match self.read_back {
             None => 0,
             Some(ReadBackPlan { sorted: true, .. }) => pieces.saturating_mul(PIECE_BYTES),

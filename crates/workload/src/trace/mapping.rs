@@ -12,7 +12,9 @@
 //!
 //! Memory: `modulo` and `scale` have one bit per unit of the drive, to count touched units (32 MiB per TiB at 4 KiB). `compact` has 64
 //! bytes for each piece of 16 units (64 KiB) that the trace touches and 19 to 39 to find it, and as much again where a table has just
-//! grown: 5 to 11 bytes per touched unit where units are touched side by side, up to 170 where each lies alone.
+//! grown: 5 to 11 bytes per touched unit where units are touched side by side, up to 240 where each lies alone.
+
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
@@ -210,20 +212,23 @@ impl AddressMap {
         };
         // A part of a unit is at the same place in its number's unit.
         let end = record.offset_bytes + u64::from(record.bytes);
-        let room = self.sampled.map_or(self.full_units, |_| self.units);
-        for unit in record.offset_bytes / self.unit_bytes..end.div_ceil(self.unit_bytes) {
-            if self.sampled.is_some_and(|sampled| !sampled.takes(record.volume, unit)) {
-                continue;
-            }
-            // What was never written cannot be deallocated.
-            let number = match record.operation {
-                Operation::Trim => numbers.find(record.volume, unit),
-                _ => Some(numbers.number(record.volume, unit, room).ok_or(Full)?),
-            };
-            let Some(number) = number else { continue };
+        let mut add = |unit: u64, number: u64| {
             let from = record.offset_bytes.max(unit * self.unit_bytes);
             let to = end.min((unit + 1) * self.unit_bytes);
             pieces.add(number * self.unit_bytes + from % self.unit_bytes, to - from);
+        };
+        let units = record.offset_bytes / self.unit_bytes..end.div_ceil(self.unit_bytes);
+        let room = self.sampled.map_or(self.full_units, |_| self.units);
+        match record.operation {
+            // What was never written cannot be deallocated.
+            Operation::Trim => numbers.for_each(record.volume, units, add),
+            _ => {
+                for unit in units {
+                    if self.sampled.is_none_or(|sampled| sampled.takes(record.volume, unit)) {
+                        add(unit, numbers.number(record.volume, unit, room).ok_or(Full)?);
+                    }
+                }
+            }
         }
         pieces.end();
         Ok(())
@@ -316,6 +321,8 @@ const _: () = assert!(2 * OFFSET_BYTES_END / UNIT_BYTES_MIN / PIECE_UNITS <= 1 <
 struct Numbers {
     /// Where the numbers of a piece of a volume are.
     pieces: FxHashMap<u64, u32>,
+    /// Which of 64 pieces there are, and of which of 64 times as many there are any: a long trim passes over the others.
+    present: [FxHashMap<u64, u64>; 2],
     numbers: Vec<[u32; PIECE_UNITS as usize]>,
     count: u32,
     /// The piece that was looked up last, which most often is the next one too.
@@ -331,6 +338,8 @@ impl Numbers {
             Some((last, piece)) if last == key => piece,
             _ => *self.pieces.entry(key).or_insert_with(|| {
                 self.numbers.push([UNNUMBERED; PIECE_UNITS as usize]);
+                *self.present[0].entry(key / 64).or_default() |= 1 << (key % 64);
+                *self.present[1].entry(key / 64 / 64).or_default() |= 1 << (key / 64 % 64);
                 (self.numbers.len() - 1) as u32
             }),
         };
@@ -346,11 +355,42 @@ impl Numbers {
         Some((*number).into())
     }
 
-    /// The number of a unit, if it has one.
-    fn find(&self, volume: u32, unit: u64) -> Option<u64> {
-        let piece = *self.pieces.get(&key(volume, unit))?;
-        let number = self.numbers[piece as usize][(unit % PIECE_UNITS) as usize];
-        (number != UNNUMBERED).then_some(number.into())
+    /// Calls `take` with each unit of a range that has a number, and the number.
+    fn for_each(&self, volume: u32, units: Range<u64>, mut take: impl FnMut(u64, u64)) {
+        let end = key(volume, units.end.saturating_sub(1)) + 1;
+        let mut at = key(volume, units.start);
+        while let Some(found) = self.next_piece(at, end) {
+            let numbers = &self.numbers[self.pieces[&found] as usize];
+            let first = (found & ((1 << PIECE_BITS) - 1)) * PIECE_UNITS;
+            for (unit, number) in (first..).zip(numbers) {
+                if *number != UNNUMBERED && units.contains(&unit) {
+                    take(unit, (*number).into());
+                }
+            }
+            at = found + 1;
+        }
+    }
+
+    /// The first piece that there is, by its key, from one on and before another.
+    fn next_piece(&self, from: u64, end: u64) -> Option<u64> {
+        let mut at = from;
+        while at < end {
+            let marks = |level: usize, place: u64| {
+                let marks = self.present[level].get(&(place / 64)).copied().unwrap_or(0);
+                let marks = marks >> (place % 64);
+                (marks != 0).then(|| place + u64::from(marks.trailing_zeros()))
+            };
+            if let Some(piece) = marks(0, at) {
+                return (piece < end).then_some(piece);
+            }
+            // None of these 64: the next ones of which there is any, or the next 64 times 64.
+            let next = at / 64 + 1;
+            at = match marks(1, next) {
+                Some(place) => place * 64,
+                None => (next / 64 + 1) * 64 * 64,
+            };
+        }
+        None
     }
 }
 

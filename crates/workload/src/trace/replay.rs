@@ -23,6 +23,9 @@ pub trait TimedSource: Source {
 /// Records that are read before they are mapped, so that the cache misses of mapping them overlap.
 const LOOKAHEAD: usize = 64;
 
+/// Units that records name before a batch ends, so that one of large requests takes no longer than one of many.
+const UNITS_AHEAD: u64 = 1 << 20;
+
 /// Replays a trace on a drive.
 pub struct TraceSource {
     reader: Reader,
@@ -32,6 +35,12 @@ pub struct TraceSource {
     endless: bool,
     /// Records that were read at once, with their placement.
     records: Vec<(Record, Option<PlacementIndex>)>,
+    /// How many of them are mapped, and whether no others follow.
+    mapped: usize,
+    at_end: bool,
+    unit_bytes: u64,
+    /// Units that mapped records named.
+    units_named: u64,
     /// Their requests and times, and which of them comes next.
     ready: Vec<(Request, u64)>,
     next_ready: usize,
@@ -81,6 +90,10 @@ impl TraceSource {
             wanted: Operation::ALL.map(|operation| settings.operations.contains(&operation)),
             endless: target.endless,
             records: Vec::with_capacity(LOOKAHEAD),
+            mapped: 0,
+            at_end: false,
+            unit_bytes: target.unit_bytes(),
+            units_named: 0,
             ready: Vec::new(),
             next_ready: 0,
             failed: None,
@@ -103,7 +116,8 @@ impl TraceSource {
     /// Calls `issue` with up to `limit` requests and their times.
     fn fill(&mut self, limit: usize, mut issue: impl FnMut(Request, u64)) -> Result<usize, WorkloadError> {
         let mut issued = 0;
-        while issued < limit {
+        let units_most = self.units_named + UNITS_AHEAD;
+        while issued < limit && (issued == 0 || self.units_named < units_most) {
             if self.next_ready == self.ready.len() && !self.make_ready()? {
                 break;
             }
@@ -124,25 +138,28 @@ impl TraceSource {
     fn make_ready(&mut self) -> Result<bool, WorkloadError> {
         self.ready.clear();
         self.next_ready = 0;
-        if let Some(error) = self.failed.take() {
-            self.ended = true;
-            return Err(error);
-        }
-        if self.ended {
-            return Ok(false);
-        }
-        self.records.clear();
-        let at_end = match self.read_records() {
-            Ok(at_end) => at_end,
-            // What came before is issued before.
-            Err(error) => {
-                self.failed = Some(error);
-                false
+        if self.mapped == self.records.len() {
+            if let Some(error) = self.failed.take() {
+                self.ended = true;
+                return Err(error);
             }
-        };
+            if self.ended {
+                return Ok(false);
+            }
+            self.records.clear();
+            self.mapped = 0;
+            self.at_end = match self.read_records() {
+                Ok(at_end) => at_end,
+                // What came before is issued before.
+                Err(error) => {
+                    self.failed = Some(error);
+                    false
+                }
+            };
+        }
         self.map_records();
         self.requests_of_pass += self.ready.len() as u64;
-        if at_end {
+        if self.mapped == self.records.len() && std::mem::take(&mut self.at_end) {
             self.counts.passes += 1;
             let again = self.endless && self.requests_of_pass > 0 && self.reader.rewind();
             self.requests_of_pass = 0;
@@ -179,8 +196,19 @@ impl TraceSource {
         Ok(false)
     }
 
+    /// Makes requests of the records that are read and not mapped, or of some of them if they are large.
     fn map_records(&mut self) {
-        for (record, placement) in &self.records {
+        let units_most = self.units_named + UNITS_AHEAD;
+        for (record, placement) in &self.records[self.mapped..] {
+            if self.units_named >= units_most {
+                return;
+            }
+            self.mapped += 1;
+            // A trim costs what of it there is to deallocate.
+            self.units_named += match record.operation {
+                Operation::Trim => 1,
+                Operation::Read | Operation::Write => u64::from(record.bytes) / self.unit_bytes + 1,
+            };
             let ready = &mut self.ready;
             let mapped = self.map.map(record, |offset_bytes, bytes| {
                 let request = Request {
@@ -194,6 +222,7 @@ impl TraceSource {
             });
             if let Err(Full) = mapped {
                 // What fits is issued before.
+                self.mapped = self.records.len();
                 self.failed = Some(WorkloadError::setting(
                     "mapping = \"compact\"",
                     "the trace touches more units than the drive has; take a larger drive or mapping = \"modulo\"",

@@ -11,8 +11,8 @@ use crate::{Operation, PlacementIndex, Target, WorkloadError};
 
 /// Bytes of the reader with its buffers.
 const READER_BYTES: u64 = 8 << 20;
-/// Bytes of a piece of 16 unit numbers, with its entry in a hash table and the free room of both.
-const PIECE_BYTES: u64 = 160;
+/// Bytes of a piece of 16 unit numbers, with its entries in hash tables and the free room of all.
+const PIECE_BYTES: u64 = 240;
 /// Its part for each unit, where pieces are full.
 const NUMBER_BYTES: u64 = PIECE_BYTES / 16;
 

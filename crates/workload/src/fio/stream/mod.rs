@@ -559,7 +559,10 @@ impl JobStream {
                     }
                 }
                 // Nearly all of what is drawn lies beyond the region: fold the next one into it.
-                let end = self.plan.region_bytes.min((self.plan.device_bytes - self.plan.start_bytes).saturating_sub(sizes.min_bytes) + 1);
+                let end = self
+                    .plan
+                    .region_bytes
+                    .min((self.plan.device_bytes - self.plan.start_bytes).saturating_sub(sizes.min_bytes) + 1);
                 Some(skew.next() % end.div_ceil(sizes.align_bytes).max(1))
             }
             Addresses::Zoned(tables, generator) => {

@@ -1,0 +1,49 @@
+//! Orders of a studio's page: any bytes as an Order, or as the text of a workload in one.
+//!
+//! Input: a byte that chooses which, then the bytes. Whatever can be refused is refused in a sentence, before memory is taken.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use serde_json::json;
+use studio::Order;
+use studio::order::Prepared;
+
+/// Memory that the runs of an order may take.
+const MEMORY_BYTES: u64 = 64 << 20;
+
+fuzz_target!(|input: &[u8]| {
+    let Some((choice, bytes)) = input.split_first() else {
+        return;
+    };
+    let name = ["a.fio", "a.toml", "a.csv"].get(usize::from(*choice % 4));
+    let text = match name {
+        None => bytes.to_vec(),
+        Some(name) => json!({
+            "workload": { "name": name, "text": String::from_utf8_lossy(bytes) },
+            "device": "warp_default", "scale": "1/512", "write": 1.0, "timed": choice & 128 == 128,
+            "lanes": [{ "name": "a" }],
+        })
+        .to_string()
+        .into_bytes(),
+    };
+    let prepared = Order::parse(&text).and_then(|order| Prepared::new(order, &[]));
+    let Ok(prepared) = prepared else { return };
+    let lanes = prepared.lanes(|need| match need.bytes() <= MEMORY_BYTES {
+        true => Ok(()),
+        false => Err(need.refusal(MEMORY_BYTES)),
+    });
+    let Ok(lanes) = lanes else { return };
+    for (lane, ()) in &lanes {
+        let Ok(mut source) = lane.plan.source() else { continue };
+        let capacity = lane.plan.layout().capacity_bytes();
+        let mut requests = Vec::new();
+        // What a workload reads may be wrong.
+        let _ = source.next_batch(&mut requests, 1000);
+        for request in requests {
+            assert!(
+                request.offset_bytes + u64::from(request.bytes) <= capacity,
+                "{request:?} is beyond the drive"
+            );
+        }
+    }
+});
