@@ -26,14 +26,14 @@ fn refusal(jobs: &str) -> String {
     memory.expect_err("it is too much")
 }
 
-/// A block trace in columns: time, volume, operation, offset, length.
+/// A trace of one file: operation, offset, length.
 fn trace(lines: impl Iterator<Item = String>, mapping: Mapping, target: &Target) -> TraceSource {
     let settings = Settings {
-        format: Some(workload::trace::Format::Alibaba),
+        format: Some(workload::trace::Format::Iolog),
         mapping,
         ..Settings::default()
     };
-    let text = lines.collect::<String>().into_bytes();
+    let text = format!("fio version 2 iolog\n/a add\n/a open\n{}", lines.collect::<String>()).into_bytes();
     let reader = Reader::from_stream("test", std::io::Cursor::new(text), &settings).expect("it is a trace");
     TraceSource::new(&settings, reader, target, 1).expect("it fits the drive")
 }
@@ -114,9 +114,8 @@ fn a_size_that_never_fits_is_the_smallest() {
 /// Without what tells where nothing was written this takes half an hour.
 #[test]
 fn trims_of_what_was_never_written_cost_little() {
-    let written = (0..8).map(|number| format!("0,W,{},4096,{number}\n", number << 31));
-    let trims =
-        (0..300_000).map(|number: u64| format!("0,D,{},2147483648,{}\n", (number % 8 << 31) + 4096, number + 8));
+    let written = (0..8).map(|number: u64| format!("/a write {} 4096\n", number << 31));
+    let trims = (0..300_000).map(|number: u64| format!("/a trim {} 2147483648\n", ((number % 8) << 31) + 4096));
     let mut source = trace(written.chain(trims), Mapping::Compact, &drive(64 * GIB));
     let mut requests = Vec::new();
     while source.next_batch(&mut requests, 1024).expect("requests") > 0 {}
@@ -129,7 +128,7 @@ fn trims_of_what_was_never_written_cost_little() {
 
 #[test]
 fn a_batch_of_large_requests_is_short() {
-    let lines = || (0..64).map(|number: u64| format!("0,W,{},1073741824,{number}\n", number % 4 << 30));
+    let lines = || (0..64).map(|number: u64| format!("/a write {} 1073741824\n", (number % 4) << 30));
     let mut source = trace(lines(), Mapping::Compact, &drive(8 * GIB));
     let (mut all, mut batches) = (Vec::<Request>::new(), 0);
     loop {
