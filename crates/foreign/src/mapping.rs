@@ -1,18 +1,17 @@
 //! A mapped part of a file of somebody else's.
 
-#![expect(unsafe_code, reason = "mapping files, and copying from where others write meanwhile")]
+#![expect(unsafe_code, reason = "copying from and to where others write meanwhile")]
 
 use std::cell::Cell;
-use std::ffi::c_void;
 use std::io;
+use std::marker::PhantomData;
 use std::os::fd::OwnedFd;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use memmap2::{MmapOptions, MmapRaw};
 use prefetch::Room;
 use rustix::fs::FileType;
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use thiserror::Error;
 
 use crate::signal;
@@ -23,22 +22,17 @@ use crate::signal;
 pub struct Gone;
 
 /// A mapped part of a file. It can be sent to another thread, but is used by one at a time.
+///
+/// An access that fails is ended at the first byte that it finds gone, and a copy goes through its bytes in an order that
+/// nobody knows: the library's choice depends on the processor and on the addresses. So after an error nothing is known of the
+/// part before the gone byte either, except where a function says so. What lies outside the range is as it was.
 #[derive(Debug)]
 pub struct Mapping {
-    start: NonNull<u8>,
-    bytes: usize,
-    file: OwnedFd,
-    offset: u64,
+    map: MmapRaw,
     writable: bool,
-    /// Bytes of the smallest piece that can be mapped.
-    page_bytes: usize,
-    /// What was put in place of memory that was gone could not be taken away again: here (address, bytes) may be
-    /// nothing any more, or something of somebody else's.
-    lost: Cell<Option<(usize, usize)>>,
+    /// Of one thread at a time.
+    of: PhantomData<Cell<()>>,
 }
-
-// SAFETY: the address range belongs to the value; no thread's own state is in it.
-unsafe impl Send for Mapping {}
 
 /// What tells a file system of huge pages.
 const HUGETLBFS_MAGIC: libc::c_long = 0x9584_58f6;
@@ -66,11 +60,10 @@ impl Mapping {
             let sentence = "shared memory is a regular file of tmpfs, hugetlbfs or a local disk, not a device or FUSE";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, sentence));
         }
-        let page_bytes = if system.f_type == HUGETLBFS_MAGIC {
-            usize::try_from(system.f_bsize).map_err(|_| Errno::INVAL)?
-        } else {
-            system_page_bytes()
-        };
+        let page_bytes = usize::try_from(system.f_bsize).map_err(|_| Errno::INVAL)?;
+        if !offset.is_multiple_of(system_page_bytes() as u64) {
+            return Err(Errno::INVAL.into());
+        }
         // The kernel maps whole huge pages, and unmaps nothing else.
         let whole_pages = bytes.is_multiple_of(page_bytes) && offset.is_multiple_of(page_bytes as u64);
         if system.f_type == HUGETLBFS_MAGIC && !whole_pages {
@@ -78,29 +71,30 @@ impl Mapping {
                 format!("a part of a file of huge pages is a multiple of {page_bytes} bytes, and begins at one");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, sentence));
         }
-        // SAFETY: a new mapping, at an address that the kernel chooses.
-        let start = unsafe { mmap(std::ptr::null_mut(), bytes, protection(writable), FLAGS, &file, offset) }?;
+        // As QEMU's memory is given to devices: shared, and taken when it is touched.
+        let mut options = MmapOptions::new();
+        options.offset(offset).len(bytes).no_reserve_swap();
+        let map = match writable {
+            true => options.map_raw(&file)?,
+            false => options.map_raw_read_only(&file)?,
+        };
         Ok(Mapping {
-            start: NonNull::new(start.cast()).ok_or(Errno::NOMEM)?,
-            bytes,
-            file,
-            offset,
+            map,
             writable,
-            page_bytes,
-            lost: Cell::new(None),
+            of: PhantomData,
         })
     }
 
     /// How many bytes are mapped.
     #[inline]
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.map.len()
     }
 
     /// Copies from there.
     ///
     /// # Errors
-    /// A part of it is gone; `data` is then undefined.
+    /// A part of it is gone; every byte of `data` is as it was, or a copy.
     ///
     /// # Panics
     /// The range is not inside the mapping.
@@ -110,15 +104,13 @@ impl Mapping {
         let bytes = data.len();
         // SAFETY: both are valid for as many bytes, and do not overlap: a mapping is nobody's slice. The other side may
         // write meanwhile; then these are any bytes.
-        self.access(offset, bytes, || unsafe {
-            std::ptr::copy_nonoverlapping(from, to, bytes)
-        })
+        self.access(|| unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) })
     }
 
     /// The same into room for it.
     ///
     /// # Errors
-    /// As [`Mapping::read`].
+    /// A part of it is gone; every byte of the room is as it was, or a copy.
     ///
     /// # Panics
     /// As [`Mapping::read`].
@@ -127,7 +119,7 @@ impl Mapping {
         let bytes = room.len();
         let from = self.place(offset, bytes);
         // SAFETY: so many bytes are there, and none of them in the room: as in `read`.
-        self.access(offset, bytes, || unsafe { room.put_from(from) })
+        self.access(|| unsafe { room.put_from(from) })
     }
 
     /// Appends a copy of `bytes` bytes to `data`.
@@ -144,9 +136,7 @@ impl Mapping {
         assert!(space.len() >= bytes, "it was reserved");
         let to: *mut u8 = space.as_mut_ptr().cast();
         // SAFETY: as in `read`; the room is there.
-        self.access(offset, bytes, || unsafe {
-            std::ptr::copy_nonoverlapping(from, to, bytes)
-        })?;
+        self.access(|| unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) })?;
         // SAFETY: so many bytes were just written there.
         unsafe { data.set_len(data.len() + bytes) };
         Ok(())
@@ -155,7 +145,8 @@ impl Mapping {
     /// Copies to there.
     ///
     /// # Errors
-    /// A part of it is gone; what is there may have been written.
+    /// A part of it is gone. Of the part that is there every byte is as it was, or written: whether any is, and which, nobody
+    /// knows.
     ///
     /// # Panics
     /// The range is not inside the mapping, or that is read-only.
@@ -164,9 +155,7 @@ impl Mapping {
         assert!(self.writable, "a read-only mapping is not written");
         let (from, to) = (data.as_ptr(), self.place(offset, data.len()));
         // SAFETY: as in `read`.
-        self.access(offset, data.len(), || unsafe {
-            std::ptr::copy_nonoverlapping(from, to, data.len())
-        })
+        self.access(|| unsafe { std::ptr::copy_nonoverlapping(from, to, data.len()) })
     }
 
     /// Reads a number; what the other side wrote before it is visible afterwards (acquire).
@@ -180,14 +169,14 @@ impl Mapping {
     pub fn load(&self, offset: usize) -> Result<u32, Gone> {
         let number = self.number(offset);
         let mut value = 0;
-        self.access(offset, size_of::<u32>(), || value = number.load(Ordering::Acquire))?;
+        self.access(|| value = number.load(Ordering::Acquire))?;
         Ok(value)
     }
 
     /// Writes a number; whoever sees it sees what was written before (release).
     ///
     /// # Errors
-    /// It is gone.
+    /// It is gone: nothing is written.
     ///
     /// # Panics
     /// It is not inside the mapping, or not aligned, or that is read-only.
@@ -195,14 +184,15 @@ impl Mapping {
     pub fn store(&self, offset: usize, value: u32) -> Result<(), Gone> {
         assert!(self.writable, "a read-only mapping is not written");
         let number = self.number(offset);
-        self.access(offset, size_of::<u32>(), || number.store(value, Ordering::Release))
+        self.access(|| number.store(value, Ordering::Release))
     }
 
     /// Copies entries to there, one behind the other, so that whoever sees the last four bytes of one sees all of it, and what was written
     /// before (release).
     ///
     /// # Errors
-    /// A part of it is gone.
+    /// A part of it is gone. The last four bytes of an entry are written only after the rest of it and all of those before it, so
+    /// whoever sees them still sees all of that. Of the others any bytes but the last four may be written.
     ///
     /// # Panics
     /// The range is not inside the mapping, the last four bytes of an entry are not aligned, or that is read-only.
@@ -212,7 +202,7 @@ impl Mapping {
         let bytes = size_of_val(entries);
         let first = self.place(offset, bytes);
         assert!(first.cast::<u32>().is_aligned(), "numbers are aligned");
-        self.access(offset, bytes, || {
+        self.access(|| {
             for (place, entry) in entries.iter().enumerate() {
                 let (start, last) = entry.split_last_chunk::<4>().expect("16 bytes");
                 // SAFETY: as in `read`; it is `start` that is copied. The number behind it is inside the mapping, aligned as the first entry
@@ -239,74 +229,24 @@ impl Mapping {
     /// Where bytes of the mapping are.
     #[inline]
     fn place(&self, offset: usize, bytes: usize) -> *mut u8 {
-        let inside = offset <= self.bytes && bytes <= self.bytes - offset;
-        assert!(inside, "{bytes} bytes from {offset} on, of {}", self.bytes);
+        let inside = offset <= self.bytes() && bytes <= self.bytes() - offset;
+        assert!(inside, "{bytes} bytes from {offset} on, of {}", self.bytes());
         // SAFETY: inside the mapping.
-        unsafe { self.start.as_ptr().add(offset) }
+        unsafe { self.map.as_mut_ptr().add(offset) }
     }
 
-    /// Does what touches these bytes and nothing else of the mapping.
+    /// Does what touches this mapping.
     #[inline]
-    fn access(&self, offset: usize, bytes: usize, touch: impl FnOnce()) -> Result<(), Gone> {
-        if self.lost.get().is_some() {
-            return Err(Gone);
-        }
-        let base = self.start.as_ptr().expose_provenance();
-        let mask = self.page_bytes - 1;
-        let (start, end) = (base + (offset & !mask), base + ((offset + bytes + mask) & !mask));
-        // SAFETY: pages of this mapping, which begins with one and, as it is mapped, ends with one; it is used by one
-        // thread at a time, which is here until they are mapped again.
-        if unsafe { signal::survive(start, end, touch) } {
-            return Ok(());
-        }
-        self.map_again(start, end - start);
-        Err(Gone)
-    }
-
-    /// Maps pages of the file where anonymous ones were put.
-    #[cold]
-    fn map_again(&self, start: usize, bytes: usize) {
-        let offset = self.offset + (start - self.start.as_ptr().expose_provenance()) as u64;
-        let flags = FLAGS | MapFlags::FIXED;
-        // SAFETY: pages of this mapping, which nobody uses now.
-        let mapped = unsafe {
-            let place = std::ptr::with_exposed_provenance_mut::<c_void>(start);
-            mmap(place, bytes, protection(self.writable), flags, &self.file, offset)
-        };
-        self.lost.set(mapped.is_err().then_some((start, bytes)));
+    fn access(&self, touch: impl FnOnce()) -> Result<(), Gone> {
+        let start = self.map.as_ptr().addr();
+        // SAFETY: what is done here are copies, and atomic accesses to numbers, of bytes that mean nothing if it fails.
+        let done = unsafe { signal::survive(start, start + self.bytes(), touch) };
+        done.then_some(()).ok_or(Gone)
     }
 }
-
-/// As QEMU's memory is given to devices: shared, and taken when it is touched.
-const FLAGS: MapFlags = MapFlags::SHARED.union(MapFlags::NORESERVE);
 
 fn system_page_bytes() -> usize {
     // SAFETY: it only tells a number.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(bytes).expect("every system has pages")
-}
-
-fn protection(writable: bool) -> ProtFlags {
-    if writable {
-        ProtFlags::READ | ProtFlags::WRITE
-    } else {
-        ProtFlags::READ
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        let base = self.start.as_ptr().expose_provenance();
-        let end = base + self.bytes;
-        // Mapping over pages that fails may leave none, and the system may have given those to another thread since.
-        let (lost, lost_bytes) = self.lost.get().unwrap_or((end, 0));
-        for (from, to) in [(base, lost), (lost + lost_bytes, end)] {
-            if from >= to {
-                continue;
-            }
-            // SAFETY: the pages are the value's own, and nothing borrows from them.
-            let unmapped = unsafe { munmap(std::ptr::with_exposed_provenance_mut(from), to - from) };
-            debug_assert!(unmapped.is_ok(), "what was mapped can be unmapped");
-        }
-    }
 }

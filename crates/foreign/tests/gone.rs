@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use foreign::{Gone, Mapping};
+use prefetch::Room;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
 const PAGE: usize = 4096;
@@ -59,11 +60,105 @@ fn memory_that_is_gone_is_an_error_until_it_is_back() {
     }
     ftruncate(&file, 4 * PAGE as u64).unwrap();
     map.read(0, &mut data).unwrap();
-    assert_eq!((data[0], data[PAGE], data[2 * PAGE], data[4 * PAGE - 1]), (5, 6, 0, 0));
+    assert_eq!((data[0], data[2 * PAGE], data[4 * PAGE - 1]), (5, 0, 0));
     map.write(2 * PAGE, &[7; 8]).unwrap();
     let again = mapping(&file, 0, 4 * PAGE);
     again.read(2 * PAGE, &mut data[..8]).unwrap();
     assert_eq!(data[..8], [7; 8], "it is the file that is mapped again");
+}
+
+/// Copies go up or down, by what the library makes of the low 12 bits of both addresses.
+#[test]
+fn whatever_way_a_copy_goes_an_error_leaves_only_old_and_new_bytes_and_none_elsewhere() {
+    const OLD: u8 = 5;
+    const NEW: u8 = 6;
+    const BYTES: usize = PAGE + 512;
+    let shifts: Vec<usize> = (0..PAGE).step_by(240).collect();
+    let source = vec![NEW; 3 * PAGE];
+    for &from in &shifts {
+        for &to in &shifts {
+            let case = format!("from ..{from:#x} to ..{to:#x}");
+            let file = file(4 * PAGE);
+            let map = mapping(&file, 0, 4 * PAGE);
+            map.write(0, &[OLD; 4 * PAGE]).unwrap();
+            ftruncate(&file, 2 * PAGE as u64).unwrap();
+            let start = PAGE + to;
+            assert_eq!(map.write(start, &source[from..from + BYTES]), Err(Gone), "{case}");
+            let mut left = vec![0; 2 * PAGE];
+            map.read(0, &mut left).unwrap();
+            assert!(left[..start].iter().all(|byte| *byte == OLD), "{case}");
+            assert!(left[start..].iter().all(|byte| [OLD, NEW].contains(byte)), "{case}");
+
+            map.write(0, &[OLD; 2 * PAGE]).unwrap();
+            let mut data = vec![NEW; 3 * PAGE];
+            assert_eq!(map.read(start, &mut data[from..from + BYTES]), Err(Gone), "{case}");
+            assert!(data[..from].iter().all(|byte| *byte == NEW), "{case}");
+            assert!(data[from + BYTES..].iter().all(|byte| *byte == NEW), "{case}");
+            assert!(data.iter().all(|byte| [OLD, NEW].contains(byte)), "{case}");
+            assert_eq!(
+                map.read_into(start, Room::from(&mut data[from..from + BYTES])),
+                Err(Gone)
+            );
+            assert!(data.iter().all(|byte| [OLD, NEW].contains(byte)), "{case}");
+            let mut appended = vec![NEW];
+            assert_eq!(map.append(start, BYTES, &mut appended), Err(Gone), "{case}");
+            assert_eq!(appended, [NEW], "{case}");
+        }
+    }
+}
+
+#[test]
+fn an_entry_whose_end_is_seen_is_there_with_those_before_it() {
+    let entries: [[u8; 16]; 8] = std::array::from_fn(|entry| [entry as u8 + 1; 16]);
+    for start in (2 * PAGE - 128..2 * PAGE).step_by(4) {
+        let file = file(4 * PAGE);
+        let map = mapping(&file, 0, 4 * PAGE);
+        ftruncate(&file, 2 * PAGE as u64).unwrap();
+        let fits = 2 * PAGE - start == 128;
+        assert_eq!(map.publish(start, &entries).is_ok(), fits, "{start}");
+        let mut left = vec![0; 2 * PAGE - start];
+        map.read(start, &mut left).unwrap();
+        let whole = left.len() / 16;
+        for (entry, found) in entries.iter().zip(left.chunks(16)).take(whole) {
+            assert_eq!(found, entry, "{start}");
+        }
+        for byte in &left[whole * 16..] {
+            assert!([0, whole as u8 + 1].contains(byte), "{start}");
+        }
+    }
+}
+
+/// Set for the process that is to take all mappings that there are.
+const TO_FILL: &str = "WARP_TEST_TAKES_ALL_MAPPINGS";
+
+/// A process has so many mappings, and those of guests count.
+#[test]
+#[expect(unsafe_code, reason = "mappings that nobody uses")]
+fn memory_that_is_gone_is_an_error_where_the_system_maps_nothing_more() {
+    const LEAST: usize = 200_000;
+    if std::env::var_os(TO_FILL).is_none() {
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        let name = "memory_that_is_gone_is_an_error_where_the_system_maps_nothing_more";
+        let output = child.args(["--exact", name]).env(TO_FILL, "1").output().unwrap();
+        assert!(output.status.success(), "{}", output.status);
+        return;
+    }
+    let file = file(8 * PAGE);
+    let map = mapping(&file, 0, 8 * PAGE);
+    ftruncate(&file, 4 * PAGE as u64).unwrap();
+    let flags = rustix::mm::MapFlags::PRIVATE;
+    // Neighbours that differ do not become one.
+    let protections = [rustix::mm::ProtFlags::READ, rustix::mm::ProtFlags::empty()].into_iter();
+    let taken = protections.cycle().take(LEAST).take_while(|&protection| {
+        // SAFETY: a new mapping.
+        unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), PAGE, protection, flags) }.is_ok()
+    });
+    assert!(taken.count() > 1000);
+    let mut data = [0; PAGE];
+    let result = map.read(5 * PAGE, &mut data);
+    let again = map.store(7 * PAGE, 1);
+    let there = map.read(3 * PAGE, &mut data);
+    assert_eq!((result, again, there), (Err(Gone), Err(Gone), Ok(())));
 }
 
 #[test]

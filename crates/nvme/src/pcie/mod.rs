@@ -95,7 +95,8 @@ pub trait HostMemory {
     /// Copies to host memory.
     ///
     /// # Errors
-    /// A part of the range is not writable memory; what is may have been written.
+    /// A part of the range is not writable memory. Bytes of the rest may have been written, no matter which: copies go up or
+    /// down.
     fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault>;
 
     /// Copies to host memory so that whoever sees the last dword sees all of it, and what was written before (release).
