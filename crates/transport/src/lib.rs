@@ -10,6 +10,7 @@
 //! never while waiting for a peer or for the disk. Guest memory is reached through `foreign`. The other side of the
 //! transports, a host, is the crate `host`.
 
+mod account;
 pub mod actions;
 pub mod census;
 pub mod clock;

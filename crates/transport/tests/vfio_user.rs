@@ -3,8 +3,8 @@
 
 mod small_drive;
 
-use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::io::{IoSlice, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -24,6 +24,7 @@ use nvme_spec::{AdminOpcode, IoOpcode, Status};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use small_drive::{CAPACITY_BYTES, Disk, MIB};
 use ssd::config::Handles;
 use tempfile::TempDir;
@@ -632,6 +633,61 @@ fn a_client_that_shortens_its_memory_hurts_nobody_else() {
     second.stop();
 }
 
+/// Memory of sparse files takes nothing but addresses, and mappings of them.
+#[test]
+fn a_guest_maps_a_part_of_what_there_is_and_leaves_the_rest_to_others() {
+    const TIB: u64 = 1 << 40;
+    let setup = Setup::new();
+    let mut greedy = Raw::negotiated(&setup.socket());
+    let second = setup.serve("second.sock", VfioUserOptions::default()).unwrap();
+    for (bytes, most) in [(TIB, 8), (BLOCK, 4096)] {
+        let file = memfd_create("guest", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&file, bytes).unwrap();
+        // With holes between them.
+        let address = |range: u64| (range + 1) * 2 * bytes;
+        let maps = (0..=most).take_while(|&range| greedy.map(address(range), bytes, &file) == 0);
+        let mapped = maps.count() as u64;
+        assert!((1..=most).contains(&mapped), "{mapped} ranges of {bytes} bytes");
+        assert_eq!(greedy.map(address(mapped), bytes, &file), ENOSPC);
+        let mut other = Driver::start(&setup.path("second.sock"), DriverOptions::default()).unwrap();
+        other.create_queues(1, 64, Some(1)).unwrap();
+        write_and_read(&mut other, 0, 128 << 10, 1);
+        drop(other);
+        assert_eq!(greedy.unmap(address(0), bytes), 0);
+        assert_eq!(greedy.map(address(mapped), bytes, &file), 0, "it was given back");
+        assert_eq!(greedy.unmap(0, address(mapped + 1)), 0);
+    }
+    second.stop();
+}
+
+/// Set for the process that is to have no descriptors left.
+const TO_RUN_OUT: &str = "WARP_TEST_RUNS_OUT_OF_DESCRIPTORS";
+
+#[test]
+fn a_map_whose_descriptor_got_lost_is_refused() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    if std::env::var_os(TO_RUN_OUT).is_none() {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let name = "a_map_whose_descriptor_got_lost_is_refused";
+        let output = child.args(["--exact", name]).env(TO_RUN_OUT, "1").output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    }
+    let setup = Setup::new();
+    let mut raw = Raw::negotiated(&setup.socket());
+    let file = memfd_create("guest", MemfdFlags::CLOEXEC).unwrap();
+    ftruncate(&file, MIB).unwrap();
+    let before = getrlimit(Resource::Nofile);
+    let none_left = Rlimit {
+        current: Some(0),
+        maximum: before.maximum,
+    };
+    setrlimit(Resource::Nofile, none_left).unwrap();
+    let lost = raw.map(0, MIB, &file);
+    setrlimit(Resource::Nofile, before).unwrap();
+    assert_eq!((lost, raw.map(0, MIB, &file)), (EMFILE, 0));
+}
+
 #[test]
 fn maps_come_and_go_during_io() {
     let setup = Setup::new();
@@ -850,6 +906,26 @@ impl Raw {
         self.reply()
     }
 
+    /// Maps the beginning of a file. Returns the error.
+    fn map(&mut self, address: u64, bytes: u64, file: &OwnedFd) -> u32 {
+        let mut message = words(&[2 << 16 | 7, 16 + 32, 0, 0, 32, 0b11]);
+        message.extend([0, address, bytes].iter().flat_map(|number| number.to_le_bytes()));
+        let descriptors = [file.as_fd()];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        assert!(ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)));
+        let sent = sendmsg(&self.0, &[IoSlice::new(&message)], &mut ancillary, SendFlags::empty());
+        assert_eq!(sent, Ok(message.len()));
+        self.reply().0
+    }
+
+    /// Takes maps away. Returns the error.
+    fn unmap(&mut self, address: u64, bytes: u64) -> u32 {
+        let mut body = words(&[24, 0]);
+        body.extend([address, bytes].iter().flat_map(|number| number.to_le_bytes()));
+        self.ask(3, &body).0
+    }
+
     fn access(offset: u64, region: u32, count: u32, data: &[u8]) -> Vec<u8> {
         [
             &offset.to_le_bytes()[..],
@@ -866,6 +942,8 @@ fn words(numbers: &[u32]) -> Vec<u8> {
 }
 
 const EINVAL: u32 = 22;
+const EMFILE: u32 = 24;
+const ENOSPC: u32 = 28;
 const ENOTSUP: u32 = 95;
 
 #[test]

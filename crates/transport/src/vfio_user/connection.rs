@@ -4,6 +4,7 @@
 //! drive. A message that says something impossible is answered with an error, and the connection goes on; only what is
 //! not a message ends it.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -22,6 +23,7 @@ use super::memory::Range;
 use super::vectors::Change;
 use super::wire::{self, Body, Header, command};
 use super::worker::{Request, Requests};
+use crate::account::GuestAccount;
 
 /// Region of BAR0, as VFIO numbers them.
 const REGION_BAR0: u32 = 0;
@@ -57,6 +59,9 @@ struct Connection<'a> {
     device: &'a Device,
     config: ConfigSpace,
     negotiated: bool,
+    account: GuestAccount,
+    /// Why something was refused was said: once is enough.
+    complained: Cell<bool>,
 }
 
 /// The body of a reply.
@@ -84,13 +89,21 @@ pub fn serve(device: &Device, stream: &UnixStream) -> io::Result<()> {
         device,
         config: ConfigSpace::new(device.layout),
         negotiated: false,
+        account: GuestAccount::new(),
+        complained: Cell::new(false),
     };
     let mut body = Vec::new();
     // Others wait for this one to leave. Once it has said what it speaks it may be silent: a guest that does nothing is.
     stream.set_read_timeout(Some(device.greeting))?;
     while let Some((header, descriptors)) = wire::receive(stream, &mut body)? {
         let was_negotiated = connection.negotiated;
-        let answer = connection.answer(&header, Body(&body), descriptors);
+        let answer = match descriptors {
+            Some(descriptors) => connection.answer(&header, Body(&body), descriptors),
+            None => {
+                connection.complain("a message's file descriptors could not be taken over; see `ulimit -n`");
+                Err(Errno::MFILE.into())
+            }
+        };
         if connection.negotiated && !was_negotiated {
             stream.set_read_timeout(None)?;
         }
@@ -109,6 +122,13 @@ pub fn serve(device: &Device, stream: &UnixStream) -> io::Result<()> {
 }
 
 impl Connection<'_> {
+    /// Says why something is refused, once for a client.
+    fn complain(&self, sentence: &str) {
+        if !self.complained.replace(true) {
+            eprintln!("warp: vfio-user: {sentence}");
+        }
+    }
+
     fn answer(&mut self, header: &Header, mut body: Body<'_>, descriptors: Vec<OwnedFd>) -> io::Result<Answer> {
         if !self.negotiated && header.command != command::VERSION {
             return Err(wire::invalid());
@@ -148,12 +168,16 @@ impl Connection<'_> {
 
     fn map(&mut self, body: &mut Body<'_>, descriptors: Vec<OwnedFd>) -> io::Result<Answer> {
         let map: wire::DmaMap = body.take()?;
-        // Without a file there is nothing that could be mapped: firmware, and the device's own BARs.
+        // Without a file there is nothing that could be mapped: firmware, and the device's own BARs. One that got lost is no such.
         let Some(file) = descriptors.into_iter().next() else {
             return Ok(Answer::default());
         };
         let (readable, writable) = (map.flags & wire::MAP_READ != 0, map.flags & wire::MAP_WRITE != 0);
-        let range = Range::map(map.address, map.bytes, file, map.offset, readable, writable)?;
+        let shares = self.account.take(map.bytes).map_err(|sentence| {
+            self.complain(&sentence);
+            io::Error::from(Errno::NOSPC)
+        })?;
+        let range = Range::map(shares, map.address, map.bytes, file, map.offset, readable, writable)?;
         self.device.requests.ask(|answer| Request::Map { range, answer })??;
         Ok(Answer::default())
     }

@@ -14,8 +14,7 @@ use nvme::pcie::{Fault, HostMemory};
 use prefetch::Room;
 use rustix::io::Errno;
 
-/// Ranges that a client may map; one more is refused.
-const RANGES_MAX: usize = 16384;
+use crate::account::Share;
 
 /// A range of guest memory.
 #[derive(Debug)]
@@ -26,14 +25,16 @@ pub struct Range {
     readable: bool,
     writable: bool,
     map: Mapping,
+    _shares: [Share; 2],
 }
 
 impl Range {
-    /// Maps a range of a file as guest memory.
+    /// Maps a range of a file as guest memory, with the shares that were taken for it.
     ///
     /// # Errors
     /// The range is empty, ends beyond the address space or the file, or the system does not map it.
     pub fn map(
+        shares: [Share; 2],
         address: u64,
         bytes: u64,
         file: OwnedFd,
@@ -52,6 +53,7 @@ impl Range {
             readable,
             writable,
             map,
+            _shares: shares,
         })
     }
 
@@ -76,14 +78,11 @@ impl GuestMemory {
     /// Adds a range.
     ///
     /// # Errors
-    /// It overlaps another one, or there are too many.
+    /// It overlaps another one.
     pub fn add(&mut self, range: Range) -> io::Result<()> {
         let at = self.ranges.partition_point(|other| other.end <= range.start);
         if self.ranges.get(at).is_some_and(|next| next.start < range.end) {
             return Err(Errno::EXIST.into());
-        }
-        if self.ranges.len() == RANGES_MAX {
-            return Err(Errno::NOSPC.into());
         }
         assert!(
             at == 0 || self.ranges[at - 1].end <= range.start,
@@ -265,11 +264,16 @@ mod tests {
     use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
     use super::*;
+    use crate::account::GuestAccount;
+
+    fn shares(bytes: u64) -> [Share; 2] {
+        GuestAccount::new().take(bytes).unwrap()
+    }
 
     fn range(address: u64, bytes: u64, writable: bool) -> Range {
         let file = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
         ftruncate(&file, bytes).unwrap();
-        Range::map(address, bytes, file, 0, true, writable).unwrap()
+        Range::map(shares(bytes), address, bytes, file, 0, true, writable).unwrap()
     }
 
     #[test]
@@ -356,7 +360,7 @@ mod tests {
         let file = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
         ftruncate(&file, 0x1000).unwrap();
         let copy = file.try_clone().unwrap();
-        assert!(Range::map(0, 0x2000, copy, 0, true, true).is_err());
-        assert!(Range::map(u64::MAX, 0x1000, file, 0, true, true).is_err());
+        assert!(Range::map(shares(0x2000), 0, 0x2000, copy, 0, true, true).is_err());
+        assert!(Range::map(shares(0x1000), u64::MAX, 0x1000, file, 0, true, true).is_err());
     }
 }

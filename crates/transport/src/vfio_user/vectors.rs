@@ -11,6 +11,8 @@ use std::os::fd::OwnedFd;
 use nvme::pcie::Interrupts;
 use rustix::io::Errno;
 
+use crate::account::{self, Share};
+
 /// Bytes of an MSI-X table entry.
 pub const TABLE_ENTRY_BYTES: u64 = 16;
 
@@ -20,9 +22,15 @@ pub struct Vectors {
 }
 
 struct State {
-    events: Vec<Option<File>>,
+    events: Vec<Option<Event>>,
     pending: Vec<bool>,
     table: Vec<u8>,
+}
+
+/// An event file descriptor, with its share of those that there are.
+struct Event {
+    file: File,
+    _share: Share,
 }
 
 /// What DEVICE_SET_IRQS does with vectors.
@@ -63,7 +71,7 @@ impl Vectors {
     /// Carries out DEVICE_SET_IRQS from vector `first` on.
     ///
     /// # Errors
-    /// There are not so many vectors.
+    /// There are not so many vectors, or file descriptors.
     pub fn change(&mut self, first: usize, change: Change) -> io::Result<()> {
         let count = match &change {
             Change::Set(files) => files.len(),
@@ -94,7 +102,13 @@ impl Vectors {
         // Never to wait for a peer that does not take its interrupts. QEMU's are like this already.
         rustix::io::ioctl_fionbio(&file, true)?;
         let state = self.state.get_mut();
-        state.events[vector] = Some(File::from(file));
+        // The one before goes first.
+        state.events[vector] = None;
+        let share = account::descriptors().take(1).ok_or(Errno::MFILE)?;
+        state.events[vector] = Some(Event {
+            file: File::from(file),
+            _share: share,
+        });
         if std::mem::take(&mut state.pending[vector]) {
             self.raise(vector as u16);
         }
@@ -152,7 +166,7 @@ impl Interrupts for Vectors {
         let vector = usize::from(vector);
         match &mut state.events[vector] {
             // An event counter that is full has enough interrupts, and a peer that closed its end wants none.
-            Some(event) => drop(event.write(&1u64.to_ne_bytes())),
+            Some(event) => drop(event.file.write(&1u64.to_ne_bytes())),
             None => state.pending[vector] = true,
         }
     }

@@ -1,8 +1,8 @@
 //! The messages of the vfio-user protocol: their layouts, and getting them in and out of a Unix socket.
 //!
 //! A message is a header of 16 bytes, a body of the size that the header says, and file descriptors that come with its
-//! first byte. Bodies are limited ([`MESSAGE_BYTES_MAX`]), whatever a peer says; file descriptors beyond
-//! [`DESCRIPTORS_MAX`] are closed by the kernel.
+//! first byte. Bodies are limited ([`MESSAGE_BYTES_MAX`]), whatever a peer says. File descriptors beyond
+//! [`DESCRIPTORS_MAX`], and those that this process has no room for, are closed by the kernel, and the message is refused.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
 };
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
@@ -216,14 +216,15 @@ pub fn invalid() -> io::Error {
     io::Error::from_raw_os_error(rustix::io::Errno::INVAL.raw_os_error())
 }
 
-/// Receives a message: its header, its body in `body`, its file descriptors. `None`: the peer is gone.
+/// Receives a message: its header, its body in `body`, its file descriptors, which are `None` if some of them got lost. `None`: the peer
+/// is gone.
 ///
 /// # Errors
 /// The connection failed, or what comes is not a message; either way it is of no more use.
-pub fn receive(stream: &UnixStream, body: &mut Vec<u8>) -> io::Result<Option<(Header, Vec<OwnedFd>)>> {
+pub fn receive(stream: &UnixStream, body: &mut Vec<u8>) -> io::Result<Option<(Header, Option<Vec<OwnedFd>>)>> {
     let mut header = Header::new_zeroed();
     let mut descriptors = Vec::new();
-    let got = receive_with_descriptors(stream, header.as_mut_bytes(), &mut descriptors)?;
+    let (got, is_whole) = receive_with_descriptors(stream, header.as_mut_bytes(), &mut descriptors)?;
     if got == 0 {
         return Ok(None);
     }
@@ -236,17 +237,18 @@ pub fn receive(stream: &UnixStream, body: &mut Vec<u8>) -> io::Result<Option<(He
     }
     body.resize(bytes - size_of::<Header>(), 0);
     reader.read_exact(body)?;
-    Ok(Some((header, descriptors)))
+    Ok(Some((header, is_whole.then_some(descriptors))))
 }
 
+/// Receives bytes: how many, and whether all descriptors that were sent with them came.
 fn receive_with_descriptors(
     stream: &UnixStream,
     bytes: &mut [u8],
     descriptors: &mut Vec<OwnedFd>,
-) -> io::Result<usize> {
+) -> io::Result<(usize, bool)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let got = loop {
+    let received = loop {
         match recvmsg(
             stream,
             &mut [IoSliceMut::new(bytes)],
@@ -254,7 +256,7 @@ fn receive_with_descriptors(
             RecvFlags::CMSG_CLOEXEC,
         ) {
             Err(rustix::io::Errno::INTR) => {}
-            result => break result?.bytes,
+            result => break result?,
         }
     };
     for message in ancillary.drain() {
@@ -262,7 +264,7 @@ fn receive_with_descriptors(
             descriptors.extend(received);
         }
     }
-    Ok(got)
+    Ok((received.bytes, !received.flags.contains(ReturnFlags::CTRUNC)))
 }
 
 /// Answers a message, with a file descriptor if there is one.

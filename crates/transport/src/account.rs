@@ -1,0 +1,174 @@
+//! What peers may take of the process: address space, mappings and file descriptors. The rest is the server's own, for
+//! storing its state and for others to come.
+//!
+//! A [`Share`] is taken before the thing itself, and given back with it.
+
+use std::sync::Arc;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// So much of something, for many to share.
+#[derive(Debug)]
+pub struct Account {
+    most: u64,
+    taken: AtomicU64,
+    /// The account that this is a part of.
+    whole: Option<Arc<Account>>,
+}
+
+/// What was taken from an account; given back when it is dropped.
+#[derive(Debug)]
+pub struct Share {
+    account: Arc<Account>,
+    amount: u64,
+}
+
+impl Account {
+    fn of(most: u64) -> Arc<Account> {
+        Arc::new(Account {
+            most,
+            taken: AtomicU64::new(0),
+            whole: None,
+        })
+    }
+
+    /// A part of this account, of which nobody but its owner takes.
+    fn part(self: &Arc<Account>, most: u64) -> Arc<Account> {
+        Arc::new(Account {
+            most,
+            taken: AtomicU64::new(0),
+            whole: Some(Arc::clone(self)),
+        })
+    }
+
+    /// Takes so much. `None` if it is not there.
+    pub fn take(self: &Arc<Account>, amount: u64) -> Option<Share> {
+        self.count(amount).then(|| Share {
+            account: Arc::clone(self),
+            amount,
+        })
+    }
+
+    fn count(&self, amount: u64) -> bool {
+        let more = |taken: u64| taken.checked_add(amount).filter(|taken| *taken <= self.most);
+        let counted = self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
+        if counted.is_err() {
+            return false;
+        }
+        let is_there = self.whole.as_ref().is_none_or(|whole| whole.count(amount));
+        if !is_there {
+            self.taken.fetch_sub(amount, Ordering::AcqRel);
+        }
+        is_there
+    }
+
+    fn give_back(&self, amount: u64) {
+        let before = self.taken.fetch_sub(amount, Ordering::AcqRel);
+        assert!(before >= amount, "no more is given back than was taken");
+        if let Some(whole) = &self.whole {
+            whole.give_back(amount);
+        }
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.account.give_back(self.amount);
+    }
+}
+
+/// Address space for the memory of all guests: half of what a process of 47 bits has.
+const ADDRESS_SPACE_MAX: u64 = 64 << 40;
+/// Of one guest.
+const GUEST_ADDRESS_SPACE_MAX: u64 = 8 << 40;
+/// Ranges of one guest.
+const GUEST_RANGES_MAX: u64 = 4096;
+/// Mappings of a process where the system does not tell; Linux's default.
+const MAPPINGS_MAX: u64 = 65530;
+/// Descriptors that are the server's own, where there are many.
+const DESCRIPTORS_RESERVED: u64 = 256;
+
+static ADDRESS_SPACE: LazyLock<Arc<Account>> = LazyLock::new(|| {
+    let allowed = getrlimit(Resource::As).current.unwrap_or(u64::MAX);
+    Account::of(ADDRESS_SPACE_MAX.min(allowed / 2))
+});
+
+static RANGES: LazyLock<Arc<Account>> = LazyLock::new(|| {
+    let system = std::fs::read_to_string("/proc/sys/vm/max_map_count");
+    let system = system.ok().and_then(|text| text.trim().parse().ok());
+    Account::of(system.unwrap_or(MAPPINGS_MAX) / 2)
+});
+
+static DESCRIPTORS: LazyLock<Arc<Account>> = LazyLock::new(|| {
+    let limits = getrlimit(Resource::Nofile);
+    // A soft limit of 1024 is for programs that use `select`. Without more, fewer peers come in.
+    let raised = Rlimit {
+        current: limits.maximum,
+        maximum: limits.maximum,
+    };
+    let _ = setrlimit(Resource::Nofile, raised);
+    let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    Account::of(allowed - DESCRIPTORS_RESERVED.min(allowed / 2))
+});
+
+/// The descriptors of peers: their connections, and those that they gave.
+pub fn descriptors() -> &'static Arc<Account> {
+    &DESCRIPTORS
+}
+
+/// What a guest may have mapped: its part of what there is for all.
+pub struct GuestAccount {
+    address_space: Arc<Account>,
+    ranges: Arc<Account>,
+}
+
+impl GuestAccount {
+    /// Of a guest that has nothing mapped.
+    pub fn new() -> GuestAccount {
+        // Half, so that there is something for a second guest where there is little.
+        let part = |whole: &Arc<Account>, most: u64| whole.part(most.min(whole.most / 2));
+        GuestAccount {
+            address_space: part(&ADDRESS_SPACE, GUEST_ADDRESS_SPACE_MAX),
+            ranges: part(&RANGES, GUEST_RANGES_MAX),
+        }
+    }
+
+    /// Takes what a range of so many bytes needs.
+    ///
+    /// # Errors
+    /// A sentence that says what it has too much of.
+    pub fn take(&self, bytes: u64) -> Result<[Share; 2], String> {
+        let range = self.ranges.take(1).ok_or_else(|| {
+            let (most, all) = (self.ranges.most, RANGES.most);
+            format!("a guest maps {most} ranges of memory at most, all together {all}; give it memory in fewer pieces")
+        })?;
+        let space = self.address_space.take(bytes).ok_or_else(|| {
+            let (most, all) = (self.address_space.most >> 30, ADDRESS_SPACE.most >> 30);
+            format!("a guest maps {most} GiB at most, all together {all} GiB; give it less memory")
+        })?;
+        Ok([range, space])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_takes_no_more_than_it_may_nor_than_there_is() {
+        let whole = Account::of(10);
+        let (one, other) = (whole.part(6), whole.part(6));
+        let five = one.take(5).expect("it is there");
+        assert!(one.take(2).is_none(), "more than its part");
+        assert!(one.take(u64::MAX).is_none());
+        assert!(other.take(6).is_none(), "more than is left");
+        let rest = other.take(5).expect("it is left");
+        assert!(one.take(1).is_none(), "nothing is left");
+        drop(five);
+        drop(rest);
+        assert!(whole.take(11).is_none());
+        drop(whole.take(10).expect("all was given back"));
+    }
+}
