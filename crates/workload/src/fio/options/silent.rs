@@ -43,7 +43,7 @@ const OPTIONS_BY_REASON: &[(&str, &str)] = &[
         "says where fio's buffers are",
         "mem=iomem iomem_align=mem_align hugepage-size lockmem",
     ),
-    ("the random map always fits", "softrandommap"),
+    ("a random map that does not fit is refused", "softrandommap"),
     (
         "says what the data looks like; the lab stores none",
         "zero_buffers refill_buffers scramble_buffers buffer_pattern buffer_compress_percentage \
