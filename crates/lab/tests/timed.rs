@@ -631,21 +631,15 @@ fn the_last_line_of_a_latency_log_is_at_the_end_of_the_job() {
         let lines: Vec<String> = files["x_lat.1.log"].lines().map(str::to_string).collect();
         lines[lines.len() - 2..].to_vec()
     };
-    let [at_900, at_1000] = [900, 1000].map(|ms| format!("{ms}, {READ_NS}, 0, 0, 0"));
+    let at = |ms: u32| format!("{ms}, {READ_NS}, 0, 0, 0");
     // fio waits for the next request until the time is over, and writes what is left then.
-    assert_eq!(
-        last("rate_iops=1000\nruntime=1\ntime_based\n"),
-        [at_900.clone(), at_1000.clone()]
-    );
+    assert_eq!(last("rate_iops=1000\nruntime=1\ntime_based\n"), [900, 1000].map(at));
     assert_eq!(
         last("thinktime=30ms\nruntime=1\ntime_based\nlog_avg_msec=900\n"),
-        [at_900, at_1000]
+        [901, 1000].map(at)
     );
     // The last request ends a job of so many requests.
-    assert_eq!(
-        last("rate_iops=1000\nnumber_ios=251\n"),
-        [200, 250].map(|ms| format!("{ms}, {READ_NS}, 0, 0, 0"))
-    );
+    assert_eq!(last("rate_iops=1000\nnumber_ios=251\n"), [200, 250].map(at));
     // What was in flight then has a line of its own, as in fio, even within the millisecond.
     let both = last("iodepth=32\nruntime=1\ntime_based\n");
     assert!(both.iter().all(|line| line.starts_with("1000, ")), "{both:?}");
