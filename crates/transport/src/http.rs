@@ -1,7 +1,7 @@
 //! A small HTTP server that nobody can hold up: every wait, length and count has a bound.
 //!
 //! ```text
-//! listener -> a connection, if there is a place -> one request's head, in time -> pages -> answer, in time -> closed
+//! listener -> a connection, if there is a place or somebody gives way -> one request's head, in time -> pages -> answer, in time -> closed
 //!                                                    | \-> PUT, DELETE, with the token -> a small body -> changes -^
 //!                                                    |-> an App: a body in time -> a worker, in time -> answer ----^
 //!                                                    \-> an App: WebSocket -> a conversation until one side ends it
@@ -10,7 +10,7 @@
 //! A [`Site`] answers GET and HEAD, whose bodies are not read; PUT and DELETE only where there is a token, on loopback too. An
 //! [`App`] also takes POST and WebSockets, and refuses what another site had a browser send. A connection is
 //! closed after its answer. The server has a thread of its own, which never waits for a peer: one that does
-//! not send or does not read loses its connection. [`ask`] is the other side, for the command.
+//! not send or does not read loses its connection, and one whose request is not whole gives its place to the next. [`ask`] is the other side, for the command.
 
 mod app;
 mod socket;
@@ -18,9 +18,10 @@ mod socket;
 use std::convert::Infallible;
 use std::io::{Error, ErrorKind};
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
@@ -32,13 +33,15 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::task::AbortHandle;
 
 use crate::error::ServeError;
+use crate::half_open::{HalfOpen, oldest_of_the_busiest};
 
 pub use app::{Answer, App, Cache, Method as AppMethod, Question, compressed};
 pub use socket::{COMMANDS_A_SECOND, Conversation, MESSAGE_BYTES_MAX, SPEECHES_A_SECOND, Speech};
 
-/// Connections at the same time; those beyond are closed at once.
+/// Connections at the same time. One more takes the place of one whose request is not whole, or is closed at once.
 pub const CONNECTIONS_MAX: usize = 64;
 /// Bytes of a request's head, the least that the library takes.
 const HEAD_BYTES_MAX: usize = 8 << 10;
@@ -56,6 +59,8 @@ const ANSWER_BYTES_MAX: usize = 1 << 20;
 pub const TOKEN_BYTES_MIN: usize = 16;
 /// Pause after a connection could not be accepted, such as for want of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long a connection waits at most before it is looked again whether there is a place.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// What is found at a path.
 pub struct Page {
@@ -210,22 +215,84 @@ impl Served {
 
 async fn serve(listener: TcpListener, site: Arc<Guarded>) {
     let listener = tokio::net::TcpListener::from_std(listener).expect("it was made not to block");
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(ACCEPT_PAUSE).await;
-            continue;
+    let free = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut taken = Vec::new();
+    for number in 0.. {
+        let (stream, peer) = loop {
+            match listener.accept().await {
+                Ok(accepted) => break accepted,
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            }
         };
         // Without a place the connection is dropped, which closes it.
-        if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
-            tokio::spawn(connection(stream, place, Arc::clone(&site)));
-        }
+        let Some(permit) = permit(&free, &mut taken).await else {
+            continue;
+        };
+        let place = Arc::new(Place {
+            _permit: permit,
+            is_asked: AtomicBool::new(false),
+        });
+        let connection = HalfOpen {
+            number,
+            peer: peer.ip(),
+            since: Instant::now(),
+        };
+        let at = Arc::downgrade(&place);
+        let task = tokio::spawn(self::connection(stream, place, Arc::clone(&site))).abort_handle();
+        taken.push(Taken { connection, at, task });
     }
 }
 
-async fn connection(stream: TcpStream, place: OwnedSemaphorePermit, site: Arc<Guarded>) {
+/// A place in the server.
+struct Place {
+    _permit: OwnedSemaphorePermit,
+    /// The request is there as a whole: its head, and the body if it is wanted.
+    is_asked: AtomicBool,
+}
+
+impl Place {
+    fn note_asked(&self) {
+        self.is_asked.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A place that somebody has, or had.
+struct Taken {
+    connection: HalfOpen,
+    at: Weak<Place>,
+    task: AbortHandle,
+}
+
+impl Taken {
+    fn is_half_open(&self) -> bool {
+        let place = self.at.upgrade();
+        place.is_some_and(|place| !place.is_asked.load(Ordering::Relaxed))
+    }
+}
+
+/// The permit for a place: a free one, or that of a connection whose request is not whole.
+async fn permit(free: &Arc<Semaphore>, taken: &mut Vec<Taken>) -> Option<OwnedSemaphorePermit> {
+    taken.retain(|taken| taken.at.strong_count() > 0);
+    loop {
+        if let Ok(permit) = Arc::clone(free).try_acquire_owned() {
+            return Some(permit);
+        }
+        let half_open = taken.iter().filter(|taken| taken.is_half_open());
+        let half_open: Vec<HalfOpen> = half_open.map(|taken| taken.connection).collect();
+        let oldest = oldest_of_the_busiest(&half_open)?;
+        let spared_for = oldest.spared_for(Instant::now());
+        if spared_for.is_zero() {
+            let gives_way = taken.iter().find(|taken| taken.connection.number == oldest.number);
+            gives_way?.task.abort();
+            // The task ends the next time that the runtime looks at it.
+            return Arc::clone(free).acquire_owned().await.ok();
+        }
+        tokio::time::sleep(spared_for.min(LOOK_AGAIN)).await;
+    }
+}
+
+async fn connection(stream: TcpStream, place: Arc<Place>, site: Arc<Guarded>) {
     // A conversation keeps the place after the connection has become its own.
-    let place = Arc::new(place);
     let time = site.served.connection_time();
     let service = service_fn(|request| async { Ok::<_, Infallible>(site.answer(request, &place).await) });
     let connection = http1::Builder::new()
@@ -241,14 +308,14 @@ async fn connection(stream: TcpStream, place: OwnedSemaphorePermit, site: Arc<Gu
 }
 
 impl Guarded {
-    async fn answer(&self, request: Request<Incoming>, place: &Arc<OwnedSemaphorePermit>) -> Response<Full<Bytes>> {
+    async fn answer(&self, request: Request<Incoming>, place: &Arc<Place>) -> Response<Full<Bytes>> {
         match &self.served {
-            Served::Site(site) => self.answer_of_site(site, request).await,
+            Served::Site(site) => self.answer_of_site(site, request, place).await,
             Served::App(app) => self.answer_of_app(app, request, place).await,
         }
     }
 
-    async fn answer_of_site(&self, site: &Site, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn answer_of_site(&self, site: &Site, request: Request<Incoming>, place: &Place) -> Response<Full<Bytes>> {
         // Where there is no token anybody of this machine may read, and nobody change anything.
         let changes = site.changes.as_ref().filter(|_| self.token.is_some());
         let is_change = matches!(*request.method(), Method::PUT | Method::DELETE);
@@ -268,9 +335,14 @@ impl Guarded {
         }
         let path = request.uri().path().to_string();
         let page = match changes {
-            None => (site.pages)(&path),
+            None => {
+                place.note_asked();
+                (site.pages)(&path)
+            }
             Some(changes) => {
-                let Ok(change) = change_of(request).await else {
+                let change = change_of(request).await;
+                place.note_asked();
+                let Ok(change) = change else {
                     let text = "a change has at most 65536 bytes, of UTF-8\n";
                     return plain(StatusCode::PAYLOAD_TOO_LARGE, text, None);
                 };

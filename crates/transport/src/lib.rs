@@ -17,6 +17,7 @@ pub mod clock;
 pub mod data;
 pub mod drive;
 pub mod error;
+mod half_open;
 pub mod http;
 pub mod metrics;
 pub mod server;

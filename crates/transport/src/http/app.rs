@@ -28,9 +28,8 @@ use hyper::header::{
     REFERRER_POLICY, SEC_WEBSOCKET_PROTOCOL, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Request, Response, StatusCode};
-use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Guarded, socket};
+use super::{Guarded, Place, socket};
 
 /// Threads that answer what takes a while.
 pub(super) const WORKERS: usize = 8;
@@ -142,7 +141,7 @@ impl Guarded {
         &self,
         app: &Arc<dyn App>,
         request: Request<Incoming>,
-        place: &Arc<OwnedSemaphorePermit>,
+        place: &Arc<Place>,
     ) -> Response<Full<Bytes>> {
         let takes_gzip = takes_gzip(request.headers());
         let tag = request.headers().get(IF_NONE_MATCH).cloned();
@@ -216,7 +215,7 @@ impl Guarded {
         &self,
         app: &Arc<dyn App>,
         mut request: Request<Incoming>,
-        place: &Arc<OwnedSemaphorePermit>,
+        place: &Arc<Place>,
     ) -> Result<Response<Full<Bytes>>, Answer> {
         let refuse = |status: u16, problem: &str| app.refusal(status, problem);
         let path = request.uri().path().to_string();
@@ -228,6 +227,7 @@ impl Guarded {
                 ));
             }
             let accepted = socket::accept(&request).map_err(|problem| refuse(400, &problem))?;
+            place.note_asked();
             let conversation = app.converse(&path)?;
             let upgraded = hyper::upgrade::on(&mut request);
             tokio::spawn(socket::carry(upgraded, conversation, Arc::clone(place)));
@@ -248,6 +248,7 @@ impl Guarded {
                 .await
                 .map_err(|(status, problem)| refuse(status, &problem))?;
         }
+        place.note_asked();
         Err(match app.at_once(&question) {
             Some(answer) => answer,
             None => worked(app, question).await,

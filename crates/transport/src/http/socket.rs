@@ -20,13 +20,15 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
 use tokio::io::AsyncReadExt;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
+
+use super::Place;
 
 /// Bytes of a message of the page, in however many fragments.
 pub const MESSAGE_BYTES_MAX: usize = 64 << 10;
@@ -103,7 +105,7 @@ pub(super) fn accept(request: &Request<Incoming>) -> Result<Response<Full<Bytes>
 }
 
 /// Carries a conversation from its beginning to its end. The place is given back afterwards.
-pub(super) async fn carry(upgraded: OnUpgrade, conversation: Box<dyn Conversation>, place: Arc<OwnedSemaphorePermit>) {
+pub(super) async fn carry(upgraded: OnUpgrade, conversation: Box<dyn Conversation>, place: Arc<Place>) {
     if let Ok(upgraded) = upgraded.await {
         // What a page sends while it is written to is read afterwards, a little at a time.
         let mut config = WebSocketConfig::default();
