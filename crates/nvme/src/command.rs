@@ -76,9 +76,22 @@ impl AcceptedCommand {
         matches!(&self.command, Command::Admin(admin::Command::GetLogPage(request)) if request.log == log)
     }
 
-    /// Whether it sets this feature.
-    pub(crate) fn sets_feature(&self, feature: FeatureId) -> bool {
+    /// Whether it asks for a number of queues.
+    pub fn sets_number_of_queues(&self) -> bool {
+        let feature = FeatureId::NumberOfQueues;
         matches!(&self.command, Command::Admin(admin::Command::SetFeatures(setting)) if setting.is_of(feature))
+    }
+
+    /// The number of queues cannot change while there are I/O queues (Base Specification, "Number of Queues").
+    ///
+    /// # Errors
+    /// It is to.
+    pub fn check_queues(&self, there_are: bool) -> Result<(), Failure> {
+        if there_are && self.sets_number_of_queues() {
+            let cause = "the number of queues cannot change while I/O queues exist";
+            return Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, cause));
+        }
+        Ok(())
     }
 }
 

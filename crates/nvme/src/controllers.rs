@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
-use nvme_spec::Status;
+use nvme_spec::feature::NumberOfQueues;
 use nvme_spec::register::{self, Property};
+use nvme_spec::{FeatureId, Status};
 use ssd::Nanos;
 
 use crate::controller::{
@@ -161,6 +162,8 @@ impl Subsystem {
             }
         }
         self.detach_as_twin(id);
+        self.continue_self_test();
+        self.end_self_test_by_reset(id);
         self.controllers[usize::from(id) - 1] = None;
     }
 
@@ -251,6 +254,18 @@ impl Subsystem {
         }
     }
 
+    /// Sets how many I/O queues a controller is granted at most when its host asks, at least one.
+    pub fn limit_io_queues(&mut self, id: u16, most: u16) {
+        self.controller_mut(id).io_queues_max = most.max(1);
+    }
+
+    /// I/O submission and completion queues that a controller's host was granted; `None` if it has not asked.
+    pub fn io_queues_granted(&self, id: u16) -> Option<(u16, u16)> {
+        let value = self.controller(id).features.value(FeatureId::NumberOfQueues, 0)?;
+        let granted = NumberOfQueues::from_bits(value);
+        Some((granted.nsq() + 1, granted.ncq() + 1))
+    }
+
     /// Whether an NVM Subsystem Reset has reset a controller. On Fabrics, whose hosts cannot clear this (CAP.NSSRS is
     /// 0), that ends the association.
     pub fn is_subsystem_reset(&self, id: u16) -> bool {
@@ -266,6 +281,8 @@ impl Subsystem {
     }
 
     fn after_reset(&mut self, id: u16) {
+        self.continue_self_test();
+        self.end_self_test_by_reset(id);
         let features = self.initial_features();
         let controller = self.controller_mut(id);
         assert!(

@@ -17,6 +17,7 @@ use nvme_spec::Status;
 use ssd::checkpoint::Room;
 use ssd::{Checkpoint, CheckpointEnded, Completion, Device, DeviceConfig, Nanos, RuhId, Write};
 
+use crate::admin::self_test::RunningTest;
 use crate::clock::Clock;
 use crate::controller::{Controller, Features};
 use crate::error::{Failure, Parameter};
@@ -54,6 +55,9 @@ pub struct Subsystem {
     /// How long I/O commands of each kind took since the drive was opened, all hosts together.
     pub(crate) latencies: [LatencyHistogram; 3],
     pub(crate) sanitize: Option<SanitizeProgress>,
+    pub(crate) running_test: Option<RunningTest>,
+    /// A test has ended, and its result is not stored yet.
+    pub(crate) has_new_test_result: bool,
     pub(crate) opened: OpenSince,
     /// The counters that were noted last.
     noted: Counters,
@@ -162,6 +166,8 @@ impl Subsystem {
             clock: Clock::default(),
             latencies: Default::default(),
             sanitize,
+            running_test: None,
+            has_new_test_result: false,
             opened: OpenSince::default(),
             noted: Counters::default(),
             scratch: Vec::new(),
@@ -280,6 +286,8 @@ impl Subsystem {
     pub fn tick(&mut self, now: Nanos) -> Vec<u16> {
         self.now = self.now.max(now);
         self.continue_sanitize();
+        self.continue_self_test();
+        self.store_test_results();
         self.check_time_limits();
         self.continue_faults();
         self.state.latency_monitor.advance(self.now);

@@ -1006,7 +1006,9 @@ fn self_tests_pass_and_are_remembered() {
         |drive: &mut Drive, id: u16| -> DeviceSelfTestLog { read(&drive.succeeds(id, &get_log(0x06, 0, 564), &[]).1) };
     assert_eq!(log(&mut drive, id).result[0].dsts & 0xf, 0xf, "an unused entry");
     drive.succeeds(id, &test(1, NSID_ALL), &[]);
+    drive.now += SHORT_TEST_NS;
     drive.succeeds(id, &test(2, 1), &[]);
+    drive.now += EXTENDED_TEST_NS;
     drive.succeeds(id, &test(0xf, 0), &[]);
     for (code, nsid, status) in [
         (0, 0, Status::INVALID_FIELD),
@@ -1016,6 +1018,7 @@ fn self_tests_pass_and_are_remembered() {
     ] {
         drive.refuses(id, &test(code, nsid), &[], status);
     }
+    drive.tick();
     let mut drive = drive.restart();
     let id = drive.host();
     let results = log(&mut drive, id);
@@ -1030,8 +1033,69 @@ fn self_tests_pass_and_are_remembered() {
     );
     for _ in 0..25 {
         drive.succeeds(id, &test(1, 0), &[]);
+        drive.now += SHORT_TEST_NS;
+        drive.tick();
     }
     assert_eq!(drive.memory.state().self_tests.len(), 20);
+}
+
+const SHORT_TEST_NS: u64 = 2_000_000_000;
+const EXTENDED_TEST_NS: u64 = 10_000_000_000;
+
+/// A host that waits for a test looks every second for a percentage that has grown, and then for one that has not.
+#[test]
+fn a_self_test_takes_its_time_and_can_be_aborted() {
+    let mut drive = Drive::new();
+    let id = drive.host();
+    make_namespace(&mut drive, id, 8, &[0]);
+    make_namespace(&mut drive, id, 8, &[1]);
+    let identify: IdentifyController = read(&drive.succeeds(id, &identify(1, 0), &[]).1);
+    assert!(u64::from(identify.edstt.get()) * 60_000_000_000 >= EXTENDED_TEST_NS);
+    let test = |code: u8, nsid: u32| SubmissionEntry {
+        cdw10: DeviceSelfTestCdw10::new().with_stc(code).into_bits().into(),
+        ..admin(AdminOpcode::DeviceSelfTest, nsid)
+    };
+    // Operation, percent, and the newest result.
+    let look = |drive: &mut Drive| {
+        let log: DeviceSelfTestLog = read(&drive.succeeds(id, &get_log(0x06, 0, 564), &[]).1);
+        (log.cdsto, log.cdstc, log.result[0].dsts)
+    };
+    for (code, duration_ns) in [(1, SHORT_TEST_NS), (2, EXTENDED_TEST_NS)] {
+        let before = look(&mut drive).2;
+        drive.succeeds(id, &test(code, 1), &[]);
+        assert_eq!(look(&mut drive), (code, 0, before));
+        drive.now += duration_ns / 2;
+        assert_eq!(look(&mut drive), (code, 50, before));
+        drive.refuses(id, &test(1, 1), &[], Status::DEVICE_SELF_TEST_IN_PROGRESS);
+        drive.now += duration_ns / 2 - 1;
+        assert_eq!(look(&mut drive), (code, 99, before));
+        drive.now += 1;
+        assert_eq!(look(&mut drive), (0, 0, code << 4));
+    }
+    // By its host, by a format of what it tests, by its removal, by a sanitize operation.
+    drive.succeeds(id, &test(2, 0), &[]);
+    drive.succeeds(id, &test(0xf, 0), &[]);
+    assert_eq!(look(&mut drive), (0, 0, 0x21));
+    drive.succeeds(id, &test(1, 1), &[]);
+    drive.succeeds(id, &format_entry(2, FormatNvmCdw10::new()), &[]);
+    assert_eq!(look(&mut drive).0, 1, "another namespace");
+    drive.succeeds(id, &format_entry(1, FormatNvmCdw10::new()), &[]);
+    assert_eq!(look(&mut drive), (0, 0, 0x14));
+    // A reset ends a short test, and leaves an extended one.
+    drive.succeeds(id, &test(1, 0), &[]);
+    drive.subsystem.reset_controller(id);
+    drive.enable(id);
+    assert_eq!(look(&mut drive), (0, 0, 0x12));
+    drive.succeeds(id, &test(2, NSID_ALL), &[]);
+    drive.subsystem.reset_controller(id);
+    drive.enable(id);
+    assert_eq!(look(&mut drive).0, 2);
+    let delete = SubmissionEntry {
+        cdw10: 1.into(),
+        ..admin(AdminOpcode::NamespaceManagement, 2)
+    };
+    drive.succeeds(id, &delete, &[]);
+    assert_eq!(look(&mut drive), (0, 0, 0x23));
 }
 
 // --------------------------------------------------------------------------------------------------- Sanitize --

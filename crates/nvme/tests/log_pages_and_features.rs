@@ -397,7 +397,7 @@ fn media_reallocated_has_its_block_where_the_standard_puts_it() {
 // --------------------------------------------------------------------------------------- log pages in general --
 
 /// Every log page with what it needs beside its number.
-const PAGES: [(u8, u16, u32); 19] = [
+const PAGES: [(u8, u16, u32); 20] = [
     (0x00, 0, 1024),
     (0x01, 0, 4096),
     (0x02, 0, 512),
@@ -408,6 +408,7 @@ const PAGES: [(u8, u16, u32); 19] = [
     (0x09, 1, 512),
     (0x0f, 0, 8),
     (0x12, 0, 1024),
+    (0x13, 0, 4096),
     (0x20, 1, 176),
     (0x21, 1, 40),
     (0x22, 1, 64),
@@ -696,6 +697,116 @@ fn the_error_log_says_which_command_and_where() {
     assert_eq!(u64_at(&page, 0), 3);
 }
 
+/// What Identify Controller says is there, and what answers: log pages by code and admin and I/O commands by opcode.
+#[test]
+fn what_identify_says_is_supported_answers_and_nothing_else_does() {
+    for transport in [Transport::Pcie, Transport::Fabrics] {
+        let mut drive = Drive::new();
+        let id = drive.connect(transport, ControllerKind::Io);
+        let (_, identify) = drive.succeeds(id, &common::identify(1, 0), &[]);
+        let bit = |field: u32, bit: u32| field >> bit & 1 == 1;
+        let (_, effects) = drive.succeeds(id, &get_log(0x05, 0, 4096), &[]);
+        let (_, features) = drive.succeeds(id, &get_log(0x12, 0, 1024), &[]);
+        let has_admin = |opcode: usize| effects[opcode * 4] & 1 == 1;
+        let has_io = |opcode: usize| effects[1024 + opcode * 4] & 1 == 1;
+        let has_feature = |code: usize| features[code * 4] & 1 == 1;
+        let mut has_log = |code: u8| drive.admin(id, &get_log(code, 1, 4), &[]).reply.status == Status::SUCCESS;
+        let lpa = u32::from(identify[261]);
+        for (number, pages) in [
+            (1, &[0x05][..]),
+            (3, &[0x07, 0x08]),
+            (4, &[0x0d]),
+            (5, &[0x00, 0x12, 0x13]),
+        ] {
+            for &page in pages {
+                assert_eq!(bit(lpa, number), has_log(page), "LPA bit {number}, page {page:#x}");
+            }
+        }
+        assert!(!bit(lpa, 6), "data area 4 of telemetry, which there is not");
+        let ctratt = u32_at(&identify, 96);
+        assert_eq!(bit(ctratt, 5), has_log(0x0a), "predictable latency");
+        assert_eq!(bit(ctratt, 4), has_log(0x09), "endurance groups");
+        assert_eq!(bit(ctratt, 19), has_log(0x20) && has_feature(0x1d), "placement");
+        assert_eq!(bit(ctratt, 3), has_feature(0x12), "read recovery levels");
+        assert_eq!(bit(ctratt, 1), has_feature(0x11), "permissive mode");
+        for (number, cns) in [(2, 0x04), (4, 0x19), (7, 0x16), (9, 0x17), (10, 0x18)] {
+            let reply = drive.admin(id, &common::identify(cns, 0), &[]).reply;
+            assert_eq!(
+                bit(ctratt, number),
+                reply.status == Status::SUCCESS,
+                "CTRATT bit {number}"
+            );
+        }
+        for number in 11..=14 {
+            assert_eq!(
+                bit(ctratt, number),
+                has_admin(0x20),
+                "Capacity Management, CTRATT bit {number}"
+            );
+        }
+        // A 128-bit host identifier is that of Connect on Fabrics, and can be set on PCI Express.
+        assert!(bit(ctratt, 0) && has_feature(0x81));
+        let offset = SubmissionEntry {
+            cdw12: 4.into(),
+            ..get_log(0x02, 0, 8)
+        };
+        let reply = drive.admin(id, &offset, &[]).reply;
+        assert_eq!(bit(lpa, 2), reply.status == Status::SUCCESS, "offsets");
+        let of_namespace = SubmissionEntry {
+            nsid: 1.into(),
+            ..get_log(0x02, 0, 8)
+        };
+        let reply = drive.admin(id, &of_namespace, &[]).reply;
+        assert_eq!(bit(lpa, 0), reply.status == Status::SUCCESS, "health of namespaces");
+        let oacs = u32::from(u16_at(&identify, 256));
+        for (number, opcodes) in [
+            (0, &[0x81, 0x82][..]),
+            (1, &[0x80]),
+            (2, &[0x10, 0x11]),
+            (3, &[0x0d, 0x15]),
+            (4, &[0x14]),
+            (5, &[0x19, 0x1a]),
+            (6, &[0x1d, 0x1e]),
+            (7, &[0x1c]),
+            (8, &[0x7c]),
+            (9, &[0x86]),
+            (10, &[0x24]),
+            (11, &[0x41, 0x42, 0x45, 0x46]),
+        ] {
+            for &opcode in opcodes {
+                assert_eq!(bit(oacs, number), has_admin(opcode), "OACS bit {number}, {opcode:#x}");
+            }
+        }
+        assert_eq!(oacs >> 12, 0);
+        let oncs = u32::from(u16_at(&identify, 520));
+        for (number, opcodes) in [
+            (0, &[0x05][..]),
+            (1, &[0x04]),
+            (2, &[0x09]),
+            (3, &[0x08]),
+            (5, &[0x0d, 0x0e, 0x11, 0x15]),
+            (7, &[0x0c]),
+            (8, &[0x19]),
+        ] {
+            for &opcode in opcodes {
+                assert_eq!(bit(oncs, number), has_io(opcode), "ONCS bit {number}, {opcode:#x}");
+            }
+        }
+        assert_eq!(bit(oncs, 6), has_feature(0x0e), "timestamp");
+        let saved = SubmissionEntry {
+            cdw10: (2 << 8 | 0x04).into(),
+            ..admin(AdminOpcode::GetFeatures, 0)
+        };
+        let reply = drive.admin(id, &saved, &[]).reply;
+        assert_eq!(bit(oncs, 4), reply.status == Status::SUCCESS, "select and save");
+        assert_eq!(
+            bit(u32::from(identify[525]), 0),
+            has_feature(0x06),
+            "volatile write cache"
+        );
+    }
+}
+
 #[test]
 fn firmware_and_self_tests() {
     let (mut drive, id) = drive_with_namespace();
@@ -711,6 +822,7 @@ fn firmware_and_self_tests() {
         ..admin(AdminOpcode::DeviceSelfTest, 1)
     };
     drive.succeeds(id, &short, &[]);
+    drive.now += 2_000_000_000;
     let (_, page) = drive.succeeds(id, &get_log(0x06, 0, 564), &[]);
     assert_eq!(page[4], 0x10, "a short test that found nothing");
     assert_eq!((page[6], u32_at(&page, 4 + 12)), (1, 1), "of namespace 1");

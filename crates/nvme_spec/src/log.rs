@@ -315,6 +315,13 @@ layout! {
         fid @ 0: [FidSupportedAndEffects; 256],
     }
 
+    /// NVMe-MI Commands Supported and Effects (13h).
+    NvmeMiCommandsSupportedAndEffects(4096) {
+        /// Whether each NVMe-MI command is supported, and its effects, by opcode.
+        nmics @ 0: [U32; 256],
+        _reserved1024 @ 1024: [u8; 3072],
+    }
+
     /// FID Supported and Effects data structure.
     FidSupportedAndEffects(U32) {
         /// FID Supported.

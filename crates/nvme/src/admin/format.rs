@@ -8,6 +8,7 @@ use nvme_spec::command::{FormatNvmCdw10, SubmissionEntry};
 use nvme_spec::{NSID_ALL, Status};
 use ssd::RuhId;
 
+use super::self_test::TestEnd;
 use crate::completion::Success;
 use crate::error::{Failure, Parameter};
 use crate::namespace::{BlockSet, Extent, FORMATS, Namespace};
@@ -99,6 +100,7 @@ impl Subsystem {
                 }
             }
         }
+        self.end_self_test_of(TestEnd::Formatted, &nsids);
         // What was erased must not come back with a power loss.
         Ok(Success::after(true))
     }

@@ -19,6 +19,7 @@ use zerocopy::IntoBytes;
 
 use super::features::WARNING_TEMPERATURE_K;
 use super::log_page::UUIDS;
+use super::self_test::EXTENDED_MINUTES;
 use crate::completion::Success;
 use crate::controller::{
     ASYNC_EVENT_REQUESTS_MAX, ControllerKind, ERROR_LOG_ENTRIES_MAX, KEEP_ALIVE_GRANULARITY_MS, QUEUE_ENTRIES_MAX,
@@ -232,8 +233,8 @@ impl Subsystem {
         structure.tnvmcap = u128::from(self.capacity_bytes()).into();
         structure.unvmcap = u128::from(self.unallocated_bytes()).into();
         structure.megcap = structure.tnvmcap;
-        // Extended self-tests are done at once; a minute is the least that can be said. One at a time in the subsystem.
-        structure.edstt = 1.into();
+        // One at a time in the subsystem.
+        structure.edstt = EXTENDED_MINUTES.into();
         structure.dsto = 1;
         // No-Deallocate is refused; the media is not changed further after a sanitize operation.
         structure.sanicap = Sanicap::new()

@@ -21,7 +21,7 @@ pub mod identify;
 pub mod log_page;
 mod namespace_management;
 mod sanitize;
-mod self_test;
+pub(crate) mod self_test;
 
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{AdminOpcode, IDENTIFY_SIZE};
@@ -152,6 +152,7 @@ impl Subsystem {
         command: &Command,
         data: &mut Vec<u8>,
     ) -> Result<Option<Success>, Failure> {
+        self.continue_self_test();
         if !command.is_allowed_during_sanitize() {
             self.check_no_sanitize()?;
         }

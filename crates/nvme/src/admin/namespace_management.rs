@@ -16,6 +16,7 @@ use uuid::Uuid;
 use zerocopy::FromBytes;
 
 use super::format::{check_format, has_metadata};
+use super::self_test::TestEnd;
 use crate::completion::Success;
 use crate::controller::ControllerKind;
 use crate::error::{Failure, Parameter};
@@ -293,9 +294,10 @@ impl Subsystem {
             let cause = format!("namespace {nsid} is write protected");
             return Err(Failure::new(Status::NAMESPACE_IS_WRITE_PROTECTED, cause));
         }
-        for nsid in nsids {
+        for &nsid in &nsids {
             self.delete_namespace(nsid)?;
         }
+        self.end_self_test_of(TestEnd::NamespaceRemoved, &nsids);
         // What was deleted must not come back with a power loss, in a namespace that gets the pages.
         Ok(Success::after(true))
     }

@@ -13,6 +13,7 @@ use nvme_spec::command::{SanitizeAction, SanitizeCdw10, SubmissionEntry};
 use nvme_spec::feature::SanitizeConfig;
 use nvme_spec::{FeatureId, LogId, Status};
 
+use super::self_test::TestEnd;
 use crate::completion::Success;
 use crate::error::{Failure, Parameter};
 use crate::namespace::BlockSet;
@@ -60,6 +61,7 @@ pub(super) fn is_log_allowed(log: LogId) -> bool {
             | LogId::ChangedAttachedNamespaceList
             | LogId::CommandsSupportedAndEffects
             | LogId::FeatureIdentifiersSupportedAndEffects
+            | LogId::NvmeMiCommandsSupportedAndEffects
             | LogId::SanitizeStatus
     )
 }
@@ -116,6 +118,7 @@ impl Subsystem {
             return Err(failure);
         }
         assert!(self.sanitize.is_none(), "one sanitize operation at a time");
+        self.end_self_test(TestEnd::Sanitized, |_| true);
         self.forget_sanitize_events();
         self.sanitize = SanitizeProgress::resumed(&self.state.sanitize, self.device.layout().logical_pages);
         assert!(self.sanitize.is_some(), "what the state says is under way is");

@@ -1,10 +1,12 @@
-//! Device Self-test: there is nothing that could be broken, so every test passes at once, and the log says so.
+//! Device Self-test: there is nothing that could be broken, so a test takes its time, passes, and the log says so.
 //!
-//! A test is finished when its command completes, so none is ever under way: aborting one does nothing, and two never
-//! meet.
+//! One test at a time runs in the subsystem (Identify Controller, DSTO). It is ended by the clock, by its host, or by what
+//! takes away what it tests. A restart of the drive forgets a test that is under way. What came of a test is stored with
+//! the next thing that is.
 
-use nvme_spec::NSID_ALL;
 use nvme_spec::command::{DeviceSelfTestCdw10, SelfTestCode, SubmissionEntry};
+use nvme_spec::{NSID_ALL, Status};
+use ssd::Nanos;
 
 use crate::completion::Success;
 use crate::error::{Failure, Parameter};
@@ -13,8 +15,47 @@ use crate::subsystem::Subsystem;
 
 /// Results that the Device Self-test log keeps.
 pub const RESULTS_MAX: usize = 20;
-/// Result code "Operation completed without error" of the Device Self-test log.
-const COMPLETED: u8 = 0;
+/// How long a short test takes: long enough to be seen by a host that looks every second.
+const SHORT_NS: Nanos = 2_000_000_000;
+/// How long an extended one takes; Identify Controller says it in minutes (EDSTT).
+const EXTENDED_NS: Nanos = 10_000_000_000;
+/// EDSTT.
+pub(crate) const EXTENDED_MINUTES: u16 = EXTENDED_NS.div_ceil(60_000_000_000) as u16;
+
+/// How a test ended: the result codes of the Device Self-test log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TestEnd {
+    Completed = 0,
+    AbortedByHost = 1,
+    ControllerReset = 2,
+    NamespaceRemoved = 3,
+    Formatted = 4,
+    Sanitized = 9,
+}
+
+/// A test that is under way.
+#[derive(Clone, Debug)]
+pub(crate) struct RunningTest {
+    controller: u16,
+    nsid: u32,
+    code: SelfTestCode,
+    since: Nanos,
+}
+
+impl RunningTest {
+    fn duration(&self) -> Nanos {
+        match self.code {
+            SelfTestCode::Short => SHORT_NS,
+            _ => EXTENDED_NS,
+        }
+    }
+
+    /// Current operation and percent of it, for the Device Self-test log.
+    pub(crate) fn progress(&self, now: Nanos) -> (u8, u8) {
+        let percent = now.saturating_sub(self.since).min(self.duration()) * 100 / self.duration();
+        (self.code.code(), percent as u8)
+    }
+}
 
 /// What a Device Self-test command asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,23 +81,68 @@ pub(super) fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
 impl Subsystem {
     pub(super) fn self_test(&mut self, id: u16, request: &Request) -> Result<Success, Failure> {
         if request.code == SelfTestCode::Abort {
+            self.end_self_test(TestEnd::AbortedByHost, |_| true);
             return Ok(Success::DONE);
         }
         // 0 is the controller alone, FFFFFFFFh the controller with every namespace it has.
         if request.nsid != 0 && request.nsid != NSID_ALL {
             self.active_namespace(id, request.nsid)?;
         }
-        let result = SelfTest {
-            code: request.code.code(),
-            result: COMPLETED,
-            power_on_hours: self.powered_on_ns() / 3_600_000_000_000,
+        if self.running_test.is_some() {
+            let cause = "a device self-test is in progress; wait for it, or abort it (STC Fh)";
+            return Err(Failure::new(Status::DEVICE_SELF_TEST_IN_PROGRESS, cause));
+        }
+        self.running_test = Some(RunningTest {
+            controller: id,
             nsid: request.nsid,
+            code: request.code,
+            since: self.now,
+        });
+        Ok(Success::DONE)
+    }
+
+    /// Ends a test whose time is over.
+    pub(crate) fn continue_self_test(&mut self) {
+        let now = self.now;
+        self.end_self_test(TestEnd::Completed, |test| {
+            now.saturating_sub(test.since) >= test.duration()
+        });
+    }
+
+    /// Ends a test of namespaces that are changed like this.
+    pub(super) fn end_self_test_of(&mut self, end: TestEnd, nsids: &[u32]) {
+        let tests = |nsid: u32| nsids.contains(&nsid) || (nsid == NSID_ALL && !nsids.is_empty());
+        self.end_self_test(end, |test| tests(test.nsid));
+    }
+
+    /// A reset ends a short test of the controller; an extended one goes on.
+    pub(crate) fn end_self_test_by_reset(&mut self, id: u16) {
+        let is_its = |test: &RunningTest| test.controller == id && test.code == SelfTestCode::Short;
+        self.end_self_test(TestEnd::ControllerReset, is_its);
+    }
+
+    /// Ends a test that is under way, if it is meant, and notes what came of it.
+    pub(super) fn end_self_test(&mut self, end: TestEnd, is_meant: impl FnOnce(&RunningTest) -> bool) {
+        let Some(test) = self.running_test.take_if(|test| is_meant(test)) else {
+            return;
+        };
+        let result = SelfTest {
+            code: test.code.code(),
+            result: end as u8,
+            power_on_hours: self.powered_on_ns() / 3_600_000_000_000,
+            nsid: test.nsid,
         };
         let results = &mut self.state.self_tests;
         results.insert(0, result);
         results.truncate(RESULTS_MAX);
-        self.store_state()?;
-        Ok(Success::DONE)
+        self.has_new_test_result = true;
+    }
+
+    /// Stores what came of tests, if that was not done yet. Should it fail, the next change stores it.
+    pub(crate) fn store_test_results(&mut self) {
+        if std::mem::take(&mut self.has_new_test_result) {
+            let _ = self.store_state();
+        }
     }
 
     /// Time that the drive has been up in its life.

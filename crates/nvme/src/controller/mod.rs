@@ -90,6 +90,8 @@ pub struct Controller {
     pub connected_at: Nanos,
     /// When something was last heard of the host.
     pub heard_of: Nanos,
+    /// I/O queues that it may have beside what the configuration says, where its transport shares what there is.
+    pub io_queues_max: u16,
     /// Current values of its features.
     pub features: Features,
     /// Asynchronous event requests and events.
@@ -138,6 +140,7 @@ impl Controller {
             keep_alive_ms: 0,
             connected_at: 0,
             heard_of: 0,
+            io_queues_max: u16::MAX,
             features: Features::default(),
             async_events: AsyncEvents::default(),
             errors: ErrorLog::default(),

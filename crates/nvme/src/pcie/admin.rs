@@ -3,8 +3,7 @@
 use nvme_spec::command::{
     CreateIoCompletionQueueCdw11, CreateIoSubmissionQueueCdw11, CreateQueueCdw10, DeleteQueueCdw10, SubmissionEntry,
 };
-use nvme_spec::feature::NumberOfQueues;
-use nvme_spec::{AdminOpcode, FeatureId, Status};
+use nvme_spec::{AdminOpcode, Status};
 
 use super::{
     Bus, CompletionQueue, PAGE_BYTES, PcieController, ShadowDoorbells, SubmissionQueue, head_index, tail_index,
@@ -108,31 +107,14 @@ impl PcieController {
         }
     }
 
-    /// The number of queues cannot change while there are I/O queues (Base Specification, "Number of Queues").
-    pub(super) fn check_no_io_queues(&self) -> Result<(), Failure> {
-        if self.completion.iter().skip(1).any(Option::is_some) {
-            let cause = "the number of queues cannot change while I/O queues exist";
-            return Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, cause));
-        }
-        Ok(())
+    pub(super) fn has_io_queues(&self) -> bool {
+        self.completion.iter().skip(1).any(Option::is_some)
     }
 
     /// I/O submission and completion queues that the host may create: what Set Features granted, or all.
     fn queues_granted(&self, subsystem: &Subsystem) -> (u16, u16) {
-        match subsystem
-            .controller(self.id)
-            .features
-            .value(FeatureId::NumberOfQueues, 0)
-        {
-            Some(value) => {
-                let granted = NumberOfQueues::from_bits(value);
-                (granted.nsq() + 1, granted.ncq() + 1)
-            }
-            None => {
-                let all = subsystem.config().io_queues_max;
-                (all, all)
-            }
-        }
+        let all = subsystem.config().io_queues_max;
+        subsystem.io_queues_granted(self.id).unwrap_or((all, all))
     }
 
     fn create_completion_queue(

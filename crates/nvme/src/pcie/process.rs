@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 use nvme_spec::command::{AbortCdw10, AbortDw0, SubmissionEntry};
-use nvme_spec::{AdminOpcode, FeatureId, Status};
+use nvme_spec::{AdminOpcode, Status};
 use ssd::Nanos;
 
 use super::admin::{self, QueueCommand};
@@ -457,9 +457,7 @@ impl PcieController {
             return Ok(Command::Queue(command));
         }
         let accepted = subsystem.accept(self.id, queue, entry)?;
-        if accepted.sets_feature(FeatureId::NumberOfQueues) {
-            self.check_no_io_queues()?;
-        }
+        accepted.check_queues(self.has_io_queues())?;
         Ok(Command::Drive(accepted))
     }
 

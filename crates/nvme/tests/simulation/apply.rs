@@ -2,7 +2,8 @@
 
 use super::judge::{Objection, Submission, blocks_of};
 use super::model::{
-    ALL, AsyncEvent, BLOCK_BYTES, Completion, EVENT_TYPES, LATENCY_DEFAULTS, Model, NN, Namespace, Sanitize,
+    ALL, AsyncEvent, BLOCK_BYTES, Completion, EVENT_TYPES, LATENCY_DEFAULTS, Model, NN, Namespace, RunningTest,
+    Sanitize,
 };
 use super::model::{METADATA_BYTES, TRANSFER_MAX, UNREADABLE, Unit, ZEROES, status};
 use super::operation::{
@@ -372,7 +373,13 @@ impl Model {
             Command::Abort { queue, cid } => self.abort(controller, *queue, *cid, success)?,
             Command::KeepAlive => self.controllers.get_mut(&controller).expect("connected").heard_ns = self.now,
             Command::Create(create) => self.create(create, success.result)?,
-            Command::Manage { nsid, .. } => self.delete(*nsid),
+            Command::Manage { nsid, .. } => {
+                let any = !self.namespaces.is_empty();
+                self.end_test(3, |test| {
+                    any && (*nsid == ALL && test.nsid != 0 || [*nsid, ALL].contains(&test.nsid))
+                });
+                self.delete(*nsid);
+            }
             Command::Attach {
                 nsid,
                 operation,
@@ -381,10 +388,15 @@ impl Model {
             } => {
                 self.attach(*nsid, *operation == 0, &controllers[..usize::from(*count)]);
             }
-            Command::SelfTest { code: 0xf, .. } => {}
+            Command::SelfTest { code: 0xf, .. } => self.end_test(1, |_| true),
             Command::SelfTest { nsid, code } => {
-                self.self_tests.push_front((*code, *nsid));
-                self.self_tests.truncate(20);
+                self.end_test(0, |_| false);
+                self.running_test = Some(RunningTest {
+                    code: *code,
+                    nsid: *nsid,
+                    controller,
+                    since: self.now,
+                });
             }
             Command::DirectiveSend(_) => {}
             Command::DirectiveReceive(_) => {
@@ -396,13 +408,19 @@ impl Model {
             }
             Command::Format(Format {
                 nsid, format, extended, ..
-            }) => self.format(controller, *nsid, *format, *extended),
+            }) => {
+                let formatted = self.formatted(controller, *nsid);
+                let any = !formatted.is_empty();
+                self.end_test(4, |test| formatted.contains(&test.nsid) || test.nsid == ALL && any);
+                self.format(controller, *nsid, *format, *extended);
+            }
             Command::Sanitize { action: 1, .. } => {
                 if let Sanitize::Failed { exited, .. } = &mut self.sanitize {
                     *exited = true;
                 }
             }
             Command::Sanitize { .. } => {
+                self.end_test(9, |_| true);
                 self.sanitize = Sanitize::Running {
                     dword10: submission.command.wire().cdw[0],
                 };

@@ -335,6 +335,10 @@ impl Model {
             }
             Command::SelfTest { nsid, code } => {
                 found.must_if(!matches!(code, 1 | 2 | 0xf), status::INVALID_FIELD);
+                found.must_if(
+                    matches!(code, 1 | 2) && self.is_testing(),
+                    status::SELF_TEST_IN_PROGRESS,
+                );
                 if !matches!(*nsid, 0 | ALL) {
                     let mut of_namespace = Judgement::default();
                     self.judge_active(controller, *nsid, &mut of_namespace);

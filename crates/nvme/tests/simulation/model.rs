@@ -26,6 +26,7 @@ pub mod status {
     pub const SGL_TYPE_INVALID: u16 = 0x011;
     pub const SANITIZE_FAILED: u16 = 0x01c;
     pub const SANITIZE_IN_PROGRESS: u16 = 0x01d;
+    pub const SELF_TEST_IN_PROGRESS: u16 = 0x11d;
     pub const WRITE_PROTECTED: u16 = 0x020;
     pub const FDP_DISABLED: u16 = 0x029;
     pub const INVALID_HANDLE_LIST: u16 = 0x02a;
@@ -57,7 +58,7 @@ pub mod status {
     pub const COMPARE_FAILURE: u16 = 0x285;
 
     /// All of them: each is expected now and then.
-    pub const ALL: [u16; 43] = [
+    pub const ALL: [u16; 44] = [
         INVALID_OPCODE,
         INVALID_FIELD,
         COMMAND_ID_CONFLICT,
@@ -72,6 +73,7 @@ pub mod status {
         SGL_TYPE_INVALID,
         SANITIZE_FAILED,
         SANITIZE_IN_PROGRESS,
+        SELF_TEST_IN_PROGRESS,
         WRITE_PROTECTED,
         FDP_DISABLED,
         INVALID_HANDLE_LIST,
@@ -428,6 +430,28 @@ pub struct Counters {
     pub host_bytes_with_metadata: u64,
 }
 
+/// Result of a self-test whose time was over when its controller was reset.
+pub const COMPLETED_OR_RESET: u8 = 0x20;
+
+/// A device self-test.
+#[derive(Clone, Copy, Debug)]
+pub struct RunningTest {
+    pub code: u8,
+    pub nsid: u32,
+    pub controller: u16,
+    pub since: u64,
+}
+
+impl RunningTest {
+    /// How long it takes.
+    pub fn duration(&self) -> u64 {
+        match self.code {
+            1 => 2_000_000_000,
+            _ => 10_000_000_000,
+        }
+    }
+}
+
 /// The whole subsystem.
 #[derive(Clone, Debug)]
 pub struct Model {
@@ -452,8 +476,11 @@ pub struct Model {
     /// User data was certainly written since the last sanitize operation, or perhaps.
     pub written_since: bool,
     pub perhaps_written_since: bool,
-    /// Self-tests: code and namespace, newest first.
-    pub self_tests: VecDeque<(u8, u32)>,
+    /// Self-tests: code, result and namespace, newest first. A lost connection brings the drive no time, so a result can be either:
+    /// [`COMPLETED_OR_RESET`].
+    pub self_tests: VecDeque<(u8, u8, u32)>,
+    /// The one that is under way, if its time is not over.
+    pub running_test: Option<RunningTest>,
     pub counters: Counters,
     /// Timestamp feature: milliseconds at `now` = 0, and whether a host set it.
     pub clock: (u64, bool),
@@ -491,6 +518,7 @@ impl Model {
             written_since: false,
             perhaps_written_since: false,
             self_tests: VecDeque::new(),
+            running_test: None,
             counters: Counters::default(),
             clock: (0, false),
             latency: LATENCY_DEFAULTS,
@@ -791,6 +819,29 @@ impl Model {
         }
     }
 
+    /// Whether a self-test is under way.
+    pub fn is_testing(&self) -> bool {
+        let test = self.running_test;
+        test.is_some_and(|test| self.now - test.since < test.duration())
+    }
+
+    /// Ends a self-test: by the clock, if that was first.
+    pub fn end_test(&mut self, result: u8, is_meant: impl FnOnce(&RunningTest) -> bool) {
+        let is_over = !self.is_testing();
+        let Some(test) = self.running_test else { return };
+        let is_meant = is_meant(&test);
+        if is_over || is_meant {
+            self.running_test = None;
+            let result = match (is_over, is_meant && result == 2) {
+                (true, true) => COMPLETED_OR_RESET,
+                (true, false) => 0,
+                (false, _) => result,
+            };
+            self.self_tests.push_front((test.code, result, test.nsid));
+            self.self_tests.truncate(20);
+        }
+    }
+
     /// A connection is lost: what was private to its controller goes to another one of the host.
     pub fn disconnect(&mut self, id: u16) {
         if let Some(twin) = self.twin(id) {
@@ -811,10 +862,12 @@ impl Model {
             }
         }
         self.controllers.remove(&id);
+        self.end_test(2, |test| test.controller == id && test.code == 1);
     }
 
     /// Controller Level Reset.
     pub fn reset(&mut self, id: u16) {
+        self.end_test(2, |test| test.controller == id && test.code == 1);
         let features = self.initial_features();
         let before = self.controllers.remove(&id).expect("a controller that is there");
         // On Fabrics the host identifier is that of the Connect command; on PCI Express a reset forgets it.

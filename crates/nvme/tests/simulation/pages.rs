@@ -2,8 +2,8 @@
 
 use super::apply::{Check, equal, same_bytes};
 use super::model::{
-    ALL, BLOCK_BYTES, Configuration, ERRORS_MAX, EVENT_TYPES, EVENTS_MAX, FIVE_MINUTES_NS, METADATA_BYTES, Model,
-    Namespace, Sanitize,
+    ALL, BLOCK_BYTES, COMPLETED_OR_RESET, Configuration, ERRORS_MAX, EVENT_TYPES, EVENTS_MAX, FIVE_MINUTES_NS,
+    METADATA_BYTES, Model, Namespace, RunningTest, Sanitize,
 };
 use super::operation::{Command, GetLog, Kind};
 use super::wire::{u16_at, u32_at, u64_at, u128_at};
@@ -17,7 +17,7 @@ impl Model {
         }
         Some(match log {
             0x00 | 0x12 => 1024,
-            0x01 | 0x04 | 0x05 | 0xc4 => 4096,
+            0x01 | 0x04 | 0x05 | 0x13 | 0xc4 => 4096,
             0x02 | 0x03 | 0x09 | 0x81 | 0xc0 | 0xc1 | 0xc3 => 512,
             0x06 => 564,
             0x0f => 8 + 2 * u64::from(its.group_event),
@@ -94,6 +94,7 @@ impl Model {
                 }
                 Ok(())
             }
+            0x13 => same_bytes("NVMe-MI commands", page, &[0; 4096]),
             0x20 => self.check_configurations(page),
             0x21 => self.check_usage(page),
             0x22 => self.check_placement_statistics(page),
@@ -243,13 +244,20 @@ impl Model {
         Ok(())
     }
 
-    fn check_self_tests(&self, page: &[u8]) -> Check {
-        equal("self-test under way", page[0], 0)?;
+    fn check_self_tests(&mut self, page: &[u8]) -> Check {
+        self.end_test(0, |_| false);
+        let progress = |test: RunningTest| (test.code, ((self.now - test.since) * 100 / test.duration()) as u8);
+        let expected = self.running_test.map_or((0, 0), progress);
+        equal("self-test under way", (page[0], page[1]), expected)?;
         for (index, entry) in page[4..].chunks_exact(28).enumerate() {
             match self.self_tests.get(index) {
                 None => equal("unused self-test result", entry[0], 0xf)?,
-                Some(&(code, nsid)) => {
-                    equal("self-test result", entry[0], code << 4)?;
+                Some(&(code, result, nsid)) => {
+                    let result = match result {
+                        COMPLETED_OR_RESET => entry[0] & 2,
+                        result => result,
+                    };
+                    equal("self-test result", entry[0], code << 4 | result)?;
                     equal("self-test namespace", u32_at(entry, 12), nsid)?;
                 }
             }

@@ -79,18 +79,18 @@ impl Subsystem {
                 )?;
             }
             FeatureId::EnduranceGroupEventConfiguration => check_group(dword)?,
-            FeatureId::NumberOfQueues => return self.queues_to_grant(NumberOfQueues::from_bits(dword)),
+            FeatureId::NumberOfQueues => return self.queues_to_grant(id, NumberOfQueues::from_bits(dword)),
             FeatureId::AsynchronousEventConfiguration => return Ok(dword & self.events_offered(id).into_bits()),
             _ => {}
         }
         Ok(dword & bits(feature))
     }
 
-    fn queues_to_grant(&self, asked: NumberOfQueues) -> Result<u32, Failure> {
+    fn queues_to_grant(&self, id: u16, asked: NumberOfQueues) -> Result<u32, Failure> {
         if asked.nsq() == u16::MAX || asked.ncq() == u16::MAX {
             refuse(0, "65536 queues cannot be asked for".to_string())?;
         }
-        let most = self.config.io_queues_max - 1;
+        let most = self.config.io_queues_max.min(self.controller(id).io_queues_max) - 1;
         let granted = NumberOfQueues::new()
             .with_nsq(asked.nsq().min(most))
             .with_ncq(asked.ncq().min(most));

@@ -158,13 +158,15 @@ impl Subsystem {
         u64::try_from(pages * u128::from(layout.page_bytes) / u128::from(BILLION_BYTES)).unwrap_or(u64::MAX)
     }
 
-    /// Tests end with their command, so none is under way.
     pub(super) fn self_test_page(&self) -> Vec<u8> {
         let unused = SelfTestResult {
             dsts: UNUSED_RESULT,
             ..SelfTestResult::default()
         };
         let mut page = DeviceSelfTestLog::default();
+        if let Some(test) = &self.running_test {
+            (page.cdsto, page.cdstc) = test.progress(self.now);
+        }
         page.result.fill(unused);
         for (place, test) in page.result.iter_mut().zip(&self.state.self_tests) {
             *place = self_test_result(test);

@@ -16,7 +16,7 @@ mod health;
 mod placement;
 
 use nvme_spec::command::{GetLogPageCdw10, GetLogPageCdw11, GetLogPageCdw14, SubmissionEntry};
-use nvme_spec::log::{ChangedNamespaceList, FirmwareSlotInformation};
+use nvme_spec::log::{ChangedNamespaceList, FirmwareSlotInformation, NvmeMiCommandsSupportedAndEffects};
 use nvme_spec::{LogId, NSID_ALL, Status, ocp};
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U64};
@@ -35,7 +35,7 @@ use crate::transfer::{Transfer, check_transfer_bytes};
 pub(super) const UUIDS: [[u8; 16]; 1] = [ocp::UUID];
 
 /// Log pages of a controller for I/O.
-const PAGES: [LogId; 19] = [
+const PAGES: [LogId; 20] = [
     LogId::SupportedLogPages,
     LogId::ErrorInformation,
     LogId::SmartHealth,
@@ -46,6 +46,7 @@ const PAGES: [LogId; 19] = [
     LogId::EnduranceGroupInformation,
     LogId::EnduranceGroupEventAggregate,
     LogId::FeatureIdentifiersSupportedAndEffects,
+    LogId::NvmeMiCommandsSupportedAndEffects,
     LogId::FdpConfigurations,
     LogId::ReclaimUnitHandleUsage,
     LogId::FdpStatistics,
@@ -215,6 +216,10 @@ impl Subsystem {
             }
             LogId::EnduranceGroupEventAggregate => Ok(self.group_events_page(id)),
             LogId::FeatureIdentifiersSupportedAndEffects => Ok(self.feature_effects_page(id)),
+            // There are none.
+            LogId::NvmeMiCommandsSupportedAndEffects => {
+                Ok(NvmeMiCommandsSupportedAndEffects::default().as_bytes().to_vec())
+            }
             LogId::FdpConfigurations => {
                 check_endurance_group(request.group, place_of_group)?;
                 Ok(self.fdp_configurations_page())
