@@ -220,6 +220,37 @@ fn counters_that_hosts_were_told_never_fall() {
     assert_eq!(locked(&shared).device().stats().host_bytes_written(), 0);
 }
 
+/// Set for the process that has few addresses.
+const NO_ADDRESSES: &str = "WARP_TEST_NO_ADDRESSES";
+
+#[test]
+fn a_device_without_memory_for_its_maps_is_refused_with_a_sentence() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    if std::env::var_os(NO_ADDRESSES).is_none() {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let name = "a_device_without_memory_for_its_maps_is_refused_with_a_sentence";
+        let output = child.args(["--exact", name]).env(NO_ADDRESSES, "1").output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    }
+    let mut large = config(0).device;
+    large.geometry.capacity_bytes = Some(4 << 40);
+    large.geometry.reclaim_unit_bytes = 64 * MIB;
+    let before = getrlimit(Resource::As);
+    let tight = Rlimit {
+        current: Some(4 << 30),
+        ..before
+    };
+    setrlimit(Resource::As, tight).unwrap();
+    let refused = ssd::Device::new(&large).map(|_| ()).unwrap_err().to_string();
+    setrlimit(Resource::As, before).unwrap();
+    assert!(
+        refused.starts_with("geometry.capacity_bytes = 4 TiB: the page maps need"),
+        "{refused}"
+    );
+    assert!(refused.contains("ulimit -v"), "{refused}");
+}
+
 /// Set for the process that has little memory.
 const TIGHT: &str = "WARP_TEST_TIGHT_MEMORY";
 

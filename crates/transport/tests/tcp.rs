@@ -16,7 +16,7 @@ use base::table;
 use host::bench::tcp as bench;
 use host::command::{block_command, log_page_command};
 use host::initiator::tcp::{Controller, Data, HostOptions, InitiatorError, Queue, connect_command};
-use nvme::{Durable, Media, Subsystem};
+use nvme::{Durable, Media, Subsystem, SubsystemConfig};
 use nvme_spec::auth::{
     AUTH_TYPE_COMMON, AUTH_TYPE_DHCHAP, DhGroupId, FailureReason, HashId, MessageHeader, MessageId, SECURITY_PROTOCOL,
 };
@@ -74,6 +74,27 @@ impl Target {
     fn of(options: TcpOptions, media: Box<dyn Media>) -> Target {
         let shared = Arc::new(Mutex::new(Subsystem::new(small_drive::config(0), media).unwrap()));
         let clock = Clock::start();
+        let server = TcpServer::start(options, Arc::clone(&shared), clock).unwrap();
+        Target { shared, clock, server }
+    }
+
+    /// With more I/O queues than most tests want, and patient with who takes long to connect them.
+    fn with_queues(io_queues_max: u16) -> Target {
+        let media = Box::new(Memory::new(nvme::media::bytes_for(CAPACITY_BYTES)));
+        let config = SubsystemConfig {
+            io_queues_max,
+            ..small_drive::config(0)
+        };
+        let shared = Arc::new(Mutex::new(Subsystem::new(config, media).unwrap()));
+        let clock = Clock::start();
+        let options = TcpOptions {
+            limits: Limits {
+                connect: PATIENCE,
+                handshake: PATIENCE,
+                ..Limits::default()
+            },
+            ..TcpOptions::new(loopback())
+        };
         let server = TcpServer::start(options, Arc::clone(&shared), clock).unwrap();
         Target { shared, clock, server }
     }
@@ -1428,6 +1449,66 @@ fn wrong_data_pointers_have_their_statuses() {
 }
 
 // ---------------------------------------------------------------------------------------------------------- limits --
+
+/// As Linux does on a machine of 128 processors, with multipath.
+#[test]
+fn a_host_has_the_queues_that_it_is_granted_on_two_paths_and_more() {
+    let target = Target::with_queues(128);
+    let mut granted = Vec::new();
+    let (mut controllers, mut connected) = (Vec::new(), Vec::new());
+    for path in 0..3 {
+        let mut controller = Controller::connect(&target.host()).unwrap();
+        let queues = controller.set_queue_count(200).unwrap();
+        for queue in 1..=queues {
+            let queue = controller.io_queue(queue, 16);
+            connected.push(queue.unwrap_or_else(|error| panic!("path {path}, of {queues} queues: {error}")));
+        }
+        let beyond = controller.io_queue(queues + 1, 16).map(|_| ()).unwrap_err();
+        // Where the host has all connections that it may have, that is said first.
+        let is_right = path == 2 || beyond.to_string().contains("Invalid Parameters");
+        assert!(is_right, "{beyond}");
+        granted.push(queues);
+        write(connected.last_mut().unwrap(), 0, &[path; 4096]);
+        controllers.push(controller);
+    }
+    assert_eq!(granted[..2], [128, 128]);
+    assert!(
+        (1..128).contains(&granted[2]),
+        "{} are left for a third path",
+        granted[2]
+    );
+}
+
+/// As SPDK's programs do.
+#[test]
+fn a_host_may_connect_all_queues_at_once() {
+    let target = Target::with_queues(128);
+    let controller = Controller::connect(&target.host()).unwrap();
+    let mut begun: Vec<Raw> = (0..128)
+        .map(|_| Raw::open(target.address(), DigestFlags::new()))
+        .collect();
+    for (queue, raw) in (1..).zip(&mut begun) {
+        let (command, data) = connect_command(&target.host(), controller.id(), queue, 16);
+        let completion = raw.command(as_entry(&command), data.as_bytes());
+        assert_eq!(completion.status.status(), Status::SUCCESS, "queue {queue}");
+    }
+}
+
+#[test]
+fn the_number_of_queues_is_set_before_there_are_any() {
+    let target = Target::start();
+    let mut controller = Controller::connect(&target.host()).unwrap();
+    assert_eq!(controller.set_queue_count(2).unwrap(), 2);
+    assert_eq!(controller.set_queue_count(3).unwrap(), 3, "again");
+    let queue = controller.io_queue(3, 16).unwrap();
+    let late = controller.set_queue_count(2).unwrap_err();
+    assert!(late.to_string().contains("Command Sequence Error"), "{late}");
+    drop(queue);
+    let start = Instant::now();
+    while controller.set_queue_count(2).is_err() {
+        assert!(start.elapsed() < PATIENCE, "the queue does not end");
+    }
+}
 
 #[test]
 fn connections_are_limited_in_all_and_half_open_and_for_each_host() {

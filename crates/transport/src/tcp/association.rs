@@ -18,6 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use nvme::{ControllerKind, Host, Subsystem};
 
+use super::Limits;
+
 /// What other threads can do with a connection, without waiting. `()` stands for one without a socket.
 pub trait Line: Send + Sync {
     /// Ends it.
@@ -126,6 +128,11 @@ impl Association {
         }
     }
 
+    /// Whether the host has connected I/O queues.
+    pub fn has_io_queues(&self) -> bool {
+        self.links().iter().any(|link| link.queue != 0 && link.is_established())
+    }
+
     /// The connection that the association began with.
     fn admin(&self) -> Option<Arc<Link>> {
         self.links().iter().find(|link| link.queue == 0).cloned()
@@ -137,6 +144,8 @@ impl Association {
 pub enum JoinError {
     /// There is no such controller, or it is another host's.
     NoController,
+    /// The controller was granted fewer queues.
+    NoQueue,
     /// That queue is connected.
     QueueInUse,
     /// The controller is not enabled.
@@ -164,6 +173,29 @@ impl Associations {
         associations
             .map(|association| association.links().iter().filter(|link| link.is_established()).count())
             .sum()
+    }
+
+    /// I/O queues for which there are connections, beside those that other controllers have or were promised.
+    pub fn io_queues_left(&self, subsystem: &Subsystem, association: &Association, limits: &Limits) -> u16 {
+        let (mut of_host, mut of_all) = (1, 1);
+        for other in self
+            .map()
+            .values()
+            .filter(|other| !std::ptr::eq(other.as_ref(), association))
+        {
+            let granted = subsystem.io_queues_granted(other.controller);
+            let promised = 1 + granted.map_or(0, |(queues, _)| usize::from(queues));
+            let connections = promised.max(other.links().len());
+            of_all += connections;
+            of_host += if other.host.nqn == association.host.nqn {
+                connections
+            } else {
+                0
+            };
+        }
+        let left = limits.connections_per_host.saturating_sub(of_host);
+        left.min(limits.connections.saturating_sub(of_all))
+            .min(usize::from(u16::MAX)) as u16
     }
 
     /// The association of a controller that was just made, with its admin connection.
@@ -210,6 +242,12 @@ impl Associations {
         }
         if !state.is_ready() {
             return Err(JoinError::NotReady);
+        }
+        if subsystem
+            .io_queues_granted(controller)
+            .is_some_and(|(queues, _)| link.queue > queues)
+        {
+            return Err(JoinError::NoQueue);
         }
         let mut links = association.links();
         if links

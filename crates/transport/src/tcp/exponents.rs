@@ -10,12 +10,13 @@
 //! are those of machines: of IPv6 the first 64 bits.
 
 use std::collections::{BTreeSet, HashMap};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::auth::Exponentiation;
 use super::fabrics::Surroundings;
+use crate::half_open::machine;
 use crate::lower_priority;
 
 /// Transactions that an address may begin at once without having succeeded in one.
@@ -84,14 +85,6 @@ impl Default for Exponents {
             changed: Condvar::new(),
             places: (processors / PROCESSORS_PER_PLACE).max(1),
         }
-    }
-}
-
-/// The part of an address that stands for a machine.
-pub fn machine(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
-        address => address,
     }
 }
 

@@ -209,6 +209,7 @@ impl Endpoint {
             Some(queue) if !queue.is_authenticated() => return Err(unauthenticated()),
             Some(queue) => {
                 let accepted = subsystem.accept(queue.association.controller(), queue.id, entry)?;
+                accepted.check_queues(queue.association.has_io_queues())?;
                 let discovery = queue.kind == ControllerKind::Discovery && accepted.reads_log(LogId::Discovery);
                 let kind = if discovery { Kind::DiscoveryLog } else { Kind::Drive };
                 (accepted.transfer(), kind(accepted))
@@ -230,6 +231,13 @@ impl Endpoint {
         data: &mut Vec<u8>,
     ) -> Executed<Command> {
         let Command { entry, transfer, kind } = command;
+        if let (Kind::Drive(accepted), Some(queue)) = (&kind, &self.queue)
+            && accepted.sets_number_of_queues()
+        {
+            let (associations, limits) = (&self.context.associations, &self.context.options.limits);
+            let left = associations.io_queues_left(subsystem, &queue.association, limits);
+            subsystem.limit_io_queues(queue.association.controller(), left);
+        }
         let kind = match kind {
             Kind::Drive(accepted) => match subsystem.execute_part(now, accepted, data) {
                 Executed::Done(outcome) => return Executed::Done(outcome),
@@ -504,6 +512,7 @@ impl Endpoint {
         let joined = associations.join(subsystem, controller, host, Arc::clone(link));
         joined.map_err(|error| match error {
             JoinError::NoController => Refusal::data(CNTLID),
+            JoinError::NoQueue => Refusal::command(QID),
             JoinError::QueueInUse | JoinError::NotReady => Refusal::new(Status::COMMAND_SEQUENCE_ERROR),
         })
     }

