@@ -67,15 +67,13 @@ macro_rules! element {
 element!(u32, u64);
 
 impl<T: Element> ZeroedArray<T> {
-    pub(crate) fn zeroed(len: usize) -> ZeroedArray<T> {
-        ZeroedArray::try_zeroed(len, PageSize::Huge).expect("address space for the page maps")
+    /// # Errors
+    /// There is no memory for it, or no address space.
+    pub(crate) fn zeroed(len: usize) -> std::io::Result<ZeroedArray<T>> {
+        ZeroedArray::zeroed_on(len, PageSize::Huge)
     }
 
-    fn zeroed_on_small_pages(len: usize) -> ZeroedArray<T> {
-        ZeroedArray::try_zeroed(len, PageSize::Small).expect("address space for the page maps")
-    }
-
-    fn try_zeroed(len: usize, page: PageSize) -> std::io::Result<ZeroedArray<T>> {
+    fn zeroed_on(len: usize, page: PageSize) -> std::io::Result<ZeroedArray<T>> {
         assert!(len > 0, "the page maps have entries");
         let memory = MmapMut::map_anon(len * size_of::<T>())?;
         #[cfg(target_os = "linux")]
@@ -118,7 +116,7 @@ impl<T: Element> ZeroedArray<T> {
     fn try_clone(&self) -> std::io::Result<ZeroedArray<T>> {
         /// What is zero is so in the copy, without being touched.
         const BLOCK_BYTES: usize = 4096;
-        let mut copy = ZeroedArray::try_zeroed(self.get().len(), self.page)?;
+        let mut copy = ZeroedArray::zeroed_on(self.get().len(), self.page)?;
         let blocks = copy.memory.chunks_mut(BLOCK_BYTES).zip(self.memory.chunks(BLOCK_BYTES));
         for (to, from) in blocks.filter(|(_, from)| from.iter().any(|byte| *byte != 0)) {
             to.copy_from_slice(from);
@@ -186,7 +184,10 @@ impl Maps {
     }
 
     /// `slice_pages`: what is erased together is some slices of so many pages, the first of them at 0.
-    pub(crate) fn new(logical_pages: u32, physical_pages: u32, slice_pages: u32) -> Maps {
+    ///
+    /// # Errors
+    /// There is no memory for them, or no address space.
+    pub(crate) fn new(logical_pages: u32, physical_pages: u32, slice_pages: u32) -> std::io::Result<Maps> {
         assert!(
             0 < logical_pages && logical_pages < physical_pages,
             "{physical_pages} pages of flash are too few for {logical_pages} logical pages"
@@ -195,12 +196,12 @@ impl Maps {
             physical_pages < Ppn::UNMAPPED.0,
             "the last number of a page means that there is none"
         );
-        Maps {
-            l2p_inverted: ZeroedArray::zeroed(index(logical_pages)),
-            reverse: ReverseMap::new(physical_pages, slice_pages),
-            valid: ZeroedArray::zeroed(index(physical_pages.div_ceil(64))),
+        Ok(Maps {
+            l2p_inverted: ZeroedArray::zeroed(index(logical_pages))?,
+            reverse: ReverseMap::new(physical_pages, slice_pages)?,
+            valid: ZeroedArray::zeroed(index(physical_pages.div_ceil(64)))?,
             undo: Undo::default(),
-        }
+        })
     }
 
     /// See [`ZeroedArray::populate`]: of the mapping table, the largest of them.

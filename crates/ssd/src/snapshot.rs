@@ -257,7 +257,11 @@ impl<R: Read> Reader<R> {
 
     /// Reads the L2P map, and makes its inverse.
     fn maps(&mut self, layout: &Layout) -> Result<Maps, SnapshotError> {
-        let mut maps = Maps::new(layout.logical_pages, layout.physical_pages, layout.slice_pages);
+        let maps = Maps::new(layout.logical_pages, layout.physical_pages, layout.slice_pages);
+        let mut maps = maps.map_err(|source| SnapshotError::Io {
+            path: self.name.clone(),
+            source,
+        })?;
         let mut bytes = Vec::new();
         for (number, pages) in (1..).zip(parts(layout.logical_pages)) {
             let what = format!("L2P map (part {number})");

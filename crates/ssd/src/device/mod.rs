@@ -19,6 +19,7 @@ mod write;
 
 use std::collections::{BTreeSet, VecDeque};
 
+use base::Bytes;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
@@ -570,12 +571,21 @@ impl<S: EventSink> Device<S> {
     }
 }
 
+/// The system refuses memory, or addresses, for the page maps.
+fn no_memory(layout: &Layout, error: &std::io::Error) -> ConfigError {
+    let (capacity, maps) = (Bytes(layout.capacity_bytes()), Bytes(layout.memory_bytes()));
+    let sentence =
+        format!("the page maps need {maps}, which the system refuses ({error}); choose less, or see `ulimit -v`");
+    ConfigError::new("geometry.capacity_bytes", capacity, sentence)
+}
+
 impl Engine {
     /// An empty drive.
     fn new(config: &DeviceConfig, events: &mut Events<'_>) -> Result<Engine, ConfigError> {
         let layout = Layout::new(config)?;
         let state = State::new(config, &layout);
         let maps = Maps::new(layout.logical_pages, layout.physical_pages, layout.slice_pages);
+        let maps = maps.map_err(|error| no_memory(&layout, &error))?;
         let mut engine = Engine::from_parts(config.clone(), layout, maps, state);
         if config.handles.opening == Opening::Eager {
             engine.open_everything(events);

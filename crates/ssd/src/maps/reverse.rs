@@ -15,7 +15,7 @@
 //! It is so until all of it is erased.
 
 use crate::cast::{count, index};
-use crate::maps::ZeroedArray;
+use crate::maps::{PageSize, ZeroedArray};
 use crate::types::{Lpn, MappedRun, Ppn};
 
 /// Most pages of a region: an entry a page then takes 16 small pages of memory, an entry for 32 pages half of one.
@@ -95,18 +95,21 @@ pub(super) struct ReverseMap {
 
 impl ReverseMap {
     /// `slice_pages`: reclaim units are some slices of so many pages, the first of them at 0.
-    pub(super) fn new(physical_pages: u32, slice_pages: u32) -> ReverseMap {
+    ///
+    /// # Errors
+    /// There is no memory for it, or no address space.
+    pub(super) fn new(physical_pages: u32, slice_pages: u32) -> std::io::Result<ReverseMap> {
         let whole = slice_pages.trailing_zeros();
         // Where no region fits, those that units share become flat.
         let bits_max = REGION_PAGES_MAX.trailing_zeros();
         let region_bits = if whole < 6 { bits_max } else { whole.min(bits_max) };
-        ReverseMap {
-            entries: ZeroedArray::zeroed_on_small_pages(index(physical_pages)),
-            starts: ZeroedArray::zeroed(index(physical_pages.div_ceil(64))),
+        Ok(ReverseMap {
+            entries: ZeroedArray::zeroed_on(index(physical_pages), PageSize::Small)?,
+            starts: ZeroedArray::zeroed(index(physical_pages.div_ceil(64)))?,
             regions: vec![Region::default(); index(physical_pages.div_ceil(1 << region_bits))],
             region_bits,
             physical_pages,
-        }
+        })
     }
 
     /// A copy.
@@ -470,7 +473,7 @@ mod tests {
             // Regions are those of the units, or larger.
             let slice_pages = [unit_pages, REGION_PAGES_MAX][index(draw(2))];
             let longest_run = [1, 3, 40, 5000][index(draw(4))];
-            let mut map = ReverseMap::new(physical_pages, slice_pages);
+            let mut map = ReverseMap::new(physical_pages, slice_pages).expect("memory");
             let mut logical = vec![None; index(physical_pages)];
             let units = physical_pages / unit_pages;
             let mut positions = vec![0; index(units)];
@@ -507,7 +510,7 @@ mod tests {
                 );
             }
 
-            let mut restored = ReverseMap::new(physical_pages, slice_pages);
+            let mut restored = ReverseMap::new(physical_pages, slice_pages).expect("memory");
             let mut runs: Vec<MappedRun> = Vec::new();
             for (ppn, lpn) in (0..).zip(&logical).filter_map(|(ppn, lpn)| Some((ppn, (*lpn)?))) {
                 let page = MappedRun {
@@ -531,7 +534,7 @@ mod tests {
 
     #[test]
     fn who_goes_through_a_region_that_becomes_flat_goes_on() {
-        let mut map = ReverseMap::new(REGION_PAGES_MAX, REGION_PAGES_MAX);
+        let mut map = ReverseMap::new(REGION_PAGES_MAX, REGION_PAGES_MAX).expect("memory");
         map.append(64, 1000, 192);
         let mut runs = Vec::new();
         let mut cursor = map.cursor(64);
@@ -545,7 +548,7 @@ mod tests {
 
     #[test]
     fn requests_take_an_entry_each_and_what_goes_on_takes_none() {
-        let mut map = ReverseMap::new(2 * REGION_PAGES_MAX, 2 * REGION_PAGES_MAX);
+        let mut map = ReverseMap::new(2 * REGION_PAGES_MAX, 2 * REGION_PAGES_MAX).expect("memory");
         for request in 0..100 {
             map.append(request * 32, 1_000_000 - request * 64, 32);
         }
