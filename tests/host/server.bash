@@ -7,7 +7,7 @@ SOCKET=$WORK/drive.sock
 
 # Whoever has it may ask servers for metrics, and have them fail.
 TOKEN=$(head -c 24 /dev/urandom | base64)
-echo "$TOKEN" >"$WORK/token"
+(umask 077 && echo "$TOKEN" >"$WORK/token")
 
 # A TCP port of 127.0.0.1 that nobody listens on.
 free_port() {

@@ -173,11 +173,31 @@ fn power_lost(loss: &PowerLoss) {
     std::process::exit(POWER_LOST)
 }
 
+/// Refuses a file of secrets that every user of the machine can read or change.
+fn check_private(file: &Path) -> Result<(), LabError> {
+    use std::os::unix::fs::PermissionsExt;
+    const OTHERS: u32 = 0o007;
+    let name = file.display().to_string();
+    let about = std::fs::metadata(file).map_err(|source| LabError::Io {
+        file: name.clone(),
+        source,
+    })?;
+    let mode = about.permissions().mode() & 0o777;
+    if about.is_file() && mode & OTHERS != 0 {
+        let problem = format!(
+            "it holds secrets, and every user of this machine can get at it (mode {mode:o}); run `chmod 600 {name}`"
+        );
+        return Err(LabError::invalid(&name, problem));
+    }
+    Ok(())
+}
+
 /// The token in a file: its first line.
 ///
 /// # Errors
-/// The file cannot be read.
+/// The file cannot be read, or others can read it too.
 pub fn token(file: &Path) -> Result<String, LabError> {
+    check_private(file)?;
     let text = std::fs::read_to_string(file).map_err(|source| LabError::Io {
         file: file.display().to_string(),
         source,
@@ -236,6 +256,13 @@ fn hosts(file: &Path) -> Result<Vec<AllowedHost>, LabError> {
     let invalid = |problem: String| LabError::invalid(&name, problem);
     // Without the line of the file: it may be a secret.
     let listed: HostsFile = toml::from_str(&text).map_err(|error| invalid(lab::find::toml_problem(&error)))?;
+    if listed
+        .host
+        .iter()
+        .any(|host| host.secret.is_some() || host.controller_secret.is_some())
+    {
+        check_private(file)?;
+    }
     let secret = |nqn: &str, field: &str, text: Option<String>| {
         let parsed = text.map(|text| text.parse::<Secret>()).transpose();
         parsed.map_err(|error| invalid(format!("host {nqn}, {field}: {error}")))

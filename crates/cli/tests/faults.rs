@@ -5,7 +5,7 @@ mod common;
 
 use std::net::SocketAddr;
 
-use common::{ServerProcess, errors, folder, prints, refused, write};
+use common::{ServerProcess, errors, folder, prints, refused, write, write_secret};
 use host::command::{admin_entry, block_command};
 use host::initiator::pcie::{Driver, DriverOptions};
 use host::initiator::tcp::{Controller, Data, HostOptions, Queue};
@@ -89,7 +89,7 @@ fn plans_that_make_no_sense_are_refused() {
     );
     write(&folder, "plan.toml", "[[fault]]\nkind = \"power_loss\"\n");
     refused(&folder, &serve, &["a power loss needs", "--data FILE"]);
-    write(&folder, "token", TOKEN);
+    write_secret(&folder, "token", TOKEN);
     let faults = |more: &[&'static str]| [&["faults", "127.0.0.1:1", "--token", "token"], more].concat();
     refused(&folder, &faults(&["--show"]), &["127.0.0.1:1", "warp serve --metrics"]);
     refused(&folder, &faults(&[]), &["--clear", "--show"]);
@@ -100,7 +100,7 @@ fn plans_that_make_no_sense_are_refused() {
 #[test]
 fn faults_change_while_the_drive_is_served() {
     let folder = folder();
-    write(&folder, "token", TOKEN);
+    write_secret(&folder, "token", TOKEN);
     let bad = "seed = 7\n[[fault]]\nname = \"bad\"\nkind = \"error\"\ncommands = [\"read\"]\n\
                blocks = { first = 5, count = 1 }\n";
     write(&folder, "bad.toml", bad);
@@ -143,7 +143,7 @@ fn faults_change_while_the_drive_is_served() {
     assert_eq!(write_block(&mut queue, 5, 2), Status::WRITE_TO_READ_ONLY_RANGE);
     assert_eq!(faults("--clear"), "nothing is to go wrong\n");
     assert_eq!(write_block(&mut queue, 5, 2), Status::SUCCESS);
-    write(&folder, "wrong", "another token, as long");
+    write_secret(&folder, "wrong", "another token, as long");
     refused(
         &folder,
         &["faults", &address, "--token", "wrong", "--clear"],

@@ -5,7 +5,7 @@ mod common;
 
 use std::net::TcpListener;
 
-use common::{BAD_INPUT, ServerProcess, files, folder, json, prints, refused, warp, write};
+use common::{BAD_INPUT, ServerProcess, chmod, files, folder, json, prints, refused, warp, write, write_secret};
 use host::command::block_command;
 use host::initiator::tcp::{Controller, Data, HostOptions};
 use nvme_spec::{IoOpcode, Status};
@@ -77,7 +77,7 @@ fn hosts_files_that_make_no_sense_are_refused() {
     refused(&folder, &serve, &["hosts.toml"]);
     write(&folder, "hosts.toml", "[[host]]\nnqn = \"nqn.2026-01.test:a\"\n");
     refused(&folder, &serve, &["nqn.2026-01.test:a", "no DH-HMAC-CHAP secret"]);
-    write(
+    write_secret(
         &folder,
         "hosts.toml",
         "[[host]]\nnqn = \"nqn.2026-01.test:a\"\nsecret = \"DHHC-1:00:AAAA:\"\n",
@@ -94,6 +94,37 @@ fn hosts_files_that_make_no_sense_are_refused() {
     refused(&folder, &serve, &["hosts.toml", "line 3"]);
     let told = warp(&folder, &serve);
     assert!(!String::from_utf8_lossy(&told.stderr).contains("hidden"), "{told:?}");
+}
+
+#[test]
+fn secrets_that_every_user_can_read_are_refused() {
+    let folder = folder();
+    let with_token = ["studio", "--no-open", "--token", "token"];
+    let with_hosts = [
+        "serve",
+        "--tcp",
+        "127.0.0.1:0",
+        "--hosts",
+        "hosts.toml",
+        "--capacity",
+        "64M",
+    ];
+    write(&folder, "token", "0123456789abcdef\n");
+    write(
+        &folder,
+        "hosts.toml",
+        "[[host]]\nnqn = \"nqn.2026-01.test:a\"\nsecret = \"DHHC-1:00:AAAA:\"\n",
+    );
+    for mode in [0o644, 0o602, 0o604] {
+        for (name, arguments) in [("token", &with_token[..]), ("hosts.toml", &with_hosts)] {
+            chmod(&folder, name, mode);
+            refused(
+                &folder,
+                arguments,
+                &[name, &format!("mode {mode:o}"), &format!("chmod 600 {name}")],
+            );
+        }
+    }
 }
 
 #[test]

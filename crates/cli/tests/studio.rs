@@ -4,7 +4,7 @@ mod common;
 
 use std::net::SocketAddr;
 
-use common::{ServerProcess, folder, refused, write};
+use common::{ServerProcess, folder, refused, write, write_secret};
 use transport::http::{Change, ask};
 
 /// Where it says that it serves.
@@ -91,7 +91,7 @@ fn it_begins_with_what_it_is_told() {
 #[test]
 fn a_token_goes_with_the_address_and_is_asked_for() {
     let folder = folder();
-    write(&folder, "token", "0123456789abcdef+\n");
+    write_secret(&folder, "token", "0123456789abcdef+\n");
     let server = studio(&folder, &["--token", "token"]);
     let url = server.introduction.lines().next().expect("an address");
     assert!(url.ends_with("/?token=0123456789abcdef%2B"), "{url}");
@@ -103,7 +103,7 @@ fn a_token_goes_with_the_address_and_is_asked_for() {
 #[test]
 fn what_cannot_be_is_refused() {
     let folder = folder();
-    write(&folder, "token", "short\n");
+    write_secret(&folder, "token", "short\n");
     refused(
         &folder,
         &["studio", "--no-open", "--listen", "0.0.0.0:0"],

@@ -55,6 +55,18 @@ pub fn write(folder: &TempDir, name: &str, text: impl AsRef<[u8]>) {
     std::fs::write(folder.path().join(name), text).expect("the file is written");
 }
 
+/// Writes a file that only its owner reads.
+pub fn write_secret(folder: &TempDir, name: &str, text: &str) {
+    write(folder, name, text);
+    chmod(folder, name, 0o600);
+}
+
+/// Gives a file a mode.
+pub fn chmod(folder: &TempDir, name: &str, mode: u32) {
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+    std::fs::set_permissions(folder.path().join(name), permissions).expect("it is ours");
+}
+
 /// The command is refused in one sentence that says all of this, and writes nothing.
 #[track_caller]
 pub fn refused(folder: &TempDir, arguments: &[&str], says: &[&str]) {

@@ -81,6 +81,8 @@ fn free_port() -> SocketAddr {
 impl Supervisor {
     pub fn new(folder: &Path, seed: u64) -> Supervisor {
         std::fs::write(folder.join("token"), TOKEN).expect("the folder is ours");
+        let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(folder.join("token"), owner_only).expect("it is ours");
         Supervisor {
             folder: folder.to_path_buf(),
             seed,
