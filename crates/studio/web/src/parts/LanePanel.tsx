@@ -158,7 +158,8 @@ function Owners({ state }: { state: LaneState }) {
 
 const FINDINGS: Record<string, string> = {
     nothing_written: "nothing written: the host wrote nothing",
-    never_collected: "never collected: no reclaim unit was reclaimed, so a WAF of 1 says nothing; write more",
+    never_collected: "never collected: no reclaim unit was reclaimed, so the WAF says nothing about placement; write more",
+    partial_writes: "partial writes: requests smaller than the mapping unit, or not aligned to it, raise the WAF without any collection",
     not_steady: "not steady: it ended before it was steady; write more",
     not_settled: "not settled: the last two drive-writes differ by more than 2 %; write more",
     start_included: "start included: it has settled, and over the whole run it is another because that counts the beginning",
