@@ -4,6 +4,7 @@
 //! TOML -> size (integers, "256MiB") -> settings of devices and workloads
 //! u64  -> Bytes                     -> every size that a person reads
 //! a name that is not known -> nearest, hint -> the end of an error's sentence
+//! a path -> input (regular files, bounded), FilePlace (a folder that is held, files that appear as a whole) -> everything that reads or writes files
 //! /proc/meminfo -> memory_available_bytes, memory_total_bytes -> runs, served drives
 //! table!        -> tables of names, tests
 //! a position in a namespace's list -> PlacementIndex -> workloads that name it, the device that knows where it leads
@@ -12,6 +13,8 @@
 //! It depends on nothing of ours and knows neither drives nor workloads.
 
 mod bytes;
+pub mod file_place;
+pub mod input;
 mod memory;
 mod nearest;
 mod placement;
@@ -19,6 +22,7 @@ pub mod size;
 mod table;
 
 pub use bytes::Bytes;
+pub use file_place::FilePlace;
 pub use memory::{memory_available_bytes, memory_total_bytes};
 pub use nearest::{hint, nearest};
 pub use placement::PlacementIndex;

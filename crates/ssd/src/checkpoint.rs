@@ -16,7 +16,7 @@
 //! What is noted is 12 bytes for each run of logical pages that is mapped anew before it is copied. It takes an eighth of the
 //! L2P map's memory at most, or 64 MiB where that is more ([`memory_bytes_max`]); a checkpoint that would need more comes to nothing.
 
-use std::path::Path;
+use base::FilePlace;
 
 use crate::cast::{index, wide};
 use crate::config::DeviceConfig;
@@ -26,7 +26,7 @@ use crate::error::{CheckpointEnded, SnapshotError};
 use crate::event::EventSink;
 use crate::layout::Layout;
 use crate::maps::undo::{Beginning, Change, PART_PAGES, UndoLog, part_from, parts};
-use crate::snapshot::{write_atomically, write_head, write_part};
+use crate::snapshot::{write_head, write_part};
 
 /// Memory for what is noted that every checkpoint may take.
 const NOTED_BYTES_MIN: u64 = 64 << 20;
@@ -171,12 +171,16 @@ impl Checkpoint {
     ///
     /// # Errors
     /// The file system's, the checkpoint's, or what `copy` says; the destination is then as it was.
-    pub fn save<E>(&mut self, path: &Path, mut copy: impl FnMut(&mut Checkpoint) -> Result<(), E>) -> Result<(), E>
+    pub fn save<E>(
+        &mut self,
+        place: &FilePlace,
+        mut copy: impl FnMut(&mut Checkpoint) -> Result<(), E>,
+    ) -> Result<(), E>
     where
         E: From<SnapshotError> + From<CheckpointEnded>,
     {
         let mut ended = None;
-        let written = write_atomically(path, |out| {
+        let written = place.replace(|out| {
             let mut next = |checkpoint: &mut Checkpoint, part: Option<usize>| {
                 let copied = copy(checkpoint)
                     .and_then(|()| part.map_or(Ok(()), |part| checkpoint.take_back(part).map_err(E::from)));
@@ -200,10 +204,7 @@ impl Checkpoint {
         match (ended, written) {
             (Some(ended), _) => Err(ended),
             (None, Ok(())) => Ok(()),
-            (None, Err(source)) => Err(E::from(SnapshotError::Io {
-                path: path.display().to_string(),
-                source,
-            })),
+            (None, Err(source)) => Err(E::from(SnapshotError::io(place.path())(source))),
         }
     }
 

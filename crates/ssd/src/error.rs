@@ -102,6 +102,14 @@ pub enum SnapshotError {
     },
 }
 
+impl SnapshotError {
+    /// The file system said no.
+    pub(crate) fn io(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> SnapshotError {
+        let path = path.display().to_string();
+        move |source| SnapshotError::Io { path, source }
+    }
+}
+
 /// A checkpoint that comes to nothing, for a reason that is not the file system's; the device goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CheckpointEnded {

@@ -22,6 +22,8 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
+use base::FilePlace;
+
 use crate::cast::wide;
 use crate::config::DeviceConfig;
 use crate::device::{Device, State};
@@ -43,9 +45,6 @@ const BATCH_RUNS: usize = 64;
 /// Entries of the map are stored as they are in memory.
 const _: () = assert!(cfg!(target_endian = "little"), "snapshots are little-endian");
 
-/// How the name of a file ends that is not complete yet; it begins with a dot, the destination's name and a hyphen.
-pub const PART_SUFFIX: &str = ".part";
-
 /// Writes a file that appears whole and on disk, or not at all: beside its place first, then renamed.
 ///
 /// # Errors
@@ -54,37 +53,7 @@ pub fn write_atomically(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<&mut File>) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
-    // A link stays a link, and what is no file (a pipe, a device) is written to: it can't be replaced.
-    let resolved = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let path = resolved.as_path();
-    if std::fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
-        let mut file = File::options().write(true).open(path)?;
-        let mut out = BufWriter::with_capacity(1 << 20, &mut file);
-        fill(&mut out)?;
-        return out.flush();
-    }
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    // What a crash leaves behind says whose part it is, so that the owner of the destination can remove it.
-    let prefix = format!(".{}-", path.file_name().unwrap_or_default().to_string_lossy());
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).suffix(PART_SUFFIX);
-    // A temporary file is its owner's only; a result is as readable as any file that the user makes.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder)?;
-    let mut out = BufWriter::with_capacity(1 << 20, file.as_file_mut());
-    fill(&mut out)?;
-    out.flush()?;
-    drop(out);
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    // The new name is on disk when the folder is.
-    #[cfg(unix)]
-    File::open(folder)?.sync_all()?;
-    Ok(())
+    FilePlace::of(path)?.replace(fill)
 }
 
 impl<S: EventSink> Device<S> {
@@ -101,11 +70,16 @@ impl<S: EventSink> Device<S> {
     /// # Errors
     /// As [`Device::save`].
     pub fn save_with_note(&self, path: &Path, note: &[u8]) -> Result<(), SnapshotError> {
-        let written = write_atomically(path, |out| self.write_to(out, note));
-        written.map_err(|source| SnapshotError::Io {
-            path: path.display().to_string(),
-            source,
-        })
+        write_atomically(path, |out| self.write_to(out, note)).map_err(SnapshotError::io(path))
+    }
+
+    /// As [`Device::save`], in a place.
+    ///
+    /// # Errors
+    /// As [`Device::save`].
+    pub fn save_in(&self, place: &FilePlace) -> Result<(), SnapshotError> {
+        let written = place.replace(|out| self.write_to(out, &[]));
+        written.map_err(SnapshotError::io(place.path()))
     }
 
     /// The bytes that [`Device::save`] writes.
@@ -166,6 +140,15 @@ impl Device {
         Reader::open(path)?.device()
     }
 
+    /// Loads a device from its place.
+    ///
+    /// # Errors
+    /// As [`Device::load`].
+    pub fn load_in(place: &FilePlace) -> Result<Device, SnapshotError> {
+        let file = place.open().map_err(SnapshotError::io(place.path()))?;
+        Reader::of(file, place.path()).device()
+    }
+
     /// What the device in a file is, and the note that was saved with it (empty, if there was none). The file is read no
     /// further.
     ///
@@ -199,13 +182,14 @@ const MAKE_ANEW: &str = "make the snapshot anew";
 
 impl Reader<BufReader<File>> {
     fn open(path: &Path) -> Result<Self, SnapshotError> {
-        let name = path.display().to_string();
-        match File::open(path) {
-            Ok(file) => Ok(Reader {
-                input: BufReader::with_capacity(1 << 20, file),
-                name,
-            }),
-            Err(source) => Err(SnapshotError::Io { path: name, source }),
+        let file = base::input::open(path).map_err(SnapshotError::io(path))?;
+        Ok(Reader::of(file, path))
+    }
+
+    fn of(file: File, path: &Path) -> Self {
+        Reader {
+            input: BufReader::with_capacity(1 << 20, file),
+            name: path.display().to_string(),
         }
     }
 }

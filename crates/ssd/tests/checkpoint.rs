@@ -10,6 +10,7 @@ mod common;
 
 use std::path::Path;
 
+use base::FilePlace;
 use common::*;
 use ssd::checkpoint::Room;
 use ssd::config::{DeviceConfig, ReclaimUnitSize};
@@ -24,6 +25,10 @@ enum Stopped {
     Ended(#[from] CheckpointEnded),
     #[error("the test has stopped it")]
     ByTest,
+}
+
+fn place(path: &Path) -> FilePlace {
+    FilePlace::of(path).expect("its folder is there")
 }
 
 /// [`everything`], with so many reclaim units of 1 MiB over 64 dies, so that there are more blocks than are copied at once.
@@ -87,7 +92,7 @@ fn a_checkpoint_is_the_device_as_it_was_when_it_began() {
         let (mut device, mut uniform) = filled(seed);
         let then = device.clone();
         let mut checkpoint = begin(&mut device);
-        let saved = checkpoint.save(&path, |checkpoint| -> Result<(), Stopped> {
+        let saved = checkpoint.save(&place(&path), |checkpoint| -> Result<(), Stopped> {
             some_work(&mut device, &mut uniform);
             device.copy_part(checkpoint)?;
             some_work(&mut device, &mut uniform);
@@ -122,7 +127,7 @@ fn what_is_not_completed_leaves_the_checkpoint_before() {
         let before = std::fs::read(&path).ok();
         let mut checkpoint = begin(&mut device);
         let mut parts = 0;
-        let saved = checkpoint.save(&path, |checkpoint| {
+        let saved = checkpoint.save(&place(&path), |checkpoint| {
             some_work(&mut device, &mut uniform);
             if round % 2 == 1 && parts == round / 2 {
                 return Err(Stopped::ByTest);
@@ -155,7 +160,7 @@ fn what_is_not_completed_leaves_the_checkpoint_before() {
 }
 
 fn save_at_once(checkpoint: &mut Checkpoint, device: &mut Device, path: &Path) -> Result<(), Stopped> {
-    checkpoint.save(path, |checkpoint| Ok(device.copy_part(checkpoint)?))
+    checkpoint.save(&place(path), |checkpoint| Ok(device.copy_part(checkpoint)?))
 }
 
 #[test]
@@ -166,7 +171,7 @@ fn a_checkpoint_that_would_take_too_much_memory_comes_to_nothing() {
     let pages = device.layout().logical_pages;
     let mut checkpoint = begin(&mut device);
     let mut parts = 0;
-    let saved = checkpoint.save(&path, |checkpoint| -> Result<(), Stopped> {
+    let saved = checkpoint.save(&place(&path), |checkpoint| -> Result<(), Stopped> {
         // Twelve bytes for each, in the last part: more than 32 MiB after three.
         for _ in 0..if parts > 0 { 1_000_000 } else { 1000 } {
             write(&mut device, pages - 1 - uniform.below(1000), 1, 0);
@@ -196,7 +201,7 @@ fn a_checkpoint_that_is_begun_over_another_is_the_only_one() {
         let mut first = begin(&mut device);
         let mut second = None;
         let mut parts = 0;
-        let saved = first.save(&one, |checkpoint| -> Result<(), Stopped> {
+        let saved = first.save(&place(&one), |checkpoint| -> Result<(), Stopped> {
             some_work(&mut device, &mut uniform);
             if parts == parts_before {
                 let then = device.to_bytes();

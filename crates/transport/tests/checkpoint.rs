@@ -184,7 +184,7 @@ fn ends(mut end: impl FnMut(&Host, &Shared, &Checkpoints)) -> (DriveError, Ended
         entry
             .file_name()
             .to_string_lossy()
-            .ends_with(ssd::snapshot::PART_SUFFIX)
+            .ends_with(base::file_place::PART_SUFFIX)
     });
     assert_eq!(parts.count(), 0, "nothing is left over");
     let status = drive.checkpoints().status();

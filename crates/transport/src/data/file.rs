@@ -4,14 +4,15 @@
 //! Reads and writes go through the system's page cache, which is the volatile write cache that the controller reports;
 //! a Flush, and a write with Force Unit Access, is `fdatasync` ([`Storage::make_durable`](Durable::make_durable)).
 //! Commands that wait for it at the same time share one call. After the first that fails all fail: the system reports a
-//! lost page once and then forgets it, so nothing can be promised any more until the server is started again.
+//! lost page once and then forgets it, so nothing can be promised any more until the server is started again. Nor can it
+//! of a file that has no name any more: it is gone when the server ends.
 //!
 //! With checksums ([`super::sums`]) a page that is not what was written is not served.
 //!
 //! The non-volatile state is not in the file: it is handed to the `keep` function ([`crate::drive`] stores it beside).
 
 use std::io::{Error, ErrorKind};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -184,6 +185,13 @@ impl Storage {
         self.begun.load(Ordering::Acquire) + 1
     }
 
+    fn check_named(&self) -> std::io::Result<()> {
+        if self.file.metadata()?.nlink() == 0 {
+            return Err(Error::other("the data file was removed, and ends with the server"));
+        }
+        Ok(())
+    }
+
     /// Returns when a call with at least this number has succeeded.
     fn sync_up_to(&self, wanted: u64) -> std::io::Result<()> {
         let mut syncs = self.syncs.lock().expect("nothing panics between lock and unlock");
@@ -195,7 +203,7 @@ impl Storage {
             return Ok(());
         }
         let number = self.begun.fetch_add(1, Ordering::AcqRel) + 1;
-        match self.file.sync_data() {
+        match self.file.sync_data().and_then(|()| self.check_named()) {
             Ok(()) => {
                 syncs.done = number;
                 Ok(())
@@ -317,7 +325,8 @@ mod tests {
 
     #[test]
     fn commands_that_wait_together_share_a_sync() {
-        let storage = Storage::new(tempfile::tempfile().unwrap());
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let storage = Storage::new(file.reopen().unwrap());
         let (one, other) = (storage.next_sync(), storage.next_sync());
         storage.sync_up_to(one).unwrap();
         assert_eq!(storage.begun.load(Ordering::Relaxed), 1);
@@ -337,7 +346,8 @@ mod tests {
 
     #[test]
     fn a_sync_that_is_under_way_does_not_count() {
-        let storage = Storage::new(tempfile::tempfile().unwrap());
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let storage = Storage::new(file.reopen().unwrap());
         // As if one had begun and not ended yet when this command's data was written.
         storage.begun.store(1, Ordering::Relaxed);
         let wanted = storage.next_sync();

@@ -15,12 +15,12 @@
 //! in 8, the boot in 16, digest of the shutdown in 4 or 0, CRC-32 of all that, zeroes), then a sum of 4 bytes for each
 //! page.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::os::unix::fs::FileExt;
 
+use base::FilePlace;
 use rustix::fs::FallocateFlags;
 
 /// Bytes that a sum is of.
@@ -54,6 +54,17 @@ pub enum ReadError {
     /// The page at this byte is not what was written.
     #[error("the page is not what was written: its checksum does not match")]
     Damaged(u64),
+}
+
+/// What sums that were there have to do with the drive as it is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// They are of its data.
+    Current,
+    /// There are none, or nothing is known of them.
+    Unusable,
+    /// They are whole, and of another shutdown than the drive's state, or of another drive: so is the data that they are beside.
+    OfAnotherShutdown,
 }
 
 /// What is known of a page.
@@ -96,36 +107,32 @@ fn boot() -> [u8; 16] {
 
 impl Sums {
     /// The sums beside a data file of `data_bytes` bytes of a drive, made if there are none. `closed` is the digest of
-    /// the shutdown that the drive was left with, `None` if there was none. Whether sums that were there count is the
-    /// second value.
+    /// the shutdown that the drive was left with, `None` if there was none. What sums that were there are is the second
+    /// value; only current ones are kept.
     ///
     /// # Errors
     /// The system's.
-    pub fn open(path: &Path, drive: DriveId, data_bytes: u64, closed: Option<u32>) -> Result<(Sums, bool)> {
-        let mut options = OpenOptions::new();
-        // What is on the drive is its owner's.
-        options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let file = options.open(path)?;
+    pub fn open(place: &FilePlace, drive: DriveId, data_bytes: u64, closed: Option<u32>) -> Result<(Sums, Standing)> {
         let sums = Sums {
-            file,
+            file: place.open_or_make()?,
             data_bytes,
             drive,
         };
-        let counts = sums.counts(closed);
-        if !counts {
+        let standing = sums.standing(closed);
+        if standing != Standing::Current {
             sums.file.set_len(0)?;
             sums.file.set_len(sums.file_bytes())?;
         }
         sums.write_header(0)?;
-        Ok((sums, counts))
+        Ok((sums, standing))
     }
 
     /// The same to look at, without changing anything; `None` if there are none that count.
     ///
     /// # Errors
     /// The system's.
-    pub fn look(path: &Path, drive: DriveId, data_bytes: u64, closed: Option<u32>) -> Result<Option<Sums>> {
-        let file = match File::open(path) {
+    pub fn look(place: &FilePlace, drive: DriveId, data_bytes: u64, closed: Option<u32>) -> Result<Option<Sums>> {
+        let file = match place.open() {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             opened => opened?,
         };
@@ -134,7 +141,7 @@ impl Sums {
             data_bytes,
             drive,
         };
-        Ok(sums.counts(closed).then_some(sums))
+        Ok((sums.standing(closed) == Standing::Current).then_some(sums))
     }
 
     fn file_bytes(&self) -> u64 {
@@ -153,17 +160,28 @@ impl Sums {
     }
 
     /// Whether what is stored are sums of this drive, of this boot or of the shutdown before this start.
-    fn counts(&self, closed: Option<u32>) -> bool {
+    fn standing(&self, closed: Option<u32>) -> Standing {
         let length = self.file.metadata().map_or(0, |metadata| metadata.len());
         let mut found = [0; CHECKED_BYTES + 4];
         if length != self.file_bytes() || self.file.read_exact_at(&mut found, 0).is_err() {
-            return false;
+            return Standing::Unusable;
         }
         let boot = boot();
         let of_this_boot = boot != [0; 16] && found[..] == self.header(boot, 0);
         let stored_boot = found[32..48].try_into().expect("16 bytes");
         let of_shutdown = closed.is_some_and(|closed| found[..] == self.header(stored_boot, closed));
-        of_this_boot || of_shutdown
+        if of_this_boot || of_shutdown {
+            return Standing::Current;
+        }
+        let (checked, checksum) = found.split_at(CHECKED_BYTES);
+        let is_whole = checked.starts_with(MAGIC) && crc32fast::hash(checked).to_le_bytes() == checksum;
+        // Sums that are in use while the state is not: a shutdown was cut short between the two.
+        let is_named = found[8..24] != self.drive || found[48..52] != [0; 4];
+        if closed.is_some() && is_whole && is_named {
+            Standing::OfAnotherShutdown
+        } else {
+            Standing::Unusable
+        }
     }
 
     fn write_header(&self, closed: u32) -> Result<()> {
@@ -376,14 +394,15 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let data = tempfile::tempfile().unwrap();
             data.set_len(DATA_BYTES).unwrap();
-            let (sums, counts) = Sums::open(&folder.path().join("sums"), DRIVE, DATA_BYTES, None).unwrap();
-            assert!(!counts, "there were none");
+            let place = FilePlace::of(&folder.path().join("sums")).unwrap();
+            let (sums, standing) = Sums::open(&place, DRIVE, DATA_BYTES, None).unwrap();
+            assert_eq!(standing, Standing::Unusable, "there were none");
             Pair { folder, data, sums }
         }
 
         fn reopen(&self, drive: DriveId, data_bytes: u64, closed: Option<u32>) -> bool {
-            let path = self.folder.path().join("sums");
-            Sums::look(&path, drive, data_bytes, closed).unwrap().is_some()
+            let place = FilePlace::of(&self.folder.path().join("sums")).unwrap();
+            Sums::look(&place, drive, data_bytes, closed).unwrap().is_some()
         }
 
         fn check(&self, offset: u64, bytes: usize) -> std::result::Result<(), u64> {

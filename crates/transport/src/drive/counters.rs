@@ -7,10 +7,10 @@
 //! Its form: "WARPCNT2", the drive's identity (16 bytes, as in its state), then HBMW, MBMW, MBE, and of the SMART log
 //! bytes read, bytes written, read commands and write commands (8 bytes each, little-endian), then CRC-32 of all that.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 
+use base::FilePlace;
 use nvme::Counters;
 use ssd::Totals;
 
@@ -23,8 +23,9 @@ const CHECKED_BYTES: usize = MAGIC.len() + size_of::<DriveId>() + NUMBERS * 8;
 const BYTES: usize = CHECKED_BYTES + 4;
 
 /// What is noted of a drive, if it is whole. Those of another one, whose file came here, are none.
-pub(super) fn read(path: &Path, drive: DriveId) -> Option<Counters> {
-    let bytes: [u8; BYTES] = std::fs::read(path).ok()?.try_into().ok()?;
+pub(super) fn read(place: &FilePlace, drive: DriveId) -> Option<Counters> {
+    let bytes = base::input::read_all(place.open().ok()?, BYTES as u64).ok()?;
+    let bytes: [u8; BYTES] = bytes.try_into().ok()?;
     let (checked, checksum) = bytes.split_at(CHECKED_BYTES);
     let numbers = checked.strip_prefix(MAGIC)?.strip_prefix(&drive)?;
     if crc32fast::hash(checked).to_le_bytes() != checksum {
@@ -63,14 +64,11 @@ fn bytes_of(drive: DriveId, counters: &Counters) -> [u8; BYTES] {
 }
 
 /// Writes counters of a drive to a file, which is made when there are some.
-pub(super) fn writer(path: PathBuf, drive: DriveId) -> Note {
+pub(super) fn writer(place: FilePlace, drive: DriveId) -> Note {
     let mut file: Option<File> = None;
     Box::new(move |counters| {
         if file.is_none() {
-            let mut options = OpenOptions::new();
-            // What is on the drive is its owner's.
-            options.write(true).create(true).truncate(false).mode(0o600);
-            file = options.open(&path).ok();
+            file = place.open_or_make().ok();
         }
         if let Some(file) = &file {
             // Nothing is lost by it that a checkpoint has.
@@ -89,8 +87,9 @@ mod tests {
     fn counters_are_read_as_they_were_written_or_not_at_all() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("drive.img.counters");
-        assert_eq!(read(&path, DRIVE), None);
-        let mut write = writer(path.clone(), DRIVE);
+        let place = FilePlace::of(&path).unwrap();
+        assert_eq!(read(&place, DRIVE), None);
+        let mut write = writer(place.clone(), DRIVE);
         let counters = Counters {
             totals: Totals {
                 host_bytes_written: 1,
@@ -104,13 +103,13 @@ mod tests {
         };
         write(&Counters::default());
         write(&counters);
-        assert_eq!(read(&path, DRIVE), Some(counters));
-        assert_eq!(read(&path, [8; 16]), None, "of another drive");
+        assert_eq!(read(&place, DRIVE), Some(counters));
+        assert_eq!(read(&place, [8; 16]), None, "of another drive");
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[20] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(read(&path, DRIVE), None, "damaged");
+        assert_eq!(read(&place, DRIVE), None, "damaged");
         std::fs::write(&path, &bytes[..30]).unwrap();
-        assert_eq!(read(&path, DRIVE), None, "cut off");
+        assert_eq!(read(&place, DRIVE), None, "cut off");
     }
 }

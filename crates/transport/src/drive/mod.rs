@@ -31,7 +31,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use base::Bytes;
+use base::{Bytes, FilePlace};
 use nvme::fault::PowerLoss;
 use nvme::{Durable, Media, MediaError, Persistent, SetupError, Subsystem, SubsystemConfig};
 use ssd::{Device, DeviceConfig, Layout, SnapshotError};
@@ -40,7 +40,7 @@ use uuid::Uuid;
 use crate::actions::{StoredFile, unix_ms};
 pub use crate::data::DataChoice;
 use crate::data::file::Storage;
-use crate::data::sums::Sums;
+use crate::data::sums::{Standing, Sums};
 use crate::data::{self, Memory, Null, room};
 use crate::{Clock, Shared, locked, waited_for};
 pub use checkpoint::{CheckpointStatus, Checkpoints};
@@ -83,6 +83,8 @@ pub struct OpenReport {
     pub snapshot_age: Option<Duration>,
     /// What there is of checksums.
     pub checksums: Checksums,
+    /// The checksums were of another shutdown than the state: so was the data, and the drive was recovered.
+    pub other_shutdown: bool,
 }
 
 /// What there is of checksums when a drive is opened.
@@ -118,7 +120,12 @@ impl OpenReport {
         if self.clean {
             return write!(out, "drive of {capacity}, as it was when it was shut down");
         }
-        write!(out, "drive of {capacity}, which was not shut down: ")?;
+        let why = if self.other_shutdown {
+            "whose data file is of another shutdown than its state, as its checksums say"
+        } else {
+            "which was not shut down"
+        };
+        write!(out, "drive of {capacity}, {why}: ")?;
         match (self.snapshot, self.snapshot_age) {
             (false, _) => write!(out, "there was no checkpoint, the mapping was made anew from the data")?,
             (true, None) => write!(out, "mapping and counters are those of the last checkpoint")?,
@@ -214,13 +221,15 @@ impl ServedDrive {
         checksums: bool,
         clock: Clock,
     ) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
-        let files = Files::of(path);
+        let files = Files::of(path)?;
         let Claim { file, stored, made } = files.claim(size.data_bytes, &state_file::described(&config.device))?;
         let drive = match &stored {
             Some(stored) => stored.header.drive,
             None => new_identity(&files).inspect_err(|_| files.undo(made))?,
         };
-        let (sums, checksums) =
+        let look = DriveError::io(path, "the data file cannot be looked at");
+        let files = files.guarded(&file, drive).map_err(look)?;
+        let (sums, checksums, other_shutdown) =
             open_sums(&files, drive, size.data_bytes, checksums, stored.as_ref()).inspect_err(|_| files.undo(made))?;
         let storage = Storage::with_sums(file, sums);
         let state_file = Arc::new(StateFile::new(
@@ -238,9 +247,14 @@ impl ServedDrive {
         let media = Box::new(media.with_note(counters::writer(files.counters.clone(), drive.into_bytes())));
         let (subsystem, mut opened) = match stored {
             None => ServedDrive::make(config, media).inspect_err(|_| files.undo(made))?,
-            Some(stored) => ServedDrive::restore(config, media, &files, &storage, &stored)?,
+            Some(mut stored) => {
+                if other_shutdown {
+                    stored.header.clean = None;
+                }
+                ServedDrive::restore(config, media, &files, &storage, &stored)?
+            }
         };
-        opened.checksums = checksums;
+        (opened.checksums, opened.other_shutdown) = (checksums, other_shutdown);
         let shared = Arc::new(Mutex::new(subsystem));
         let mut drive = ServedDrive {
             shared: Arc::clone(&shared),
@@ -278,7 +292,7 @@ impl ServedDrive {
         stored: &Contents,
     ) -> Result<(Subsystem, OpenReport), DriveError> {
         let state = Persistent::from_bytes(&stored.state);
-        let mut state = state.map_err(|error| DriveError::unusable_state(&files.state, &error))?;
+        let mut state = state.map_err(|error| DriveError::unusable_state(files.state.path(), &error))?;
         let (mut device, snapshot) = load_device(&config, &state, files)?;
         let clean = snapshot && stored.header.clean == Some(CleanMark::of(&device));
         let mut opened = OpenReport {
@@ -290,7 +304,7 @@ impl ServedDrive {
             opened.snapshot_age = snapshot_age(files);
             let namespaces = state.namespaces.iter().flatten();
             let rebuilt = recover::reconcile(&mut device, namespaces, storage);
-            let look = DriveError::io(&files.data, "the data file cannot be searched for data");
+            let look = DriveError::io(files.data.path(), "the data file cannot be searched for data");
             let Repairs {
                 pages_mapped_again,
                 pages_deallocated,
@@ -384,15 +398,15 @@ impl ServedDrive {
         let Some(persistence) = &self.persistence else {
             return Vec::new();
         };
-        let look = |path: &Path| {
-            let metadata = std::fs::metadata(path).ok()?;
+        let look = |place: &FilePlace| {
+            let metadata = place.metadata().ok()?;
             Some(StoredFile {
-                name: path.file_name()?.to_string_lossy().into_owned(),
+                name: place.name().to_string_lossy().into_owned(),
                 bytes: metadata.len(),
                 at_unix_ms: unix_ms(metadata.modified().ok()?),
             })
         };
-        let files = [persistence.files.snapshot.as_path(), persistence.state_file.path()];
+        let files = [&persistence.files.snapshot, &persistence.files.state];
         files.into_iter().filter_map(look).collect()
     }
 
@@ -410,21 +424,21 @@ impl ServedDrive {
         let mut subsystem = lock(&self.shared)?;
         let durable = persistence.storage.make_durable();
         durable.map_err(DriveError::io(
-            &persistence.files.data,
+            persistence.files.data.path(),
             "the data cannot be made durable",
         ))?;
-        subsystem.device().save(&persistence.files.snapshot)?;
+        subsystem.device().save_in(&persistence.files.snapshot)?;
         let clean = CleanMark::of(subsystem.device());
         let not_durable = "the checksums cannot be made durable";
         if let Some(sums) = persistence.storage.sums() {
             sums.make_durable()
-                .map_err(DriveError::io(&persistence.files.sums, not_durable))?;
+                .map_err(DriveError::io(persistence.files.sums.path(), not_durable))?;
         }
         persistence.write_state(&mut subsystem, Some(clean))?;
         // After the state that knows this shutdown: sums of one that no state knows would not count.
         if let Some(sums) = persistence.storage.sums() {
             sums.close(clean.digest())
-                .map_err(DriveError::io(&persistence.files.sums, not_durable))?;
+                .map_err(DriveError::io(persistence.files.sums.path(), not_durable))?;
         }
         assert_eq!(
             CleanMark::of(subsystem.device()),
@@ -435,7 +449,7 @@ impl ServedDrive {
         assert!(persistence.storage.is_closed(), "commands that come later fail");
         let unlocked = persistence.storage.file().unlock();
         unlocked.map_err(DriveError::io(
-            &persistence.files.data,
+            persistence.files.data.path(),
             "the data file cannot be unlocked",
         ))
     }
@@ -466,33 +480,37 @@ fn new_identity(files: &Files) -> Result<Uuid, DriveError> {
     let mut random = [0; 16];
     let drawn = getrandom::fill(&mut random).map_err(std::io::Error::other);
     drawn.map_err(DriveError::io(
-        &files.data,
+        files.data.path(),
         "there are no random numbers for the drive's identity",
     ))?;
     Ok(uuid::Builder::from_random_bytes(random).into_uuid())
 }
 
-/// The checksums of a drive that has some or is to have them.
+/// The checksums of a drive that has some or is to have them, and whether those that were there say that the data is of another shutdown.
 fn open_sums(
     files: &Files,
     drive: Uuid,
     data_bytes: u64,
     wanted: bool,
     stored: Option<&Contents>,
-) -> Result<(Option<Sums>, Checksums), DriveError> {
+) -> Result<(Option<Sums>, Checksums, bool), DriveError> {
     if stored.is_none() {
         // Those of another drive; there need be none.
         for other in [&files.sums, &files.counters] {
-            let _ = std::fs::remove_file(other);
+            let _ = other.remove();
         }
     }
     if !wanted && !files.sums.exists() {
-        return Ok((None, Checksums::None));
+        return Ok((None, Checksums::None, false));
     }
     let closed = stored.and_then(|stored| stored.header.clean.as_ref().map(CleanMark::digest));
     let opened = Sums::open(&files.sums, drive.into_bytes(), data_bytes, closed);
-    let (sums, are_kept) = opened.map_err(DriveError::io(&files.sums, "the checksums cannot be opened"))?;
-    Ok((Some(sums), if are_kept { Checksums::Kept } else { Checksums::Anew }))
+    let (sums, standing) = opened.map_err(DriveError::io(files.sums.path(), "the checksums cannot be opened"))?;
+    let checksums = match standing {
+        Standing::Current => Checksums::Kept,
+        Standing::Unusable | Standing::OfAnotherShutdown => Checksums::Anew,
+    };
+    Ok((Some(sums), checksums, standing == Standing::OfAnotherShutdown))
 }
 
 /// Commands that change counters of the state.
@@ -547,7 +565,7 @@ fn possible_devices(config: &SubsystemConfig) -> Vec<DeviceConfig> {
 fn load_device(config: &SubsystemConfig, state: &Persistent, files: &Files) -> Result<(Device, bool), DriveError> {
     let wanted = Subsystem::device_config(config, state);
     let new = || Device::new(&wanted).map_err(SetupError::Device);
-    let snapshot = match Device::load(&files.snapshot) {
+    let snapshot = match Device::load_in(&files.snapshot) {
         Ok(snapshot) => snapshot,
         Err(SnapshotError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
             return Ok((new()?, false));
@@ -558,8 +576,7 @@ fn load_device(config: &SubsystemConfig, state: &Persistent, files: &Files) -> R
         return Ok((snapshot, true));
     }
     if !possible_devices(config).contains(snapshot.config()) {
-        let path = files.snapshot.clone();
-        return Err(DriveError::OtherGeometry(path));
+        return Err(DriveError::OtherGeometry(files.snapshot.path().to_path_buf()));
     }
     // The host has switched to another placement configuration since: its data is gone, counters and wear are not.
     let mut device = new()?;
@@ -569,6 +586,6 @@ fn load_device(config: &SubsystemConfig, state: &Persistent, files: &Files) -> R
 
 /// By how much the snapshot is older than the last write.
 fn snapshot_age(files: &Files) -> Option<Duration> {
-    let modified = |path: &Path| std::fs::metadata(path).ok()?.modified().ok();
+    let modified = |place: &FilePlace| place.metadata().ok()?.modified().ok();
     modified(&files.data)?.duration_since(modified(&files.snapshot)?).ok()
 }

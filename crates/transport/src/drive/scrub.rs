@@ -150,15 +150,18 @@ impl std::fmt::Display for ScrubReport {
 /// # Errors
 /// It is served, has no checksums, or cannot be read.
 pub fn scrub(path: &Path) -> Result<ScrubReport, DriveError> {
-    let files = Files::of(path);
-    let data = File::open(path).map_err(DriveError::io(path, "the data file cannot be opened"))?;
+    let files = Files::of(path)?;
+    let data = files
+        .data
+        .open()
+        .map_err(DriveError::io(path, "the data file cannot be opened"))?;
     if data.try_lock_shared().is_err() {
         return Err(DriveError::InUse(path.to_path_buf()));
     }
     let header = state_file::read(&files.state)?.header;
     let closed = header.clean.as_ref().map(CleanMark::digest);
     let sums = Sums::look(&files.sums, header.drive.into_bytes(), header.file_bytes, closed);
-    let sums = sums.map_err(DriveError::io(&files.sums, "the checksums cannot be read"))?;
+    let sums = sums.map_err(DriveError::io(files.sums.path(), "the checksums cannot be read"))?;
     let sums = sums.ok_or_else(|| DriveError::NoSums(path.to_path_buf()))?;
     let mut report = ScrubReport::default();
     let mut at = 0;

@@ -10,10 +10,11 @@
 //! before anything is served.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use base::FilePlace;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use ssd::{Device, DeviceConfig};
@@ -24,6 +25,8 @@ use super::error::DriveError;
 const MAGIC: &[u8; 8] = b"WARPDRV\0";
 /// Version of the form; grows with every change of it.
 const VERSION: u32 = 2;
+/// Bytes of a state file, at most: namespaces of as many pieces as there can be come to a small part of it.
+const BYTES_MAX: u64 = 256 << 20;
 
 /// Which drive it is, and how it was left.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -102,13 +105,19 @@ pub(super) struct Contents {
 ///
 /// # Errors
 /// It cannot be read, or is not what this version writes.
-pub(super) fn read(path: &Path) -> Result<Contents, DriveError> {
-    let bytes = std::fs::read(path).map_err(DriveError::io(path, "the drive's state cannot be read"))?;
+pub(super) fn read(place: &FilePlace) -> Result<Contents, DriveError> {
+    let bytes = place.open().and_then(|file| base::input::read_all(file, BYTES_MAX));
+    let bytes = bytes.map_err(DriveError::io(place.path(), "the drive's state cannot be read"))?;
     parse(&bytes).map_err(|(problem, remedy)| DriveError::State {
-        path: path.to_path_buf(),
+        path: place.path().to_path_buf(),
         problem,
         remedy,
     })
+}
+
+/// Which drive a state is of, if there is one that is whole.
+pub(super) fn drive_of(place: &FilePlace) -> Option<Uuid> {
+    read(place).ok().map(|contents| contents.header.drive)
 }
 
 const RESTORE: &str = "restore it from a copy";
@@ -157,7 +166,7 @@ fn section(bytes: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
 
 /// The place of a state file, for writing.
 pub(super) struct StateFile {
-    path: PathBuf,
+    place: FilePlace,
     drive: Uuid,
     file_bytes: u64,
     device: Value,
@@ -171,9 +180,9 @@ pub(super) struct StateFile {
 pub(super) struct Ticket(u64);
 
 impl StateFile {
-    pub fn new(path: PathBuf, drive: Uuid, file_bytes: u64, device: &DeviceConfig) -> StateFile {
+    pub fn new(place: FilePlace, drive: Uuid, file_bytes: u64, device: &DeviceConfig) -> StateFile {
         StateFile {
-            path,
+            place,
             drive,
             file_bytes,
             device: described(device),
@@ -183,7 +192,7 @@ impl StateFile {
     }
 
     pub fn path(&self) -> &Path {
-        &self.path
+        self.place.path()
     }
 
     pub fn ticket(&self) -> Ticket {
@@ -207,7 +216,7 @@ impl StateFile {
         if *written > ticket.0 {
             return Ok(());
         }
-        ssd::snapshot::write_atomically(&self.path, |out| {
+        self.place.replace(|out| {
             out.write_all(MAGIC)?;
             out.write_all(&VERSION.to_le_bytes())?;
             for section in [header.as_slice(), state] {
@@ -246,7 +255,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("drive.state");
         let file = StateFile {
-            path: path.clone(),
+            place: FilePlace::of(&path).unwrap(),
             drive: Uuid::from_bytes([7; 16]),
             file_bytes: 4096,
             device: serde_json::json!({"seed": 1}),
@@ -272,7 +281,7 @@ mod tests {
     fn an_earlier_state_does_not_replace_a_later_one() {
         let folder = tempfile::tempdir().unwrap();
         let file = StateFile {
-            path: folder.path().join("drive.state"),
+            place: FilePlace::of(&folder.path().join("drive.state")).unwrap(),
             drive: Uuid::from_bytes([7; 16]),
             file_bytes: 4096,
             device: Value::Null,
@@ -282,7 +291,7 @@ mod tests {
         let (earlier, later) = (file.ticket(), file.ticket());
         file.write(later, b"later", None).unwrap();
         file.write(earlier, b"earlier", None).unwrap();
-        let stored = read(file.path()).unwrap_or_else(|error| panic!("{error}"));
+        let stored = read(&file.place).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(stored.state, b"later");
     }
 }

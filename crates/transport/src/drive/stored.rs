@@ -66,7 +66,7 @@ pub struct StoredState {
 /// # Errors
 /// It is neither.
 pub fn stored(path: &Path) -> Result<StoredDrive, DriveError> {
-    let files = Files::of(path);
+    let files = Files::of(path)?;
     if !files.state.exists() {
         return Ok(StoredDrive {
             state: None,
@@ -74,9 +74,9 @@ pub fn stored(path: &Path) -> Result<StoredDrive, DriveError> {
         });
     }
     let contents = state_file::read(&files.state)?;
-    let state =
-        Persistent::from_bytes(&contents.state).map_err(|error| DriveError::unusable_state(&files.state, &error))?;
-    let device = match Device::load(&files.snapshot) {
+    let state = Persistent::from_bytes(&contents.state)
+        .map_err(|error| DriveError::unusable_state(files.state.path(), &error))?;
+    let device = match Device::load_in(&files.snapshot) {
         Ok(device) => Some(StoredDevice::of(&device)),
         Err(SnapshotError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(error.into()),

@@ -1,0 +1,390 @@
+//! Places of files that stay the same when their folder is renamed, and files that appear there as a whole or not at all.
+//!
+//! ```text
+//! path -> FilePlace::of: the folder is opened and held -> open, metadata, remove, beside: relative to it (openat)
+//!                                                      -> replace: .NAME-XXXXXX.part beside it, made durable, renamed (renameat)
+//! ```
+//!
+//! A place may have a guard ([`FilePlace::guarded`]), which is asked before a file is written there, and again just before the file that is there is
+//! replaced: for files that belong to something that others may have moved away meanwhile.
+//!
+//! Files of different names that belong together are in one folder, which is opened once. Whatever is put at the folder's old path later is another
+//! folder and is not touched. Links to files are followed, also by `replace`, which leaves the link a link.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata};
+use std::io::{BufWriter, Error, ErrorKind, Result, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, readlinkat, renameat, unlinkat};
+use rustix::io::Errno;
+
+/// How the name of a file ends that is not complete yet; it begins with a dot, the destination's name and a hyphen.
+pub const PART_SUFFIX: &str = ".part";
+/// Permissions of a file as readable as any that the user makes.
+const MODE_ANYONE: u32 = 0o666;
+/// Permissions of a file of which only its owner may know the content.
+const MODE_OWNER: u32 = 0o600;
+/// Links that are followed from one to the next, as the system does.
+const LINKS_MAX: usize = 40;
+
+/// Says why a file may not be replaced.
+type Guard = Arc<dyn Fn() -> Result<()> + Send + Sync>;
+
+/// See the module.
+#[derive(Clone)]
+pub struct FilePlace {
+    /// Open, so that it is the same folder whatever it is called.
+    folder: Arc<File>,
+    name: OsString,
+    /// As it was given, for messages.
+    path: PathBuf,
+    /// Permissions of files that are made here.
+    mode: u32,
+    guard: Option<Guard>,
+}
+
+/// A file that is being written, removed unless it takes its place.
+struct Part<'a> {
+    folder: &'a File,
+    name: OsString,
+    is_placed: bool,
+}
+
+impl Drop for Part<'_> {
+    fn drop(&mut self) {
+        if !self.is_placed {
+            // Only its room is lost by it.
+            let _ = unlinkat(self.folder, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+impl std::fmt::Debug for FilePlace {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{:?}", self.path)
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
+fn open_folder(at: impl std::os::fd::AsFd, path: &Path) -> Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(File::from(openat(at, path, flags, Mode::empty())?))
+}
+
+impl FilePlace {
+    /// The place that a path names, whether or not there is a file.
+    ///
+    /// # Errors
+    /// The folder cannot be opened, or the path does not end with a name.
+    pub fn of(path: &Path) -> Result<FilePlace> {
+        FilePlace::within(rustix::fs::CWD, path, path.to_path_buf())
+    }
+
+    fn within(folder: impl std::os::fd::AsFd, path: &Path, shown: PathBuf) -> Result<FilePlace> {
+        let no_name = || Error::new(ErrorKind::InvalidInput, "the path does not end with the name of a file");
+        Ok(FilePlace {
+            name: path.file_name().ok_or_else(no_name)?.to_os_string(),
+            folder: Arc::new(open_folder(folder, folder_of(path))?),
+            path: shown,
+            mode: MODE_ANYONE,
+            guard: None,
+        })
+    }
+
+    /// The same place, where files that are made can be read by their owner only.
+    pub fn owner_only(self) -> FilePlace {
+        FilePlace {
+            mode: MODE_OWNER,
+            ..self
+        }
+    }
+
+    /// The same place, where a file is only replaced if `guard` has nothing to say against it.
+    pub fn guarded(self, guard: impl Fn() -> Result<()> + Send + Sync + 'static) -> FilePlace {
+        FilePlace {
+            guard: Some(Arc::new(guard)),
+            ..self
+        }
+    }
+
+    fn ask(&self) -> Result<()> {
+        self.guard.as_ref().map_or(Ok(()), |guard| guard())
+    }
+
+    /// The place in the same folder whose name goes on with `extension`.
+    pub fn beside(&self, extension: &str) -> FilePlace {
+        let longer = |name: &OsStr| {
+            let mut name = name.to_os_string();
+            name.push(extension);
+            name
+        };
+        FilePlace {
+            folder: Arc::clone(&self.folder),
+            name: longer(&self.name),
+            path: longer(self.path.as_os_str()).into(),
+            mode: self.mode,
+            guard: self.guard.clone(),
+        }
+    }
+
+    /// The path by which it was named. What is there now may be elsewhere.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The name in the folder.
+    pub fn name(&self) -> &OsStr {
+        &self.name
+    }
+
+    fn open_with(&self, flags: OFlags, mode: u32) -> Result<File> {
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
+        Ok(File::from(openat(
+            &self.folder,
+            &self.name,
+            flags,
+            Mode::from_raw_mode(mode),
+        )?))
+    }
+
+    /// Opens the file for reading. What is no regular file is refused, and never waited for.
+    ///
+    /// # Errors
+    /// The system's, or it is no regular file.
+    pub fn open(&self) -> Result<File> {
+        crate::input::regular(self.open_with(OFlags::RDONLY | OFlags::NONBLOCK, 0)?)
+    }
+
+    /// Opens the file for reading and writing, and makes it if it is not there. What is no regular file is refused.
+    ///
+    /// # Errors
+    /// The system's, the guard's, or it is no regular file.
+    pub fn open_or_make(&self) -> Result<File> {
+        self.ask()?;
+        crate::input::regular(self.open_with(OFlags::RDWR | OFlags::CREATE | OFlags::NONBLOCK, self.mode)?)
+    }
+
+    /// What the system knows of the file.
+    ///
+    /// # Errors
+    /// The system's, above all that there is none.
+    pub fn metadata(&self) -> Result<Metadata> {
+        self.open_with(OFlags::PATH, 0)?.metadata()
+    }
+
+    /// Whether there is something; if that cannot be told, there is nothing.
+    pub fn exists(&self) -> bool {
+        self.metadata().is_ok()
+    }
+
+    /// Removes the file.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn remove(&self) -> Result<()> {
+        Ok(unlinkat(&self.folder, &self.name, AtFlags::empty())?)
+    }
+
+    /// The place that this one is a link to, if it is one, through all links.
+    fn resolve(&self) -> Result<FilePlace> {
+        let mut place = self.clone();
+        for _ in 0..LINKS_MAX {
+            match readlinkat(&place.folder, &place.name, Vec::new()) {
+                Ok(target) => {
+                    let target = Path::new(OsStr::from_bytes(target.as_bytes()));
+                    let target = FilePlace::within(&place.folder, target, self.path.clone())?;
+                    place = FilePlace {
+                        mode: place.mode,
+                        guard: place.guard,
+                        ..target
+                    };
+                }
+                Err(Errno::INVAL | Errno::NOENT) => return Ok(place),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Errno::LOOP.into())
+    }
+
+    /// Writes a file that appears whole and on disk, or not at all: beside its place first, then renamed.
+    ///
+    /// # Errors
+    /// The file system's, the guard's, or what `fill` says; the destination is then as it was.
+    pub fn replace(&self, fill: impl FnOnce(&mut BufWriter<&mut File>) -> Result<()>) -> Result<()> {
+        self.ask()?;
+        // A link stays a link, and what is no file (a pipe, a device) is written to: it can't be replaced.
+        let place = self.resolve()?;
+        if place.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+            let mut file = place.open_with(OFlags::WRONLY, 0)?;
+            let mut out = BufWriter::with_capacity(1 << 20, &mut file);
+            fill(&mut out)?;
+            return out.flush();
+        }
+        let (mut file, mut part) = place.make_part()?;
+        let mut out = BufWriter::with_capacity(1 << 20, &mut file);
+        fill(&mut out)?;
+        out.flush()?;
+        drop(out);
+        file.sync_all()?;
+        self.ask()?;
+        renameat(&place.folder, &part.name, &place.folder, &place.name)?;
+        part.is_placed = true;
+        // The new name is on disk when the folder is.
+        place.folder.sync_all()
+    }
+
+    /// A new file beside the place. Its name says whose part it is, so that the owner can remove what a crash leaves behind.
+    fn make_part(&self) -> Result<(File, Part<'_>)> {
+        /// Parts that this process has made.
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        loop {
+            let number = std::process::id()
+                .wrapping_mul(4096)
+                .wrapping_add(MADE.fetch_add(1, Ordering::Relaxed));
+            let mut name = self.part_prefix();
+            name.push(format!("{:06x}{PART_SUFFIX}", number & 0xff_ffff));
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            match openat(&self.folder, &name, flags, Mode::from_raw_mode(self.mode)) {
+                Ok(file) => {
+                    let folder = &*self.folder;
+                    let part = Part {
+                        folder,
+                        name,
+                        is_placed: false,
+                    };
+                    return Ok((File::from(file), part));
+                }
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn part_prefix(&self) -> OsString {
+        let mut prefix = OsString::from(".");
+        prefix.push(&self.name);
+        prefix.push("-");
+        prefix
+    }
+
+    /// Removes what a crash left of files that were to come to this place. Whoever owns the place calls it while nothing is being written there;
+    /// what cannot be removed does no harm.
+    pub fn remove_parts(&self) {
+        let Ok(entries) = Dir::read_from(&self.folder) else {
+            return;
+        };
+        let prefix = self.part_prefix();
+        for entry in entries.flatten() {
+            let name = entry.file_name().to_bytes();
+            let random = name
+                .strip_prefix(prefix.as_bytes())
+                .and_then(|name| name.strip_suffix(PART_SUFFIX.as_bytes()));
+            // Without a hyphen: that would be a part of another file, whose name begins like ours.
+            if random.is_some_and(|random| !random.contains(&b'-')) {
+                let _ = unlinkat(&self.folder, entry.file_name(), AtFlags::empty());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(place: &FilePlace, text: &str) -> Result<()> {
+        place.replace(|out| out.write_all(text.as_bytes()))
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).expect("a folder").flatten();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_place_is_in_its_folder_whatever_that_is_called() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+        std::fs::create_dir(&old).expect("a folder");
+        let place = FilePlace::of(&old.join("file")).expect("a place");
+        write(&place, "one").expect("it is written");
+        std::fs::rename(&old, &new).expect("it is renamed");
+        std::fs::create_dir(&old).expect("another folder");
+        write(&place, "two").expect("it is written");
+        write(&place.beside(".more"), "three").expect("it is written");
+        assert_eq!(
+            (names(&old).len(), names(&new)),
+            (0, vec!["file".into(), "file.more".into()])
+        );
+        assert_eq!(std::fs::read_to_string(new.join("file")).expect("it is there"), "two");
+        place.remove().expect("it is removed");
+        assert_eq!(names(&new), ["file.more"]);
+    }
+
+    #[test]
+    fn what_fails_leaves_the_destination_and_no_part() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = FilePlace::of(&folder.path().join("file")).expect("a place");
+        write(&place, "before").expect("it is written");
+        let failed = place.replace(|out| out.write_all(b"after").and(Err(Error::other("no"))));
+        assert!(failed.is_err() && names(folder.path()) == ["file"]);
+        assert_eq!(std::fs::read_to_string(place.path()).expect("it is there"), "before");
+        for name in [".file-00ff00.part", ".file-x-1.part", "file-1.part"] {
+            std::fs::write(folder.path().join(name), "").expect("it is written");
+        }
+        place.remove_parts();
+        assert_eq!(names(folder.path()), [".file-x-1.part", "file", "file-1.part"]);
+    }
+
+    #[test]
+    fn a_guard_is_asked_before_and_after_the_file_is_written() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = FilePlace::of(&folder.path().join("file"))
+            .expect("a place")
+            .owner_only();
+        write(&place, "before").expect("it is written");
+        let mode = std::os::unix::fs::PermissionsExt::mode(&place.metadata().expect("it is there").permissions());
+        assert_eq!(mode & 0o777, 0o600);
+        for answers in 0..2 {
+            let asked = AtomicU32::new(0);
+            let guarded = place.clone().guarded(move || {
+                let is_allowed = asked.fetch_add(1, Ordering::Relaxed) < answers;
+                is_allowed.then_some(()).ok_or_else(|| Error::other("not any more"))
+            });
+            let error = write(&guarded, "after").expect_err("it is refused").to_string();
+            assert_eq!(
+                (error.as_str(), names(folder.path())),
+                ("not any more", vec!["file".to_string()])
+            );
+            assert_eq!(std::fs::read_to_string(place.path()).expect("it is there"), "before");
+        }
+    }
+
+    #[test]
+    fn a_link_stays_a_link() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("there")).expect("a folder");
+        std::os::unix::fs::symlink("there/file", at("link")).expect("a link");
+        std::os::unix::fs::symlink(at("link"), at("link to it")).expect("a link");
+        std::os::unix::fs::symlink("around", at("around")).expect("a link");
+        for text in ["one", "two"] {
+            write(&FilePlace::of(&at("link to it")).expect("a place"), text).expect("it is written");
+            assert_eq!(std::fs::read_to_string(at("there/file")).expect("it is there"), text);
+        }
+        assert!(at("link").is_symlink() && names(&at("there")) == ["file"]);
+        assert!(write(&FilePlace::of(&at("around")).expect("a place"), "").is_err());
+        assert!(FilePlace::of(Path::new("..")).is_err());
+    }
+}

@@ -1,0 +1,158 @@
+//! Files that are read as input: only regular ones, and no more of them than an input of their kind can have.
+//!
+//! ```text
+//! path -> open: a folder, a device or a named pipe is refused, never waited for -> read, read_text: up to a bound, then refused
+//! ```
+//!
+//! A pipe that the program was started with may be read by its path (`/dev/stdin`, `/dev/fd/63` of a shell's `<(...)`): something is at its other
+//! end. A pipe that has a name in the file system may have nobody there, so it is refused.
+
+use std::fs::File;
+use std::io::{Error, ErrorKind, Read, Result};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+use crate::Bytes;
+
+/// Bytes of a text that people write, at most: jobs, workloads, profiles, experiments, plans, lists of hosts.
+pub const TEXT_BYTES_MAX: u64 = 16 << 20;
+/// Bytes of a text that programs write, at most: results, runs that were kept, log pages.
+pub const RESULT_BYTES_MAX: u64 = 1 << 30;
+
+/// Whether a path names a descriptor that the program was started with.
+pub fn is_inherited(path: &Path) -> bool {
+    path == Path::new("/dev/stdin")
+        || ["/dev/fd", "/proc/self/fd"]
+            .iter()
+            .any(|folder| path.starts_with(folder))
+}
+
+/// Opens a file for reading. What is no regular file is refused and never waited for, but for pipes that the program was started with.
+///
+/// # Errors
+/// The system's, or what kind of file it is.
+pub fn open(path: &Path) -> Result<File> {
+    if is_inherited(path) {
+        let file = File::open(path)?;
+        let found = file.metadata()?.file_type();
+        return if found.is_fifo() || found.is_socket() {
+            Ok(file)
+        } else {
+            regular(file)
+        };
+    }
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits();
+    let opened = File::options()
+        .read(true)
+        .custom_flags(flags.cast_signed())
+        .open(path)?;
+    regular(opened)
+}
+
+/// The same file, if it is a regular one.
+pub(crate) fn regular(file: File) -> Result<File> {
+    let found = file.metadata()?.file_type();
+    let kind = if found.is_file() {
+        return Ok(file);
+    } else if found.is_dir() {
+        "a folder"
+    } else if found.is_fifo() {
+        "a named pipe, which nobody may ever write to"
+    } else if found.is_char_device() || found.is_block_device() {
+        "a device"
+    } else {
+        "a socket"
+    };
+    let error = if found.is_dir() {
+        ErrorKind::IsADirectory
+    } else {
+        ErrorKind::InvalidInput
+    };
+    Err(Error::new(error, format!("this is {kind}; give a regular file")))
+}
+
+/// Reads a file of `bytes_max` bytes at most.
+///
+/// # Errors
+/// As [`open`], or it is longer.
+pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
+    read_all(open(path)?, bytes_max)
+}
+
+/// Reads a text of `bytes_max` bytes at most.
+///
+/// # Errors
+/// As [`read`], or it is not UTF-8.
+pub fn read_text(path: &Path, bytes_max: u64) -> Result<String> {
+    String::from_utf8(read(path, bytes_max)?)
+        .map_err(|_| Error::new(ErrorKind::InvalidData, "this is no text in UTF-8"))
+}
+
+/// Reads what is left of a stream, `bytes_max` bytes at most.
+///
+/// # Errors
+/// The system's, or there is more.
+pub fn read_all(stream: impl Read, bytes_max: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    stream.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).is_ok_and(|bytes| bytes <= bytes_max) {
+        return Ok(bytes);
+    }
+    let problem = format!(
+        "this is longer than {}, the most that is read of such a file",
+        Bytes(bytes_max)
+    );
+    Err(Error::new(ErrorKind::FileTooLarge, problem))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join("pipe");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).expect("a pipe");
+        for (path, wanted) in [
+            (
+                pipe.as_path(),
+                "this is a named pipe, which nobody may ever write to; give a regular file",
+            ),
+            (folder.path(), "this is a folder; give a regular file"),
+            (Path::new("/dev/zero"), "this is a device; give a regular file"),
+        ] {
+            let error = read_text(path, 100).expect_err("it is refused");
+            assert_eq!(error.to_string(), wanted);
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_its_bound() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("file");
+        std::fs::write(&file, "four").expect("it is written");
+        assert_eq!(read_text(&file, 4).expect("it is short enough"), "four");
+        let error = read_text(&file, 3).expect_err("it is refused").to_string();
+        assert_eq!(error, "this is longer than 3 B, the most that is read of such a file");
+        std::fs::write(&file, [0xff]).expect("it is written");
+        assert_eq!(
+            read_text(&file, 3).expect_err("it is refused").kind(),
+            ErrorKind::InvalidData
+        );
+    }
+
+    #[test]
+    fn a_pipe_that_the_program_was_started_with_is_read() {
+        use std::io::Write;
+        use std::os::fd::AsRawFd;
+        let (reader, mut writer) = std::io::pipe().expect("a pipe");
+        writer.write_all(b"text").expect("there is room in it");
+        drop(writer);
+        let path = format!("/dev/fd/{}", reader.as_raw_fd());
+        assert_eq!(read_text(Path::new(&path), 4).expect("it is read"), "text");
+    }
+}
