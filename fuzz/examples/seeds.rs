@@ -25,9 +25,9 @@ fn main() -> Result<()> {
         write("log_page", drive, &log_page(drive))?;
         write("region", drive, &region(drive))?;
         write("pdu", drive, &pdu(drive))?;
-        // Those two make sense of anything.
+        // Those make sense of anything.
         let mut random = Seeded::new(drive.into());
-        for target in ["device", "hosts"] {
+        for target in ["device", "hosts", "snapshot", "state"] {
             let bytes: Vec<u8> = (0..512).map(|_| random.below(256) as u8).collect();
             write(target, drive, &bytes)?;
         }

@@ -15,6 +15,8 @@ use crate::stats::Stats;
 
 /// Keeps the limits of the blocks apart from other random numbers.
 const SEED_OF_ENDURANCE: u64 = 0x0065_6e64_7572_6500;
+/// Erases of a block, at most: no flash survives a part of that.
+pub(crate) const ERASES_MAX: u32 = u32::MAX / 2;
 const DAYS_OF_YEAR: f64 = 365.0;
 
 /// What the flash survives.

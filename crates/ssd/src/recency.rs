@@ -13,11 +13,11 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::cast::{index, wide};
-use crate::types::Lpn;
+use crate::types::{Lpn, Ppn};
 
 /// See the module.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(from = "Window", into = "Window")]
+#[serde(try_from = "Window", into = "Window")]
 pub(crate) struct Recency {
     pages_max: u32,
     /// The first page of each extent in the window and how many pages, the one written first at the front.
@@ -35,8 +35,16 @@ struct Window {
     pages: Vec<u32>,
 }
 
-impl From<Window> for Recency {
-    fn from(window: Window) -> Recency {
+impl TryFrom<Window> for Recency {
+    type Error = &'static str;
+
+    fn try_from(window: Window) -> Result<Recency, &'static str> {
+        if window.pages_max == 0 || wide(window.pages.len()) > u64::from(window.pages_max) {
+            return Err("the window of recent pages holds more than it may");
+        }
+        if window.pages.iter().any(|page| *page >= Ppn::UNMAPPED.0) {
+            return Err("the window of recent pages holds a page that there is not");
+        }
         let mut recency = Recency {
             pages_max: window.pages_max,
             extents: VecDeque::new(),
@@ -44,7 +52,7 @@ impl From<Window> for Recency {
             times: Times::default(),
         };
         window.pages.iter().for_each(|page| recency.add(*page, 1));
-        recency
+        Ok(recency)
     }
 }
 
@@ -61,15 +69,18 @@ impl From<Recency> for Window {
 impl Recency {
     pub(crate) fn new(pages_max: u32) -> Recency {
         assert!(pages_max > 0, "a window holds a page");
-        Recency::from(Window {
+        Recency {
             pages_max,
-            pages: Vec::new(),
-        })
+            extents: VecDeque::new(),
+            pages: 0,
+            times: Times::default(),
+        }
     }
 
-    /// Whether it is a window of so many pages and holds no more.
-    pub(crate) fn fits(&self, pages_max: u32) -> bool {
-        self.pages_max == pages_max && self.pages <= u64::from(pages_max)
+    /// Whether it is a window of so many pages of a drive of `logical_pages`, and holds no more.
+    pub(crate) fn fits(&self, pages_max: u32, logical_pages: u32) -> bool {
+        let is_there = |&(first, pages): &(u32, u32)| first < logical_pages && pages <= logical_pages - first;
+        self.pages_max == pages_max && self.pages <= u64::from(pages_max) && self.extents.iter().all(is_there)
     }
 
     /// Whether the first page is recent, and how many from it on are alike.
@@ -371,7 +382,7 @@ mod tests {
                 recency.times.len,
                 recency.times.entries.iter().filter(|entry| entry.pages() > 0).count()
             );
-            assert!(Recency::from(kept).fits(pages_max));
+            assert!(Recency::try_from(kept).is_ok_and(|kept| kept.fits(pages_max, u32::MAX)));
         }
     }
 }

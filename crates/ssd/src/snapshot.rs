@@ -229,8 +229,9 @@ impl<R: Read> Reader<R> {
             return Err(self.invalid("holds a state of another geometry than its configuration", MAKE_ANEW));
         }
         let maps = self.maps(&layout)?;
-        state.agrees(&layout, &maps).map_err(|difference| {
-            let problem = format!("holds a state that does not agree with its L2P map ({difference})");
+        state.check(&config, &layout, &maps).map_err(|difference| {
+            let problem =
+                format!("holds a state that does not agree with its configuration or its L2P map ({difference})");
             self.invalid(&problem, MAKE_ANEW)
         })?;
         if self.input.read(&mut [0]).is_ok_and(|bytes| bytes > 0) {

@@ -127,6 +127,40 @@ impl Stats {
         (pages, blocks)
     }
 
+    /// Whether all counters are such that what a drive does in its life can be added to them, and all sums of them be made.
+    pub(crate) fn is_countable(&self) -> bool {
+        /// Pages of 64 KiB that are 8 EiB.
+        const PAGES_MAX: u128 = 1 << 47;
+        const BYTES_MAX: u128 = 1 << 62;
+        let sum = |of: fn(&OwnerStats) -> u64| -> u128 {
+            let rows = self.handles.iter().chain([&self.shared]);
+            rows.map(|row| u128::from(of(row))).sum()
+        };
+        let in_pages: [fn(&OwnerStats) -> u64; 9] = [
+            |row| row.host_pages_written,
+            |row| row.gc_pages_copied,
+            |row| row.gc_pages_received,
+            |row| row.blocks_remapped,
+            |row| row.pages_remapped,
+            |row| row.units_opened,
+            |row| row.units_reclaimed,
+            |row| row.pages_erased,
+            |row| row.valid_pages_reclaimed,
+        ];
+        let alone = [
+            self.pages_deallocated,
+            self.background_collections,
+            self.foreground_collections,
+            self.forced_collections,
+            self.units_closed_by_host,
+            self.units_closed_early,
+            self.pages_redirected,
+        ];
+        in_pages.iter().all(|of| sum(*of) <= PAGES_MAX)
+            && sum(|row| row.host_bytes_written) <= BYTES_MAX
+            && alone.iter().all(|count| u128::from(*count) <= PAGES_MAX)
+    }
+
     /// All zero, for a device with this many handles.
     pub fn new(page_bytes: u64, handles: u16) -> Stats {
         Stats {

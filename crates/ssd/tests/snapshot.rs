@@ -11,9 +11,10 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::*;
-use ssd::config::{DeviceConfig, Isolation, ReclaimUnitSize};
+use ssd::config::{Copies, DeviceConfig, EnduranceConfig, HandleSelection, Isolation, ReclaimUnitSize, UnitSelection};
 use ssd::snapshot::VERSION;
-use ssd::{Device, RuhId, SnapshotError};
+use ssd::timing::{ChannelTiming, ControllerTiming, LinkTiming, NandTiming, TimingConfig};
+use ssd::{Device, Lpn, RuhId, SnapshotError, Totals};
 use tempfile::TempDir;
 
 /// Length of magic and version.
@@ -364,7 +365,7 @@ fn a_map_that_is_no_map_of_the_state_is_refused() {
     for (entry, expected) in [
         (other_entry, "to where another one is"),
         (1_u32.to_le_bytes(), "to a page beyond its flash"),
-        ([0; 4], "does not agree with its L2P map"),
+        ([0; 4], "a state that does not agree with"),
     ] {
         let text = saved.refusal(&with(one, entry), expected);
         assert!(text.contains(expected), "{text}");
@@ -375,6 +376,208 @@ fn a_map_that_is_no_map_of_the_state_is_refused() {
     bytes[end..].copy_from_slice(&checksum.to_le_bytes());
     let text = saved.refusal(&bytes, "a form that there is not");
     assert!(text.contains("L2P map (part 1) that cannot be decoded"), "{text}");
+}
+
+/// A number as postcard has it.
+fn varint(mut number: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+    bytes
+}
+
+/// A number near one of those at which something ends.
+fn extreme(uniform: &mut Uniform) -> u64 {
+    let power = 1_u64 << uniform.below(64);
+    match uniform.below(6) {
+        0 => u64::from(uniform.below(4)),
+        1 => u64::MAX,
+        2 => u64::from(u32::MAX),
+        3 => power,
+        4 => power.wrapping_sub(1),
+        _ => power.wrapping_add(u64::from(uniform.below(3))),
+    }
+}
+
+/// The section with one number changed.
+fn changed(section: &[u8], uniform: &mut Uniform) -> Vec<u8> {
+    let length = section.len() as u32;
+    // Most of a state are its tables; what there is of everything else begins and ends it.
+    let at = match uniform.below(4) {
+        0 => uniform.below(length.min(200)),
+        1 => length - 1 - uniform.below(length.min(2000)),
+        _ => uniform.below(length),
+    } as usize;
+    let mut bytes = section.to_vec();
+    match uniform.below(4) {
+        0 => bytes[at] = uniform.below(256) as u8,
+        1 => bytes[at] = bytes[at].wrapping_add(1),
+        2 => bytes[at] = bytes[at].wrapping_sub(1),
+        _ => {
+            let end = bytes[at..]
+                .iter()
+                .position(|byte| byte & 0x80 == 0)
+                .map_or(at, |last| at + last);
+            bytes.splice(at..=end, varint(extreme(uniform)));
+        }
+    }
+    bytes
+}
+
+/// Everything that a drive is asked for.
+fn use_of(device: &mut Device, seed: u64) {
+    work(device, &mut Uniform::new(seed), 160);
+    let pages = device.layout().logical_pages;
+    let _ = device.read(0, Lpn(0), pages.min(100)).expect("the pages are there");
+    let _ = (
+        device.default_placement(RuhId(0)),
+        device.occupancy(),
+        device.endurance(),
+    );
+    assert!(device.units().count() > 0 && device.stats().write_amplification().is_some());
+    assert!(device.stats().totals().media_bytes_written > 0);
+    device.raise_totals(&Totals {
+        host_bytes_written: u64::MAX,
+        ..device.stats().totals()
+    });
+    device.raise_totals(&Totals {
+        media_bytes_erased: 1 << 40,
+        ..device.stats().totals()
+    });
+    match device.check() {
+        // It was as high as can be before.
+        Err(problem) if problem == "a counter is higher than can be" => return,
+        checked => checked.expect("what was loaded is whole, and stays so"),
+    }
+    let again = Device::from_bytes("again", &device.to_bytes()).expect("what is used can be saved");
+    assert_same(device, &again);
+}
+
+/// A device on which everything takes time.
+fn timed() -> DeviceConfig {
+    let mut config = small(60, 0.4);
+    config.timing = Some(TimingConfig {
+        nand: NandTiming {
+            page_bytes: 4096,
+            bits_per_cell: 3,
+            read_ns: vec![40_000, 50_000, 60_000],
+            program_ns: 600_000,
+            erase_ns: 3_000_000,
+            suspend_ns: Some(10_000),
+        },
+        channel: ChannelTiming {
+            bytes_per_second: 1_000_000_000,
+            command_ns: 200,
+        },
+        controller: ControllerTiming {
+            cores: 4,
+            read_ns: 2_000,
+            write_ns: 3_000,
+            page_ns: 100,
+            read_pipeline_ns: 5_000,
+            write_pipeline_ns: 7_000,
+        },
+        link: LinkTiming {
+            generation: 1,
+            lanes: 4,
+            payload_share: 0.9,
+        },
+        write_buffer_bytes: 4 * MIB,
+        read_cache_bytes: MIB,
+        tails: Vec::new(),
+    });
+    config.geometry.program_unit_bytes = Some(12_288);
+    config.geometry.reclaim_unit_bytes = 4 * 12_288 * 20;
+    config
+}
+
+/// A program operation that was not full when the drive was saved is in the buffer of the drive that is loaded, and leaves it once.
+#[test]
+fn an_operation_that_is_not_full_is_in_the_buffer_of_a_loaded_drive() {
+    let mut device = silent(&timed());
+    write(&mut device, 0, 5, 0);
+    write(&mut device, 100, 4, 1);
+    let mut loaded = Device::from_bytes("timed", &device.to_bytes()).expect("it is whole");
+    loaded.update_handle(0, placement(0, 1)).expect("the handle is there");
+    for step in 1..200 {
+        let now = u64::from(step) * 1_000_000_000;
+        let done = loaded.write(now, &extent(200 + step, 1, placement(0, 0)));
+        assert!(done.expect("the page is there").at > now);
+    }
+    loaded.check().expect("the device is whole");
+}
+
+/// What no device has said, with the right checksum, is refused, or harms nobody.
+#[test]
+fn numbers_that_were_changed_under_a_right_checksum_never_end_the_program() {
+    let configs = [
+        everything(),
+        {
+            let mut config = everything();
+            config.handles.isolation = Isolation::Adaptive;
+            config.handles.separation_bytes = 4 * MIB;
+            config.gc.unit_selection = UnitSelection::CostAge;
+            config.gc.background_mark = 0.5;
+            config.gc.lazy_valid_share = 0.5;
+            config
+        },
+        {
+            let mut config = small(40, 0.3);
+            config.gc.copies = Copies::WithHost;
+            config.gc.block_remapping = true;
+            config.gc.handle_selection = HandleSelection::HighestPressure;
+            config.gc.unit_selection = UnitSelection::WindowedGreedy(7);
+            config.endurance = Some(EnduranceConfig {
+                rated_erases: 3000,
+                spread: 0.1,
+                warranty_years: 5.0,
+            });
+            config
+        },
+        timed(),
+    ];
+    for (number, config) in (0..).zip(configs) {
+        let mut device = silent(&config);
+        work(&mut device, &mut Uniform::new(number), 6_000);
+        let bytes = device.to_bytes();
+        let mut sections = Vec::new();
+        let mut at = HEADER_BYTES;
+        while at < bytes.len() {
+            let length: [u8; 8] = bytes[at..at + 8].try_into().expect("eight bytes");
+            let end = at + 8 + u64::from_le_bytes(length) as usize;
+            sections.push(&bytes[at + 8..end]);
+            at = end + 4;
+        }
+        let (mut loaded, mut refused) = (0, 0);
+        for case in 0..1200 {
+            println!("device {number}, case {case}");
+            let mut uniform = Uniform::new(number << 32 | case);
+            // The configuration, the state, or the map.
+            let which = [0, 2, 2, 2, 2, 3][uniform.below(6) as usize];
+            let section = changed(sections[which], &mut uniform);
+            let mut wrong = bytes[..HEADER_BYTES].to_vec();
+            for (position, whole) in sections.iter().enumerate() {
+                let section = if position == which { &section[..] } else { whole };
+                wrong.extend((section.len() as u64).to_le_bytes());
+                wrong.extend(section);
+                wrong.extend(crc32fast::hash(section).to_le_bytes());
+            }
+            match Device::from_bytes("wrong", &wrong) {
+                Ok(mut device) => {
+                    use_of(&mut device, case);
+                    loaded += 1;
+                }
+                Err(error) => {
+                    assert!(!error.to_string().contains('\n'), "{error}");
+                    refused += 1;
+                }
+            }
+        }
+        assert!(loaded > 20 && refused > 600, "{loaded} were loaded, {refused} refused");
+    }
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

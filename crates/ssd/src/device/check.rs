@@ -1,13 +1,21 @@
-//! Proof of a device's state by full scan.
-
-use std::collections::HashSet;
+//! Proof of a device's state by full scan: for tests, and of every state that is loaded.
+//!
+//! A state that was read from a file may say anything, so nothing is used as a position here before it was compared with what there is. What
+//! holds after [`State::check`] is all that the rest of the device takes for granted.
 
 use crate::cast::{index, wide};
+use crate::config::{Copies, DeviceConfig, Isolation};
+use crate::device::place::OpenUnit;
 use crate::device::{Engine, Group, State};
-use crate::layout::Layout;
+use crate::endurance::ERASES_MAX;
+use crate::gc::index::ClosedSet;
+use crate::layout::{Layout, SizeClass};
 use crate::maps::Maps;
-use crate::types::{Lpn, Ppn, RgId, RuId};
-use crate::unit::UnitState;
+use crate::types::{Lpn, Owner, Ppn, RgId, RuhId};
+use crate::unit::{ReclaimUnit, UnitState};
+
+/// Most that a counter of events can be: nothing happens so often.
+const COUNT_MAX: u64 = 1 << 62;
 
 macro_rules! ensure {
     ($condition:expr, $($message:tt)+) => {
@@ -19,16 +27,34 @@ macro_rules! ensure {
 
 pub(super) fn check(device: &Engine) -> Result<(), String> {
     maps(device)?;
-    device.state.agrees(&device.layout, &device.maps)?;
-    units(device)?;
-    groups(device)?;
-    counters(device)
+    device.state.check(&device.config, &device.layout, &device.maps)
 }
 
 impl State {
+    /// Whether it can be the state of a device of this configuration, whose tables have the right sizes ([`State::fits`]) and whose map is this;
+    /// otherwise why not.
+    pub(crate) fn check(&self, config: &DeviceConfig, layout: &Layout, maps: &Maps) -> Result<(), String> {
+        self.counters(config, layout)?;
+        self.units(layout)?;
+        self.agrees(layout, maps)?;
+        self.superblocks(layout, maps)?;
+        for position in 0..self.groups.len() {
+            GroupCheck {
+                config,
+                layout,
+                maps,
+                state: self,
+                group: &self.groups[position],
+                name: RgId::of(position).0,
+            }
+            .check()?;
+        }
+        Ok(())
+    }
+
     /// Whether the reclaim units and groups hold as many valid pages as the state counts, and nothing else does; otherwise
     /// where not. Takes as long as reading the bitmap.
-    pub(crate) fn agrees(&self, layout: &Layout, maps: &Maps) -> Result<(), String> {
+    fn agrees(&self, layout: &Layout, maps: &Maps) -> Result<(), String> {
         let mut valid_pages = 0;
         for (position, group) in self.groups.iter().enumerate() {
             let name = RgId::of(position).0;
@@ -96,191 +122,370 @@ fn maps(device: &Engine) -> Result<(), String> {
     Ok(())
 }
 
-/// Each reclaim unit is what its superblock says.
-fn units(device: &Engine) -> Result<(), String> {
-    let layout = &device.layout;
-    for superblock in 0..layout.superblocks() {
-        let entry = &device.state.superblocks[index(superblock)];
-        let first = superblock * layout.slices_per_superblock;
-        let slices = (first..first + layout.slices_per_superblock).map(RuId);
-        let used: Vec<RuId> = slices
-            .filter(|unit| device.state.units[unit.index()].state != UnitState::Free)
-            .collect();
-        let class = layout.classes[usize::from(entry.class)];
-        ensure!(
-            index(entry.parts_used) == used.len(),
-            "superblock {superblock} counts {} parts",
-            entry.parts_used
-        );
-        let mut valid_pages = 0;
-        for unit in used {
-            let state = &device.state.units[unit.index()];
+impl State {
+    /// Each reclaim unit by itself.
+    fn units(&self, layout: &Layout) -> Result<(), String> {
+        let handles = layout.handles.len();
+        for (at, unit) in (0u32..).zip(&self.units) {
+            if unit.state == UnitState::Free {
+                ensure!(*unit == ReclaimUnit::FREE, "unit {at} is free and says something");
+                continue;
+            }
+            let class = layout.classes.get(usize::from(unit.class));
+            let Some(class) = class else {
+                return Err(format!("unit {at} is of class {}", unit.class));
+            };
+            let in_superblock = at % layout.slices_per_superblock;
             ensure!(
-                state.class == entry.class,
-                "{unit:?} is of another class than its superblock"
+                in_superblock.is_multiple_of(class.slices) && unit.pages == class.pages,
+                "unit {at} is no part of its class"
             );
+            let group = u64::from(at) / layout.slices_per_group();
+            ensure!(u64::from(unit.group) == group, "unit {at} is of group {}", unit.group);
+            let has_owner = match unit.owner.handle() {
+                Some(handle) => handle.index() < handles,
+                None => layout.pooled_copies == Owner::SHARED,
+            };
+            ensure!(has_owner, "unit {at} is of {}", unit.owner);
+            ensure!(unit.valid_pages <= unit.pages, "unit {at} holds more than it can");
             ensure!(
-                (unit.0 - first).is_multiple_of(class.slices),
-                "{unit:?} does not begin at a part"
+                unit.last_write <= self.host_pages_written && unit.last_invalidation <= self.host_pages_written,
+                "unit {at} was written in the future"
             );
-            valid_pages += state.valid_pages;
+            let is_closed = unit.state == UnitState::Closed;
+            ensure!(
+                !is_closed || unit.closed_sequence < self.units_closed,
+                "unit {at} was closed in the future"
+            );
+            // Of lists, and of what lists need, only a closed unit has anything.
+            let alone = ReclaimUnit {
+                member: ReclaimUnit::FREE.member,
+                watch: 0,
+                closed_sequence: 0,
+                bucket_previous: ReclaimUnit::FREE.bucket_previous,
+                bucket_next: ReclaimUnit::FREE.bucket_next,
+                order_previous: ReclaimUnit::FREE.order_previous,
+                order_next: ReclaimUnit::FREE.order_next,
+                ..unit.clone()
+            };
+            ensure!(is_closed || *unit == alone, "unit {at} is open and in a list");
+            if !self.unit_of_slice.is_empty() {
+                let slices = &self.unit_of_slice[index(at)..index(at + class.slices)];
+                ensure!(slices.iter().all(|unit| *unit == at), "unit {at} has slices of another");
+            }
         }
-        let counted = device
-            .maps
-            .count_valid(Ppn(first * layout.slice_pages), layout.superblock_pages);
+        let is_slice = |unit: &u32| index(*unit) < self.units.len();
         ensure!(
-            counted == valid_pages,
-            "superblock {superblock} has valid pages outside of its reclaim units"
+            self.unit_of_slice.iter().all(is_slice),
+            "a slice is of a unit that there is not"
         );
+        Ok(())
     }
-    Ok(())
+
+    /// Each superblock is what its reclaim units say.
+    fn superblocks(&self, layout: &Layout, maps: &Maps) -> Result<(), String> {
+        for superblock in 0..layout.superblocks() {
+            let entry = &self.superblocks[index(superblock)];
+            ensure!(
+                usize::from(entry.class) < layout.classes.len(),
+                "superblock {superblock} is of class {}",
+                entry.class
+            );
+            let first = superblock * layout.slices_per_superblock;
+            let slices = &self.units[index(first)..][..index(layout.slices_per_superblock)];
+            let used = || slices.iter().filter(|unit| unit.state != UnitState::Free);
+            ensure!(
+                index(entry.parts_used) == used().count(),
+                "superblock {superblock} counts {} parts",
+                entry.parts_used
+            );
+            ensure!(
+                used().all(|unit| unit.class == entry.class),
+                "superblock {superblock} has a unit of another class"
+            );
+            let valid_pages: u32 = used().map(|unit| unit.valid_pages).sum();
+            let counted = maps.count_valid(Ppn(first * layout.slice_pages), layout.superblock_pages);
+            ensure!(
+                counted == valid_pages,
+                "superblock {superblock} has valid pages outside of its reclaim units"
+            );
+        }
+        Ok(())
+    }
+
+    /// The counters agree with each other and with the tables, and none is near its end.
+    fn counters(&self, config: &DeviceConfig, layout: &Layout) -> Result<(), String> {
+        ensure!(
+            self.stats.page_bytes == layout.page_bytes,
+            "counters are of other pages"
+        );
+        ensure!(self.stats.is_countable(), "a counter is higher than can be");
+        ensure!(self.units_closed <= COUNT_MAX, "too many units were closed");
+        let total = self.stats.total();
+        ensure!(
+            total.gc_pages_copied == total.gc_pages_received,
+            "copies left and copies received differ"
+        );
+        let copied_or_remapped = total.gc_pages_copied + total.pages_remapped;
+        ensure!(
+            total.valid_pages_reclaimed == copied_or_remapped,
+            "reclaimed pages were neither copied nor remapped"
+        );
+        ensure!(
+            total.host_pages_written == self.host_pages_written,
+            "host pages are counted twice or not at all"
+        );
+        let erases = self.erase_counts.iter();
+        ensure!(
+            erases.clone().all(|count| *count <= ERASES_MAX),
+            "a block was erased more often than can be"
+        );
+        let erased: u64 = erases.map(|count| u64::from(*count)).sum();
+        let erased_pages = u128::from(erased) * u128::from(layout.block_pages);
+        ensure!(
+            erased_pages == u128::from(total.pages_erased),
+            "blocks count {erased_pages} erased pages, owners {}",
+            total.pages_erased
+        );
+        let in_use = self.units.iter().filter(|unit| unit.state != UnitState::Free).count();
+        ensure!(
+            total.units_opened == total.units_reclaimed + wide(in_use),
+            "reclaim units were opened and never reclaimed"
+        );
+        ensure!(
+            self.block_at.is_empty() != config.gc.block_remapping,
+            "blocks have places, or none, against the configuration"
+        );
+        let mut blocks = vec![false; self.block_at.len()];
+        for &block in self.block_at.iter() {
+            let is_new = blocks
+                .get_mut(index(block))
+                .is_some_and(|seen| !std::mem::replace(seen, true));
+            ensure!(is_new, "block {block} is at two places, or there is none");
+        }
+        Ok(())
+    }
 }
 
-/// Free lists, open reclaim units and closed sets hold each reclaim unit once, and the counters of a group agree.
-fn groups(device: &Engine) -> Result<(), String> {
-    let layout = &device.layout;
-    for (position, group) in device.state.groups.iter().enumerate() {
-        let name = RgId::of(position).0;
-        let slices = layout.superblocks_per_group * layout.slices_per_superblock;
-        let first = u32::from(name) * slices;
-        let parts: usize = (group.free_parts.iter().zip(&layout.classes))
-            .map(|(parts, class)| parts.len() * index(class.slices))
-            .sum();
-        let free = group.free_superblocks.len() * index(layout.slices_per_superblock) + parts;
+/// A group and what it is of.
+struct GroupCheck<'a> {
+    config: &'a DeviceConfig,
+    layout: &'a Layout,
+    maps: &'a Maps,
+    state: &'a State,
+    group: &'a Group,
+    name: u16,
+}
+
+impl GroupCheck<'_> {
+    fn slices(&self) -> u32 {
+        self.layout.superblocks_per_group * self.layout.slices_per_superblock
+    }
+
+    /// The first slice.
+    fn first(&self) -> u32 {
+        u32::from(self.name) * self.slices()
+    }
+
+    /// Free lists, open reclaim units and closed sets hold each slice once, and the counters agree.
+    fn check(&self) -> Result<(), String> {
+        let (layout, group, name) = (self.layout, self.group, self.name);
+        // Slices of the group that are in a list.
+        let mut listed = vec![false; index(self.slices())];
+        let free = self.free_slices(&mut listed)?;
         ensure!(
-            wide(free) == group.free_slices,
+            free == group.free_slices,
             "group {name} counts {} free slices, has {free}",
             group.free_slices
         );
-        let listed = listed_units(device, group)?;
+        ensure!(
+            group.draining.is_none(),
+            "group {name} has a superblock that is being emptied"
+        );
+        for position in 0..group.owners.len() {
+            self.owner(position, &mut listed)?;
+        }
         let mut used_slices = 0;
-        for slice in first..first + slices {
-            let entry = &device.state.units[index(slice)];
+        for (slice, is_listed) in (self.first()..).zip(&listed) {
+            let entry = &self.state.units[index(slice)];
             if entry.state == UnitState::Free {
                 continue;
             }
-            ensure!(listed.contains(&slice), "unit {slice} is in use and listed nowhere");
+            ensure!(*is_listed, "unit {slice} is in use and listed nowhere");
             used_slices += u64::from(layout.classes[usize::from(entry.class)].slices);
         }
-        let lazy_units: u64 = group.closed.iter().flatten().map(|set| u64::from(set.lazy_units)).sum();
+        // As sums of numbers from a file they may be anything.
+        let lazy_units: u128 = group
+            .closed
+            .iter()
+            .flatten()
+            .map(|set| u128::from(set.lazy_units))
+            .sum();
         ensure!(
-            lazy_units == group.lazy_units,
+            lazy_units == u128::from(group.lazy_units),
             "group {name} counts {} lazy units, has {lazy_units}",
             group.lazy_units
         );
         ensure!(
-            used_slices + group.free_slices == u64::from(slices),
-            "group {name} lost slices: {used_slices} used of {slices}"
+            used_slices + free == u64::from(self.slices()),
+            "group {name} lost slices: {used_slices} used of {}",
+            self.slices()
         );
         ensure!(
             group.live_pages <= layout.group_live_pages_max,
             "group {name} holds more than it may"
         );
+        ensure!(
+            group.free_superblocks.len() >= index(layout.collection_superblocks),
+            "group {name} has kept no room for collection"
+        );
+        Ok(())
     }
-    Ok(())
-}
 
-/// The reclaim units that the owners of a group have open or closed, each of which is what its entry says.
-fn listed_units(device: &Engine, group: &Group) -> Result<HashSet<u32>, String> {
-    let mut seen = HashSet::new();
-    for (position, owner) in group.owners.iter().enumerate() {
-        let name = device.owner_at(position);
-        let open = owner.open.iter().flatten();
-        let open = open.map(|open| (open.unit.0, UnitState::OpenForHost));
-        let collecting = owner.collecting.iter();
-        let collecting = collecting.map(|open| (open.unit.0, UnitState::OpenForCollection));
-        let closed = group.closed[position].iter().flat_map(|set| &set.members);
-        let closed = closed.map(|unit| (*unit, UnitState::Closed));
-        for (unit, state) in open.chain(collecting).chain(closed) {
-            let entry = &device.state.units[index(unit)];
-            let found = entry.state;
-            ensure!(found == state, "unit {unit} is {found:?}, listed as {state:?}");
-            let found = entry.owner;
-            ensure!(found == name, "unit {unit} is of {found}, listed for {name}");
-            ensure!(seen.insert(unit), "unit {unit} is listed twice");
+    /// Notes that a slice begins something that a list holds.
+    fn list(&self, slice: u32, listed: &mut [bool]) -> Result<(), String> {
+        let place = slice.checked_sub(self.first()).and_then(|at| listed.get_mut(index(at)));
+        let is_new = place.is_some_and(|seen| !std::mem::replace(seen, true));
+        ensure!(is_new, "slice {slice} is listed twice, or in another group");
+        Ok(())
+    }
+
+    /// The free superblocks and parts; returns how many slices they have.
+    fn free_slices(&self, listed: &mut [bool]) -> Result<u64, String> {
+        let layout = self.layout;
+        let mut free = 0;
+        for &superblock in &self.group.free_superblocks {
+            let first = u64::from(superblock) * u64::from(layout.slices_per_superblock);
+            self.list(u32::try_from(first).unwrap_or(u32::MAX), listed)?;
+            let used = self.state.superblocks[index(superblock)].parts_used;
+            ensure!(used == 0, "superblock {superblock} is free and in use");
+            free += u64::from(layout.slices_per_superblock);
+        }
+        for (position, parts) in self.group.free_parts.iter().enumerate() {
+            let class = layout.classes[position];
+            for &part in parts {
+                self.list(part, listed)?;
+                let superblock = part / layout.slices_per_superblock;
+                let entry = &self.state.superblocks[index(superblock)];
+                let is_part = (part % layout.slices_per_superblock).is_multiple_of(class.slices);
+                ensure!(
+                    is_part && entry.parts_used > 0 && usize::from(entry.class) == position,
+                    "slice {part} is no free part of class {position}"
+                );
+                let state = self.state.units[index(part)].state;
+                ensure!(state == UnitState::Free, "slice {part} is free and in use");
+                free += u64::from(class.slices);
+            }
+        }
+        Ok(free)
+    }
+
+    /// The reclaim units that an owner has open or closed, each of which is what its entry says.
+    fn owner(&self, position: usize, listed: &mut [bool]) -> Result<(), String> {
+        let (layout, group) = (self.layout, self.group);
+        let owner = &group.owners[position];
+        let handle = layout.handles.get(position);
+        let name = handle.map_or(Owner::SHARED, |_| Owner::of(RuhId::of(position)));
+        let turns = handle.map_or(1, |handle| usize::from(handle.open_reclaim_units));
+        ensure!(owner.turn < turns, "{name} has turn {} of {turns}", owner.turn);
+        for open in owner.open.iter().flatten() {
+            self.listed_unit(open.unit.0, name, UnitState::OpenForHost, listed)?;
+            let class = handle.map_or(0, |handle| layout.class_of_size(self.config, handle.reclaim_unit));
+            let found = self.state.units[open.unit.index()].class;
+            ensure!(found == class, "{:?} is of another class than {name} takes", open.unit);
+            self.open_unit(open)?;
+        }
+        if let Some(open) = &owner.collecting {
+            let is_shared = |handle: &crate::config::HandleConfig| handle.isolation != Isolation::PersistentlyIsolated;
+            let collects = match handle {
+                Some(handle) => handle.isolation != Isolation::InitiallyIsolated,
+                None => layout.handles.iter().any(is_shared),
+            };
+            ensure!(
+                collects && self.config.gc.copies == Copies::Apart,
+                "{name} has a reclaim unit for copies that it does not get"
+            );
+            self.listed_unit(open.unit.0, name, UnitState::OpenForCollection, listed)?;
+            self.open_unit(open)?;
         }
         for (class, set) in group.closed[position].iter().enumerate() {
-            closed_set(device, set, class)?;
+            for &unit in &set.members {
+                self.listed_unit(unit, name, UnitState::Closed, listed)?;
+                let found = usize::from(self.state.units[index(unit)].class);
+                ensure!(found == class, "unit {unit} is in a set of another class");
+            }
+            let empty = ClosedSet::new(layout.classes[class].pages, self.config.gc.lazy_valid_share);
+            set.check(&self.state.units, &empty)?;
         }
+        Ok(())
     }
-    Ok(seen)
-}
 
-/// The index of closed units agrees with their valid counts.
-fn closed_set(device: &Engine, set: &crate::gc::index::ClosedSet, class: usize) -> Result<(), String> {
-    let units = &device.state.units;
-    let least = set.members.iter().map(|unit| units[index(*unit)].valid_pages).min();
-    let found = set.lowest(units).map(|unit| units[index(unit)].valid_pages).min();
-    ensure!(
-        least == found,
-        "the lowest bucket has {found:?} valid pages at least, the set {least:?}"
-    );
-    let lazy = set
-        .members
-        .iter()
-        .filter(|unit| units[index(**unit)].valid_pages <= set.lazy_valid_pages)
-        .count();
-    ensure!(
-        lazy == index(set.lazy_units),
-        "{lazy} units are lazy candidates, {} are counted",
-        set.lazy_units
-    );
-    let ordered: Vec<u64> = set
-        .in_order(units)
-        .map(|unit| units[index(unit)].closed_sequence)
-        .collect();
-    ensure!(
-        ordered.is_sorted() && ordered.len() == set.members.len(),
-        "the order of closing is lost"
-    );
-    ensure!(
-        set.members
-            .iter()
-            .all(|unit| usize::from(units[index(*unit)].class) == class),
-        "a unit is in a wrong set"
-    );
-    Ok(())
-}
-
-/// The counters agree with each other and with the state.
-fn counters(device: &Engine) -> Result<(), String> {
-    let total = device.state.stats.total();
-    ensure!(
-        total.gc_pages_copied == total.gc_pages_received,
-        "copies left and copies received differ"
-    );
-    let copied_or_remapped = total.gc_pages_copied + total.pages_remapped;
-    ensure!(
-        total.valid_pages_reclaimed == copied_or_remapped,
-        "reclaimed pages were neither copied nor remapped"
-    );
-    ensure!(
-        total.host_pages_written == device.state.host_pages_written,
-        "host pages are counted twice or not at all"
-    );
-    let erased: u64 = device.state.erase_counts.iter().map(|count| u64::from(*count)).sum();
-    let erased_pages = erased * u64::from(device.layout.block_pages);
-    ensure!(
-        erased_pages == total.pages_erased,
-        "blocks count {erased_pages} erased pages, owners {}",
-        total.pages_erased
-    );
-    let in_use = device
-        .state
-        .units
-        .iter()
-        .filter(|unit| unit.state != UnitState::Free)
-        .count();
-    ensure!(
-        total.units_opened == total.units_reclaimed + wide(in_use),
-        "reclaim units were opened and never reclaimed"
-    );
-    let mut blocks = vec![false; device.state.block_at.len()];
-    for &block in device.state.block_at.iter() {
+    fn listed_unit(&self, unit: u32, owner: Owner, state: UnitState, listed: &mut [bool]) -> Result<(), String> {
+        self.list(unit, listed)?;
+        let entry = &self.state.units[index(unit)];
         ensure!(
-            !std::mem::replace(&mut blocks[index(block)], true),
-            "block {block} is at two places"
+            entry.state == state,
+            "unit {unit} is {:?}, listed as {state:?}",
+            entry.state
         );
+        ensure!(
+            entry.owner == owner,
+            "unit {unit} is of {}, listed for {owner}",
+            entry.owner
+        );
+        Ok(())
     }
-    Ok(())
+
+    /// What an open reclaim unit has still to take is empty, and what it has taken is counted.
+    fn open_unit(&self, open: &OpenUnit) -> Result<(), String> {
+        let unit = open.unit;
+        let entry = &self.state.units[unit.index()];
+        let class = self.layout.classes[usize::from(entry.class)];
+        let (written, run_end) = self.written(open, class)?;
+        ensure!(
+            open.position < open.run_end && open.run_end == run_end,
+            "{unit:?} goes on at page {}, until page {}",
+            open.position,
+            open.run_end
+        );
+        ensure!(
+            open.written == written && entry.valid_pages <= written,
+            "{unit:?} counts {} pages that were written, has {written}",
+            open.written
+        );
+        Ok(())
+    }
+
+    /// The pages of an open reclaim unit that were written, and where the run ends in which it goes on.
+    fn written(&self, open: &OpenUnit, class: SizeClass) -> Result<(u32, u32), String> {
+        let (unit, position) = (open.unit, open.position);
+        ensure!(position < class.pages, "{unit:?} goes on behind its end");
+        let first = unit.0 * self.layout.slice_pages;
+        let is_blank = |from: u32, to: u32| self.maps.count_valid(Ppn(first + from), to - from) == 0;
+        if open.remapped.is_empty() {
+            ensure!(is_blank(position, class.pages), "{unit:?} holds pages where it goes on");
+            return Ok((position, class.pages));
+        }
+        ensure!(open.remapped.len() == index(class.blocks), "{unit:?} has other blocks");
+        let program = self.layout.program_unit_pages;
+        let (mut written, mut run_end) = (0, None);
+        for (number, at) in (0..class.pages).step_by(index(program)).enumerate() {
+            let end = at + program;
+            if open.remapped[number % index(class.blocks)] {
+                written += program;
+                // The run that has the position ends at the first remapped block behind it.
+                if end > position {
+                    ensure!(at > position, "{unit:?} goes on in a remapped block");
+                    run_end = run_end.or(Some(at));
+                }
+            } else {
+                written += position.clamp(at, end) - at;
+                ensure!(
+                    is_blank(position.clamp(at, end), end),
+                    "{unit:?} holds pages where it goes on"
+                );
+            }
+        }
+        Ok((written, run_end.unwrap_or(class.pages)))
+    }
 }

@@ -25,9 +25,9 @@ use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 
 use crate::cast::{count, index, narrow, wide};
-use crate::config::{DeviceConfig, Isolation, Opening};
+use crate::config::{DeviceConfig, HandleConfig, Isolation, Opening};
 use crate::divisor::Divisor;
-use crate::endurance::{Endurance, Wear};
+use crate::endurance::{ERASES_MAX, Endurance, Wear};
 use crate::error::{ConfigError, HostError};
 use crate::event::{EventSink, Events};
 use crate::gc::VictimPolicy;
@@ -256,9 +256,13 @@ impl<S: EventSink> Device<S> {
         self.engine.take_over(&before.engine);
     }
 
-    /// Raises the totals to what hosts were told before what the device knows of was lost, as far as they are below.
+    /// Raises the totals to what hosts were told before what the device knows of was lost, as far as they are below. What no drive
+    /// can have counted is passed over.
     pub fn raise_totals(&mut self, at_least: &Totals) {
         let state = &mut self.engine.state;
+        if !state.can_raise(at_least, self.engine.layout.block_pages) {
+            return;
+        }
         let (pages, erased) = state.stats.raise(at_least, u64::from(self.engine.layout.block_pages));
         // The time that policies know goes on with the pages, and the wear with the blocks: with all of them alike.
         state.host_pages_written += pages;
@@ -600,7 +604,7 @@ impl Engine {
             counted, state.host_pages_written,
             "host pages are counted twice or not at all"
         );
-        Engine {
+        let mut engine = Engine {
             timing: Timing::new(&config, &layout),
             victim_policy: ExternalPolicy::default(),
             slice_divisor: Divisor::new(layout.slice_pages),
@@ -610,7 +614,9 @@ impl Engine {
             state,
             moving: Vec::new(),
             sharing: None,
-        }
+        };
+        engine.resume_in_time();
+        engine
     }
 
     pub(crate) fn parts(&self) -> (&DeviceConfig, &State, &Maps) {
@@ -696,6 +702,7 @@ impl Engine {
         Layout::new(&config)?;
         self.timing = Timing::new(&config, &self.layout);
         self.config = config;
+        self.resume_in_time();
         Ok(())
     }
 
@@ -928,6 +935,21 @@ impl State {
         }
     }
 
+    /// Whether the counters, raised to these, are still such that a drive can go on with them.
+    fn can_raise(&self, at_least: &Totals, block_pages: u32) -> bool {
+        const BYTES_MAX: u64 = 1 << 58;
+        let Totals {
+            host_bytes_written,
+            media_bytes_written,
+            media_bytes_erased,
+        } = *at_least;
+        let block_bytes = self.stats.page_bytes * u64::from(block_pages);
+        let erases = media_bytes_erased / block_bytes / wide(self.erase_counts.len());
+        let most = self.erase_counts.iter().max().copied().unwrap_or(0);
+        host_bytes_written.max(media_bytes_written).max(media_bytes_erased) <= BYTES_MAX
+            && erases + u64::from(most) < u64::from(ERASES_MAX)
+    }
+
     /// Ends what [`State::begin_copy`] began.
     pub(crate) fn end_copy(&mut self) -> [Option<Noted>; 2] {
         [self.erase_counts.end_copy(), self.block_at.end_copy()]
@@ -936,27 +958,38 @@ impl State {
     /// Whether the tables have the sizes that a layout demands.
     pub(crate) fn fits(&self, layout: &Layout) -> bool {
         let slices = index(layout.slices());
-        let owners = layout.handles.len() + 1;
         self.units.len() == slices
-            && (self.unit_of_slice.is_empty() || self.unit_of_slice.len() == slices)
+            && self.unit_of_slice.len() == if layout.slices_per_superblock > 1 { slices } else { 0 }
             && self.superblocks.len() == index(layout.superblocks())
             && self.groups.len() == usize::from(layout.groups)
             && self.default_group.0 < layout.groups
-            && self
-                .groups
-                .iter()
-                .all(|group| group.owners.len() == owners && group.closed.len() == owners)
+            && self.groups.iter().all(|group| group.fits(layout))
             && self.stats.handles.len() == layout.handles.len()
             && (self.block_at.is_empty() || wide(self.block_at.len()) == layout.blocks())
             && wide(self.erase_counts.len()) == layout.blocks()
             && match &self.recency {
-                Some(recency) => recency.fits(layout.separation_pages),
+                Some(recency) => recency.fits(layout.separation_pages, layout.logical_pages),
                 None => layout.separation_pages == 0,
             }
     }
 }
 
 impl Group {
+    /// As [`State::fits`].
+    fn fits(&self, layout: &Layout) -> bool {
+        let slots = |handle: Option<&HandleConfig>| handle.map_or(0, |handle| usize::from(layout.open_slots(handle)));
+        let handles = layout.handles.iter().map(Some).chain([None]);
+        self.free_parts.len() == layout.classes.len()
+            && self.owners.len() == layout.handles.len() + 1
+            && self
+                .owners
+                .iter()
+                .zip(handles)
+                .all(|(owner, handle)| owner.open.len() == slots(handle))
+            && self.closed.len() == self.owners.len()
+            && self.closed.iter().all(|sets| sets.len() == layout.classes.len())
+    }
+
     fn new(config: &DeviceConfig, layout: &Layout, group: u16) -> Group {
         let first = u32::from(group) * layout.superblocks_per_group;
         let owner = |handle: u16| OwnerState {

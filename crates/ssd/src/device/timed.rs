@@ -85,6 +85,18 @@ impl Engine {
         writing
     }
 
+    /// Tells new times of the reclaim units that hosts have open.
+    pub(super) fn resume_in_time(&mut self) {
+        let Some(mut timing) = self.timing.take() else {
+            return;
+        };
+        let owners = self.state.groups.iter().flat_map(|group| &group.owners);
+        for open in owners.flat_map(|owner| owner.open.iter().flatten()) {
+            timing.resume(self.place(open.unit), open.position);
+        }
+        self.timing = Some(timing);
+    }
+
     /// Pages go to a reclaim unit that the host has open.
     pub(super) fn append_in_time(&mut self, writing: &mut WriteProgress, unit: RuId, position: u32, pages: u32) {
         let place = self.place(unit);

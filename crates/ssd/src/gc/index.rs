@@ -259,6 +259,78 @@ impl ClosedSet {
     }
 }
 
+impl ClosedSet {
+    /// Whether the lists of the set hold its members, each once and in its place; otherwise where not. The members are closed units of the
+    /// right class; `empty` is a set like this one without any.
+    pub(crate) fn check(&self, units: &[ReclaimUnit], empty: &ClosedSet) -> Result<(), String> {
+        let ensure =
+            |holds: bool, what: &str, unit: u32| holds.then_some(()).ok_or_else(|| format!("unit {unit}: {what}"));
+        let buckets = if self.members.is_empty() && self.buckets.is_empty() {
+            0
+        } else {
+            empty.bucket_number(empty.unit_pages) + 1
+        };
+        let shape = |set: &ClosedSet| (set.bucket_shift, set.unit_pages, set.lazy_valid_pages);
+        if shape(self) != shape(empty) || count(self.buckets.len()) != buckets {
+            return Err("a set of closed units is of another size or another limit".to_string());
+        }
+        let is_member = |unit: u32| {
+            let entry = units.get(index(unit));
+            entry.is_some_and(|entry| self.members.get(index(entry.member)) == Some(&unit))
+        };
+        let mut lazy_units = 0;
+        for (position, &unit) in (0..).zip(&self.members) {
+            let entry = &units[index(unit)];
+            ensure(entry.member == position, "is not where it says it is in its set", unit)?;
+            ensure(
+                entry.watch == self.watch(entry.valid_pages),
+                "is watched from a wrong count on",
+                unit,
+            )?;
+            lazy_units += u32::from(entry.valid_pages <= self.lazy_valid_pages);
+        }
+        ensure(
+            lazy_units == self.lazy_units,
+            "and others are lazy, and not counted so",
+            lazy_units,
+        )?;
+        let (mut before, mut unit, mut ordered) = (NONE, self.order_head, 0);
+        while unit != NONE {
+            ensure(is_member(unit), "is in the order of closing, and no member", unit)?;
+            let entry = &units[index(unit)];
+            ensure(
+                entry.order_previous == before,
+                "has another one before it in the order of closing",
+                unit,
+            )?;
+            let is_later = before == NONE || units[index(before)].closed_sequence < entry.closed_sequence;
+            ensure(is_later, "was closed before the one before it", unit)?;
+            (before, unit) = (unit, entry.order_next);
+            ordered += 1;
+        }
+        ensure(before == self.order_tail, "is not the one that was closed last", before)?;
+        let mut in_buckets = 0;
+        for (bucket, &head) in self.buckets.iter().enumerate() {
+            let (mut before, mut unit) = (NONE, head);
+            while unit != NONE {
+                ensure(is_member(unit), "is in a bucket, and no member", unit)?;
+                let entry = &units[index(unit)];
+                ensure(
+                    entry.bucket_previous == before,
+                    "has another one before it in its bucket",
+                    unit,
+                )?;
+                ensure(self.bucket(entry.valid_pages) == bucket, "is in a wrong bucket", unit)?;
+                (before, unit) = (unit, entry.bucket_next);
+                in_buckets += 1;
+                ensure(in_buckets <= self.members.len(), "is in its bucket twice", before)?;
+            }
+        }
+        let is_complete = ordered == self.members.len() && in_buckets == self.members.len();
+        ensure(is_complete, "units are in no list", count(self.members.len()))
+    }
+}
+
 fn follow(head: u32, next: impl Fn(u32) -> u32) -> impl Iterator<Item = u32> {
     let entry = |unit: u32| (unit != NONE).then_some(unit);
     std::iter::successors(entry(head), move |unit| entry(next(*unit)))

@@ -54,6 +54,16 @@ impl Buffer {
         }
     }
 
+    /// A part of an operation is in the buffer from the beginning. There is room for those of all reclaim units that are open.
+    pub(super) fn resume(&mut self, operation: u32, bytes: u64) {
+        self.used_bytes += bytes;
+        assert!(
+            self.used_bytes <= self.capacity_bytes,
+            "the buffer holds the operations that can be incomplete"
+        );
+        self.operations.insert(operation, FILLING);
+    }
+
     /// Puts a part of an operation into the buffer, as soon as there is room from `at` on.
     pub(super) fn admit(&mut self, at: Nanos, operation: u32, bytes: u64) -> Admission {
         let mut admitted = Admission {

@@ -243,11 +243,12 @@ impl TimingConfig {
     /// Every reclaim unit that a host can have open may hold a program operation that is not full yet.
     fn check_buffer(&self, geometry: &Geometry, handles: &Handles) -> Result<(), ConfigError> {
         let program = geometry.program_unit_bytes.unwrap_or(geometry.mapping_unit_bytes);
+        let apart = u64::from(handles.separation_bytes > 0);
         let open: u64 = (0..handles.count)
-            .map(|handle| u64::from(handles.get(handle).open_reclaim_units))
+            .map(|handle| u64::from(handles.get(handle).open_reclaim_units) + apart)
             .sum();
-        let operation = program * u64::from(geometry.planes_per_die);
-        let least = operation * (open * u64::from(geometry.reclaim_groups) + 1);
+        let operation = program.saturating_mul(u64::from(geometry.planes_per_die));
+        let least = operation.saturating_mul(open * u64::from(geometry.reclaim_groups) + 1);
         ConfigError::unless(
             self.write_buffer_bytes >= least,
             "timing.write_buffer_bytes",

@@ -12,7 +12,8 @@
 //!
 //! What is left out: an end that was told is not taken back. A program's end is told when it is given to its die; reads
 //! that come later delay the programs after it instead. While garbage collection uses a channel, the transfers of hosts
-//! are slower by its share. Nothing of this is in a snapshot: a drive that is loaded is idle.
+//! are slower by its share. Nothing of this is in a snapshot: a drive that is loaded is idle, with the operations in its buffer
+//! that are not complete.
 
 mod activity;
 mod buffer;
@@ -405,6 +406,15 @@ impl Timing {
     pub(crate) fn soonest_write(&self, now: Nanos) -> Nanos {
         let controller = &self.config.controller;
         (now + controller.write_ns).max(self.buffer.room_at()) + controller.write_pipeline_ns
+    }
+
+    /// A drive that is loaded has a reclaim unit open that is written up to a position: what its last operation has is in the buffer.
+    pub(crate) fn resume(&mut self, unit: UnitPlace, position: u32) {
+        let (_, rest) = self.places.operation_pages(unit).split(position);
+        if rest > 0 {
+            let operation = unit.first.0 + position - rest;
+            self.buffer.resume(operation, u64::from(rest) * self.page_bytes);
+        }
     }
 
     /// A reclaim unit is closed by the host before it is full: what its last operation has is programmed as it is.
