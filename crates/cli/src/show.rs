@@ -66,11 +66,11 @@ pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
 }
 
 /// What was accepted and changes nothing, by its reason.
-fn without_effect(options: &[&FioOption]) -> String {
-    let reasons = options.chunk_by(|one, next| one.help == next.help);
-    let line = |group: &[&FioOption]| {
-        let names: Vec<&str> = group.iter().map(|option| option.name).collect();
-        format!("without effect: {} ({})\n", names.join(", "), group[0].help)
+fn without_effect(options: &[(&FioOption, &str)]) -> String {
+    let reasons = options.chunk_by(|(_, one), (_, next)| one == next);
+    let line = |group: &[(&FioOption, &str)]| {
+        let names: Vec<&str> = group.iter().map(|(option, _)| option.name).collect();
+        format!("without effect: {} ({})\n", names.join(", "), group[0].1)
     };
     reasons.map(line).collect()
 }

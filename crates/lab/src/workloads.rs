@@ -6,6 +6,7 @@
 //!
 //! A name is looked up by path, then in the working folder, then among those built into the program.
 
+use std::io::Read;
 use std::path::Path;
 
 use models::{JobsOf, Spec};
@@ -52,8 +53,45 @@ impl WorkloadChoice {
 /// # Errors
 /// There is none, or a line of it (or a change) is wrong.
 pub fn read_jobs(name: &str, changes: &[fio::Override]) -> Result<JobFile, LabError> {
-    let found = find::find::<BuiltInJobs>("job file", "jobs", name, "fio")?;
+    let found = find_jobs(name)?;
     jobs_of_text(&found.text, &found.file, changes)
+}
+
+/// Finds a job file, which is one by its ending or, of a path, by its text.
+fn find_jobs(name: &str) -> Result<find::TextFile, LabError> {
+    if begins_with_section(Path::new(name)) {
+        let text = std::fs::read_to_string(name).map_err(|source| LabError::Io {
+            file: name.to_string(),
+            source,
+        })?;
+        return Ok(find::TextFile {
+            name: find::stem(name),
+            file: name.to_string(),
+            text,
+        });
+    }
+    find::find::<BuiltInJobs>("job file", "jobs", name, "fio")
+}
+
+/// Whether a file is a job file of another ending: the first of its lines that is no comment is a section's.
+fn begins_with_section(path: &Path) -> bool {
+    const LOOKED_AT_BYTES: u64 = 64 << 10;
+    let is_other = !matches!(
+        path.extension().and_then(|ending| ending.to_str()),
+        Some("fio" | "toml")
+    ) && path.is_file();
+    let Some(file) = is_other.then(|| std::fs::File::open(path).ok()).flatten() else {
+        return false;
+    };
+    let mut start = Vec::new();
+    if file.take(LOOKED_AT_BYTES).read_to_end(&mut start).is_err() {
+        return false;
+    }
+    let lines = start.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let first = lines
+        .into_iter()
+        .find(|line| !matches!(line.first(), None | Some(b'#' | b';')));
+    first.is_some_and(|line| line.starts_with(b"["))
 }
 
 /// Reads the text of a job file, with changed options; `file` is what messages call it.
@@ -79,7 +117,7 @@ fn built_in_jobs(path: &Path) -> Option<String> {
 /// # Errors
 /// There is none.
 pub fn text_of_jobs(name: &str) -> Result<String, LabError> {
-    Ok(find::find::<BuiltInJobs>("job file", "jobs", name, "fio")?.text)
+    Ok(find_jobs(name)?.text)
 }
 
 /// The text of a workload with a `kind`.
@@ -171,7 +209,7 @@ impl WorkloadChanges {
     }
 }
 
-/// Finds and reads a workload: a job file (`*.fio`, or a name in `jobs/`), a workload (`*.toml`, or a name in
+/// Finds and reads a workload: a job file (`*.fio`, a file that begins with a section, or a name in `jobs/`), a workload (`*.toml`, or a name in
 /// `workloads/`), or a block trace by its path.
 ///
 /// # Errors
@@ -222,14 +260,18 @@ pub(crate) fn is_workload_file(name: &str) -> bool {
         let text = std::fs::read_to_string(name).unwrap_or_default();
         toml::from_str::<toml::Table>(&text).is_ok_and(|table| table.contains_key("kind"))
     };
-    name.ends_with(".fio") || is_trace(name) || (name.ends_with(".toml") && has_kind())
+    name.ends_with(".fio")
+        || begins_with_section(Path::new(name))
+        || is_trace(name)
+        || (name.ends_with(".toml") && has_kind())
 }
 
 /// Whether a name is the path of a block trace: an existing file (or a stream) that is neither a job file nor a table.
 fn is_trace(name: &str) -> bool {
     let path = Path::new(name);
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    !matches!(ending, "fio" | "toml") && (path.is_file() || workload::trace::spool::is_stream(path))
+    !matches!(ending, "fio" | "toml")
+        && (path.is_file() && !begins_with_section(path) || workload::trace::spool::is_stream(path))
 }
 
 /// Names of the workloads in `./workloads` and built in.

@@ -166,6 +166,7 @@ impl Lane {
             rate.or(total(&job.rate_iops, &planned.full).map(|rate| Rate::RequestsPerSecond((rate as u128).max(1))));
         let goal = job.latency_goal;
         let search = (goal.target_us > 0).then(|| DepthSearch::new(goal, job.iodepth));
+        let delay_ns = planned.plan.delay_us * 1000;
         let arrivals = job.poisson.then(|| (Arrivals::new(&planned.plan), 0));
         let requests = RequestSource::Job(Box::new(JobStream::new(planned.plan, planned.summary.stream)));
         Lane {
@@ -182,7 +183,7 @@ impl Lane {
             thinktime_ns: job.thinktime_us * 1000,
             thinktime_blocks: job.requests_between_pauses(),
             thinktime_iotime_ns: (job.thinktime_iotime_us > 0).then(|| job.thinktime_iotime_us * 1000),
-            delay_ns: job.startdelay_us * 1000,
+            delay_ns,
             ramp_ns: job.ramp_time_us * 1000,
             waits_for: planned.waits_for,
             ends_others: planned.ends_others,

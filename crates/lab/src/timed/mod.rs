@@ -697,7 +697,7 @@ fn lanes_of_jobs(file: &JobFile, target: &Target, limits: &Limits) -> Result<(Ve
     let last_group = planned.iter().map(|stream| stream.summary.group).max().unwrap_or(0);
     let writes = planned
         .iter()
-        .any(|stream| stream.summary.group == last_group && stream.job.access.operations.include(Operation::Write));
+        .any(|stream| stream.summary.group == last_group && stream.plan.writes());
     let mut jobs: Vec<JobResult> = Vec::new();
     let mut lanes: Vec<Lane> = Vec::new();
     let mut without_end: Vec<(&Job, u16)> = Vec::new();

@@ -3,13 +3,19 @@
 //! Text goes in, a field of the [`Job`] is set. The rules are those of fio's `options.c` (`bssplit_ddir`, `zone_split_ddir`,
 //! `str_random_distribution_cb`, `str_fdp_pli_cb`) and `dataplacement.c`. It does not know names or effects of options; see `options`.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use super::distribution::{SkewKind, Zone};
 use super::error::Complaint;
-use super::job::{BlockShare, Distribution, Job, SchemeEntry};
-use super::value::{KbBase, PerDirection, fraction, lists_per_direction, number, number_in};
+use super::job::{BlockShare, Distribution, Job, SchemeEntry, WriteMode};
+use super::value::{KbBase, PerDirection, choice, fraction, lists_per_direction, number, number_in};
 use crate::PlacementIndex;
+
+/// Sizes that fio takes for one direction of `bssplit`, and zones of one.
+const BSSPLIT_MAX: usize = 64;
+/// See [`BSSPLIT_MAX`].
+const ZONES_MAX: usize = 256;
 
 /// One range of `bsrange`: `1k-64k`.
 pub fn parse_range(text: &str, base: KbBase) -> Result<(u64, u64), Complaint> {
@@ -26,8 +32,8 @@ pub fn parse_range(text: &str, base: KbBase) -> Result<(u64, u64), Complaint> {
 
 /// `bssplit`: sizes and their percent of the requests, for each direction.
 pub fn set_bssplit(job: &mut Job, value: &str) -> Result<(), Complaint> {
-    let lists = lists_per_direction(value)?;
-    for (direction, list) in lists.into_iter().enumerate() {
+    let lists = given_lists(value, "sizes, such as 4k/50:8k/50")?;
+    for (direction, list) in lists {
         let shares = parse_bssplit(list, job.kb_base)?;
         let sizes = || shares.iter().map(|share| share.bytes);
         job.bs_range[direction] = sizes().min().zip(sizes().max());
@@ -36,39 +42,54 @@ pub fn set_bssplit(job: &mut Job, value: &str) -> Result<(), Complaint> {
     Ok(())
 }
 
-fn parse_bssplit(list: &str, base: KbBase) -> Result<Vec<BlockShare>, Complaint> {
-    const MOST: usize = 64;
-    let mut entries = Vec::new();
-    for entry in list.split(':') {
-        let (size, percent) = entry.split_once('/').unwrap_or((entry, ""));
-        let bytes = number_in(size, base, 1, u64::from(u32::MAX))?;
-        let percent = if percent.is_empty() {
-            0
-        } else {
-            number_in(percent, base, 0, 100)? as u32
-        };
-        entries.push(BlockShare { bytes, percent });
+/// The lists of a value that are not empty, with their directions. fio leaves the others as they were.
+fn given_lists<'a>(value: &'a str, missing: &str) -> Result<Vec<(usize, &'a str)>, Complaint> {
+    let lists = lists_per_direction(value)?.into_iter().map(str::trim).enumerate();
+    let given: Vec<(usize, &str)> = lists.filter(|(_, list)| !list.is_empty()).collect();
+    if given.is_empty() {
+        return Err(Complaint::new("no direction has a list", format!("write {missing}")));
     }
-    if entries.len() > MOST {
+    Ok(given)
+}
+
+/// The entries of a list. As in fio the first empty one ends it.
+fn entries(list: &str) -> impl Iterator<Item = (&str, &str)> {
+    let entries = list.split(':').take_while(|entry| !entry.is_empty());
+    entries.map(|entry| entry.split_once('/').unwrap_or((entry, "")))
+}
+
+fn parse_bssplit(list: &str, base: KbBase) -> Result<Vec<BlockShare>, Complaint> {
+    let mut shares = Vec::new();
+    for (size, percent) in entries(list) {
+        // Of a range of sizes fio takes the first.
+        let size = size.split_once('-').map_or(size, |(first, _)| first);
+        let bytes = number_in(size, base, 1, u64::from(u32::MAX))?;
+        let percent = match percent.strip_suffix('.').unwrap_or(percent) {
+            "" => 0,
+            percent => number_in(percent, base, 0, 100)? as u32,
+        };
+        shares.push(BlockShare { bytes, percent });
+    }
+    if shares.len() > BSSPLIT_MAX {
         return Err(Complaint::new(
-            format!("{} sizes", entries.len()),
-            format!("fio takes at most {MOST}"),
+            format!("{} sizes in one list", shares.len()),
+            format!("fio takes at most {BSSPLIT_MAX}"),
         ));
     }
     // fio shares what is missing to 100 among the sizes without a percentage (or with 0).
-    let given: u32 = entries.iter().map(|entry| entry.percent).sum();
-    let open = entries.iter().filter(|entry| entry.percent == 0).count() as u32;
-    if given > 100 || (open == 0 && given < 100) {
+    let given: u32 = shares.iter().map(|share| share.percent).sum();
+    let open = shares.iter().filter(|share| share.percent == 0).count() as u32;
+    if given > 100 && open > 0 {
         return Err(Complaint::new(
-            format!("percentages of `{list}` add up to {given}"),
-            "make them 100, or leave some open",
+            format!("percentages of `{list}` add up to {given}, which leaves less than nothing to the others"),
+            "make them at most 100",
         ));
     }
-    for entry in entries.iter_mut().filter(|entry| entry.percent == 0) {
-        entry.percent = (100 - given) / open;
+    for share in shares.iter_mut().filter(|share| share.percent == 0) {
+        share.percent = (100 - given) / open;
     }
-    entries.sort_by_key(|entry| entry.percent);
-    Ok(entries)
+    shares.sort_by_key(|share| share.percent);
+    Ok(shares)
 }
 
 /// `random_distribution`
@@ -79,19 +100,44 @@ pub fn set_distribution(job: &mut Job, value: &str) -> Result<(), Complaint> {
     };
     job.distribution = match name {
         "random" => Distribution::Uniform,
-        "zoned" => Distribution::Zoned(parse_zones(rest, job.kb_base, false)?),
-        "zoned_abs" => Distribution::ZonedAbsolute(parse_zones(rest, job.kb_base, true)?),
+        "zoned" | "zoned_abs" => parse_zones(rest, job, name == "zoned_abs")?,
         "zipf" | "pareto" | "normal" => parse_skew(name, rest)?,
+        "sequence" => Distribution::Sequence(parse_sequence(rest)?),
         _ => {
             let problem = format!("`{name}` is not a distribution of the lab");
             return Err(Complaint::new(
                 problem,
-                "write random, zipf:, pareto:, normal:, zoned: or zoned_abs:",
+                "write random, zipf:, pareto:, normal:, zoned:, zoned_abs: or sequence:",
             ));
         }
     };
     Ok(())
 }
+
+/// Blocks in their order: `2,0,1`.
+fn parse_sequence(blocks: Option<&str>) -> Result<Vec<u64>, Complaint> {
+    const MOST: usize = 64;
+    let blocks = blocks
+        .unwrap_or("")
+        .split(',')
+        .map(|block| block.trim().parse::<u32>().map(u64::from));
+    let blocks: Vec<u64> = blocks.collect::<Result<_, _>>().map_err(|_| {
+        Complaint::new(
+            "a sequence is made of block numbers",
+            "write for example sequence:2,0,1",
+        )
+    })?;
+    if blocks.len() > MOST {
+        return Err(Complaint::new(
+            format!("{} blocks", blocks.len()),
+            format!("fio takes at most {MOST}"),
+        ));
+    }
+    Ok(blocks)
+}
+
+/// Values of theta for which fio's formulas mean something; 1 is none of them.
+const THETAS: RangeInclusive<f64> = 0.0..=100.0;
 
 fn parse_skew(name: &str, parameters: Option<&str>) -> Result<Distribution, Complaint> {
     let (parameter, center) = match parameters.map(|text| text.split_once(':').unwrap_or((text, ""))) {
@@ -111,7 +157,7 @@ fn parse_skew(name: &str, parameters: Option<&str>) -> Result<Distribution, Comp
         _ => SkewKind::Normal(parameter.unwrap_or(0.0)),
     };
     let allowed = match kind {
-        SkewKind::Zipf(theta) if theta <= 0.0 || theta == 1.0 => "write a theta above 0 other than 1",
+        SkewKind::Zipf(theta) if !THETAS.contains(&theta) || theta == 1.0 => "write a theta from 0 to 100 other than 1",
         SkewKind::Pareto(h) if h <= 0.0 || h >= 1.0 => "write an h between 0 and 1",
         SkewKind::Normal(deviation) if !(0.0..100.0).contains(&deviation) => {
             "write a deviation from 0 to below 100 percent"
@@ -121,27 +167,31 @@ fn parse_skew(name: &str, parameters: Option<&str>) -> Result<Distribution, Comp
     Err(Complaint::new(format!("fio refuses this parameter of {name}"), allowed))
 }
 
-fn parse_zones(lists: Option<&str>, base: KbBase, absolute: bool) -> Result<PerDirection<Vec<Zone>>, Complaint> {
+fn parse_zones(lists: Option<&str>, job: &Job, absolute: bool) -> Result<Distribution, Complaint> {
     let example = if absolute {
         "zoned_abs:60/20g:40/80g"
     } else {
         "zoned:80/20:20/80"
     };
-    let lists = lists_per_direction(lists.unwrap_or(""))?;
-    let mut zones = PerDirection::default();
-    for (direction, list) in lists.into_iter().enumerate() {
-        zones[direction] = parse_zone_list(list, base, absolute).map_err(|complaint| {
+    let mut zones = match (&job.distribution, absolute) {
+        (Distribution::Zoned(zones), false) | (Distribution::ZonedAbsolute(zones), true) => zones.clone(),
+        _ => PerDirection::default(),
+    };
+    for (direction, list) in given_lists(lists.unwrap_or(""), &format!("zones, such as {example}"))? {
+        zones[direction] = parse_zone_list(list, job.kb_base, absolute).map_err(|complaint| {
             Complaint::new(complaint.problem, format!("{}, such as {example}", complaint.remedy))
         })?;
     }
-    Ok(zones)
+    Ok(if absolute {
+        Distribution::ZonedAbsolute(zones)
+    } else {
+        Distribution::Zoned(zones)
+    })
 }
 
 fn parse_zone_list(list: &str, base: KbBase, absolute: bool) -> Result<Vec<Zone>, Complaint> {
-    const MOST: usize = 256;
     let mut zones = Vec::new();
-    for entry in list.split(':') {
-        let (access, size) = entry.split_once('/').unwrap_or((entry, ""));
+    for (access, size) in entries(list) {
         let access_percent = number_in(access, base, 0, 100)? as u32;
         let size = match size {
             "" => 0,
@@ -150,10 +200,10 @@ fn parse_zone_list(list: &str, base: KbBase, absolute: bool) -> Result<Vec<Zone>
         };
         zones.push(Zone { access_percent, size });
     }
-    if zones.len() > MOST {
+    if zones.len() > ZONES_MAX {
         return Err(Complaint::new(
-            format!("{} zones", zones.len()),
-            format!("fio takes at most {MOST}"),
+            format!("{} zones in one list", zones.len()),
+            format!("fio takes at most {ZONES_MAX}"),
         ));
     }
     let accesses: u32 = zones.iter().map(|zone| zone.access_percent).sum();
@@ -177,6 +227,84 @@ fn parse_zone_list(list: &str, base: KbBase, absolute: bool) -> Result<Vec<Zone>
         zone.size = (100 - given) / open;
     }
     Ok(zones)
+}
+
+/// `write_mode`: a mode, or several with their percent.
+pub fn set_write_mode(job: &mut Job, value: &str) -> Result<(), Complaint> {
+    const MODES: [(&str, WriteMode); 4] = [
+        ("write", WriteMode::Write),
+        ("zeroes", WriteMode::Zeroes),
+        ("uncor", WriteMode::Uncorrectable),
+        ("verify", WriteMode::Verify),
+    ];
+    const MOST: usize = 6;
+    let mut modes = Vec::new();
+    for entry in value.split(':') {
+        let (mode, percent) = match entry.split_once('/') {
+            Some((mode, "")) => (mode, None),
+            Some((mode, percent)) => (mode, Some(number_in(percent, job.kb_base, 0, 100)? as u32)),
+            None if !value.contains(':') => (entry, None),
+            None => {
+                return Err(Complaint::new(
+                    format!("`{entry}` has no percentage"),
+                    "write for example write/60:zeroes/40",
+                ));
+            }
+        };
+        modes.push((choice(mode, &MODES)?, percent));
+    }
+    if modes.len() > MOST {
+        return Err(Complaint::new(
+            format!("{} modes", modes.len()),
+            format!("fio takes at most {MOST}"),
+        ));
+    }
+    let given: u32 = modes.iter().filter_map(|(_, percent)| *percent).sum();
+    let open = modes.iter().filter(|(_, percent)| percent.is_none()).count() as u32;
+    if given > 100 || (open == 0 && given < 100) {
+        return Err(Complaint::new(
+            format!("the percentages add up to {given}"),
+            "make them 100, or leave some open",
+        ));
+    }
+    let share = |(mode, percent): (WriteMode, Option<u32>)| (mode, percent.unwrap_or_else(|| (100 - given) / open));
+    let modes: Vec<(WriteMode, u32)> = modes.into_iter().map(share).collect();
+    if modes
+        .iter()
+        .all(|(mode, percent)| *mode == WriteMode::Uncorrectable || *percent == 0)
+    {
+        return Err(Complaint::new(
+            "Write Uncorrectable alone gives the flash nothing to do",
+            "remove the job, or add another mode with its percentage",
+        ));
+    }
+    job.write_modes = if modes.iter().all(|(mode, _)| *mode == WriteMode::Write) {
+        Vec::new()
+    } else {
+        modes
+    };
+    Ok(())
+}
+
+/// `sg_write_mode`
+pub fn set_sg_write_mode(job: &mut Job, value: &str) -> Result<(), Complaint> {
+    use WriteMode::{Verify, Write};
+    let modes = [
+        ("write", Write),
+        ("write_and_verify", Write),
+        ("verify", Verify),
+        ("write_same", Write),
+        ("same", Write),
+        ("write_same_ndob", Write),
+        ("verify_bytchk_00", Verify),
+        ("verify_bytchk_01", Verify),
+        ("verify_bytchk_11", Verify),
+    ];
+    job.write_modes = match choice(value, &modes)? {
+        Write => Vec::new(),
+        mode => vec![(mode, 100)],
+    };
+    Ok(())
 }
 
 /// `plids`: `0,2,4-6`.
@@ -269,8 +397,63 @@ mod tests {
             parse("4k/50:8k:16k/"),
             Ok(vec![share(8192, 25), share(16384, 25), share(4096, 50)])
         );
-        assert!(parse("4k/60:8k/50").is_err());
-        assert!(parse("4k/60:8k/30").is_err());
+        assert_eq!(
+            parse("4k/100:"),
+            Ok(vec![share(4096, 100)]),
+            "an empty entry ends the list"
+        );
+        assert_eq!(
+            parse("20k-28k/5.:4k/95"),
+            parse("20k/5:4k/95"),
+            "fio takes the first size of a range"
+        );
+        assert!(
+            parse("4k/60:8k/50").is_ok(),
+            "more than 100 is cut off when sizes are drawn"
+        );
+        assert!(
+            parse("4k/60:8k/30").is_ok(),
+            "less than 100 goes to the most frequent size"
+        );
+        assert!(parse("4k/60:8k/50:16k").is_err());
+        assert!(parse(&"4k/1:".repeat(65)).is_err());
+    }
+
+    #[test]
+    fn directions_that_a_list_leaves_out_stay_as_they_were() {
+        let sizes = |lines: &[&str]| {
+            let mut job = Job::with_defaults("test.fio");
+            for line in lines {
+                set_bssplit(&mut job, line).unwrap();
+            }
+            job.bssplit.map(|shares| shares.len())
+        };
+        assert_eq!(sizes(&["4k/50:8k/50"]), [2, 2, 2]);
+        assert_eq!(sizes(&[",4k/50:8k/50"]), [0, 2, 2]);
+        assert_eq!(sizes(&["4k/50:8k/50,"]), [2, 0, 0]);
+        assert_eq!(sizes(&["4k/50:8k/50,,"]), [2, 0, 0]);
+        assert_eq!(sizes(&[",4k/50:8k/50,"]), [0, 2, 0]);
+        assert_eq!(sizes(&[",,4k/50:8k/50"]), [0, 0, 2]);
+        assert_eq!(sizes(&["4k/50:8k/50", ",16k"]), [2, 1, 1]);
+        let zones = |lines: &[&str]| {
+            let mut job = Job::with_defaults("test.fio");
+            for line in lines {
+                set_distribution(&mut job, line).unwrap();
+            }
+            match job.distribution {
+                Distribution::Zoned(zones) | Distribution::ZonedAbsolute(zones) => zones.map(|zones| zones.len()),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(zones(&["zoned:,60/10:40/90"]), [0, 2, 2]);
+        assert_eq!(zones(&["zoned:60/10:40/90,"]), [2, 0, 0]);
+        assert_eq!(zones(&["zoned_abs:,,60/1m:40/9m"]), [0, 0, 2]);
+        assert_eq!(zones(&["zoned:60/10:40/90", "zoned:,100/100"]), [2, 1, 1]);
+        let mut job = Job::with_defaults("test.fio");
+        assert!(set_bssplit(&mut job, ",").is_err());
+        assert!(set_distribution(&mut job, "zoned:,").is_err());
+        assert!(set_distribution(&mut job, "zipf:0").is_ok());
+        assert!(set_distribution(&mut job, "zipf:1").is_err());
     }
 
     #[test]

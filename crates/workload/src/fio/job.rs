@@ -112,6 +112,8 @@ pub enum Distribution {
     Zoned(PerDirection<Vec<Zone>>),
     /// `zoned_abs`: zones in bytes.
     ZonedAbsolute(PerDirection<Vec<Zone>>),
+    /// `sequence`: these blocks, again and again.
+    Sequence(Vec<u64>),
 }
 
 /// `dataplacement`
@@ -124,6 +126,20 @@ pub enum DataPlacement {
     Fdp,
     /// Writes carry a Streams directive; the lab treats the stream as the placement index.
     Streams,
+}
+
+/// What a request of a writing job does: a value of `write_mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteMode {
+    /// Write.
+    Write,
+    /// Write Zeroes: a write, or a trim with `deac`.
+    Zeroes,
+    /// Write Uncorrectable, which costs the flash nothing: no request.
+    Uncorrectable,
+    /// Verify: a read.
+    Verify,
 }
 
 /// `plid_select`
@@ -249,6 +265,9 @@ pub struct Job {
     /// The number after the colon of a random `rw`: an address is drawn for each so many requests.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub requests_per_draw: u64,
+    /// The bytes after the colon of a sequential `rw`, negative to go backwards: added to the end of the last request.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub step_bytes: i64,
     /// `rw_sequencer=identical`: the requests between two draws repeat the address.
     #[serde(default, skip_serializing_if = "is_false")]
     pub repeats_address: bool,
@@ -262,6 +281,9 @@ pub struct Job {
     pub blockalign: PerDirection<Option<u64>>,
     /// `size`
     pub size: Option<Amount>,
+    /// `filesize`, bytes: where the region ends; `size` then only says how much of it one loop issues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filesize: Option<u64>,
     /// `offset`
     pub offset: Amount,
     /// `offset_increment`
@@ -280,10 +302,28 @@ pub struct Job {
     pub runtime_us: u64,
     /// `ramp_time`, microseconds; for devices with timing.
     pub ramp_time_us: u64,
-    /// `startdelay`, microseconds; for devices with timing.
+    /// `startdelay`, microseconds, of a range its beginning; for devices with timing.
     pub startdelay_us: u64,
+    /// The end of a range of `startdelay`, microseconds, in which each instance draws its own; 0 without.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub startdelay_latest_us: u64,
     /// `random_distribution`
     pub distribution: Distribution,
+    /// `random_sequence_stride`
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub sequence_strides: bool,
+    /// `zonemode=strided`
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub strides: bool,
+    /// `zonesize`, bytes; 0 without.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub zone_size: u64,
+    /// `zonerange`, bytes; 0: as `zonesize`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub zone_range: u64,
+    /// `zoneskip`, bytes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub zone_skip: u64,
     /// `random_generator=tausworthe64`
     pub generator_64: bool,
     /// `randseed`
@@ -296,6 +336,15 @@ pub struct Job {
     pub percentage_random: PerDirection<u32>,
     /// `rwmixread`, percent.
     pub rwmixread: u32,
+    /// `num_range`: ranges of one trim.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub ranges_per_trim: u64,
+    /// `write_mode` and `sg_write_mode`: what takes the place of writes, with percent of them; empty for writes alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub write_modes: Vec<(WriteMode, u32)>,
+    /// `deac`: Write Zeroes deallocates.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub deallocates: bool,
     /// `verify` is on.
     #[serde(default, skip_serializing_if = "is_false")]
     pub verify: bool,
@@ -407,12 +456,14 @@ impl Job {
             filename: None,
             access: ACCESSES[0],
             requests_per_draw: 1,
+            step_bytes: 0,
             repeats_address: false,
             bs: [4096; 3],
             bs_range: [None; 3],
             bssplit: Default::default(),
             blockalign: [None; 3],
             size: None,
+            filesize: None,
             offset: Amount::Bytes(0),
             offset_increment: Amount::Bytes(0),
             offset_align: None,
@@ -423,13 +474,22 @@ impl Job {
             runtime_us: 0,
             ramp_time_us: 0,
             startdelay_us: 0,
+            startdelay_latest_us: 0,
             distribution: Distribution::Uniform,
+            sequence_strides: false,
+            strides: false,
+            zone_size: 0,
+            zone_range: 0,
+            zone_skip: 0,
             generator_64: false,
             randseed: None,
             randrepeat: true,
             norandommap: false,
             percentage_random: [100; 3],
             rwmixread: 50,
+            ranges_per_trim: 1,
+            write_modes: Vec::new(),
+            deallocates: false,
             verify: false,
             do_verify: true,
             verify_backlog: 0,
@@ -532,11 +592,39 @@ impl Job {
                 "keep one of them",
             ));
         }
-        if self.time_based && self.runtime_us == 0 {
+        if self.ranges_per_trim > 1 && self.access.operations == Operations::TrimWrite {
             return Err(self.error(
-                "time_based",
-                "fio ignores time_based without runtime",
-                "add a runtime, or drop time_based",
+                "num_range",
+                "fio takes no trims of several ranges in a trim-and-write job",
+                "drop num_range, or write rw=trim or rw=randtrim",
+            ));
+        }
+        if !self.write_modes.is_empty() && self.verify {
+            return Err(self.error(
+                "verify",
+                "nothing can be read back where other commands take the place of writes",
+                "drop verify or write_mode",
+            ));
+        }
+        let strides = match (self.strides, self.zone_size > 0) {
+            (false, true) => Some("fio takes a zonesize with strided zones only"),
+            (true, false) => Some("strided zones need a size"),
+            (true, true) if self.verify => Some("the lab does not read back what was written zone by zone"),
+            _ => None,
+        };
+        if let Some(problem) = strides {
+            return Err(self.error(
+                "zonemode",
+                problem,
+                "write zonemode=strided with a zonesize and without verify, or neither",
+            ));
+        }
+        let fills = self.is_given("fill_device") && !(self.access.random && self.norandommap);
+        if self.is_given("fill_device") && (!fills || self.size.is_some()) {
+            return Err(self.error(
+                "fill_device",
+                "fio would write until a file system is full",
+                "drop it, and `size` too: the default size is the rest of the drive",
             ));
         }
         if self.fdp && self.dataplacement.is_some_and(|kind| kind != DataPlacement::Fdp) {

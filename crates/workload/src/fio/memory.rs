@@ -61,10 +61,10 @@ impl JobFile {
 }
 
 impl Plan {
-    /// Blocks of the random map, if there is one: as in fio, one for each smallest request that fits the region.
+    /// Blocks of the random map, if there is one: as in fio, one for each smallest request that fits what is drawn from.
     pub(super) fn map_blocks(&self) -> Option<u64> {
         let has_map = self.addresses == AddressPlan::Uniform { map: true };
-        has_map.then(|| self.region_bytes.min(self.device_bytes) / self.min_bytes())
+        has_map.then(|| self.drawn_bytes() / self.min_bytes())
     }
 
     /// Memory that a stream of it takes at most, bytes.

@@ -31,12 +31,12 @@ pub use distribution::{SkewKind, Zone};
 pub use error::{Complaint, JobError};
 pub use job::{
     Access, BlockShare, DataPlacement, Distribution, ExitWhat, Job, LatencyGoal, LogChoice, Operations,
-    PlacementSelection, SchemeEntry,
+    PlacementSelection, SchemeEntry, WriteMode,
 };
 pub use lines::{Place, Surroundings};
 pub use options::{Effect, FioOption, Kind, find, manual, nearest, options};
 pub use parse::{JobFile, Override, parse, parse_with, parse_within};
-pub use plan::{AddressPlan, BlockPlan, PlacementPlan, Plan};
+pub use plan::{AddressPlan, BlockPlan, PlacementPlan, Plan, StridePlan};
 pub use random::DEFAULT_SEED;
 pub use schedule::{PlannedStream, Schedule, StreamSummary, plan_streams, total};
 pub use stream::JobStream;

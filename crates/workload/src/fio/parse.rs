@@ -12,7 +12,7 @@ use super::error::{Complaint, JobError};
 use super::expression::{self, Suffixes};
 use super::job::Job;
 use super::lines::{Line, Place, Surroundings, sections};
-use super::options::{Effect, FioOption, Kind, READ_FIRST, find, nearest};
+use super::options::{Effect, FioOption, Kind, READ_FIRST, find, nearest, why_idle};
 use super::value::KbBase;
 
 /// Jobs of a file, each instance of `numjobs` being one: `REAL_MAX_JOBS` of fio.
@@ -43,12 +43,21 @@ pub struct Override {
 
 impl JobFile {
     /// The options that were given and change nothing here, with the reason, in the order of the manual.
-    pub fn without_effect(&self) -> Vec<&'static FioOption> {
-        let given = |option: &&FioOption| self.jobs.iter().any(|job| job.is_given(option.name));
-        let silent = super::options()
-            .iter()
-            .filter(|option| matches!(option.effect, Effect::None));
-        silent.filter(given).collect()
+    pub fn without_effect(&self) -> Vec<(&'static FioOption, &'static str)> {
+        let reason = |option: &'static FioOption| {
+            let given = self.jobs.iter().filter(|job| job.is_given(option.name));
+            let given: Vec<&Job> = given.collect();
+            if given.is_empty() {
+                return None;
+            }
+            let why = if option.is_silent() {
+                Some(option.help)
+            } else {
+                why_idle(option.name, &given)
+            };
+            Some((option, why?))
+        };
+        super::options().iter().filter_map(reason).collect()
     }
 }
 
@@ -68,7 +77,7 @@ impl JobFile {
     pub fn pretended(&self, timed: bool, endless: bool) -> Vec<&'static str> {
         let mut pretended = Vec::new();
         if timed {
-            let options = self.without_effect().into_iter();
+            let options = self.without_effect().into_iter().map(|(option, _)| option);
             pretended.extend(options.filter(|option| option.is_pretended()).map(|option| option.name));
         } else if self.jobs.iter().any(|job| job.runtime_us > 0 && !job.time_based) {
             pretended.push("runtime");
@@ -152,6 +161,8 @@ pub fn parse_within(
         for change in &changes {
             of_job.extend(apply(&mut job, std::slice::from_ref(change), surroundings));
         }
+        // As fio does.
+        job.time_based &= job.runtime_us > 0;
         job.first_thread_number = next_thread_number;
         next_thread_number += job.numjobs;
         if next_thread_number > JOBS_MAX + 1 {
@@ -247,6 +258,7 @@ fn set(job: &mut Job, line: &Line, surroundings: &Surroundings<'_>) -> Result<&'
     };
     match option.effect {
         Effect::None => {}
+        Effect::Checked(check) => check(&surroundings.substitute(line.value.as_deref().unwrap_or_default())?)?,
         Effect::Refused(remedy) => return Err(Complaint::new(format!("not supported: {}", option.help), remedy)),
         Effect::Acts(set) => {
             let value = match &line.value {
@@ -410,9 +422,8 @@ mod tests {
             "test.fio:3: blocksiez=4k: unknown option; did you mean `blocksize`?"
         );
         assert_eq!(
-            error("[global]\n\nfill_device=1\n[a]\n"),
-            "test.fio:3: fill_device=1: not supported: writes until the file system is full; drop it and `size`: the default \
-             size is the whole drive"
+            error("[global]\n\nprofile=act\n[a]\n"),
+            "test.fio:3: profile=act: not supported: a workload built into fio; write the job out"
         );
         for (text, line, part) in [
             ("rw=write\n", 1, "[global]"),
@@ -423,7 +434,14 @@ mod tests {
             ("[a]\nsize=${NOT_SET_ANYWHERE}\n", 2, "NOT_SET_ANYWHERE is not set"),
             ("[a]\nsize=${SIZE\n", 2, "closing brace"),
             ("[a]\nrw=randwirte\n", 2, "randwrite"),
-            ("[a]\nrw=write:4k\n", 2, "holes"),
+            ("[a]\nrw=write:4q\n", 2, "suffix"),
+            ("[a]\nioengine=cpuio\n", 2, "remove the job"),
+            ("[a]\nzonemode=zbd\n", 2, "no zoned device"),
+            ("[a]\nzonesize=1m\n", 1, "strided zones only"),
+            ("[a]\nzonemode=strided\n", 2, "need a size"),
+            ("[a]\nrandom_distribution=sequence:1,x\n", 2, "sequence:2,0,1"),
+            ("[a]\nsize=50.5%\n", 2, "stops at the point"),
+            ("[a]\nstartdelay=1s-2s\n", 2, "microseconds"),
             ("[a]\ninclude other.fio\n", 2, "other.fio cannot be read"),
             ("[a]\ninclude\n", 2, "include FILE"),
             ("[a\nrw=write\n", 1, "bracket"),
@@ -442,7 +460,6 @@ mod tests {
             ("[a]\nlatency_percentile=101\n", 2, "from 0 to 100"),
             ("[a]\nlatency_target=5ms\nnumjobs=2\n", 2, "drop numjobs"),
             ("[a]\nplid_select=scheme\ndp_scheme=/does/not/exist\n", 3, "scheme"),
-            ("[a]\ntime_based\n", 2, "runtime"),
             ("[a]\nrate=1m\nrate_iops=5\n", 3, "exclude"),
             ("[a]\nfilename=/dev/a:/dev/b\n", 2, "one section per target"),
             ("[global]\nbs=4k\n", 2, "no job"),
@@ -553,7 +570,52 @@ mod tests {
             "{error}"
         );
         let file = parse("[global]\nioengine=libaio\n[a]\nfsync=1\nbs=8k\n", "test.fio").unwrap();
-        let silent: Vec<&str> = file.without_effect().iter().map(|option| option.name).collect();
+        let silent: Vec<&str> = file.without_effect().iter().map(|(option, _)| option.name).collect();
         assert_eq!(silent, ["ioengine", "fsync"]);
+    }
+
+    #[test]
+    fn options_that_other_options_leave_nothing_to_do_are_without_effect() {
+        let idle = |text: &str| {
+            let file = parse(text, "test.fio").unwrap();
+            let names = file.without_effect().into_iter().map(|(option, _)| option.name);
+            names.collect::<Vec<_>>()
+        };
+        assert_eq!(idle("[a]\nrw=randwrite\nrwmixread=70\n"), ["rwmixread"]);
+        assert_eq!(idle("[a]\nrw=randrw\nrwmixread=70\n"), [""; 0]);
+        let one_of_two_mixes = "[global]\nrwmixwrite=30\n[a]\nrw=rw\n[b]\nrw=write\n";
+        assert_eq!(idle(one_of_two_mixes), [""; 0]);
+        assert_eq!(
+            idle("[a]\nrw=write\nrandom_distribution=zipf:1.2\n"),
+            ["random_distribution"]
+        );
+        assert_eq!(idle("[a]\ntime_based\n"), ["time_based"], "fio says so and goes on");
+        assert_eq!(
+            idle("[a]\nrw=write\nplids=1,2\nthinktime_blocks=4\n"),
+            ["thinktime_blocks", "plids"]
+        );
+    }
+
+    #[test]
+    fn jobs_that_a_drive_cannot_do_are_refused_and_options_of_other_engines_are_not() {
+        for engine in ["net", "cpuio", "exec", "filecreate", "falloc", "http", "rdma"] {
+            let message = error(&format!("[a]\nioengine={engine}\nport=8888\ncpuload=50\n"));
+            let expected = format!("test.fio:2: ioengine={engine}: the engine {engine} ");
+            assert!(
+                message.starts_with(&expected) && message.lines().count() == 1,
+                "{message}"
+            );
+        }
+        let text = "[a]\nioengine=spdk_bdev\nspdk_json_conf=a.json\nspdk_mem=512\nspdk_single_seg=1\n[b]\nioengine=rbd\n\
+                    clientname=admin\npool=rbd\nrbdname=fio\n[c]\nioengine=libblkio\nlibblkio_driver=io_uring\n[d]\n\
+                    ioengine=nbd\nuri=nbd://localhost\n[e]\nioengine=mtd\nskip_bad=1\nthreads=1\n";
+        assert_eq!(jobs(text).len(), 5);
+        assert!(error("[a]\nnrfiles=4\n").contains("one section per target"));
+        assert!(error("[a]\nfilesize=4k-8k\n").contains("random sizes"));
+        assert!(error("[a]\nfill_device=1\nsize=1m\n").contains("default size is the rest"));
+        assert!(parse("[a]\nrw=write\nfill_device=1\n", "test.fio").is_ok());
+        assert!(error("[a]\nrw=write\nwrite_mode=uncor\n").contains("nothing to do"));
+        assert!(error("[a]\nrw=write\nwrite_mode=write/50:zeroes/60\n").contains("110"));
+        assert!(error("[a]\nrw=trimwrite\nnum_range=4\n").contains("trim-and-write"));
     }
 }

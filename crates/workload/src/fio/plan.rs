@@ -9,8 +9,8 @@ use crate::{Operation, PlacementIndex, Target};
 
 use super::JobError;
 use super::distribution::{SkewKind, Zone};
-use super::job::{Access, DataPlacement, Distribution, Job, Operations, PlacementSelection, SchemeEntry};
-use super::random::{MAX_BLOCKS_OF_32_BIT_GENERATOR, Seeds};
+use super::job::{Access, DataPlacement, Distribution, Job, Operations, PlacementSelection, SchemeEntry, WriteMode};
+use super::random::{Generator, MAX_BLOCKS_OF_32_BIT_GENERATOR, Purpose, Seeds};
 use super::value::{Amount, PerDirection};
 
 /// Blocks of the random map that a request touches, at most.
@@ -54,6 +54,24 @@ pub enum AddressPlan {
     Zoned(PerDirection<Vec<Zone>>),
     /// Zones in bytes.
     ZonedAbsolute(PerDirection<Vec<Zone>>),
+    /// These blocks, again and again.
+    Sequence {
+        /// Numbers of the blocks.
+        blocks: Vec<u64>,
+        /// Each round begins behind the blocks of the last one.
+        strides: bool,
+    },
+}
+
+/// `zonemode=strided`: what is issued of the region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StridePlan {
+    /// Bytes that are issued in one zone.
+    pub issued_bytes: u64,
+    /// Length of a zone, bytes.
+    pub zone_bytes: u64,
+    /// Bytes between two zones.
+    pub skipped_bytes: u64,
 }
 
 /// Which placement index writes carry.
@@ -85,12 +103,16 @@ pub struct Plan {
     pub access: Access,
     /// Requests for each address that is drawn.
     pub requests_per_draw: u64,
+    /// Added to the end of the last request of a sequential job, bytes.
+    pub step_bytes: i64,
     /// Those between two draws repeat the address, instead of going on from it.
     pub repeats_address: bool,
     /// First byte of the region on the drive.
     pub start_bytes: u64,
     /// Length of the region, bytes.
     pub region_bytes: u64,
+    /// The zones of `zonemode=strided`.
+    pub strides: Option<StridePlan>,
     /// Capacity of the drive, bytes.
     pub device_bytes: u64,
     /// Request sizes for reads, writes, trims.
@@ -109,6 +131,14 @@ pub struct Plan {
     pub percentage_random: PerDirection<u32>,
     /// Percent of reads in a mix.
     pub rwmixread: u32,
+    /// Trims that fio sends as the ranges of one command, and counts as one.
+    pub ranges_per_trim: u64,
+    /// What takes the place of writes, with percent of them; empty for writes alone.
+    pub write_modes: Vec<(WriteMode, u32)>,
+    /// Write Zeroes deallocates.
+    pub deallocates: bool,
+    /// Delay before the first request, microseconds.
+    pub delay_us: u64,
     /// `verify` is on: reads and writes take the same sizes, and a pass of a `time_based` job ends.
     pub verifies: bool,
     /// A pass is followed by a phase of reading back, even where nothing was written.
@@ -156,6 +186,10 @@ impl Plan {
             Some(Amount::Percent(percent)) => share(region_bytes, percent),
             _ => region_bytes,
         };
+        let size_bytes = match job.size {
+            Some(Amount::Bytes(bytes)) => size_bytes.min(bytes),
+            _ => size_bytes,
+        };
         if size_bytes < min_bytes {
             let problem = format!("there is room for {size_bytes} bytes, less than one block of {min_bytes}");
             return Err(job.error("size", problem, "enlarge the region or use a smaller bs"));
@@ -170,9 +204,11 @@ impl Plan {
         let plan = Self {
             access: job.access,
             requests_per_draw: job.requests_per_draw,
+            step_bytes: job.step_bytes,
             repeats_address: job.repeats_address,
             start_bytes,
             region_bytes,
+            strides: plan_strides(job, min_bytes)?,
             device_bytes,
             size_bytes,
             io_size_bytes: match job.io_size {
@@ -184,6 +220,13 @@ impl Plan {
             endless: job.time_based,
             percentage_random: job.percentage_random,
             rwmixread: job.rwmixread,
+            ranges_per_trim: match job.access.operations {
+                Operations::Only(Operation::Trim) => job.ranges_per_trim,
+                _ => 1,
+            },
+            write_modes: job.write_modes.clone(),
+            deallocates: job.deallocates,
+            delay_us: start_delay(job, instance),
             verifies: job.verify,
             reads_back: job.verify && job.do_verify,
             has_backlog: job.verify && job.verify_backlog > 0 && job.access.operations.include(Operation::Write),
@@ -205,8 +248,14 @@ impl Plan {
     /// Blocks that random requests of a direction are drawn from (fio's `last_block`).
     pub fn last_block(&self, operation: Operation) -> u64 {
         let block = &self.blocks[operation as usize];
-        let usable = self.region_bytes.min(self.device_bytes);
+        let usable = self.drawn_bytes();
         usable.saturating_sub(block.min_bytes.saturating_sub(block.align_bytes)) / block.align_bytes
+    }
+
+    /// Bytes that random requests are drawn from: the region, or one of its zones.
+    pub fn drawn_bytes(&self) -> u64 {
+        let whole = self.region_bytes.min(self.device_bytes);
+        self.strides.map_or(whole, |strides| strides.zone_bytes)
     }
 
     /// Mean bytes of a request, over sizes and operations.
@@ -220,6 +269,15 @@ impl Plan {
             }
             Operations::TrimWrite => f64::midpoint(mean(Operation::Trim), mean(Operation::Write)),
         }
+    }
+
+    /// Whether it writes, which a job of another `write_mode` may not.
+    pub fn writes(&self) -> bool {
+        let writes = |(mode, percent): &(WriteMode, u32)| {
+            *percent > 0 && (*mode == WriteMode::Write || *mode == WriteMode::Zeroes && !self.deallocates)
+        };
+        self.access.operations.include(Operation::Write)
+            && (self.write_modes.is_empty() || self.write_modes.iter().any(writes))
     }
 
     /// Smallest request of any direction, used or not, as fio counts it.
@@ -271,12 +329,21 @@ impl BlockPlan {
         if self.split.is_empty() {
             return f64::midpoint(self.min_bytes as f64, self.max_bytes as f64);
         }
-        let weights: f64 = self.split.iter().map(|(_, percent)| percent).sum();
-        self.split
-            .iter()
-            .map(|(bytes, percent)| *bytes as f64 * percent)
+        let weights: f64 = self.shares().map(|(_, percent)| percent).sum();
+        self.shares()
+            .map(|(bytes, percent)| bytes as f64 * percent)
             .sum::<f64>()
             / weights
+    }
+
+    /// The sizes and the percent of the draws that take them: what exceeds 100 is never drawn.
+    pub fn shares(&self) -> impl Iterator<Item = (u64, f64)> {
+        let cut = |before: &mut f64, (bytes, percent): &(u64, f64)| {
+            let share = percent.min(100.0 - *before);
+            *before += share;
+            Some((*bytes, share))
+        };
+        self.split.iter().scan(0.0, cut)
     }
 }
 
@@ -287,6 +354,30 @@ fn subjob_number(job: &Job, instance: u32) -> u32 {
 
 fn share(bytes: u64, percent: u32) -> u64 {
     (u128::from(bytes) * u128::from(percent) / 100) as u64
+}
+
+fn plan_strides(job: &Job, min_bytes: u64) -> Result<Option<StridePlan>, JobError> {
+    if job.zone_size == 0 {
+        return Ok(None);
+    }
+    let zone_bytes = if job.zone_range > 0 {
+        job.zone_range
+    } else {
+        job.zone_size
+    };
+    if zone_bytes < min_bytes {
+        let problem = format!("a zone of {zone_bytes} bytes holds no block of {min_bytes}");
+        return Err(job.error(
+            "zonesize",
+            problem,
+            "enlarge zonesize or zonerange, or use a smaller bs",
+        ));
+    }
+    Ok(Some(StridePlan {
+        issued_bytes: job.zone_size,
+        zone_bytes,
+        skipped_bytes: job.zone_skip,
+    }))
 }
 
 fn smallest_block(blocks: &PerDirection<BlockPlan>) -> u64 {
@@ -303,11 +394,30 @@ fn plan_blocks(job: &Job, operation: Operation) -> BlockPlan {
     let split = job.bssplit[operation as usize]
         .iter()
         .map(|share| (share.bytes, f64::from(share.percent)));
+    let mut split: Vec<(u64, f64)> = split.collect();
+    let given: f64 = split.iter().map(|(_, percent)| percent).sum();
+    // fio takes the last size, the most frequent one, for draws that no percentage is for.
+    if let Some((_, percent)) = split.last_mut().filter(|_| given < 100.0) {
+        *percent += 100.0 - given;
+    }
     BlockPlan {
         min_bytes,
         max_bytes,
         align_bytes: align.unwrap_or(min_bytes),
-        split: split.collect(),
+        split,
+    }
+}
+
+/// The delay of an instance. One that begins at 0 begins at that of the first instance for all others, as in fio.
+fn start_delay(job: &Job, instance: u32) -> u64 {
+    let draw = |earliest: u64, instance: u32| {
+        let seeds = Seeds::new(job.seed(), job.first_thread_number + instance);
+        Generator::new(seeds.of(Purpose::StartDelay), job.generator_64).between(earliest, job.startdelay_latest_us)
+    };
+    match job.startdelay_us {
+        earliest if job.startdelay_latest_us <= earliest => earliest,
+        0 if instance > 0 => draw(draw(0, 0), instance),
+        earliest => draw(earliest, instance),
     }
 }
 
@@ -326,6 +436,26 @@ fn start_offset(job: &Job, subjob: u32, device_bytes: u64, min_bytes: u64) -> u6
 
 fn region_length(job: &Job, start_bytes: u64, device_bytes: u64, min_bytes: u64) -> Result<u64, JobError> {
     let rest = device_bytes - start_bytes;
+    if let Some(end_bytes) = job.filesize {
+        if end_bytes <= start_bytes || end_bytes > device_bytes {
+            let problem = format!(
+                "a file of {end_bytes} bytes, on a drive of {device_bytes}, and the region starts at {start_bytes}"
+            );
+            return Err(job.error(
+                "filesize",
+                problem,
+                "let the region start in the file, and the file be on the drive",
+            ));
+        }
+        let rest = end_bytes - start_bytes;
+        return Ok(match job.size {
+            Some(Amount::Percent(percent)) if percent != 100 => {
+                let bytes = share(end_bytes, percent).min(rest);
+                bytes - bytes % min_bytes
+            }
+            _ => rest,
+        });
+    }
     match job.size {
         None | Some(Amount::Percent(100)) => Ok(rest),
         Some(Amount::Percent(percent)) => {
@@ -365,6 +495,10 @@ fn plan_addresses(job: &Job, blocks: &PerDirection<BlockPlan>, region_bytes: u64
         }
         Distribution::Zoned(zones) => AddressPlan::Zoned(zones.clone()),
         Distribution::ZonedAbsolute(zones) => AddressPlan::ZonedAbsolute(zones.clone()),
+        Distribution::Sequence(blocks) => AddressPlan::Sequence {
+            blocks: blocks.clone(),
+            strides: job.sequence_strides,
+        },
     }
 }
 
@@ -377,7 +511,7 @@ fn plan_read_back(job: &Job, addresses: &AddressPlan, size_bytes: u64) -> Option
     let writes_more = matches!(job.io_size, Some(Amount::Bytes(bytes)) if bytes > size_bytes);
     let is_read = job.verify && job.do_verify && job.access.operations.include(Operation::Write);
     is_read.then(|| ReadBackPlan {
-        sorted: overlaps || writes_more || job.requests_per_draw > 1,
+        sorted: overlaps || writes_more || job.requests_per_draw > 1 || job.step_bytes != 0,
         backlog: (job.verify_backlog > 0).then(|| {
             let batch = job.verify_backlog_batch;
             (job.verify_backlog, if batch > 0 { batch } else { job.verify_backlog })

@@ -157,6 +157,12 @@ impl Generator {
         }
     }
 
+    /// Uniform in `first..=last` (fio's `rand_between`); the range has fewer than 2^31 values.
+    pub fn between(&mut self, first: u64, last: u64) -> u64 {
+        let count = (last - first) as f64 + 1.0;
+        first + (count * self.next_fraction()) as u64
+    }
+
     /// The largest value of [`Self::next_bits`].
     pub fn max(&self) -> u64 {
         match self {
@@ -203,12 +209,16 @@ pub enum Purpose {
     Block = 6,
     /// Choice between random and sequential (`percentage_random`).
     SequentialOrRandom = 10,
+    /// Delay before the first request (`startdelay`).
+    StartDelay = 13,
     /// Gaps between requests (`rate_process=poisson`).
     Arrival = 15,
     /// Choice of the zone (`random_distribution=zoned`).
     Zone = 16,
     /// Choice of the placement index (`plid_select=random`).
     Placement = 21,
+    /// Choice of the command that takes the place of a write (`write_mode`).
+    WriteMode = 23,
 }
 
 /// The seeds of one job instance.

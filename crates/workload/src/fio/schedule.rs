@@ -135,11 +135,8 @@ impl Schedule {
     /// # Errors
     /// A job that does not fit the drive, or that only a clock could share out or end.
     pub fn new(file: &JobFile, target: &Target) -> Result<Self, JobError> {
+        Self::check(file)?;
         let groups = group(&file.jobs);
-        for (index, jobs) in groups.iter().enumerate() {
-            check_group(jobs)?;
-            check_without_clock(file, jobs, index + 1 == groups.len())?;
-        }
         let planned = plan_streams(file, target)?;
         let group_of = |stream: &PlannedStream<'_>| usize::from(stream.summary.group);
         let mut waiting = vec![Vec::new(); groups.len()];
@@ -160,6 +157,19 @@ impl Schedule {
             running: BinaryHeap::new(),
             held: Vec::new(),
         })
+    }
+
+    /// Whether its jobs can run without a clock.
+    ///
+    /// # Errors
+    /// A job that only a clock could share out or end.
+    pub fn check(file: &JobFile) -> Result<(), JobError> {
+        let groups = group(&file.jobs);
+        for (index, jobs) in groups.iter().enumerate() {
+            check_group(jobs)?;
+            check_without_clock(file, jobs, index + 1 == groups.len())?;
+        }
+        Ok(())
     }
 
     /// Appends up to `limit` requests; returns how many. 0 means that the workload has ended.
@@ -470,7 +480,7 @@ fn check_without_clock(file: &JobFile, jobs: &[Job], is_last: bool) -> Result<()
             let remedy = "give it an io_size instead of time_based, or run it on a device with timing";
             return Err(job.error("time_based", problem, remedy));
         }
-        if job.startdelay_us > 0 {
+        if job.startdelay_us.max(job.startdelay_latest_us) > 0 {
             let problem = "a delay needs a clock, and without timing there is none";
             let remedy = "order jobs with stonewall, or run it on a device with timing";
             return Err(job.error("startdelay", problem, remedy));
@@ -572,7 +582,11 @@ fn describe_addresses(plan: &Plan) -> String {
             kind: Normal(deviation),
             ..
         } => format!("normal:{deviation}"),
+        AddressPlan::Sequence { blocks, .. } => format!("a sequence of {} blocks", blocks.len()),
         AddressPlan::Zoned(zones) | AddressPlan::ZonedAbsolute(zones) => {
+            if zones[written as usize].is_empty() {
+                return "uniform".to_owned();
+            }
             let zones = zones[written as usize]
                 .iter()
                 .map(|zone| format!("{}/{}", zone.access_percent, zone.size));
@@ -615,7 +629,7 @@ fn describe_placement(plan: &Plan) -> String {
 
 fn placements(plan: &Plan) -> Vec<Option<PlacementIndex>> {
     let mut placements: Vec<Option<PlacementIndex>> = match &plan.placement {
-        _ if !plan.access.operations.include(Operation::Write) => Vec::new(),
+        _ if !plan.writes() => Vec::new(),
         PlacementPlan::None => vec![None],
         PlacementPlan::RoundRobin(indices) | PlacementPlan::Random(indices) => {
             indices.iter().copied().map(Some).collect()

@@ -12,7 +12,7 @@
 //! - Counts of requests shrink with the bytes they stand for.
 //! - On a device with timing neither sizes nor counts of requests shrink: a request that is smaller is faster too.
 
-use super::plan::{AddressPlan, BlockPlan, PlacementPlan, Plan};
+use super::plan::{AddressPlan, BlockPlan, PlacementPlan, Plan, StridePlan};
 use super::value::PerDirection;
 use crate::Twin;
 
@@ -35,6 +35,14 @@ impl Twin {
             ..full.clone()
         };
         let min_bytes = plan.min_bytes();
+        // Holes keep their proportion to the requests.
+        let step_bytes = i128::from(full.step_bytes) * i128::from(min_bytes) / i128::from(full.min_bytes());
+        plan.step_bytes = step_bytes as i64;
+        plan.strides = full.strides.map(|strides| StridePlan {
+            issued_bytes: self.amount(strides.issued_bytes).max(min_bytes),
+            zone_bytes: self.amount(strides.zone_bytes).max(min_bytes),
+            skipped_bytes: self.amount(strides.skipped_bytes),
+        });
         // What fills the region on the drive fills it on the twin.
         plan.size_bytes = if full.size_bytes == full.region_bytes {
             region_bytes
@@ -51,7 +59,10 @@ impl Twin {
         match &mut plan.addresses {
             AddressPlan::Skewed { blocks, .. } => *blocks = (region_bytes / min_bytes).max(1),
             AddressPlan::ZonedAbsolute(zones) => self.shrink_zones(zones, full),
-            AddressPlan::Sequential | AddressPlan::Uniform { .. } | AddressPlan::Zoned(_) => {}
+            AddressPlan::Sequential
+            | AddressPlan::Uniform { .. }
+            | AddressPlan::Zoned(_)
+            | AddressPlan::Sequence { .. } => {}
         }
         if let PlacementPlan::Scheme(entries) = &mut plan.placement {
             for entry in entries {
@@ -65,9 +76,8 @@ impl Twin {
     fn shrink_block(&self, block: &BlockPlan) -> BlockPlan {
         // Each size keeps its share of the bytes, so a size that shrinks less than the others becomes rarer among them.
         let weights = block
-            .split
-            .iter()
-            .map(|(bytes, percent)| (self.size(*bytes), percent * *bytes as f64 / self.size(*bytes) as f64));
+            .shares()
+            .map(|(bytes, percent)| (self.size(bytes), percent * bytes as f64 / self.size(bytes) as f64));
         let mut split: Vec<(u64, f64)> = weights.collect();
         let total: f64 = split.iter().map(|(_, weight)| weight).sum();
         for (_, weight) in &mut split {

@@ -32,6 +32,7 @@ impl KbBase {
         };
         match suffix.len() {
             0 => Some(1),
+            1 if suffix == "b" => Some(1),
             1 => Some(short.pow(power(suffix)?)),
             2 if suffix.ends_with('b') => Some(short.pow(power(&suffix[..1])?)),
             3 if suffix.ends_with("ib") => Some(long.pow(power(&suffix[..1])?)),
@@ -61,6 +62,15 @@ fn digits_and_suffix(text: &str) -> Parsed<(u64, String)> {
         .find(|letter: char| !letter.is_digit(radix))
         .unwrap_or(digits.len());
     let suffix = digits[end..].trim().to_lowercase();
+    if suffix.starts_with('.') && end > 0 {
+        return Err(Complaint::new(
+            format!(
+                "fio reads `{text}` as {}, because it stops at the point",
+                &digits[..end]
+            ),
+            "write a whole number, if need be of a smaller unit",
+        ));
+    }
     let number = u64::from_str_radix(&digits[..end], radix).map_err(|_| {
         Complaint::new(
             format!("`{text}` does not start with a whole number"),
@@ -87,6 +97,16 @@ pub fn number(text: &str, base: KbBase) -> Parsed<u64> {
                 "write a whole number with the suffix k, m, g, t or p, such as 128k",
             )
         })
+}
+
+/// A number of bytes with or without a sign.
+pub fn signed(text: &str, base: KbBase) -> Parsed<i64> {
+    let (bytes, is_negative) = match text.strip_prefix('-') {
+        Some(bytes) => (bytes, true),
+        None => (text.strip_prefix('+').unwrap_or(text), false),
+    };
+    let bytes = number_in(bytes, base, 0, 1 << 62)? as i64;
+    Ok(if is_negative { -bytes } else { bytes })
 }
 
 /// A number within limits.
@@ -140,6 +160,37 @@ pub fn time_us(text: &str, unit_is_seconds: bool) -> Parsed<u64> {
         .checked_mul(factor)
         .filter(|time_us| *time_us <= LONGEST_US)
         .ok_or_else(|| Complaint::new(format!("`{text}` is too long a time"), "write at most 18250d, 50 years"))
+}
+
+/// A time, or the earliest and the latest of a range such as `1-2`; microseconds.
+pub fn time_range_us(text: &str, unit_is_seconds: bool) -> Parsed<(u64, u64)> {
+    /// fio draws from a range with 32 bits and a sign.
+    const WIDEST_US: u64 = i32::MAX as u64 - 1;
+    let Some((earliest, latest)) = text.split_once(['-', ',', ':']) else {
+        return time_us(text, unit_is_seconds).map(|time| (time, time));
+    };
+    // Before `-` fio knows only the suffixes that it compares by their beginning: it takes `1s-2s` for 1 us to 2 s.
+    let suffix = earliest
+        .trim()
+        .trim_start_matches(|letter: char| letter.is_ascii_digit());
+    if !text.contains(',') && !["", "us", "usec", "ms", "msec"].contains(&suffix) {
+        return Err(Complaint::new(
+            format!("fio reads `{earliest}` before another time as microseconds"),
+            "write both in seconds without a suffix, or both in ms",
+        ));
+    }
+    let range = (time_us(earliest, unit_is_seconds)?, time_us(latest, unit_is_seconds)?);
+    match range.1.checked_sub(range.0) {
+        Some(0..=WIDEST_US) => Ok(range),
+        Some(_) => Err(Complaint::new(
+            format!("the range `{text}` is longer than fio can draw from"),
+            "keep it below 2147 seconds",
+        )),
+        None => Err(Complaint::new(
+            format!("the range `{text}` runs backwards"),
+            "write the earlier time first",
+        )),
+    }
 }
 
 /// A floating point number.
@@ -202,8 +253,19 @@ pub fn per_direction<T: Copy>(
     Ok(())
 }
 
+/// As [`per_direction`], of numbers: between them `:` or `-` may stand too, as in fio, where `4k-8k` is 4k for reads and 8k for others.
+pub fn numbers_per_direction<T: Copy>(
+    text: &str,
+    values: &mut PerDirection<T>,
+    parse: impl Fn(&str) -> Parsed<T>,
+) -> Parsed<()> {
+    let separator = [',', ':', '-'].into_iter().find(|separator| text.contains(*separator));
+    let text = separator.map_or_else(|| text.to_owned(), |separator| text.replace(separator, ","));
+    per_direction(&text, values, parse)
+}
+
 /// The texts for reads, writes and trims of options that take a list per direction. Unlike in [`per_direction`] a second list
-/// stands for trims too.
+/// stands for trims too, even if it is empty: of an empty one fio leaves what was there.
 pub fn lists_per_direction(text: &str) -> Parsed<PerDirection<&str>> {
     match text.split(',').collect::<Vec<_>>()[..] {
         [all] => Ok([all; 3]),
@@ -222,6 +284,7 @@ mod tests {
         let binary = |text| number(text, KbBase::Binary).unwrap();
         assert_eq!(binary("4096"), 4096);
         assert_eq!([binary("4k"), binary("4K"), binary("4kb"), binary(" 4 k ")], [4096; 4]);
+        assert_eq!([binary("4096b"), binary("4096B"), binary("4096 B")], [4096; 3]);
         assert_eq!(binary("4KiB"), 4000, "fio exchanges the families under kb_base=1024");
         assert_eq!(binary("0x1000"), 4096);
         assert_eq!(binary("2g"), 2 << 30);
@@ -241,6 +304,11 @@ mod tests {
         assert_eq!(amount("25%", KbBase::Binary), Ok(Amount::Percent(25)));
         assert_eq!(amount("1m", KbBase::Binary), Ok(Amount::Bytes(1 << 20)));
         assert!(amount("101%", KbBase::Binary).is_err());
+        let fraction = amount("50.5%", KbBase::Binary).unwrap_err();
+        assert!(
+            fraction.problem.contains("as 50,"),
+            "fio runs it with 50 bytes: {fraction:?}"
+        );
         assert_eq!(time_us("30", true), Ok(30_000_000));
         assert_eq!(time_us("30", false), Ok(30));
         assert_eq!(
@@ -251,6 +319,14 @@ mod tests {
         assert_eq!(time_us("18250d", true), Ok(LONGEST_US));
         assert!(time_us("18251d", true).is_err());
         assert!(time_us("18446744073709551615", false).is_err());
+        let seconds = |text| time_range_us(text, true);
+        assert_eq!(seconds("3"), Ok((3_000_000, 3_000_000)));
+        assert_eq!(seconds("1-2"), Ok((1_000_000, 2_000_000)));
+        assert_eq!(seconds("1ms-2s"), Ok((1_000, 2_000_000)));
+        assert_eq!(seconds("1s,2s"), Ok((1_000_000, 2_000_000)));
+        for wrong in ["1s-2s", "2-1", "0-1h", "1-", "1-2-3"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]
@@ -265,6 +341,9 @@ mod tests {
         assert_eq!(parse(",9"), Ok([1, 9, 9]));
         assert_eq!(parse("9,"), Ok([9, 2, 3]));
         assert!(parse("1,2,3,4").is_err());
+        let mut sizes = [0; 3];
+        numbers_per_direction("4k-512k", &mut sizes, |part| number(part, KbBase::Binary)).unwrap();
+        assert_eq!(sizes, [4096, 512 << 10, 512 << 10]);
         assert_eq!(lists_per_direction("a,b"), Ok(["a", "b", "b"]));
     }
 }

@@ -2,9 +2,14 @@
 
 use super::{Effect, FioOption, Kind, ONE_TARGET};
 use crate::fio::error::Complaint;
-use crate::fio::grammar::{parse_range, set_bssplit, set_distribution, set_plids, set_scheme};
+use crate::fio::grammar::{
+    parse_range, set_bssplit, set_distribution, set_plids, set_scheme, set_sg_write_mode, set_write_mode,
+};
 use crate::fio::job::{ACCESSES, DataPlacement, ExitWhat, Job, PlacementSelection};
-use crate::fio::value::{Amount, KbBase, amount, choice, fraction, number, number_in, per_direction, switch, time_us};
+use crate::fio::value::{
+    Amount, KbBase, amount, choice, fraction, number, number_in, numbers_per_direction, per_direction, signed, switch,
+    time_range_us, time_us,
+};
 
 /// Values of `verify` that switch it on.
 const VERIFY_METHODS: [&str; 19] = [
@@ -34,7 +39,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "rw",
         "readwrite",
         Kind::Text,
-        "read, write, trim, randread, randwrite, randtrim, rw (or readwrite), randrw, trimwrite, randtrimwrite; of a random one `randrw:8` draws an address for each eighth request only, and `rw_sequencer` says what the others do; holes after a colon (`write:4k`) are refused",
+        "read, write, trim, randread, randwrite, randtrim, rw (or readwrite), randrw, trimwrite, randtrimwrite; of a random one `randrw:8` draws an address for each eighth request only, and `rw_sequencer` says what the others do; a sequential one `write:4k` leaves holes of 4k, and `read:-8k` goes backwards with requests of 4k",
         |job, value| {
             let words: Vec<(&str, usize)> = ACCESSES
                 .iter()
@@ -43,15 +48,10 @@ pub(super) static OPTIONS: &[FioOption] = &[
                 .collect();
             let (name, modifier) = value.split_once(':').unwrap_or((value, ""));
             let access = ACCESSES[choice(name, &words)?];
-            if !modifier.is_empty() && !access.random {
-                return Err(Complaint::new(
-                    "a modifier that leaves holes is not supported",
-                    "drop it: `rw=write` steps block by block; after the colon of a random rw a number of requests may stand",
-                ));
-            }
-            job.requests_per_draw = match modifier {
-                "" => 1,
-                count => number_in(count, job.kb_base, 1, u64::from(u32::MAX))?,
+            (job.requests_per_draw, job.step_bytes) = match modifier {
+                "" => (1, 0),
+                step if !access.random => (1, signed(step, job.kb_base)?),
+                count => (number_in(count, job.kb_base, 1, u64::from(u32::MAX))?, 0),
             };
             job.access = access;
             Ok(())
@@ -76,7 +76,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "size of a request; default 4k",
         |job, value| {
             let base = job.kb_base;
-            per_direction(value, &mut job.bs, |part| number_in(part, base, 1, u64::from(u32::MAX)))
+            numbers_per_direction(value, &mut job.bs, |part| number_in(part, base, 1, u64::from(u32::MAX)))
         },
     ),
     acts(
@@ -93,7 +93,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "bssplit",
         "",
         Kind::Text,
-        "sizes and their percent of the requests, `4k/60:64k/40`, up to three such lists",
+        "sizes and their percent of the requests, `4k/60:64k/40`, up to three such lists: reads,writes,trims; a direction with an empty list (`,4k/60:64k/40`) takes `bs`, and two lists are for trims what they are for writes; as in fio the most frequent size gets what is missing to 100, and the first of `20k-28k` is meant",
         set_bssplit,
     ),
     acts(
@@ -103,7 +103,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "alignment of random requests, default their size; any other switches the random map off, as in fio",
         |job, value| {
             let base = job.kb_base;
-            per_direction(value, &mut job.blockalign, |part| {
+            numbers_per_direction(value, &mut job.blockalign, |part| {
                 number_in(part, base, 1, u64::from(u32::MAX)).map(Some)
             })
         },
@@ -116,6 +116,21 @@ pub(super) static OPTIONS: &[FioOption] = &[
         |job, value| {
             let size = amount(value, job.kb_base)?;
             job.size = Some(size).filter(|size| !matches!(size, Amount::Bytes(0) | Amount::Percent(0)));
+            Ok(())
+        },
+    ),
+    acts(
+        "filesize",
+        "",
+        Kind::Size,
+        "where the region ends, from the start of the drive; `size` then says how much of it one loop issues",
+        |job, value| {
+            let (least, most) = value.split_once(['-', ',', ':']).unwrap_or((value, value));
+            let bytes = number_in(least, job.kb_base, 1, u64::MAX)?;
+            if number(most, job.kb_base)? != bytes {
+                return Err(Complaint::new("files of random sizes", ONE_TARGET));
+            }
+            job.filesize = Some(bytes);
             Ok(())
         },
     ),
@@ -191,8 +206,15 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "random_distribution",
         "",
         Kind::Text,
-        "random, zipf:theta, pareto:h, normal:deviation (each with an optional `:center`), zoned:access/size:..., zoned_abs:access/bytes:...; all but random allow a block to be drawn again at once",
+        "random, zipf:theta, pareto:h, normal:deviation (each with an optional `:center`), zoned:access/size:..., zoned_abs:access/bytes:... (of zoned ones up to three lists, as of bssplit; a direction with an empty list is uniform), sequence:2,0,1 (blocks in this order, again and again); all but random allow a block to be drawn again at once",
         set_distribution,
+    ),
+    acts(
+        "random_sequence_stride",
+        "",
+        Kind::Bool,
+        "1: each pass of random_distribution=sequence begins behind the blocks of the last one",
+        |job, value| set(switch(value), &mut job.sequence_strides),
     ),
     acts(
         "random_generator",
@@ -238,7 +260,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "percent of a random job's requests that are random; the others continue where the last one ended",
         |job, value| {
             let base = job.kb_base;
-            per_direction(value, &mut job.percentage_random, |part| {
+            numbers_per_direction(value, &mut job.percentage_random, |part| {
                 Ok(number_in(part, base, 0, 100)? as u32)
             })
         },
@@ -270,7 +292,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "bytes per second: the job's share among the jobs that run with it",
         |job, value| {
             let base = job.kb_base;
-            per_direction(value, &mut job.rate, |part| {
+            numbers_per_direction(value, &mut job.rate, |part| {
                 number_in(part, base, 1, u64::MAX).map(Some)
             })
         },
@@ -282,7 +304,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "requests per second: the job's share among the jobs that run with it",
         |job, value| {
             let base = job.kb_base;
-            per_direction(value, &mut job.rate_iops, |part| {
+            numbers_per_direction(value, &mut job.rate_iops, |part| {
                 number_in(part, base, 1, u64::from(u32::MAX)).map(Some)
             })
         },
@@ -303,7 +325,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
             let (criterion, limit) = value.split_once(':').unwrap_or((value, ""));
             choice(
                 criterion,
-                &["iops", "iops_slope", "bw", "bw_slope"].map(|name| (name, ())),
+                &["iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"].map(|name| (name, ())),
             )?;
             let limit = limit.strip_suffix('%').unwrap_or(limit);
             if limit.parse::<f64>().is_ok_and(|limit| limit >= 0.0) {
@@ -456,8 +478,11 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "startdelay",
         "",
         Kind::Time,
-        "virtual time from the start of its group to the start of the job; only 0 on devices without timing",
-        |job, value| set(time_us(value, true), &mut job.startdelay_us),
+        "virtual time from the start of its group to the start of the job, `1-2` for a random one of each instance; only 0 on devices without timing",
+        |job, value| {
+            (job.startdelay_us, job.startdelay_latest_us) = time_range_us(value, true)?;
+            Ok(())
+        },
     ),
     acts(
         "ramp_time",
@@ -529,12 +554,18 @@ pub(super) static OPTIONS: &[FioOption] = &[
             Ok(())
         },
     ),
-    acts("nrfiles", "nr_files", Kind::Number, "only 1", |job, value| {
-        if number(value, job.kb_base)? == 1 {
-            return Ok(());
-        }
-        Err(Complaint::new("several files in one job", ONE_TARGET))
-    }),
+    acts(
+        "nrfiles",
+        "nr_files",
+        Kind::Number,
+        "only 1: fio would change from file to file, which no region of a drive is",
+        |job, value| {
+            if number(value, job.kb_base)? == 1 {
+                return Ok(());
+            }
+            Err(Complaint::new("several files in one job", ONE_TARGET))
+        },
+    ),
     acts(
         "kb_base",
         "",
@@ -551,15 +582,57 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "zonemode",
         "",
         Kind::Text,
-        "only none: the model is no zoned device",
-        |_, value| choice(value, &[("none", ())]),
+        "none, or strided: `zonesize` bytes are issued in the first `zonerange` bytes of the region (default as many), then in those behind the next `zoneskip` bytes, and so on",
+        |job, value| {
+            if value == "zbd" {
+                return Err(Complaint::new(
+                    "the model is no zoned device",
+                    "describe the requests without zones",
+                ));
+            }
+            set(choice(value, &[("none", false), ("strided", true)]), &mut job.strides)
+        },
     ),
+    acts(
+        "zonesize",
+        "",
+        Kind::Size,
+        "bytes that are issued in each zone of zonemode=strided",
+        |job, value| set(number(value, job.kb_base), &mut job.zone_size),
+    ),
+    acts(
+        "zonerange",
+        "",
+        Kind::Size,
+        "length of a zone, default `zonesize`",
+        |job, value| set(number(value, job.kb_base), &mut job.zone_range),
+    ),
+    acts("zoneskip", "", Kind::Size, "bytes between two zones", |job, value| {
+        set(number(value, job.kb_base), &mut job.zone_skip)
+    }),
     acts(
         "write_mode",
         "",
         Kind::Text,
-        "only write: no other NVMe command takes the place of a write",
-        |_, value| choice(value, &[("write", ())]),
+        "what takes the place of writes: write, zeroes (a write, or a trim with `deac`), verify (a read), uncor (nothing, beside others); `write/40:zeroes/60` for percent of each, by fio's generator",
+        set_write_mode,
+    ),
+    acts(
+        "sg_write_mode",
+        "",
+        Kind::Text,
+        "what takes the place of writes: write, write_and_verify and write_same (writes), verify and verify_bytchk_... (reads)",
+        set_sg_write_mode,
+    ),
+    acts("deac", "", Kind::Bool, "1: `write_mode=zeroes` trims", |job, value| {
+        set(switch(value), &mut job.deallocates)
+    }),
+    acts(
+        "num_range",
+        "",
+        Kind::Number,
+        "ranges of one trim, which are trims one after the other here; `number_ios` counts them as one",
+        |job, value| set(number_in(value, job.kb_base, 1, 256), &mut job.ranges_per_trim),
     ),
     acts(
         "file_service_type",

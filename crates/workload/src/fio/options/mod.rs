@@ -12,6 +12,7 @@ use super::error::Complaint;
 use super::job::Job;
 
 mod acting;
+mod idle;
 mod refused;
 mod silent;
 #[cfg(test)]
@@ -63,6 +64,8 @@ pub enum Effect {
     Acts(fn(&mut Job, &str) -> Result<(), Complaint>),
     /// Legal, and nothing in the lab depends on it, for the reason in [`FioOption::help`].
     None,
+    /// As [`Effect::None`], but some values are refused.
+    Checked(fn(&str) -> Result<(), Complaint>),
     /// Legal for fio, but the lab would run another workload than fio; what to do instead.
     Refused(&'static str),
 }
@@ -116,12 +119,9 @@ pub fn manual() -> String {
     let acting = acting.map(|option| row(&[&option.in_markdown(), option.kind.describe(), option.help]));
     let refused = options().iter().filter_map(|option| match option.effect {
         Effect::Refused(remedy) => Some(row(&[&option.in_markdown(), option.help, remedy])),
-        Effect::Acts(_) | Effect::None => None,
+        Effect::Acts(_) | Effect::None | Effect::Checked(_) => None,
     });
-    let silent: Vec<&FioOption> = options()
-        .iter()
-        .filter(|option| matches!(option.effect, Effect::None))
-        .collect();
+    let silent: Vec<&FioOption> = options().iter().filter(|option| option.is_silent()).collect();
     let silent = silent.chunk_by(|a, b| a.help == b.help).map(|group| {
         let names: Vec<String> = group.iter().map(|option| option.in_markdown()).collect();
         row(&[group[0].help, &names.join(", ")])
@@ -143,6 +143,11 @@ pub fn manual() -> String {
 }
 
 impl FioOption {
+    /// Whether it is accepted without effect.
+    pub(super) fn is_silent(&self) -> bool {
+        matches!(self.effect, Effect::None | Effect::Checked(_))
+    }
+
     /// Whether it is accepted without effect, though it would change something on a drive whose commands take time.
     pub fn is_pretended(&self) -> bool {
         self.help.starts_with(silent::PRETENDED)
@@ -161,6 +166,8 @@ impl FioOption {
             .join(", ")
     }
 }
+
+pub(super) use idle::why_idle;
 
 const ONE_TARGET: &str = "one target per job: write one section per target";
 

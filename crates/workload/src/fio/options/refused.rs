@@ -18,18 +18,6 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "write two jobs with a bs each",
     ),
     refused(
-        "num_range",
-        "",
-        "trims of several ranges",
-        "write one range per trim, with bs=,,SIZE",
-    ),
-    refused(
-        "random_sequence_stride",
-        "",
-        "refines random_distribution=sequence, which is refused too",
-        "remove it",
-    ),
-    refused(
         "sprandom",
         "",
         "fio's own preconditioning order",
@@ -38,13 +26,6 @@ pub(super) static OPTIONS: &[FioOption] = &[
     refused("spr_num_regions", "", "refines sprandom", "remove it"),
     refused("spr_op", "", "refines sprandom", "remove it"),
     refused("spr_cs", "", "refines sprandom", "remove it"),
-    refused(
-        "fill_device",
-        "fill_fs",
-        "writes until the file system is full",
-        "drop it and `size`: the default size is the whole drive",
-    ),
-    refused("filesize", "", "another size than the region's", "give size="),
     refused("file_append", "", "starts at the end of a file", "give offset="),
     refused("opendir", "", "takes the files of a directory as targets", ONE_TARGET),
     refused(
@@ -74,12 +55,6 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "write a thinktime",
     ),
     refused("profile", "", "a workload built into fio", "write the job out"),
-    refused(
-        "zonesize",
-        "",
-        "issues only a part of each zone of the region",
-        "give size= and offset= of the part",
-    ),
     refused("create_only", "", "does no I/O", "remove the section"),
 ];
 

@@ -1,6 +1,8 @@
 //! Options that are legal and have no effect in the lab, so that the same file runs under real fio.
 
 use super::{Effect, FioOption, Kind};
+use crate::fio::error::Complaint;
+use crate::fio::value::switch;
 
 /// What begins the reason of options that would change something on a drive, whose commands take time.
 pub(super) const PRETENDED: &str = "not modelled: ";
@@ -23,16 +25,36 @@ const OPTIONS_BY_REASON: &[(&str, &str)] = &[
     ),
     (
         "says how real fio hands requests to the kernel or the driver; the lab calls the model",
-        "ioengine direct buffered atomic io_submit_mode cmd_type fixedbufs registerfiles sqthread_poll sqthread_poll_cpu hipri hipri_percentage \
+        "direct buffered atomic io_submit_mode cmd_type fixedbufs registerfiles sqthread_poll sqthread_poll_cpu hipri hipri_percentage \
          nonvectored uncached nowait force_async readfua writefua read_mode userspace_reap libaio_vectored \
          xnvme_async xnvme_sync xnvme_admin xnvme_be xnvme_mem xnvme_iovec xnvme_dev_nsid xnvme_dev_subnqn \
          mem_size_mb shm_id enable_sgl sge_size disable_pcie_sgl_merge hostnqn digest_enable enable_vmd \
          print_qid_mappings log_flags prio prioclass priohint cmdprio_percentage cmdprio_class cmdprio cmdprio_hint \
-         cmdprio_bssplit ioscheduler write_hint",
+         cmdprio_bssplit ioscheduler write_hint cdb_len verify_mode verify_bytchk stream_id busy_poll",
     ),
     (
+        "says how an engine of real fio finds its target, or is set up",
+        "spdk_conf spdk_json_conf spdk_mem spdk_single_seg spdk_rpc_listen_addr spdk_tracing env_context enable_wrr \
+         enable_interrupts arbitration_burst low_weight medium_weight high_weight wrr_priority bit_bucket_data_len \
+         clustername clientname pool rbdname rbd_encryption_format rbd_encryption_passphrase conf touch_objects uri \
+         libblkio_driver libblkio_path libblkio_pre_connect_props libblkio_num_entries libblkio_queue_size \
+         libblkio_pre_start_props libblkio_vectored libblkio_write_zeroes_on_trim libblkio_wait_mode \
+         libblkio_force_enable_completion_eventfd skip_bad initiator gpu_dev_ids cuda_io rocm_io volume brick \
+         single-instance=single_instance nfs_url namenode hdfsdirectory chunk_size=chunck_size hdfs_use_direct cont \
+         object_class svcl gflags",
+    ),
+    (
+        "belongs to engines that do no I/O to a drive, which are refused themselves",
+        "hostname port protocol=proto nodelay listen pingpong interface ttl window_size mss bindname verb cpuload \
+         cpumode cpuchunks exit_on_io_done program arguments grace_time std_redirect donorname inplace stat_type https \
+         http_host http_user http_pass http_s3_key http_s3_keyid http_s3_security_token http_swift_auth_token \
+         http_s3_region http_s3_sse_customer_key http_s3_sse_customer_algorithm http_s3_storage_class http_mode \
+         http_verbose http_object_mode",
+    ),
+    ("belongs to a profile of fio, which is refused itself", "threads"),
+    (
         "protection information and metadata; the model has none",
-        "md_per_io_size pi_act pi_chk apptag apptag_mask deac",
+        "md_per_io_size pi_act pi_chk apptag apptag_mask",
     ),
     (
         "says how real fio's processes run on its machine",
@@ -91,8 +113,8 @@ const OPTIONS_BY_REASON: &[(&str, &str)] = &[
          merge_blktrace_scalars merge_blktrace_iters",
     ),
     (
-        "refines zonemode and zonesize, which are refused themselves",
-        "zonecapacity zonerange zoneskip read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits \
+        "refines zonemode=zbd, which is refused itself",
+        "zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits \
          zone_reset_threshold zone_reset_frequency recover_zbd_write_error write_zone_remainder initial_zone_reset \
          zone_append",
     ),
@@ -105,6 +127,50 @@ const OPTIONS_BY_REASON: &[(&str, &str)] = &[
          disable_clat disable_slat disable_bw_measurement=disable_bw job_start_clock_id unified_rw_reporting \
          unit_base",
     ),
+];
+
+/// Engines that do no I/O to a drive: why, and what to do.
+const REFUSED_ENGINES: &[(&str, &str)] = &[
+    (
+        "net netsplice rdma",
+        "sends data to another process, and a drive is none",
+    ),
+    ("cpuio exec", "does no I/O: it uses the processor, or starts a program"),
+    ("page_fault", "touches memory"),
+    ("http", "reads and writes the objects of a web server"),
+    (
+        "filecreate filestat filedelete dircreate dirstat dirdelete falloc ftruncate e4defrag",
+        "carries out operations of a file system, and a drive has none",
+    ),
+];
+
+/// Options without effect some of whose values are refused.
+static CHECKED: &[FioOption] = &[
+    FioOption {
+        name: "ioengine",
+        aliases: "",
+        kind: Kind::Text,
+        help: "which engine of real fio does the I/O; those that do none to a drive (net, rdma, cpuio, exec, page_fault, http, filecreate and its kin, falloc, ftruncate, e4defrag) are refused",
+        effect: Effect::Checked(|engine| {
+            let refused = REFUSED_ENGINES
+                .iter()
+                .find(|(names, _)| names.split_whitespace().any(|name| name == engine));
+            match refused {
+                None => Ok(()),
+                Some((_, why)) => Err(Complaint::new(
+                    format!("the engine {engine} {why}"),
+                    "remove the job, or write its requests to a drive as a job of another engine",
+                )),
+            }
+        }),
+    },
+    FioOption {
+        name: "fill_device",
+        aliases: "fill_fs",
+        kind: Kind::Flag,
+        help: "the rest of the drive is written where no `size` is given; refused with one, and in random jobs that repeat blocks, which never fill it",
+        effect: Effect::Checked(|value| switch(value).map(|_| ())),
+    },
 ];
 
 /// All of them.
@@ -122,5 +188,8 @@ pub(super) fn options() -> impl Iterator<Item = FioOption> {
             }
         })
     };
-    OPTIONS_BY_REASON.iter().flat_map(of_reason)
+    CHECKED
+        .iter()
+        .copied()
+        .chain(OPTIONS_BY_REASON.iter().flat_map(of_reason))
 }

@@ -1,7 +1,7 @@
 //! Where the next address comes from.
 
 use crate::Operation;
-use crate::fio::distribution::{Skew, ZoneTable};
+use crate::fio::distribution::{Skew, Zone, ZoneTable};
 use crate::fio::plan::{AddressPlan, Plan};
 use crate::fio::random::{Purpose, Taus88};
 use crate::fio::random_map::RandomMap;
@@ -13,7 +13,10 @@ pub(super) enum Addresses {
     Sequential,
     Uniform(Option<RandomMap>),
     Skewed(Skew),
-    Zoned(PerDirection<ZoneTable>, Taus88),
+    /// A direction without zones is uniform.
+    Zoned(PerDirection<Option<ZoneTable>>, Taus88),
+    /// Blocks, and whether each round begins behind the last.
+    Sequence(Vec<u64>, bool),
 }
 
 impl Addresses {
@@ -30,17 +33,21 @@ impl Addresses {
                 let skew = Skew::new(*kind, *drawn_blocks, *center, plan.distribution_seed);
                 Self::Skewed(skew.on_twin(*blocks))
             }
-            AddressPlan::Zoned(zones) => Self::Zoned(
-                Operation::ALL
-                    .map(|operation| ZoneTable::of_percents(&zones[operation as usize], plan.last_block(operation))),
-                Taus88::new(plan.seeds.of(Purpose::Zone)),
-            ),
-            AddressPlan::ZonedAbsolute(zones) => Self::Zoned(
-                Operation::ALL.map(|operation| {
-                    ZoneTable::of_bytes(&zones[operation as usize], plan.blocks[operation as usize].align_bytes)
-                }),
-                Taus88::new(plan.seeds.of(Purpose::Zone)),
-            ),
+            AddressPlan::Sequence { blocks, strides } => Self::Sequence(blocks.clone(), *strides),
+            AddressPlan::Zoned(zones) => Self::zoned(plan, zones, |operation, zones| {
+                ZoneTable::of_percents(zones, plan.last_block(operation))
+            }),
+            AddressPlan::ZonedAbsolute(zones) => Self::zoned(plan, zones, |operation, zones| {
+                ZoneTable::of_bytes(zones, plan.blocks[operation as usize].align_bytes)
+            }),
         }
+    }
+
+    fn zoned(plan: &Plan, zones: &PerDirection<Vec<Zone>>, table: impl Fn(Operation, &[Zone]) -> ZoneTable) -> Self {
+        let tables = Operation::ALL.map(|operation| {
+            let zones = &zones[operation as usize];
+            (!zones.is_empty()).then(|| table(operation, zones))
+        });
+        Self::Zoned(tables, Taus88::new(plan.seeds.of(Purpose::Zone)))
     }
 }

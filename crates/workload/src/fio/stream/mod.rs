@@ -9,7 +9,7 @@
 use crate::{Operation, PlacementIndex, Request};
 
 use super::job::Operations;
-use super::plan::{AddressPlan, Plan};
+use super::plan::{AddressPlan, Plan, StridePlan};
 use super::random::{Generator, Purpose, Taus88};
 use super::value::PerDirection;
 
@@ -19,11 +19,13 @@ mod read_back;
 mod sizes;
 #[cfg(test)]
 mod tests;
+mod write_mode;
 
 use addresses::Addresses;
 use placement::Placement;
 use read_back::{Piece, ReadBack};
 use sizes::{DRAWS_MAX, Sizes, size_generator};
+use write_mode::WriteModes;
 
 /// What all requests of a plain stream have in common: one operation, one size, no decision but the address.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +47,7 @@ pub struct JobStream {
     addresses: Addresses,
     sizes: PerDirection<Sizes>,
     placement: Placement,
+    write_modes: Option<Box<WriteModes>>,
     offset_generator: Generator,
     mix_generator: Taus88,
     sequential_or_random: PerDirection<Taus88>,
@@ -60,6 +63,11 @@ pub struct JobStream {
     reads_back: u64,
     /// Requests until an address is drawn again, that one included.
     until_draw: u64,
+    /// Where the zone of `zonemode=strided` begins in the region, and what was issued in it, bytes.
+    zone_start: u64,
+    zone_issued: u64,
+    /// Ranges that the trim begun last may still have.
+    ranges_left: u64,
     /// Bytes of all requests, and of those that `size` and `io_size` count.
     bytes: u64,
     counted_bytes: u64,
@@ -87,6 +95,7 @@ impl JobStream {
             addresses: Addresses::new(&plan),
             sizes,
             placement,
+            write_modes: WriteModes::new(&plan),
             offset_generator: Generator::new(seeds.of(Purpose::Block), plan.offsets_64),
             mix_generator: Taus88::new(seeds.of(Purpose::Mix)),
             sequential_or_random: [(); 3].map(|()| Taus88::new(seeds.of(Purpose::SequentialOrRandom))),
@@ -98,6 +107,9 @@ impl JobStream {
             read_back,
             reads_back: 0,
             until_draw: 1,
+            zone_start: 0,
+            zone_issued: 0,
+            ranges_left: 0,
             bytes: 0,
             counted_bytes: 0,
             pass: None,
@@ -154,7 +166,7 @@ impl JobStream {
     #[allow(clippy::should_implement_trait)] // `Iterator` would promise adaptors that the merging never uses.
     pub fn next(&mut self) -> Option<Request> {
         loop {
-            let goes_on = self.pass_goes_on();
+            let goes_on = self.ranges_left > 0 || self.pass_goes_on();
             if let Some(back) = &mut self.read_back
                 && let Some(piece) = back.next(goes_on)
             {
@@ -162,11 +174,23 @@ impl JobStream {
             }
             if goes_on {
                 if let Some(request) = self.issue() {
+                    if let Some(modes) = &mut self.write_modes
+                        && request.operation == Operation::Write
+                    {
+                        match modes.next(request) {
+                            Some(request) => return Some(request),
+                            None => continue,
+                        }
+                    }
                     if let Some(back) = &mut self.read_back {
                         let offset = request.offset_bytes - self.plan.start_bytes;
                         back.note(request.operation, (offset, u64::from(request.bytes)));
                     }
                     return Some(request);
+                }
+                // A trim whose next range is not found has fewer; the job ends where its first is not found.
+                if std::mem::take(&mut self.ranges_left) > 0 {
+                    continue;
                 }
                 self.region_done = true;
             }
@@ -280,9 +304,15 @@ impl JobStream {
 
     /// Back to the start of the region.
     fn rewind(&mut self) {
+        self.mix_until = 0;
+        (self.zone_start, self.zone_issued) = (0, 0);
+        self.forget_addresses();
+    }
+
+    /// As if no request had been issued (`fio_file_reset`).
+    fn forget_addresses(&mut self) {
         self.last_start = [u64::MAX; 3];
         self.last_end = [0; 3];
-        self.mix_until = 0;
         if let Addresses::Uniform(Some(map)) = &mut self.addresses {
             map.reset();
         }
@@ -374,7 +404,7 @@ impl JobStream {
                     out.push(request(free * align_bytes));
                 }
             }
-            Addresses::Skewed(..) | Addresses::Zoned(..) => {
+            Addresses::Skewed(..) | Addresses::Zoned(..) | Addresses::Sequence(..) => {
                 for _ in 0..limit {
                     let Some(block) = self.next_block(operation) else { break };
                     out.push(request(block * align_bytes));
@@ -399,13 +429,16 @@ impl JobStream {
             Operations::ReadWrite => self.next_of_mix(),
             Operations::TrimWrite => self.next_of_pair(),
         };
+        if let Some(strides) = self.plan.strides {
+            self.enter_zone(strides, operation);
+        }
         let (offset, map_block) = self.next_offset(operation)?;
         if offset >= self.plan.region_bytes {
             return None;
         }
         self.tell_pairs_apart(operation, offset);
-        let mut bytes = self.next_size(operation, offset)?;
-        let offset_bytes = self.plan.start_bytes + offset;
+        let mut bytes = self.next_size(operation, self.zone_start + offset)?;
+        let offset_bytes = self.start_bytes() + offset;
         let placement = if operation == Operation::Write {
             self.placement.of(offset_bytes)
         } else {
@@ -419,12 +452,21 @@ impl JobStream {
             if bytes == unit {
                 map.set(block);
             } else {
-                bytes = bytes.min(map.set_run(block, bytes.div_ceil(unit)) * unit);
+                let run_bytes = map.set_run(block, bytes.div_ceil(unit)) * unit;
+                // fio does not shorten the ranges of a trim.
+                if self.plan.ranges_per_trim == 1 {
+                    bytes = bytes.min(run_bytes);
+                }
             }
         }
         self.last_start[operation as usize] = offset;
         self.last_end[operation as usize] = offset + bytes;
-        self.requests[operation as usize] += 1;
+        self.zone_issued += bytes;
+        if self.ranges_left == 0 {
+            self.requests[operation as usize] += 1;
+            self.ranges_left = self.plan.ranges_per_trim;
+        }
+        self.ranges_left -= 1;
         self.bytes += bytes;
         if operation == Operation::Write || self.plan.access.operations != Operations::TrimWrite {
             self.counted_bytes += bytes;
@@ -436,6 +478,33 @@ impl JobStream {
             bytes: bytes as u32,
             placement,
         })
+    }
+
+    /// What offsets count from: the region's first byte, or that of the zone.
+    #[inline]
+    fn start_bytes(&self) -> u64 {
+        self.plan.start_bytes + self.zone_start
+    }
+
+    /// Goes to the next zone when enough was issued in this one, or back to its start at its end (`setup_strided_zone_mode`).
+    #[cold]
+    fn enter_zone(&mut self, strides: StridePlan, operation: Operation) {
+        if self.zone_issued >= strides.issued_bytes {
+            self.zone_issued = 0;
+            let next = self
+                .zone_start
+                .saturating_add(strides.zone_bytes)
+                .saturating_add(strides.skipped_bytes);
+            let is_on_drive = next < self.plan.device_bytes - self.plan.start_bytes;
+            self.zone_start = if is_on_drive { next } else { 0 };
+            self.last_end[operation as usize] = 0;
+        }
+        if self.last_end[operation as usize] >= strides.zone_bytes {
+            self.last_end[operation as usize] = 0;
+        }
+        if self.zone_issued.is_multiple_of(strides.zone_bytes) {
+            self.forget_addresses();
+        }
     }
 
     /// Direction of the next request of a read/write mix.
@@ -516,8 +585,19 @@ impl JobStream {
 
     #[inline]
     fn next_sequential(&mut self, operation: Operation) -> Option<u64> {
+        if self.plan.step_bytes != 0 {
+            return self.next_with_holes(operation);
+        }
+        self.wrap(operation);
+        let end = self.last_end[operation as usize];
+        (self.start_bytes() + end < self.plan.device_bytes).then_some(end)
+    }
+
+    /// Goes back to the start of the region behind its end, if the job goes on there.
+    #[inline]
+    fn wrap(&mut self, operation: Operation) {
         let end = &mut self.last_end[operation as usize];
-        if *end >= self.plan.region_bytes {
+        if self.zone_start + *end >= self.plan.region_bytes {
             let overlaps = self
                 .plan
                 .io_size_bytes
@@ -526,7 +606,39 @@ impl JobStream {
                 *end = 0;
             }
         }
-        (self.plan.start_bytes + *end < self.plan.device_bytes).then_some(*end)
+    }
+
+    /// The next offset of `rw=read:-8k`: the step counts from the end of the last request, forwards it wraps at the end of the drive
+    /// and backwards at its start (`io_u.c`: `get_next_seq_offset`). As in fio a step forwards beyond the drive leads to twice the
+    /// start of the region, and a region that does not start at 0 is read backwards from the byte that has its length as number.
+    #[cold]
+    fn next_with_holes(&mut self, operation: Operation) -> Option<u64> {
+        self.wrap(operation);
+        let start_bytes = self.start_bytes();
+        let Plan {
+            region_bytes,
+            device_bytes,
+            step_bytes,
+            ..
+        } = self.plan;
+        let end = self.last_end[operation as usize];
+        if start_bytes + end >= device_bytes {
+            return None;
+        }
+        let length = region_bytes.min(device_bytes);
+        let from = if end == 0 && start_bytes > 0 && step_bytes < 0 {
+            length.wrapping_sub(start_bytes)
+        } else {
+            end
+        };
+        if from == 0 {
+            return Some(0);
+        }
+        Some(match from.wrapping_add_signed(step_bytes) {
+            offset if offset < device_bytes => offset,
+            _ if step_bytes > 0 => start_bytes,
+            _ => length.wrapping_add_signed(step_bytes),
+        })
     }
 
     /// Random block of the region.
@@ -553,22 +665,32 @@ impl JobStream {
                     // unequal sizes of reads and writes stretch the numbers) and ends the job when it does. A stream that ends by
                     // chance is no workload, so such a draw is repeated.
                     let offset = block * sizes.align_bytes;
-                    let end = self.plan.start_bytes + offset + sizes.min_bytes;
+                    let end = self.plan.start_bytes + self.zone_start + offset + sizes.min_bytes;
                     if offset < self.plan.region_bytes && end <= self.plan.device_bytes {
                         return Some(block);
                     }
                 }
                 // Nearly all of what is drawn lies beyond the region: fold the next one into it.
-                let end = self
-                    .plan
-                    .region_bytes
-                    .min((self.plan.device_bytes - self.plan.start_bytes).saturating_sub(sizes.min_bytes) + 1);
+                let left = (self.plan.device_bytes - self.plan.start_bytes)
+                    .saturating_sub(self.zone_start + sizes.min_bytes)
+                    + 1;
+                let end = self.plan.region_bytes.min(left);
                 Some(skew.next() % end.div_ceil(sizes.align_bytes).max(1))
             }
-            Addresses::Zoned(tables, generator) => {
-                let (first, count) = tables[operation as usize].next(generator);
-                Some(first + (count as f64 * self.offset_generator.next_fraction()) as u64)
+            Addresses::Sequence(blocks, strides) => {
+                let issued = self.requests[operation as usize];
+                let length = blocks.len() as u64;
+                let round = if *strides { issued / length * length } else { 0 };
+                let block = round + blocks[(issued % length) as usize];
+                (block < self.plan.region_bytes / self.sizes[operation as usize].min_bytes).then_some(block)
             }
+            Addresses::Zoned(tables, generator) => match &tables[operation as usize] {
+                Some(table) => {
+                    let (first, count) = table.next(generator);
+                    Some(first + (count as f64 * self.offset_generator.next_fraction()) as u64)
+                }
+                None => Some((last_block * self.offset_generator.next_fraction()) as u64),
+            },
         }
     }
 
@@ -594,7 +716,7 @@ impl JobStream {
         if sizes.min_bytes == sizes.max_bytes {
             return Some(sizes.min_bytes);
         }
-        sizes.draw(self.plan.region_bytes - offset)
+        sizes.draw(self.plan.region_bytes.saturating_sub(offset))
     }
 }
 
@@ -613,9 +735,13 @@ impl Plain {
         // A map of smaller blocks than the requests finds blocks beyond the region.
         let one_size = block.min_bytes == block.max_bytes
             && (block.min_bytes == plan.min_bytes() || plan.addresses != AddressPlan::Uniform { map: true });
-        let one_order =
-            plan.requests_per_draw == 1 && (!plan.access.random || plan.percentage_random[operation as usize] == 100);
-        (one_size && one_order).then_some(Self {
+        let one_order = plan.requests_per_draw == 1
+            && plan.step_bytes == 0
+            && plan.strides.is_none()
+            && !matches!(plan.addresses, AddressPlan::Sequence { .. })
+            && (!plan.access.random || plan.percentage_random[operation as usize] == 100);
+        let one_command = plan.ranges_per_trim == 1 && (operation != Operation::Write || plan.write_modes.is_empty());
+        (one_size && one_order && one_command).then_some(Self {
             operation,
             bytes: block.min_bytes,
             placement,

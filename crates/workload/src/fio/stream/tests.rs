@@ -514,3 +514,124 @@ fn an_address_is_drawn_for_each_so_many_requests() {
     let same = offsets(&all(&format!("{}rw_sequencer=identical\n", text(":4")), 64 * MIB));
     assert_eq!(same, [[drawn[0]; 4], [drawn[1]; 4], [drawn[2]; 4]].concat());
 }
+
+/// Offsets and lengths in KiB, as fio 3.42 fills them in with an engine that takes several ranges.
+#[test]
+fn ranges_of_a_trim_are_those_of_fio() {
+    let pieces = |text: &str| {
+        let requests = all(text, 4000 * KIB);
+        let piece = |request: &Request| format!("{}:{}", request.offset_bytes / KIB, u64::from(request.bytes) / KIB);
+        requests.iter().map(piece).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        pieces("[a]\nrw=randtrim\nio_size=500k\nnum_range=8\nnorandommap\nbssplit=4k/10:64k/50:32k/40\n"),
+        "3908:32 3460:64 2624:64 2064:32 2408:64 3908:64 56:64 904:32 1308:64 3344:64 2696:64 2260:64 3804:64 1528:64 48:4 \
+         2988:32",
+        "a trim that has begun is completed"
+    );
+    assert_eq!(
+        pieces("[a]\nrw=trim\nio_size=400k\nnum_range=8\nbssplit=4k/10:64k/50:32k/40\n"),
+        "0:32 32:64 96:64 160:32 192:64 256:64 320:64 384:32"
+    );
+    assert_eq!(
+        pieces("[a]\nrw=randtrim\nnum_range=4\nnumber_ios=5\nbssplit=4k/50:16k/50\n"),
+        "3908:4 3460:16 2624:16 2064:4 2408:16 3912:16 56:16 904:4 1308:16 3344:16 2696:16 2260:16 3804:16 1528:16 48:4 \
+         2988:4 3200:4 1956:16 3080:4 2388:4",
+        "a trim counts as one, and its ranges are not shortened by the map"
+    );
+    let pass = "36:4 32:4 24:4 20:4 28:4 0:4 4:4 8:4 12:4 16:4";
+    assert_eq!(
+        pieces("[a]\nrw=randtrim\nsize=40k\nnum_range=4\nloops=2\n"),
+        format!("{pass} {pass}"),
+        "the last trim of a pass has two ranges"
+    );
+}
+
+/// As fio 3.42 issues them.
+#[test]
+fn sequences_of_blocks_are_those_of_fio() {
+    let blocks = |options: &str| {
+        let text = format!("[a]\nbs=4k\nsize=48k\nrandom_distribution=sequence:2,0,1\n{options}");
+        let requests = all(&text, MIB);
+        let block = |request: &Request| format!("{:?}{}", request.operation, request.offset_bytes / 4096);
+        requests.iter().map(block).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        blocks("rw=randread\nio_size=24k\n"),
+        "Read2 Read0 Read1 Read2 Read0 Read1"
+    );
+    assert_eq!(
+        blocks("rw=randread\nrandom_sequence_stride=1\n"),
+        "Read2 Read0 Read1 Read5 Read3 Read4 Read8 Read6 Read7 Read11 Read9 Read10"
+    );
+    assert_eq!(
+        blocks("rw=randrw\nloops=2\nrandom_sequence_stride=1\n"),
+        "Read2 Read0 Read1 Write2 Read5 Read3 Write0 Write1 Write5 Read4 Write3 Read8 Read6 Read7 Read11 Write4 Read9 Read10 \
+         Write8 Write6 Write7"
+    );
+}
+
+/// The delays in microseconds are those of fio 3.42.
+#[test]
+fn each_instance_draws_its_delay() {
+    let delays = |range: &str| {
+        let text =
+            format!("[g]\nnumjobs=3\nstartdelay={range}\n[h]\nstartdelay={range}\nrandom_generator=tausworthe64\n");
+        let target = Target {
+            device_bytes: MIB,
+            ..Target::default()
+        };
+        let jobs = jobs(&text);
+        let delays = jobs.iter().flat_map(|job| {
+            (0..job.numjobs).map(move |instance| Plan::new(job, instance, target).expect("it fits").delay_us)
+        });
+        delays.collect::<Vec<_>>()
+    };
+    assert_eq!(delays("1ms-500ms"), [335_107, 44_800, 280_191, 297_484]);
+    assert_eq!(delays("100ms,900ms"), [635_642, 170_221, 547_600, 575_324]);
+    assert_eq!(
+        delays("0-1"),
+        [669_552, 698_557, 854_438, 594_155],
+        "others begin at the first one's"
+    );
+    assert_eq!(delays("5ms"), [5_000; 4]);
+}
+
+#[test]
+fn other_commands_take_the_place_of_writes() {
+    let text = |mode: &str| format!("[a]\nrw=write\nsize=4m\n{mode}\n");
+    let counts = |mode: &str| {
+        let requests = all(&text(mode), 4 * MIB);
+        Operation::ALL.map(|operation| requests.iter().filter(|request| request.operation == operation).count())
+    };
+    assert_eq!(counts("write_mode=write"), [0, 1024, 0]);
+    assert_eq!(counts("write_mode=zeroes"), [0, 1024, 0]);
+    assert_eq!(counts("write_mode=zeroes\ndeac=1"), [0, 0, 1024]);
+    assert_eq!(counts("write_mode=verify"), [1024, 0, 0]);
+    assert_eq!(counts("sg_write_mode=verify_bytchk_01"), [1024, 0, 0]);
+    let [reads, writes, trims] = counts("write_mode=write/40:zeroes/30:uncor/20:verify/10\ndeac=1");
+    assert!(
+        (370..450).contains(&writes) && (270..345).contains(&trims) && (75..130).contains(&reads),
+        "{reads} {writes} {trims}"
+    );
+    assert!((780..860).contains(&(reads + writes + trims)), "a fifth is no request");
+    let placed = all(&text("write_mode=write/50:verify/\nfdp=1\nplids=3"), 4 * MIB);
+    assert!(
+        placed
+            .iter()
+            .all(|request| request.placement.is_some() == (request.operation == Write))
+    );
+    // The seed of the choice is the one that fio prints with --debug=random.
+    let seeds = Plan::new(
+        &jobs("[a]\nrandseed=7\n")[0],
+        0,
+        Target {
+            device_bytes: MIB,
+            ..Target::default()
+        },
+    );
+    assert_eq!(
+        seeds.expect("it fits").seeds.of(Purpose::WriteMode),
+        1_470_897_371_723_005_982
+    );
+}

@@ -1,0 +1,67 @@
+//! Options that act, but not in a job whose other options leave them nothing to do.
+
+use crate::fio::job::{DataPlacement, Distribution, Job, Operations};
+
+/// Options with the reason that they have no effect in a job, and when they have one.
+type Rule = (&'static [&'static str], &'static str, fn(&Job) -> bool);
+
+const RULES: &[Rule] = &[
+    (
+        &["rwmixread", "rwmixwrite"],
+        "says how reads and writes mix, and only rw and randrw do",
+        |job| job.access.operations == Operations::ReadWrite,
+    ),
+    (
+        &["random_distribution", "percentage_random", "ba"],
+        "says where random requests go, and the job is sequential",
+        |job| job.access.random,
+    ),
+    (
+        &["rw_sequencer"],
+        "refines the number after the colon of a random rw",
+        |job| job.requests_per_draw > 1,
+    ),
+    (
+        &["do_verify", "verify_backlog", "verify_backlog_batch"],
+        "refines verify",
+        |job| job.verify,
+    ),
+    (&["time_based"], "fio ignores it without runtime", |job| {
+        job.runtime_us > 0
+    }),
+    (
+        &["thinktime_blocks", "thinktime_iotime", "rate_ignore_thinktime"],
+        "refines thinktime",
+        |job| job.thinktime_us > 0,
+    ),
+    (&["flow_id"], "refines flow", |job| job.flow.is_some()),
+    (
+        &["latency_window", "latency_percentile", "latency_run"],
+        "refines latency_target",
+        |job| job.latency_goal.target_us > 0,
+    ),
+    (
+        &["plids", "plid_select", "dp_scheme"],
+        "says which placement writes carry, and without fdp=1 or dataplacement they carry none",
+        |job| job.placement() != DataPlacement::None,
+    ),
+    (
+        &["random_sequence_stride"],
+        "refines random_distribution=sequence",
+        |job| matches!(job.distribution, Distribution::Sequence(_)),
+    ),
+    (&["deac"], "refines write_mode=zeroes", |job| {
+        !job.write_modes.is_empty()
+    }),
+    (
+        &["log_avg_msec", "log_offset", "per_job_logs"],
+        "refines logs over time, of which none is asked for",
+        |job| job.logs.asked_by().is_some(),
+    ),
+];
+
+/// Why an option that acts has no effect in any of these jobs, in which it is given.
+pub fn why_idle(option: &str, jobs: &[&Job]) -> Option<&'static str> {
+    let (_, why, acts) = RULES.iter().find(|(names, ..)| names.contains(&option))?;
+    (!jobs.iter().any(|job| acts(job))).then_some(why)
+}

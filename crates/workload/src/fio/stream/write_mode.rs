@@ -1,0 +1,52 @@
+//! Which command takes the place of the next write (`write_mode`).
+
+use crate::fio::job::WriteMode;
+use crate::fio::plan::Plan;
+use crate::fio::random::{Purpose, Taus88};
+use crate::{Operation, Request};
+
+/// The commands of a job's writes, with the first draw that takes none of them.
+#[derive(Debug, Clone)]
+pub(super) struct WriteModes {
+    modes: Vec<(WriteMode, u32)>,
+    /// fio draws only where there are several, and does not start over with a pass.
+    generator: Option<Taus88>,
+    deallocates: bool,
+}
+
+impl WriteModes {
+    pub(super) fn new(plan: &Plan) -> Option<Box<WriteModes>> {
+        let mut until = 0;
+        let modes = plan.write_modes.iter().map(|(mode, percent)| {
+            until += percent;
+            (*mode, until)
+        });
+        let several = plan.write_modes.len() > 1;
+        (!plan.write_modes.is_empty()).then(|| {
+            Box::new(WriteModes {
+                modes: modes.collect(),
+                generator: several.then(|| Taus88::new(plan.seeds.of(Purpose::WriteMode))),
+                deallocates: plan.deallocates,
+            })
+        })
+    }
+
+    /// What becomes of a write; nothing where the flash has nothing to do.
+    pub(super) fn next(&mut self, write: Request) -> Option<Request> {
+        let draw = self.generator.as_mut().map_or(0, |generator| generator.between(0, 99));
+        let taken = self.modes.iter().find(|(_, until)| draw < *until);
+        let of = |operation| Request {
+            operation,
+            placement: None,
+            ..write
+        };
+        // A command that no percentage is for is an error of fio's engine.
+        match taken.map(|(mode, _)| *mode)? {
+            WriteMode::Write => Some(write),
+            WriteMode::Zeroes if self.deallocates => Some(of(Operation::Trim)),
+            WriteMode::Zeroes => Some(write),
+            WriteMode::Uncorrectable => None,
+            WriteMode::Verify => Some(of(Operation::Read)),
+        }
+    }
+}
