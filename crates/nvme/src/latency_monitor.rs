@@ -22,6 +22,8 @@ use nvme_spec::ocp::{
 use serde::{Deserialize, Serialize};
 use ssd::Nanos;
 
+use crate::state::COUNT_MAX;
+
 const BUCKETS: usize = 4;
 /// Kinds of commands that are counted.
 const KINDS: usize = 3;
@@ -172,6 +174,23 @@ impl LatencyMonitor {
             debug,
             counted_until: now,
         }
+    }
+
+    /// Whether its numbers are such that there can be; otherwise which is not.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let configuration = &self.configuration;
+        let least_ns = if configuration.enabled {
+            configuration.threshold_ns(0)
+        } else {
+            Nanos::MAX
+        };
+        let is_configured = configuration.is_rising()
+            && (configuration.longest | configuration.debug_triggers) & !COUNTER_BITS == 0
+            && self.least_ns == least_ns;
+        if is_configured && self.counting_ns <= COUNT_MAX {
+            return Ok(());
+        }
+        Err("the latency monitor has thresholds or times that there cannot be".to_string())
     }
 
     /// What is configured.

@@ -9,6 +9,10 @@ use serde::{Deserialize, Serialize};
 use ssd::{Lpn, RuhId};
 
 use crate::media::{ByteRange, DATA_BYTES_PER_METADATA_BYTE};
+use crate::state::COUNT_MAX;
+
+/// Logical blocks of a namespace, at most: their bytes can be counted.
+const BLOCKS_MAX: u64 = 1 << 48;
 
 /// A run of the drive's logical pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,6 +129,30 @@ impl EventMask {
 impl Namespace {
     /// In [`Namespace::attached`]: every controller.
     pub const EVERYONE: u16 = u16::MAX;
+
+    /// Whether its numbers are such that there can be, whatever the drive is like; otherwise which is not.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let Some(format) = FORMATS.get(usize::from(self.format)) else {
+            return Err(format!(
+                "has LBA format {}, the formats are 0 to {}",
+                self.format,
+                FORMATS.len() - 1
+            ));
+        };
+        if self.extended_metadata && format.metadata_bytes == 0 {
+            return Err("has extended blocks without metadata".to_string());
+        }
+        if self.blocks > BLOCKS_MAX || self.host_bytes_written > COUNT_MAX {
+            return Err("is larger than can be, or more was written to it".to_string());
+        }
+        if self.events_enabled.len() != self.placement_handles.len() {
+            return Err("enables events of other placement handles than it has".to_string());
+        }
+        if !self.uncorrectable.is_within(self.blocks) {
+            return Err("has uncorrectable blocks that there are not".to_string());
+        }
+        Ok(())
+    }
 
     /// Whether a controller sees it as active.
     pub fn is_attached(&self, controller: u16) -> bool {
@@ -311,6 +339,16 @@ impl BlockSet {
                 self.0.insert(end, b);
             }
         }
+    }
+
+    /// Whether it is a set of some of the first `blocks` blocks.
+    fn is_within(&self, blocks: u64) -> bool {
+        let mut free_from = 0;
+        self.0.iter().enumerate().all(|(number, (&start, &end))| {
+            let is_apart = number == 0 || start > free_from;
+            free_from = end;
+            is_apart && start < end && end <= blocks
+        })
     }
 
     /// Ranges in the set, at most a few where hosts behave.

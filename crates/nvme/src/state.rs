@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nvme_spec::command::SanitizeCdw10;
+use nvme_spec::log::DeviceSelfTestLog;
 use serde::{Deserialize, Serialize};
+use ssd::{Layout, RuhId};
 use thiserror::Error;
 
 use crate::controller::{Host, Transport};
@@ -14,9 +16,12 @@ use crate::fdp::FdpState;
 use crate::latency_monitor::LatencyMonitor;
 use crate::media::Counters;
 use crate::namespace::{Extent, Namespace};
+use crate::setup::NAMESPACES_MAX;
 
 /// Version of the stored form; grows with every change of a stored type.
 const VERSION: u32 = 4;
+/// Most that a counter of the state can be: nothing happens so often, and what a drive does in its life can be added to it.
+pub(crate) const COUNT_MAX: u64 = 1 << 62;
 
 /// See the module.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -205,7 +210,101 @@ impl Persistent {
         if found != VERSION {
             return Err(StateError::Version { found });
         }
-        postcard::from_bytes(rest).map_err(|error| StateError::Damaged(error.to_string()))
+        let state: Persistent = postcard::from_bytes(rest).map_err(|error| StateError::Damaged(error.to_string()))?;
+        state.check_numbers().map_err(StateError::Damaged)?;
+        Ok(state)
+    }
+
+    /// Whether the numbers are such that there can be, whatever the drive is like; otherwise which is not.
+    fn check_numbers(&self) -> Result<(), String> {
+        if self.namespaces.len() > NAMESPACES_MAX as usize {
+            return Err(format!(
+                "{} namespaces, there are {NAMESPACES_MAX} at most",
+                self.namespaces.len()
+            ));
+        }
+        for (nsid, namespace) in (1u32..).zip(&self.namespaces) {
+            let problem = namespace.as_ref().map_or(Ok(()), Namespace::check);
+            problem.map_err(|problem| format!("namespace {nsid} {problem}"))?;
+        }
+        let smart = &self.smart;
+        let counters = [
+            self.namespaces_created,
+            smart.host_bytes_read,
+            smart.host_bytes_written,
+            smart.read_commands,
+            smart.write_commands,
+            smart.unaligned_writes,
+            smart.powered_on_ns,
+            smart.busy_ns,
+            smart.power_cycles,
+            smart.unsafe_shutdowns,
+            smart.media_errors,
+            smart.error_log_entries,
+            self.fdp.host_events.overwritten(),
+            self.fdp.controller_events.overwritten(),
+        ];
+        if let Some(counter) = counters.iter().find(|counter| **counter > COUNT_MAX) {
+            return Err(format!("a counter is {counter}, higher than can be"));
+        }
+        let logs = [&self.fdp.host_events, &self.fdp.controller_events];
+        if logs.iter().any(|log| log.iter().len() > nvme_spec::fdp::MAX_FDP_EVENTS) {
+            return Err("an event log holds more than its page".to_string());
+        }
+        if self.self_tests.len() > DeviceSelfTestLog::default().result.len() {
+            return Err("there are more results of self-tests than are kept".to_string());
+        }
+        if self
+            .inherited
+            .iter()
+            .any(|(nsid, _)| !(1..=NAMESPACES_MAX).contains(nsid))
+        {
+            return Err("a namespace was inherited that there cannot be".to_string());
+        }
+        self.latency_monitor.check()
+    }
+
+    /// Whether the namespaces can be those of a drive with this device: each is inside the drive and has its pages for itself,
+    /// its blocks fit into them, its handles exist, and a private one has at most one controller. Otherwise what does not fit.
+    ///
+    /// # Errors
+    /// A sentence without its end.
+    pub fn check_namespaces(&self, layout: &Layout) -> Result<(), String> {
+        let mut extents: Vec<Extent> = Vec::new();
+        for (nsid, namespace) in (1u32..).zip(&self.namespaces) {
+            let Some(namespace) = namespace else { continue };
+            let bytes = u128::from(namespace.blocks) << namespace.block_bytes_log2();
+            let room = u128::from(namespace.pages()) * u128::from(layout.page_bytes);
+            if namespace.blocks == 0 || bytes > room {
+                return Err(format!("namespace {nsid} has {bytes} bytes in {room}"));
+            }
+            let is_known = |handle: &RuhId| handle.0 < layout.handle_count();
+            if namespace.placement_handles.is_empty() || !namespace.placement_handles.iter().all(is_known) {
+                return Err(format!(
+                    "namespace {nsid} has placement handles that the device has not"
+                ));
+            }
+            let controllers = namespace.attached.len();
+            if !namespace.shared && controllers > 1 {
+                return Err(format!("namespace {nsid} is private to {controllers} controllers"));
+            }
+            extents.extend(&namespace.extents);
+        }
+        extents.sort_unstable_by_key(|extent| extent.first);
+        let mut free_from = 0;
+        for Extent { first, pages } in extents {
+            if first < free_from || pages == 0 {
+                return Err(format!("namespaces overlap at page {first}"));
+            }
+            free_from = first.saturating_add(pages);
+        }
+        if free_from > layout.logical_pages {
+            return Err(format!(
+                "namespaces reach to page {free_from}, the drive has {}",
+                layout.logical_pages
+            ));
+        }
+        Ok(())
     }
 }
 

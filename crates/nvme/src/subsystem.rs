@@ -125,6 +125,11 @@ impl Subsystem {
                     .to_string(),
             ));
         }
+        state.check_namespaces(device.layout()).map_err(|problem| {
+            SetupError::Mismatch(format!(
+                "the stored state is of another device: {problem}; restore it from a copy"
+            ))
+        })?;
         let (device, ()) = device.replace_sink(DeviceReports::default());
         Ok(Subsystem::assemble(config, device, media, state))
     }

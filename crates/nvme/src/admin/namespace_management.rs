@@ -243,44 +243,10 @@ impl Subsystem {
         self.capacity_bytes() - pages * self.page_bytes()
     }
 
-    /// What holds of the namespaces after every change of them: each is inside the drive and has its pages for itself,
-    /// its blocks fit into them, and a private one has at most one controller.
+    /// What holds of the namespaces after every change of them.
     pub(super) fn assert_namespaces(&self) {
-        let mut extents: Vec<Extent> = Vec::new();
-        for (nsid, namespace) in self.namespaces() {
-            let bytes = u128::from(namespace.blocks) << namespace.block_bytes_log2();
-            let room = u128::from(namespace.pages()) * u128::from(self.page_bytes());
-            assert!(
-                namespace.blocks > 0 && bytes <= room,
-                "namespace {nsid}: {bytes} bytes in {room}"
-            );
-            let handles = self.device.config().handles.count;
-            let known = namespace.placement_handles.iter().all(|handle| handle.0 < handles);
-            assert!(
-                known && !namespace.placement_handles.is_empty(),
-                "namespace {nsid}: its handles exist"
-            );
-            let controllers = namespace.attached.len();
-            assert!(
-                namespace.shared || controllers <= 1,
-                "namespace {nsid} is private to {controllers} controllers"
-            );
-            extents.extend(&namespace.extents);
-        }
-        extents.sort_unstable_by_key(|extent| extent.first);
-        let mut free_from = 0;
-        for extent in extents {
-            assert!(
-                extent.first >= free_from && extent.pages > 0,
-                "namespaces overlap at page {}",
-                extent.first
-            );
-            free_from = extent.first + extent.pages;
-        }
-        assert!(
-            free_from <= self.device.layout().logical_pages,
-            "namespaces lie inside the drive"
-        );
+        let checked = self.state.check_namespaces(self.device.layout());
+        assert_eq!(checked, Ok(()), "namespaces are changed so that they fit");
     }
 
     // ----------------------------------------------------------------------------------------------- deletion --

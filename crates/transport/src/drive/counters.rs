@@ -22,7 +22,10 @@ const NUMBERS: usize = 7;
 const CHECKED_BYTES: usize = MAGIC.len() + size_of::<DriveId>() + NUMBERS * 8;
 const BYTES: usize = CHECKED_BYTES + 4;
 
-/// What is noted of a drive, if it is whole. Those of another one, whose file came here, are none.
+/// Most that a counter can be: nothing happens so often.
+const COUNT_MAX: u64 = 1 << 62;
+
+/// What is noted of a drive, if it is whole and can be. Those of another one, whose file came here, are none.
 pub(super) fn read(place: &FilePlace, drive: DriveId) -> Option<Counters> {
     let bytes = base::input::read_all(place.open().ok()?, BYTES as u64).ok()?;
     let bytes: [u8; BYTES] = bytes.try_into().ok()?;
@@ -31,7 +34,16 @@ pub(super) fn read(place: &FilePlace, drive: DriveId) -> Option<Counters> {
     if crc32fast::hash(checked).to_le_bytes() != checksum {
         return None;
     }
-    let mut numbers = numbers.as_chunks().0.iter().map(|number| u64::from_le_bytes(*number));
+    let numbers: Vec<u64> = numbers
+        .as_chunks()
+        .0
+        .iter()
+        .map(|number| u64::from_le_bytes(*number))
+        .collect();
+    if numbers.iter().any(|number| *number > COUNT_MAX) {
+        return None;
+    }
+    let mut numbers = numbers.into_iter();
     let mut next = || numbers.next().expect("there are as many");
     Some(Counters {
         totals: Totals {
@@ -99,12 +111,18 @@ mod tests {
             host_bytes_read: 4,
             host_bytes_written: 5,
             read_commands: 6,
-            write_commands: u64::MAX,
+            write_commands: COUNT_MAX,
         };
         write(&Counters::default());
         write(&counters);
         assert_eq!(read(&place, DRIVE), Some(counters));
         assert_eq!(read(&place, [8; 16]), None, "of another drive");
+        write(&Counters {
+            read_commands: COUNT_MAX + 1,
+            ..counters
+        });
+        assert_eq!(read(&place, DRIVE), None, "more than can be");
+        write(&counters);
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[20] ^= 1;
         std::fs::write(&path, &bytes).unwrap();

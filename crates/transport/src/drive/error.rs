@@ -149,6 +149,14 @@ impl DriveError {
         DriveError::io(path, action)(source)
     }
 
+    pub(super) fn state_of_another(path: &Path, problem: &str) -> DriveError {
+        DriveError::State {
+            path: path.to_path_buf(),
+            problem: format!("does not fit the device: {problem}"),
+            remedy: "restore it from a copy",
+        }
+    }
+
     pub(super) fn unusable_state(path: &Path, error: &nvme::state::StateError) -> DriveError {
         DriveError::State {
             path: path.to_path_buf(),

@@ -294,6 +294,9 @@ impl ServedDrive {
         let state = Persistent::from_bytes(&stored.state);
         let mut state = state.map_err(|error| DriveError::unusable_state(files.state.path(), &error))?;
         let (mut device, snapshot) = load_device(&config, &state, files)?;
+        // Before anything is recovered by it.
+        let fits = state.check_namespaces(device.layout());
+        fits.map_err(|problem| DriveError::state_of_another(files.state.path(), &problem))?;
         let clean = snapshot && stored.header.clean == Some(CleanMark::of(&device));
         let mut opened = OpenReport {
             clean,

@@ -159,6 +159,17 @@ pub fn scrub(path: &Path) -> Result<ScrubReport, DriveError> {
         return Err(DriveError::InUse(path.to_path_buf()));
     }
     let header = state_file::read(&files.state)?.header;
+    let length = data
+        .metadata()
+        .map_err(DriveError::io(path, "the data file cannot be looked at"))?
+        .len();
+    if length != header.file_bytes {
+        return Err(DriveError::WrongSize {
+            path: path.to_path_buf(),
+            found_bytes: length,
+            expected_bytes: header.file_bytes,
+        });
+    }
     let closed = header.clean.as_ref().map(CleanMark::digest);
     let sums = Sums::look(&files.sums, header.drive.into_bytes(), header.file_bytes, closed);
     let sums = sums.map_err(DriveError::io(files.sums.path(), "the checksums cannot be read"))?;
