@@ -484,7 +484,8 @@ fn sessions_lanes_and_connections_have_an_end() {
     );
     drop(page);
     let silent: Vec<TcpStream> = (0..200).map(|_| connect(address)).collect();
-    let closed = silent.iter().rev().take(200 - CONNECTIONS_MAX).filter(|stream| {
+    // The oldest give way.
+    let closed = silent.iter().take(200 - CONNECTIONS_MAX).filter(|stream| {
         stream
             .set_read_timeout(Some(Duration::from_secs(2)))
             .expect("a timeout");
