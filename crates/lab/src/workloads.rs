@@ -297,6 +297,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_file_that_begins_with_a_section_is_a_job_file_whatever_its_ending() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("it can be written");
+            path.display().to_string()
+        };
+        let jobs = path("jobs.ini", "# of fio\n\n; too\n[global]\nbs=8k\n[a]\nrw=write\n");
+        assert!(is_workload_file(&jobs));
+        let spec = read_workload(&jobs, &WorkloadChanges::default()).expect("a job file");
+        assert_eq!(spec.jobs().expect("it has jobs").jobs[0].bs[1], 8192);
+        let trace = path("trace.txt", "fio version 2 iolog\n");
+        assert!(is_trace(&trace) && !begins_with_section(Path::new(&trace)));
+        assert!(!begins_with_section(folder.path()));
+    }
+
+    #[test]
     fn changes_of_sections_reach_the_job_file_of_a_workload_with_a_kind() {
         let changes = |section: &str| WorkloadChanges {
             jobs: vec![fio::Override {

@@ -68,7 +68,7 @@ fn digits_and_suffix(text: &str) -> Parsed<(u64, String)> {
                 "fio reads `{text}` as {}, because it stops at the point",
                 &digits[..end]
             ),
-            "write a whole number, if need be of a smaller unit",
+            "write a whole number, if need be of a smaller unit, such as 128k",
         ));
     }
     let number = u64::from_str_radix(&digits[..end], radix).map_err(|_| {

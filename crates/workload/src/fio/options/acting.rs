@@ -587,7 +587,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
             if value == "zbd" {
                 return Err(Complaint::new(
                     "the model is no zoned device",
-                    "describe the requests without zones",
+                    "write zonemode=none, and describe the requests without zones",
                 ));
             }
             set(choice(value, &[("none", false), ("strided", true)]), &mut job.strides)

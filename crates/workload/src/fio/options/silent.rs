@@ -150,7 +150,7 @@ static CHECKED: &[FioOption] = &[
         name: "ioengine",
         aliases: "",
         kind: Kind::Text,
-        help: "which engine of real fio does the I/O; those that do none to a drive (net, rdma, cpuio, exec, page_fault, http, filecreate and its kin, falloc, ftruncate, e4defrag) are refused",
+        help: "says which engine of real fio does the I/O; those that do none to a drive, such as net, cpuio and filecreate, are refused",
         effect: Effect::Checked(|engine| {
             let refused = REFUSED_ENGINES
                 .iter()
