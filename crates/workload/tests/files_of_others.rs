@@ -4,7 +4,6 @@
 //! `fiovisualizer`, `spdk`); every job file of a clone is read and planned on a large drive, and the verdicts must be those of
 //! `docs/job-files-of-others.md`. Clones that are not there are skipped with a sentence.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -113,28 +112,19 @@ fn part(name: &str, clone: &Path, folders: &[&str]) -> String {
     folders
         .iter()
         .for_each(|folder| job_files(&clone.join(folder), &mut found));
-    found.sort();
-    let mut verdicts: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for path in &found {
-        let file = path
-            .strip_prefix(clone)
-            .expect("it is in the clone")
-            .display()
-            .to_string();
-        verdicts.entry(verdict(path)).or_default().push(format!("`{file}`"));
-    }
-    let count = |start: &str| -> usize {
-        let of = verdicts.iter().filter(|(verdict, _)| verdict.starts_with(start));
-        of.map(|(_, files)| files.len()).sum()
-    };
+    // As the page's rows are sorted: by bytes.
+    found.sort_by(|one, other| one.as_os_str().cmp(other.as_os_str()));
+    let verdicts: Vec<String> = found.iter().map(|path| verdict(path)).collect();
+    let count = |start: &str| verdicts.iter().filter(|verdict| verdict.starts_with(start)).count();
     let mut part = format!(
-        "## {name}: {} files, {} accepted, {} refused\n\n| verdict | files |\n|---|---|\n",
+        "## {name}: {} files, {} accepted, {} refused\n\n| file | verdict |\n|---|---|\n",
         found.len(),
         count("accepted"),
         count("refused")
     );
-    for (verdict, files) in verdicts {
-        let _ = writeln!(part, "| {verdict} | {} |", files.join(", "));
+    for (path, verdict) in found.iter().zip(&verdicts) {
+        let file = path.strip_prefix(clone).expect("it is in the clone");
+        let _ = writeln!(part, "| `{}` | {verdict} |", file.display());
     }
     part
 }
