@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use base::input::TEXT_BYTES_MAX;
 use lab::LabError;
 use nvme::fault::{FaultsReport, Plan};
 use transport::http::{self, Change};
@@ -55,7 +56,7 @@ pub fn plan(file: &Path) -> Result<Plan, LabError> {
 }
 
 fn text(file: &Path) -> Result<String, LabError> {
-    std::fs::read_to_string(file).map_err(|source| LabError::Io {
+    base::input::read_text(file, TEXT_BYTES_MAX).map_err(|source| LabError::Io {
         file: file.display().to_string(),
         source,
     })

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use base::input::RESULT_BYTES_MAX;
 use host::inspect::FdpReport;
 use host::inspect::decode::{self, EventRecord};
 use lab::rows::{Column, Rows, Value};
@@ -56,7 +57,7 @@ fn show<T: Serialize>(command: &Inspect, value: &T, text: impl FnOnce(&T) -> Str
 
 /// A log page that another program wrote to a file.
 fn raw_log(command: &Inspect, path: &Path, log: u8) -> Result<Outcome, AnyError> {
-    let bytes = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let bytes = base::input::read(path, RESULT_BYTES_MAX).map_err(|error| format!("{}: {error}", path.display()))?;
     match LogId::from_u8(log) {
         Some(LogId::FdpConfigurations) => show(command, &decode::configurations(&bytes)?, |all| configurations(all)),
         Some(LogId::ReclaimUnitHandleUsage) => show(command, &decode::usage(&bytes)?, |all| usage(all)),

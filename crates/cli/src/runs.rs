@@ -1,6 +1,6 @@
 //! `warp runs` and `warp compare`: what was run before, and two results beside each other.
 
-use lab::store::{Origin, Store};
+use lab::store::{KeptRuns, Origin, Store};
 use lab::{LabError, compare, report, rows};
 use serde_json::Value;
 
@@ -33,7 +33,10 @@ pub fn runs(command: &Runs) -> Result<Outcome, LabError> {
 }
 
 fn list(store: &Store, command: &Runs) -> Result<Outcome, LabError> {
-    let runs = store.runs(command.limit as usize)?;
+    let KeptRuns { runs, unreadable } = store.runs(command.limit as usize)?;
+    for problem in &unreadable {
+        crate::output::complain(&format!("left out: {problem}"));
+    }
     if command.json {
         let rows = Value::Array(runs.iter().map(lab::store::KeptRun::row_json).collect());
         print(&format!("{rows}\n"));
@@ -44,7 +47,7 @@ fn list(store: &Store, command: &Runs) -> Result<Outcome, LabError> {
         return Ok(Outcome::Done);
     }
     let all = store.count()?;
-    let rest = match all - runs.len().min(all) {
+    let rest = match all.saturating_sub(runs.len() + unreadable.len()) {
         0 => String::new(),
         more => format!("and {more} older ones (--limit)\n"),
     };

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use base::input::TEXT_BYTES_MAX;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::LabError;
 use lab::profile::Profile;
@@ -198,7 +199,7 @@ fn check_private(file: &Path) -> Result<(), LabError> {
 /// The file cannot be read, or others can read it too.
 pub fn token(file: &Path) -> Result<String, LabError> {
     check_private(file)?;
-    let text = std::fs::read_to_string(file).map_err(|source| LabError::Io {
+    let text = base::input::read_text(file, TEXT_BYTES_MAX).map_err(|source| LabError::Io {
         file: file.display().to_string(),
         source,
     })?;
@@ -249,7 +250,7 @@ fn dh_group(host: &HostEntry) -> Result<DhGroupId, String> {
 
 fn hosts(file: &Path) -> Result<Vec<AllowedHost>, LabError> {
     let name = file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|source| LabError::Io {
+    let text = base::input::read_text(file, TEXT_BYTES_MAX).map_err(|source| LabError::Io {
         file: name.clone(),
         source,
     })?;

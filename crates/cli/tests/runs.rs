@@ -73,6 +73,32 @@ fn a_run_is_kept_and_nothing_is_overwritten() {
 }
 
 #[test]
+fn a_torn_file_among_the_kept_runs_is_named_and_the_others_are_listed() {
+    let folder = with_job();
+    prints(&folder, &run(&[]));
+    let torn = kept_in(&folder).join("runs/20990101T000000000000Z-00000000.json");
+    std::fs::write(&torn, "{\"format\": \"warp-run\", \"ver").expect("it is written");
+    let output = warp(&folder, &["runs"]);
+    let [printed, said] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(
+        printed.contains("random.fio") && !printed.contains("older"),
+        "{printed}"
+    );
+    let name = torn.display().to_string();
+    assert!(
+        said.starts_with(&format!("warp: left out: {name}: is no run")),
+        "{said}"
+    );
+    assert_eq!(said.lines().count(), 1, "{said}");
+    refused(
+        &folder,
+        &["runs", "show", "00000000"],
+        &["00000000.json", "is no run that was kept"],
+    );
+}
+
+#[test]
 fn a_run_that_cannot_be_kept_is_a_result_all_the_same() {
     let folder = with_job();
     let store = kept_in(&folder);

@@ -395,6 +395,96 @@ fn tables() {
     check_all(TABLES.iter().copied());
 }
 
+/// Command lines that read the file `x`, or one whose name begins so.
+const READERS: &[(&str, &str)] = &[
+    ("x.fio", "jobs x.fio"),
+    ("x.fio", "run x.fio --device warp_default --write 1"),
+    ("x.inc", "jobs includes.fio"),
+    ("x.inc", "jobs scheme.fio"),
+    ("x.toml", "run ./x.toml --device warp_default --write 1"),
+    ("x.toml", "run job.fio --device ./x.toml"),
+    ("experiment.toml", "run ./experiment.toml"),
+    ("x.csv", "run x.csv --device warp_default --write 1"),
+    ("x.csv", "whatif x.csv"),
+    ("x.warp", "run job.fio --from x.warp"),
+    ("x.warp", "inspect x.warp"),
+    ("x.json", "compare x.json x.json"),
+    ("x.toml", "serve --device warp_default --vfio-user s --faults x.toml"),
+    ("x.toml", "serve --device warp_default --tcp 127.0.0.1:0 --hosts x.toml"),
+    ("x.img", "serve --device warp_default --vfio-user s --data x.img"),
+    (
+        "x.img.state",
+        "serve --device warp_default --capacity 1GiB --vfio-user s --data x.img",
+    ),
+];
+
+/// A folder with what the readers need besides.
+fn with_readers() -> tempfile::TempDir {
+    let folder = folder();
+    write(&folder, "job.fio", "[a]\nrw=write\n");
+    write(&folder, "includes.fio", "[a]\nrw=write\ninclude x.inc\n");
+    write(
+        &folder,
+        "scheme.fio",
+        "[a]\nrw=write\nfdp=1\ndataplacement=fdp\nplid_select=scheme\ndp_scheme=x.inc\n",
+    );
+    folder
+}
+
+/// Nobody may ever write to a pipe that has a name, so it is not waited for.
+#[test]
+fn named_pipes_are_refused_and_not_waited_for() {
+    for (name, line) in READERS {
+        let folder = with_readers();
+        if *name == "x.img.state" {
+            write(&folder, "x.img", "");
+        }
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        let place = folder.path().join(name);
+        rustix::fs::mknodat(rustix::fs::CWD, place, rustix::fs::FileType::Fifo, mode, 0).expect("a pipe");
+        let arguments: Vec<&str> = line.split_whitespace().collect();
+        let words = if *name == "x.img" {
+            "not a regular file"
+        } else {
+            "named pipe"
+        };
+        refused(&folder, &arguments, &[name, words]);
+    }
+}
+
+#[test]
+fn devices_are_refused_and_not_read() {
+    for (name, line) in READERS.iter().filter(|(name, _)| !name.starts_with("x.img")) {
+        let folder = with_readers();
+        std::os::unix::fs::symlink("/dev/zero", folder.path().join(name)).expect("a link");
+        let arguments: Vec<&str> = line.split_whitespace().collect();
+        refused(&folder, &arguments, &[name, "this is a device"]);
+    }
+}
+
+#[test]
+fn texts_are_read_up_to_a_bound() {
+    let folder = folder();
+    let huge = std::fs::File::create(folder.path().join("x.fio")).expect("it is made");
+    huge.set_len(1 << 34).expect("it is of holes");
+    refused(&folder, &["jobs", "x.fio"], &["x.fio", "longer than 16 MiB"]);
+    // Eight deep and ten wide.
+    for depth in 0..8 {
+        let text = if depth == 7 {
+            "bs=4k\n".to_string()
+        } else {
+            format!("include {}.inc\n", depth + 1).repeat(10)
+        };
+        write(&folder, &format!("{depth}.inc"), text);
+    }
+    write(&folder, "wide.fio", "[a]\nrw=write\ninclude 0.inc\n");
+    refused(
+        &folder,
+        &["jobs", "wide.fio"],
+        &["more than 256 files are included", "include fewer files"],
+    );
+}
+
 #[test]
 fn there_are_more_than_a_hundred() {
     assert!(ARGUMENTS.len() + JOB_FILES.len() + TABLES.len() > 100);

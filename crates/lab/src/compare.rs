@@ -13,6 +13,9 @@ mod documents;
 mod interval;
 mod side;
 
+use std::path::Path;
+
+use base::input::RESULT_BYTES_MAX;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
@@ -97,7 +100,7 @@ pub struct Comparison {
 /// One of them is not there or no result, or they have nothing in common.
 pub fn find(a: &str, b: &str) -> Result<Comparison, LabError> {
     // A store is only opened when something in it is meant.
-    let side = |name: &str| match std::fs::read_to_string(name) {
+    let side = |name: &str| match base::input::read_text(Path::new(name), RESULT_BYTES_MAX) {
         Ok(text) => Side::read(name, &text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !name.contains(['/', '.']) => {
             Side::of_run(&Store::of_user()?.find(name)?)

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use base::input::TEXT_BYTES_MAX;
 use rust_embed::RustEmbed;
 use serde::de::DeserializeOwned;
 use toml::Value;
@@ -28,7 +29,7 @@ pub fn find<B: RustEmbed>(what: &str, folder: &str, name: &str, ending: &str) ->
     let as_path = name.contains('/') || Path::new(name).extension().is_some_and(|found| found == ending);
     let local = format!("{folder}/{name}.{ending}");
     let path = if as_path { name } else { &local };
-    match std::fs::read_to_string(path) {
+    match base::input::read_text(Path::new(path), TEXT_BYTES_MAX) {
         Ok(text) => {
             return Ok(TextFile {
                 name: stem(path),

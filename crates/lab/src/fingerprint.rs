@@ -8,7 +8,6 @@
 //! and names of the grid are no part of it. Nothing is run and nothing is kept here.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex};
@@ -130,7 +129,7 @@ fn digest(file: &Path) -> Result<String, LabError> {
     if let Some((_, _, digest)) = known.filter(|(bytes, at, _)| (*bytes, *at) == state) {
         return Ok(digest);
     }
-    let digest = File::open(&path).and_then(hash_of).map_err(error)?;
+    let digest = base::input::open(&path).and_then(hash_of).map_err(error)?;
     let entry = (state.0, state.1, digest.clone());
     KNOWN.lock().expect("nobody panics with it").insert(path, entry);
     Ok(digest)

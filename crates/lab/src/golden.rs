@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
+use std::path::Path;
 
+use base::input::RESULT_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
@@ -125,7 +127,7 @@ pub fn path(slug: &str) -> String {
 /// There is none, it cannot be read, or is not one.
 pub fn read(path: &str) -> Result<Vec<GoldenRow>, LabError> {
     let built_in = || path.strip_prefix("experiments/").and_then(BuiltIn::get);
-    let text = std::fs::read(path).or_else(|error| match built_in() {
+    let text = base::input::read(Path::new(path), RESULT_BYTES_MAX).or_else(|error| match built_in() {
         Some(file) if error.kind() == ErrorKind::NotFound => Ok(file.data.into_owned()),
         _ => Err(error),
     });
@@ -146,7 +148,7 @@ pub fn write(path: &str, rows: &[GoldenRow]) -> Result<(), LabError> {
         .map(|row| serde_json::to_string(row).expect("a row serializes"))
         .collect();
     let text = format!("[\n{}\n]\n", lines.join(",\n"));
-    crate::export::write_atomically(std::path::Path::new(path), |file| file.write_all(text.as_bytes()))
+    crate::export::write_atomically(Path::new(path), |file| file.write_all(text.as_bytes()))
 }
 
 fn measure_differences<'a>(expected: &'a GoldenRow, row: &'a GoldenRow) -> impl Iterator<Item = String> + 'a {

@@ -12,6 +12,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use base::input::TEXT_BYTES_MAX;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -25,6 +26,8 @@ use crate::fingerprint::hex;
 const MARKER: &str = r#"{"format": "warp-store", "version": 1}"#;
 /// Version of a kept run; it grows when a key changes its meaning or goes.
 const RUN_VERSION: u32 = 1;
+/// Bytes of a kept run, at most: those of large experiments have some millions.
+const RUN_BYTES_MAX: u64 = 256 << 20;
 /// Digits of a run's short name.
 const ID_DIGITS: usize = 8;
 /// The environment variable that says where the store is.
@@ -43,6 +46,15 @@ pub struct KeptRun {
     pub id: String,
     /// All of it.
     pub document: Value,
+}
+
+/// Runs that were kept, and the files between them that are none.
+#[derive(Debug, Default)]
+pub struct KeptRuns {
+    /// The runs, newest first.
+    pub runs: Vec<KeptRun>,
+    /// Why a file is none: torn, too long, of another program.
+    pub unreadable: Vec<LabError>,
 }
 
 /// What is kept of a run beside its result.
@@ -89,7 +101,7 @@ impl Store {
             std::fs::create_dir_all(folder.join(part)).map_err(|source| io_error(folder, source))?;
         }
         let marker = folder.join("store.json");
-        match std::fs::read_to_string(&marker) {
+        match base::input::read_text(&marker, TEXT_BYTES_MAX) {
             Ok(text) if text == MARKER => {}
             Ok(_) => {
                 let problem = "not a store of version 1; give another folder, or delete this one";
@@ -157,9 +169,19 @@ impl Store {
     /// The runs that were kept last, newest first, `limit` at most.
     ///
     /// # Errors
-    /// A file of them cannot be read, or is none: names it.
-    pub fn runs(&self, limit: usize) -> Result<Vec<KeptRun>, LabError> {
-        self.files()?.iter().take(limit).map(|file| read(file)).collect()
+    /// The folder cannot be read.
+    pub fn runs(&self, limit: usize) -> Result<KeptRuns, LabError> {
+        let mut kept = KeptRuns::default();
+        for file in self.files()? {
+            if kept.runs.len() == limit {
+                break;
+            }
+            match read(&file) {
+                Ok(run) => kept.runs.push(run),
+                Err(error) => kept.unreadable.push(error),
+            }
+        }
+        Ok(kept)
     }
 
     /// How many runs were kept.
@@ -213,13 +235,15 @@ fn id_of(file: &Path) -> &str {
 }
 
 fn read(file: &Path) -> Result<KeptRun, LabError> {
-    let text = std::fs::read_to_string(file).map_err(|source| io_error(file, source))?;
-    let document: Value = serde_json::from_str(&text).map_err(|error| {
-        LabError::invalid(
-            &file.display().to_string(),
-            format!("is no run that was kept ({error})"),
-        )
-    })?;
+    let text = base::input::read_text(file, RUN_BYTES_MAX).map_err(|source| io_error(file, source))?;
+    let invalid = |why: &str| {
+        let problem = format!("is no run that was kept ({why}); delete it, or restore it from a copy");
+        LabError::invalid(&file.display().to_string(), problem)
+    };
+    let document: Value = serde_json::from_str(&text).map_err(|error| invalid(&error.to_string()))?;
+    if document["format"] != "warp-run" {
+        return Err(invalid("its format is another one"));
+    }
     Ok(KeptRun {
         id: id_of(file).to_string(),
         document,
@@ -309,8 +333,9 @@ mod tests {
         assert_eq!(ids[0], ids[2], "the same run has the same name");
         assert_eq!(store.count().expect("a folder"), 3, "and replaces nothing");
         let targets = |limit| {
-            let runs = store.runs(limit).expect("they can be read");
-            runs.iter()
+            let kept = store.runs(limit).expect("they can be read");
+            kept.runs
+                .iter()
                 .map(|run| run.text("target").to_string())
                 .collect::<Vec<_>>()
         };
@@ -324,7 +349,27 @@ mod tests {
         assert_eq!(again.count().expect("a folder"), 3);
         // A part that somebody who was killed left behind is no run.
         std::fs::write(folder.path().join("runs/.20260101-abc.json-x.part"), "{").expect("it is written");
-        assert_eq!(again.runs(9).expect("they can be read").len(), 3);
+        assert_eq!(again.runs(9).expect("they can be read").runs.len(), 3);
+    }
+
+    #[test]
+    fn files_that_are_no_runs_are_named_beside_those_that_are() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("it is made");
+        store.keep(&origin("one"), &json!({ "cells": [] })).expect("it is kept");
+        let at = |name: &str| folder.path().join("runs").join(name);
+        std::fs::write(at("20990101T000000000000Z-torn.json"), "{\"format\":").expect("it is written");
+        std::fs::write(at("20980101T000000000000Z-other.json"), "[]").expect("it is written");
+        let endless = std::fs::File::create(at("20970101T000000000000Z-endless.json")).expect("it is made");
+        endless.set_len(RUN_BYTES_MAX + 1).expect("it is of holes");
+        std::os::unix::fs::symlink("/dev/zero", at("20960101T000000000000Z-zeroes.json")).expect("a link");
+        let kept = store.runs(1).expect("they can be read");
+        assert_eq!(kept.runs[0].text("target"), "one");
+        let said: Vec<String> = kept.unreadable.iter().map(LabError::to_string).collect();
+        for (said, wanted) in said.iter().zip(["torn", "other", "endless", "zeroes"]) {
+            assert!(said.contains(&format!("Z-{wanted}.json: ")), "{said}");
+        }
+        assert_eq!(said.len(), 4);
     }
 
     #[test]
@@ -341,7 +386,7 @@ mod tests {
         // One that wrote nothing has none.
         let several = json!([{ "waf": 2.25 }, { "waf": null }, { "waf": 1.5 }, { "waf": 1.75 }]);
         assert_eq!(row(several), (4.into(), Value::Null, json!([1.5, 2.25])));
-        let printed = crate::rows::kept_runs(&store.runs(9).expect("they can be read")).text();
+        let printed = crate::rows::kept_runs(&store.runs(9).expect("they can be read").runs).text();
         assert!(printed.contains("1.500 to 2.250"), "{printed}");
         assert_eq!(row(json!([{ "waf": null }])), (1.into(), Value::Null, Value::Null));
         assert_eq!(row(json!([])), (0.into(), Value::Null, Value::Null));

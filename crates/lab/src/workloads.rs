@@ -9,6 +9,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use base::input::TEXT_BYTES_MAX;
 use models::{JobsOf, Spec};
 use rust_embed::RustEmbed;
 use serde::Deserialize;
@@ -91,7 +92,7 @@ fn begins_with_section(path: &Path) -> bool {
     let first = lines
         .into_iter()
         .find(|line| !matches!(line.first(), None | Some(b'#' | b';')));
-    first.is_some_and(|line| line.starts_with(b"["))
+    first.is_some_and(|line| line.starts_with(b"[") && line.ends_with(b"]"))
 }
 
 /// Reads the text of a job file, with changed options; `file` is what messages call it.
@@ -100,7 +101,7 @@ fn begins_with_section(path: &Path) -> bool {
 /// A line of it (or a change) is wrong.
 pub fn jobs_of_text(text: &str, file: &str, changes: &[fio::Override]) -> Result<JobFile, LabError> {
     let surroundings = fio::Surroundings {
-        read: &|path| std::fs::read_to_string(path).or_else(|error| built_in_jobs(path).ok_or(error)),
+        read: &|path| base::input::read_text(path, TEXT_BYTES_MAX).or_else(|error| built_in_jobs(path).ok_or(error)),
         ..fio::Surroundings::default()
     };
     Ok(fio::parse_within(text, file, changes, &surroundings)?)
@@ -257,7 +258,7 @@ pub(crate) fn table_of(name: &str) -> Result<toml::Table, LabError> {
 /// Whether a name says itself that it is a workload's: a job file, a table with a `kind`, a block trace.
 pub(crate) fn is_workload_file(name: &str) -> bool {
     let has_kind = || {
-        let text = std::fs::read_to_string(name).unwrap_or_default();
+        let text = base::input::read_text(Path::new(name), TEXT_BYTES_MAX).unwrap_or_default();
         toml::from_str::<toml::Table>(&text).is_ok_and(|table| table.contains_key("kind"))
     };
     name.ends_with(".fio")
@@ -266,12 +267,14 @@ pub(crate) fn is_workload_file(name: &str) -> bool {
         || (name.ends_with(".toml") && has_kind())
 }
 
-/// Whether a name is the path of a block trace: an existing file (or a stream) that is neither a job file nor a table.
+/// Whether a name is the path of a block trace: an existing file (or a stream) that is neither a job file nor a table. What is no regular
+/// file is refused where it is read.
 fn is_trace(name: &str) -> bool {
     let path = Path::new(name);
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     !matches!(ending, "fio" | "toml")
-        && (path.is_file() && !begins_with_section(path) || workload::trace::spool::is_stream(path))
+        && !begins_with_section(path)
+        && (workload::trace::spool::is_stream(path) || path.metadata().is_ok_and(|found| !found.is_dir()))
 }
 
 /// Names of the workloads in `./workloads` and built in.

@@ -1,9 +1,11 @@
 //! The store of results, and what was kept in the user's own.
 
+use std::ffi::CString;
 use std::path::PathBuf;
 
 use lab::export::tables;
 use lab::store::Store;
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 
 use crate::convert::warp_error;
@@ -44,12 +46,21 @@ impl StoreFolder {
 /// Raises
 /// ------
 /// WarpError
-///     The store cannot be read, or a file in it is no run.
+///     The store cannot be read.
+///
+/// Warns
+/// -----
+/// UserWarning
+///     A file in it is no run, and is left out.
 #[pyfunction]
 #[pyo3(signature = (limit = 20))]
 pub fn runs(py: Python<'_>, limit: usize) -> PyResult<Table> {
-    let runs = py.detach(|| Store::of_user()?.runs(limit)).map_err(warp_error)?;
-    Ok(tables::kept_runs(&runs).into())
+    let kept = py.detach(|| Store::of_user()?.runs(limit)).map_err(warp_error)?;
+    for problem in &kept.unreadable {
+        let sentence = CString::new(format!("left out: {problem}")).unwrap_or_default();
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &sentence, 1)?;
+    }
+    Ok(tables::kept_runs(&kept.runs).into())
 }
 
 /// Puts two results beside each other: a row for each metric of each cell that both have.

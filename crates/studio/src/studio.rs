@@ -436,8 +436,8 @@ fn no_session(name: &str) -> Answer {
 }
 
 fn runs() -> Result<Value, LabError> {
-    let runs = Store::of_user()?.runs(RUNS_MAX)?;
-    Ok(runs.iter().map(KeptRun::row_json).collect())
+    let kept = Store::of_user()?.runs(RUNS_MAX)?;
+    Ok(kept.runs.iter().map(KeptRun::row_json).collect())
 }
 
 fn text(kind: &str, name: &str) -> Answer {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ::advise::{Owner, OwnerMap};
+use base::input::RESULT_BYTES_MAX;
 use host::inspect::file_map::{self, BlockDevice, Extent, Omissions};
 use host::inspect::watch::Namespace;
 use lab::LabError;
@@ -54,7 +55,7 @@ fn known_owners(known: &OwnerMap, found: Vec<(String, Vec<Extent>)>) -> (Vec<Own
 
 fn read(file: &Path) -> Result<OwnerMap, LabError> {
     let name = file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|source| LabError::Io {
+    let text = base::input::read_text(file, RESULT_BYTES_MAX).map_err(|source| LabError::Io {
         file: name.clone(),
         source,
     })?;

@@ -6,6 +6,8 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use base::input::TEXT_BYTES_MAX;
+
 use super::distribution::{SkewKind, Zone};
 use super::error::Complaint;
 use super::job::{BlockShare, Distribution, Job, SchemeEntry, WriteMode};
@@ -338,7 +340,8 @@ pub fn set_plids(job: &mut Job, value: &str) -> Result<(), Complaint> {
 /// `dp_scheme`: reads the file.
 pub fn set_scheme(job: &mut Job, value: &str) -> Result<(), Complaint> {
     let beside = || -> PathBuf { Path::new(&job.file).with_file_name(value) };
-    let text = std::fs::read_to_string(value).or_else(|_| std::fs::read_to_string(beside()));
+    let read = |path: &Path| base::input::read_text(path, TEXT_BYTES_MAX);
+    let text = read(Path::new(value)).or_else(|_| read(&beside()));
     let text = text.map_err(|error| {
         Complaint::new(
             format!("cannot read the scheme: {error}"),

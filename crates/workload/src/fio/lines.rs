@@ -10,12 +10,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::Bytes;
+use base::input::TEXT_BYTES_MAX;
+
 use super::error::{Complaint, JobError};
 
 /// Bytes of a line without its comment, at most: jobs have copies of what it says.
 const LINE_BYTES_MAX: usize = 8192;
 /// Files that include each other, at most.
 const DEPTH_MAX: usize = 8;
+/// Files that a job file and those that it includes may include together.
+const INCLUDES_MAX: usize = 256;
 
 /// Letters of a line that a message shows.
 const SHOWN_CHARS: usize = 200;
@@ -77,7 +82,7 @@ pub struct Surroundings<'a> {
 impl Default for Surroundings<'_> {
     fn default() -> Self {
         Surroundings {
-            read: &|path| std::fs::read_to_string(path),
+            read: &|path| base::input::read_text(path, TEXT_BYTES_MAX),
             variable: &|name| std::env::var(name).ok(),
         }
     }
@@ -118,6 +123,8 @@ pub(super) fn sections(
         problems,
         sections: Vec::new(),
         open: vec![PathBuf::from(file)],
+        includes: 0,
+        included_bytes: 0,
     };
     reader.read(text, file);
     reader.sections
@@ -129,6 +136,9 @@ struct Reader<'a> {
     sections: Vec<Section>,
     /// Files that are being read, each included by the one before.
     open: Vec<PathBuf>,
+    /// Files that were included, and bytes of them.
+    includes: usize,
+    included_bytes: u64,
 }
 
 impl Reader<'_> {
@@ -224,12 +234,28 @@ impl Reader<'_> {
                 "put them into fewer files",
             ));
         }
+        let too_much = |what: String| Complaint::new(what, "include fewer files, or put what they say into this one");
+        self.includes += 1;
+        // What is behind the first one that is refused says nothing new.
+        if self.includes > INCLUDES_MAX + 1 {
+            return Ok(());
+        }
+        if self.includes > INCLUDES_MAX {
+            return Err(too_much(format!("more than {INCLUDES_MAX} files are included in all")));
+        }
         let text = (self.surroundings.read)(&path).map_err(|error| {
             Complaint::new(
                 format!("{} cannot be read: {error}", path.display()),
                 "name a file, beside this one or by its whole path",
             )
         })?;
+        self.included_bytes += text.len() as u64;
+        if self.included_bytes > TEXT_BYTES_MAX {
+            let most = Bytes(TEXT_BYTES_MAX);
+            return Err(too_much(format!(
+                "the files that are included come to more than {most} in all"
+            )));
+        }
         self.open.push(path.clone());
         self.read(&text, &path.display().to_string());
         self.open.pop();

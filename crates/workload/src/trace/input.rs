@@ -5,7 +5,6 @@
 //!
 //! It holds one buffer of 256 KiB and the decompressor's window; it does not read ahead on another thread.
 
-use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -91,7 +90,7 @@ impl Lines {
         if spool::is_stream(path) {
             return Lines::new(spool::open(path)?, bytes_read);
         }
-        Lines::new(File::open(path)?, bytes_read)
+        Lines::new(base::input::open(path)?, bytes_read)
     }
 
     /// Lines of any stream.

@@ -1,4 +1,4 @@
-//! Traces that can be read only once: standard input, and named pipes such as those of `<(...)`.
+//! Traces that can be read only once: standard input, and pipes that the program was started with, such as those of `<(...)`.
 //!
 //! A trace is opened several times (to see what it touches, for each run, for each copy that looks ahead), so what
 //! comes through a stream is kept in a temporary file without a name, as it comes: compressed, if it is. It is bounded
@@ -24,10 +24,10 @@ pub struct Spool {
     at: u64,
 }
 
-/// Whether a file is a stream: it can be read only once.
+/// Whether a file is a stream: it can be read only once. A pipe that has a name is none: it is refused as input.
 pub fn is_stream(path: &Path) -> bool {
     let is_pipe = || std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo());
-    path.as_os_str() == STANDARD_INPUT || is_pipe()
+    path.as_os_str() == STANDARD_INPUT || (base::input::is_inherited(path) && is_pipe())
 }
 
 /// What came through a stream. The first call reads it to its end.
@@ -59,7 +59,7 @@ pub fn shown(path: &Path) -> String {
 fn read_stream(path: &Path) -> io::Result<File> {
     let mut file = tempfile::tempfile().map_err(|error| no_room(0, &error))?;
     if path.as_os_str() != STANDARD_INPUT {
-        copy(&mut File::open(path)?, &mut file)?;
+        copy(&mut base::input::open(path)?, &mut file)?;
         return Ok(file);
     }
     let mut input = io::stdin().lock();
