@@ -103,7 +103,11 @@ pub fn stored_drive(path: &Path) -> Result<StoredDrive, AnyError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(problem("there is no such file").into());
         }
-        Ok(found) if !found.is_file() => return Err(problem("it is no file").into()),
+        Ok(found) if !found.is_file() => {
+            if let Err(error) = base::input::open(path) {
+                return Err(problem(&error.to_string()).into());
+            }
+        }
         Ok(found) if found.len() == 0 => return Err(problem("it is empty").into()),
         _ => {}
     }

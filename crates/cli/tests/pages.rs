@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{ServerProcess, folder, kept_in, prints, write};
+use common::{ServerProcess, folder, kept_in, prints, write, write_secret};
 use tempfile::TempDir;
 
 const README: &str = include_str!("../../../README.md");
@@ -128,7 +128,7 @@ fn with_files() -> TempDir {
         "plan.toml",
         include_str!("../../../docs/faults/failing_media.toml"),
     );
-    write(&folder, "token", "a token of more than 16 bytes\n");
+    write_secret(&folder, "token", "a token of more than 16 bytes\n");
     write(&folder, "my_workload.toml", "kind = \"fio\"\nfile = \"my.fio\"\n");
     folder
 }

@@ -73,7 +73,7 @@ fn jobs_count_in_the_memory_of_sessions() {
         .map(|job| format!("[{job}]\nrw=randwrite\niodepth=1000\n"))
         .collect();
     let order = json!({
-        "workload": { "name": "a.fio", "text": jobs }, "device": "warp_default", "scale": "1/64", "write": 1.0, "seed": 1,
+        "workload": { "name": "a.fio", "text": jobs }, "device": "ssd_a", "scale": "1/64", "write": 1.0, "seed": 1,
         "timed": true, "lanes": [{ "name": "a" }],
     });
     let before = resident_bytes();

@@ -264,7 +264,7 @@ async function statistics(port) {
 
 test("whoever has the token stores a served drive, counts it anew and has it fail", async () => {
     const [token, data] = [join(workFolder, "token"), join(workFolder, "acted.img")];
-    await writeFile(token, "0123456789abcdef\n");
+    await writeFile(token, "0123456789abcdef\n", { mode: 0o600 });
     const parameters = ["serve", "--device", "warp_default", "--capacity", "128M", "--data", data, "--checkpoint", "0", "--tcp", "127.0.0.1:0", "--studio", "127.0.0.1:0", "--quiet"];
     const served = await Server.start(...parameters, "--studio-token", token);
     const port = /-s (\d+)/.exec(served.introduction)[1];

@@ -47,7 +47,8 @@ enum Rule {
         volumes: u32,
         touched: TouchedUnits,
     },
-    Compact(Numbers),
+    /// With the units that get a number, at most.
+    Compact(Numbers, u64),
 }
 
 #[derive(Clone, Copy)]
@@ -56,7 +57,7 @@ struct UnitSample {
     seed: u64,
 }
 
-/// More units are touched than the drive has.
+/// More units are touched than the drive has, or than a trace as short has numbers for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Full;
 
@@ -90,7 +91,7 @@ impl AddressMap {
                 volumes: settings.volumes,
                 touched: touched(),
             },
-            Mapping::Compact => Rule::Compact(Numbers::default()),
+            Mapping::Compact => Rule::Compact(Numbers::default(), settings.numbered_units_max(target)),
         };
         Ok(AddressMap {
             rule,
@@ -109,7 +110,7 @@ impl AddressMap {
     pub(super) fn touched_units(&self) -> u64 {
         match &self.rule {
             Rule::Modulo { touched, .. } | Rule::Scale { touched, .. } => touched.count,
-            Rule::Compact(numbers) => numbers.count.into(),
+            Rule::Compact(numbers, _) => numbers.count.into(),
         }
     }
 
@@ -120,7 +121,7 @@ impl AddressMap {
             Rule::Scale {
                 volume_bytes, volumes, ..
             } => record.offset_bytes + u64::from(record.bytes) <= *volume_bytes && record.volume < *volumes,
-            Rule::Modulo { .. } | Rule::Compact(_) => true,
+            Rule::Modulo { .. } | Rule::Compact(..) => true,
         }
     }
 
@@ -151,7 +152,7 @@ impl AddressMap {
             Rule::Scale {
                 volume_bytes, volumes, ..
             } => self.scale(record, *volume_bytes, *volumes),
-            Rule::Compact(_) => return self.compact(record, pieces),
+            Rule::Compact(..) => return self.compact(record, pieces),
         };
         let mut left = u64::from(record.bytes);
         while left > 0 {
@@ -207,7 +208,7 @@ impl AddressMap {
     }
 
     fn compact(&mut self, record: &Record, mut pieces: Pieces<impl FnMut(u64, u32)>) -> Result<(), Full> {
-        let Rule::Compact(numbers) = &mut self.rule else {
+        let Rule::Compact(numbers, room) = &mut self.rule else {
             unreachable!("that is what it is called for");
         };
         // A part of a unit is at the same place in its number's unit.
@@ -218,7 +219,7 @@ impl AddressMap {
             pieces.add(number * self.unit_bytes + from % self.unit_bytes, to - from);
         };
         let units = record.offset_bytes / self.unit_bytes..end.div_ceil(self.unit_bytes);
-        let room = self.sampled.map_or(self.full_units, |_| self.units);
+        let room = *room;
         match record.operation {
             // What was never written cannot be deallocated.
             Operation::Trim => numbers.for_each(record.volume, units, add),

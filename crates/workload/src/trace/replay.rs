@@ -225,7 +225,8 @@ impl TraceSource {
                 self.mapped = self.records.len();
                 self.failed = Some(WorkloadError::setting(
                     "mapping = \"compact\"",
-                    "the trace touches more units than the drive has; take a larger drive or mapping = \"modulo\"",
+                    "the trace touches more units than the drive has, or than a trace of so few bytes has memory for; take a larger drive or \
+                     mapping = \"modulo\"",
                 ));
                 return;
             }

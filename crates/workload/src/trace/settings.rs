@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::columns::ColumnSettings;
 use super::reader::Reader;
 use super::replay::TraceSource;
+use super::spool;
 use crate::{Operation, PlacementIndex, Target, WorkloadError};
 
 /// Bytes of the reader with its buffers.
@@ -206,22 +207,49 @@ impl Settings {
 
     /// Memory that replaying takes at most, bytes.
     pub fn memory_bytes(&self, target: &Target) -> u64 {
-        /// Bytes of a line or record, at least.
-        const RECORD_BYTES_MIN: u64 = 4;
-        /// Units of the densest trace for which numbers are certain to have room, however sparse it is.
-        const SPARSE_UNITS: u64 = 4 << 20;
-        let units = target.device_bytes / target.unit_bytes();
+        /// Bytes of a record at least, plain and compressed.
+        const RECORD_BYTES_MIN: [u64; 2] = [12, 4];
         let bytes = match self.mapping {
-            Mapping::Modulo | Mapping::Scale => units / 8,
+            Mapping::Modulo | Mapping::Scale => touchable_units(target) / 8,
             Mapping::Compact => {
-                let file_bytes = |file: &PathBuf| std::fs::metadata(file).map_or(0, |file| file.len());
-                let file_bytes: u64 = self.files.iter().map(file_bytes).sum();
+                let units = self.numbered_units_max(target);
+                let records = self.file_bytes() / RECORD_BYTES_MIN[usize::from(self.is_compressed())];
                 // A piece of numbers for each record, until most pieces of the volumes have one.
-                let pieces = (file_bytes / RECORD_BYTES_MIN).min(units.min(SPARSE_UNITS.max(units / 4)));
-                units * NUMBER_BYTES + pieces * PIECE_BYTES
+                units * NUMBER_BYTES + records.min(units) * PIECE_BYTES
             }
         };
         READER_BYTES + bytes
+    }
+
+    /// Units that `mapping = "compact"` gives a number, at most: those of the drive, and no more than a trace of these
+    /// bytes touches with 16 units for each of its bytes, or 256 if it is compressed.
+    pub(super) fn numbered_units_max(&self, target: &Target) -> u64 {
+        const UNITS_PER_BYTE: [u64; 2] = [16, 256];
+        const UNITS_MIN: u64 = 1 << 20;
+        let of_file = self
+            .file_bytes()
+            .saturating_mul(UNITS_PER_BYTE[usize::from(self.is_compressed())]);
+        touchable_units(target).min(of_file.max(UNITS_MIN))
+    }
+
+    /// Bytes of all files as they are stored; of a stream, of what came. What cannot be read is refused when it is opened.
+    fn file_bytes(&self) -> u64 {
+        let bytes = |file: &PathBuf| match spool::is_stream(file) {
+            true => spool::open(file).and_then(|stream| stream.length()).unwrap_or(0),
+            false => std::fs::metadata(file).map_or(0, |found| found.len()),
+        };
+        self.files.iter().map(bytes).sum()
+    }
+
+    fn is_compressed(&self) -> bool {
+        let endings = ["gz", "zst"];
+        let is_one = |file: &PathBuf| {
+            spool::is_stream(file)
+                || file
+                    .extension()
+                    .is_some_and(|ending| endings.iter().any(|one| ending == *one))
+        };
+        self.files.iter().any(is_one)
     }
 
     /// The trace as records, without a drive.
@@ -310,4 +338,10 @@ impl Settings {
             _ => Ok(()),
         }
     }
+}
+
+/// Units that a trace can touch: those of a twin that it is sampled for, else those of the drive at full size.
+fn touchable_units(target: &Target) -> u64 {
+    let sampled = target.twin.filter(|twin| !twin.keep_requests);
+    sampled.map_or(target.device_bytes, |twin| twin.device_bytes) / target.unit_bytes()
 }
