@@ -41,7 +41,7 @@ const STEP_BYTES_MIN: u64 = 4 << 20;
 const STEP_BYTES_MAX: u64 = 256 << 20;
 /// Checkpoints of a lane, at most, and the part of what is left that they may take.
 const CHECKPOINTS_MAX: u64 = 32;
-const CHECKPOINTS_SHARE: u64 = 4;
+const CHECKPOINTS_SHARE: u64 = 8;
 
 /// What a page wants.
 #[derive(Clone, Debug, PartialEq)]

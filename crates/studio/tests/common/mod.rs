@@ -17,7 +17,7 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 pub fn options() -> StudioOptions {
     let http = HttpOptions::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     StudioOptions {
-        memory_bytes: 3 << 30,
+        memory_bytes: 2 << 30,
         ..StudioOptions::new(http)
     }
 }
