@@ -462,7 +462,8 @@ fn a_busy_worker_lets_others_have_the_drive() {
         waits.sort();
         let (median, longest) = (waits[TURNS / 2], waits[TURNS - 1]);
         println!("commands of {blocks} blocks: median {median:?}, longest {longest:?}");
-        assert!(longest < Duration::from_secs(5), "{longest:?} without a turn");
+        // Patient, because other jobs may have the processors. Without turns the wait has no end.
+        assert!(longest < Duration::from_secs(30), "{longest:?} without a turn");
     }
 }
 
