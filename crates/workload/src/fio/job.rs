@@ -610,13 +610,16 @@ impl Job {
             (false, true) => Some("fio takes a zonesize with strided zones only"),
             (true, false) => Some("strided zones need a size"),
             (true, true) if self.verify => Some("the lab does not read back what was written zone by zone"),
+            (true, true) if self.access.operations == Operations::TrimWrite => {
+                Some("a block is not written behind its trim where a new zone begins between them")
+            }
             _ => None,
         };
         if let Some(problem) = strides {
             return Err(self.error(
                 "zonemode",
                 problem,
-                "write zonemode=strided with a zonesize and without verify, or neither",
+                "write zonemode=strided with a zonesize and without verify and trims before writes, or neither",
             ));
         }
         let fills = self.is_given("fill_device") && !(self.access.random && self.norandommap);

@@ -439,6 +439,11 @@ mod tests {
             ("[a]\nzonemode=zbd\n", 2, "no zoned device"),
             ("[a]\nzonesize=1m\n", 1, "strided zones only"),
             ("[a]\nzonemode=strided\n", 2, "need a size"),
+            (
+                "[a]\nrw=trimwrite\nzonemode=strided\nzonesize=1m\n",
+                3,
+                "behind its trim",
+            ),
             ("[a]\nrandom_distribution=sequence:1,x\n", 2, "sequence:2,0,1"),
             ("[a]\nsize=50.5%\n", 2, "stops at the point"),
             ("[a]\nstartdelay=1s-2s\n", 2, "microseconds"),
