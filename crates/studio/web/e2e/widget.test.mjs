@@ -21,7 +21,7 @@ let notebook;
 
 before(async () => {
     const file = join(workFolder, "token");
-    await writeFile(file, `${TOKEN}\n`);
+    await writeFile(file, `${TOKEN}\n`, { mode: 0o600 });
     [browser, server] = await Promise.all([startBrowser(), Server.start("studio", "--no-open", "--listen", "127.0.0.1:0", "--token", file)]);
     const module = await (await fetch(new URL("widget.js", server.address))).text();
     notebook = createServer((request, response) => {
