@@ -42,7 +42,7 @@ impl TryFrom<Window> for Recency {
         if window.pages_max == 0 || wide(window.pages.len()) > u64::from(window.pages_max) {
             return Err("the window of recent pages holds more than it may");
         }
-        if window.pages.iter().any(|page| *page == Ppn::UNMAPPED.0) {
+        if window.pages.contains(&Ppn::UNMAPPED.0) {
             return Err("the window of recent pages holds a page that there is not");
         }
         let mut recency = Recency {
