@@ -524,10 +524,8 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             self.pages_named += (behind - work.behind) * PASSED_PAGES;
             return goes_on;
         }
-        if work.is_carried_out() {
-            if work.written >= target || !self.take_requests(work)? {
-                return Ok(false);
-            }
+        if work.is_carried_out() && (work.written >= target || !self.take_requests(work)?) {
+            return Ok(false);
         }
         let batch_end = work.batch_end();
         let end = batch_end.min(
