@@ -197,10 +197,10 @@ impl Target {
         self.twin.map_or(1, |twin| twin.denominator)
     }
 
-    /// The size of a request of so many bytes: on a twin smaller, unless requests keep their sizes there.
+    /// The size of a request of so many bytes: on a twin smaller, unless requests keep their sizes there, or it takes a part of a mapping unit.
     pub fn request_bytes(&self, bytes: u64) -> u64 {
         match self.twin {
-            Some(twin) if !twin.keep_requests => twin.size(bytes),
+            Some(twin) if !twin.keep_requests && twin.is_whole(bytes) => twin.size(bytes),
             _ => bytes,
         }
     }
@@ -218,7 +218,7 @@ pub struct Twin {
     pub denominator: u64,
     /// Capacity of the twin, bytes: the full capacity / d, as the twin's geometry rounds it.
     pub device_bytes: u64,
-    /// Mapping unit of the twin, bytes: no request is smaller.
+    /// Mapping unit of the twin, bytes, which is the drive's: no request that shrinks becomes smaller.
     pub mapping_unit_bytes: u64,
     /// Sizes and numbers of requests stay as they are, because times depend on them; regions and bytes shrink all the same.
     pub keep_requests: bool,
@@ -229,6 +229,12 @@ impl Twin {
     pub fn position(&self, bytes: u64, full_bytes: u64) -> u64 {
         let scaled = (u128::from(bytes) * u128::from(self.device_bytes) / u128::from(full_bytes)) as u64;
         scaled - scaled % self.mapping_unit_bytes
+    }
+
+    /// Whether a size or a position is a number of whole mapping units. A write of a part of one programs all of it, which would change if
+    /// it shrank.
+    pub fn is_whole(&self, bytes: u64) -> bool {
+        bytes.is_multiple_of(self.mapping_unit_bytes)
     }
 
     /// An amount of bytes, d times smaller.

@@ -3,10 +3,13 @@
 //! A twin has the drive's shape at 1/d of its capacity. This is the only place that knows how a workload shrinks with it:
 //!
 //! - Positions (region, zones, schemes) keep their proportion of the drive, aligned down to the mapping unit. They are computed on the
-//!   full-size drive first, so that percentages and roundings are those of the full-size job.
+//!   full-size drive first, so that percentages and roundings are those of the full-size job. A region that begins within a mapping unit
+//!   does so on the twin, too.
 //! - Request sizes shrink by d, but not below one mapping unit. A job whose requests cannot shrink far enough issues fewer of them: the
 //!   bytes that a job issues shrink by d exactly, for the job as a whole, for its sizes among each other and for its share among others
 //!   (see `schedule`).
+//! - A write of a part of a mapping unit programs all of it. Requests of a job that writes or trims such parts keep their sizes, and it
+//!   issues fewer of them.
 //! - zipf, pareto and normal draw ranks from as many blocks as on the full-size drive; each block of the twin stands for as many
 //!   neighbouring ranks as fit, so that as large a part of the region is touched by as many drive-writes. Everything else (uniform, zoned, sequential) is the same at every size.
 //! - Counts of requests shrink with the bytes they stand for.
@@ -14,15 +17,15 @@
 
 use super::plan::{AddressPlan, BlockPlan, PlacementPlan, Plan, StridePlan};
 use super::value::PerDirection;
-use crate::Twin;
+use crate::{Operation, Twin};
 
 impl Twin {
     /// Shrinks a full-size plan. The region may come out smaller than a block, which the caller reports as an error.
     pub(crate) fn shrink(&self, full: &Plan) -> Plan {
         let position = |bytes: u64| self.position(bytes, full.device_bytes);
-        let start_bytes = position(full.start_bytes);
-        let region_bytes = position(full.start_bytes + full.region_bytes) - start_bytes;
-        let blocks = if self.keep_requests {
+        let start_bytes = position(full.start_bytes) + full.start_bytes % self.mapping_unit_bytes;
+        let region_bytes = position(full.start_bytes + full.region_bytes).saturating_sub(start_bytes);
+        let blocks = if self.keep_requests || self.has_parts(full) {
             full.blocks.clone()
         } else {
             full.blocks.each_ref().map(|block| self.shrink_block(block))
@@ -73,6 +76,22 @@ impl Twin {
         plan
     }
 
+    /// Whether requests that change data take parts of mapping units.
+    fn has_parts(&self, plan: &Plan) -> bool {
+        let changes =
+            |operation: &Operation| *operation != Operation::Read && plan.access.operations.include(*operation);
+        let is_whole = |block: &BlockPlan| {
+            let sizes = block.shares().map(|(bytes, _)| bytes);
+            sizes
+                .chain([block.min_bytes, block.align_bytes])
+                .all(|bytes| self.is_whole(bytes))
+        };
+        Operation::ALL
+            .into_iter()
+            .filter(changes)
+            .any(|operation| !is_whole(&plan.blocks[operation as usize]))
+    }
+
     fn shrink_block(&self, block: &BlockPlan) -> BlockPlan {
         // Each size keeps its share of the bytes, so a size that shrinks less than the others becomes rarer among them.
         let weights = block
@@ -102,8 +121,8 @@ impl Twin {
 mod tests {
     use super::super::{JobStream, parse};
     use super::*;
+    use crate::Request;
     use crate::Target;
-    use crate::{Operation, Request};
 
     const UNIT: u64 = 4096;
     const FULL: u64 = 64 << 30;
@@ -156,6 +175,49 @@ mod tests {
         assert_eq!(size("rw=write\nbs=128k"), UNIT);
         assert_eq!(size("rw=write\nbs=1m"), 16 << 10);
         assert_eq!(size("rw=write\nbs=900k"), 12 << 10);
+    }
+
+    /// Bytes of the units that the writes of a plan take, for each byte of theirs.
+    fn amplification(plan: Plan) -> f64 {
+        let (mut units, mut bytes) = (0, 0);
+        for request in requests(plan, 20_000) {
+            if request.operation == Operation::Write {
+                let end = request.offset_bytes + u64::from(request.bytes);
+                units += end.div_ceil(UNIT) - request.offset_bytes / UNIT;
+                bytes += u64::from(request.bytes);
+            }
+        }
+        (units * UNIT) as f64 / bytes as f64
+    }
+
+    #[test]
+    fn parts_of_mapping_units_stay_parts() {
+        for (options, expected) in [
+            ("rw=randwrite\nbs=512\nnumber_ios=64000", 8.0),
+            ("rw=write\nbs=512\nnumber_ios=64000", 8.0),
+            ("rw=randwrite\nbs=6k\nba=2k\nnorandommap\nio_size=16g", 4.0 / 3.0),
+            // One unit for 512 bytes; two for 4 KiB, but for one in eight.
+            (
+                "rw=randwrite\nbssplit=512/50:4k/50\nnorandommap\nio_size=1g",
+                2.875 * 4096.0 / 4608.0,
+            ),
+            (
+                "rw=randwrite\noffset=2k\noffset_align=2k\nnorandommap\nio_size=16g",
+                2.0,
+            ),
+            ("rw=randrw\nbs=512,4k\nnorandommap\nio_size=1g", 1.0),
+        ] {
+            let (full, shrunk) = plans(options);
+            for plan in [full, shrunk] {
+                let found = amplification(plan);
+                assert!(
+                    (found / expected - 1.0).abs() < 0.02,
+                    "{options}: {found} for {expected}"
+                );
+            }
+        }
+        let (_, shrunk) = plans("rw=randwrite\nbs=512\nnumber_ios=64000");
+        assert_eq!(shrunk.number_ios, Some(1_000));
     }
 
     #[test]

@@ -134,7 +134,9 @@ impl AddressMap {
         let (bytes, full_bytes) = (self.units * self.unit_bytes, self.full_units * self.unit_bytes);
         let shrunk = |at, length: u32| {
             let length = u64::from(length).min(bytes);
-            emit(twin.position(at, full_bytes).min(bytes - length), length as u32);
+            // In its unit it stays where it was, because that decides how many units it takes.
+            let position = twin.position(at, full_bytes) + at % twin.mapping_unit_bytes;
+            emit(position.min(bytes - length), length as u32);
         };
         self.map_pieces(record, Pieces::new(shrunk))
     }
