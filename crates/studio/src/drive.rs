@@ -79,9 +79,9 @@ pub struct DriveEngine {
 }
 
 impl DriveEngine {
-    /// An engine that has not looked yet.
+    /// An engine that has looked once: whoever asks first is told about the drive, too.
     pub fn new(drive: ServedDrive, shared: Arc<Shared>, commands: Receiver<Command>) -> DriveEngine {
-        DriveEngine {
+        let mut engine = DriveEngine {
             drive,
             shared,
             commands,
@@ -93,12 +93,13 @@ impl DriveEngine {
             opened_pages: Vec::new(),
             hosts: None,
             measured: None,
-        }
+        };
+        engine.look();
+        engine
     }
 
     /// Looks, until it is told to end.
     pub fn run(mut self) {
-        self.look();
         let mut looked_at = Instant::now();
         loop {
             let wait = LOOK_TIME.saturating_sub(looked_at.elapsed());
