@@ -38,7 +38,7 @@ def result(result: Result) -> str:
 def answer(answer: Answer) -> str:
     """The sentence, the placements, how a host does the best of them."""
     how = "".join(f"<li>{escape(line)}</li>" for line in answer.how)
-    heading = f"<p>How ({escape(answer.best or '')}):</p><ul>{how}</ul>" if how else ""
+    heading = f"<p>How ({escape(answer.best or answer.classifier or '')}):</p><ul>{how}</ul>" if how else ""
     return f"<p><b>{escape(answer.headline)}</b></p>{table(answer.placements())}{heading}"
 
 

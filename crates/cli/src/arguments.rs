@@ -432,8 +432,8 @@ pub struct Run {
     /// Device profile to run a job file on, to restrict an experiment to, or to run it on instead of its own
     #[arg(long)]
     pub device: Option<String>,
-    /// Run on a drive like the device but of another capacity, such as 64M, as `warp serve --capacity` makes it
-    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "scale")]
+    /// Run on a drive like the device but of another capacity, such as 480GB, as `warp serve --capacity` makes it
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     pub capacity: Option<u64>,
     #[command(flatten)]
     pub settings: Settings,

@@ -161,7 +161,7 @@ fn report_folder(command: &WhatIf, study: &Study, of_folder: Option<&String>) ->
 fn text(answer: &Answer, report: &Path) -> String {
     let mut text = format!("{}\n{}", rows::wrapped(&answer.headline), answer.rows().text());
     if !answer.how.is_empty() {
-        text += &format!("\nHow ({}):\n", answer.best.as_deref().unwrap_or_default());
+        text += &format!("\nHow ({}):\n", answer.advised().unwrap_or_default());
         text += &answer
             .how
             .iter()
@@ -175,24 +175,27 @@ fn text(answer: &Answer, report: &Path) -> String {
 
 /// The answers about a folder, a row each.
 fn side_by_side(answers: &[Answer]) -> Rows {
-    let columns = ["none", "best", "oracle"].map(|heading| Column::number(heading, ""));
+    let columns = ["none", "host", "blocks", "oracle"].map(|heading| Column::number(heading, ""));
     let columns = [Column::label("workload")]
         .into_iter()
         .chain(columns)
-        .chain([Column::text("best placement")]);
+        .chain(["a host's best", "a layer's best"].map(Column::text));
     let mut rows = Rows::new(columns);
     for answer in answers {
         let of = |name: &str| {
             let row = answer.placements.iter().find(|row| row.name == name);
             Value::optional(row, |row| Value::Amplification(row.write_amplification))
         };
-        let best = answer.best.clone().unwrap_or_else(|| "none".to_string());
+        let named = |name: &Option<String>| Value::optional(name.clone(), Value::Text);
+        let of_named = |name: &Option<String>| name.as_deref().map_or(Value::Nothing, of);
         rows.add([
             Value::Text(answer.workload.clone()),
             of("none"),
-            of(&best),
+            of_named(&answer.best),
+            of_named(&answer.classifier),
             of("oracle"),
-            Value::Text(best),
+            named(&answer.best),
+            named(&answer.classifier),
         ]);
     }
     rows

@@ -6,7 +6,7 @@
 
 mod common;
 
-use common::{folder, refused, write};
+use common::{folder, prints, refused, write};
 
 /// What stands in the file, the command line, and the words of the sentence with `|` between them.
 type Row = (&'static str, &'static str, &'static str);
@@ -488,4 +488,17 @@ fn texts_are_read_up_to_a_bound() {
 #[test]
 fn there_are_more_than_a_hundred() {
     assert!(ARGUMENTS.len() + JOB_FILES.len() + TABLES.len() > 100);
+}
+
+#[test]
+fn remedies_are_options_of_the_command_that_prints_them() {
+    use lab::finding::Command;
+    let folder = folder();
+    for (command, name) in [(Command::Run, "run"), (Command::WhatIf, "whatif")] {
+        let help = prints(&folder, &[name, "--help"]);
+        for option in command.options() {
+            let is_option = |line: &str| line.split_whitespace().any(|word| word == *option);
+            assert!(help.lines().any(is_option), "warp {name} has no {option}");
+        }
+    }
 }

@@ -220,6 +220,27 @@ impl Finding {
         }
     }
 
+    /// Whether it is about the write amplification, not about times or options.
+    pub fn is_of_write_amplification(&self) -> bool {
+        !matches!(self, Finding::UnwrittenRead { .. } | Finding::WithoutEffect { .. })
+    }
+
+    /// Whether the number is that of a drive in this state, not of the placement.
+    pub fn is_not_of_placement(&self) -> bool {
+        matches!(
+            self,
+            Finding::SpareHeld { .. } | Finding::NeverCollected | Finding::NothingWritten
+        )
+    }
+
+    /// How far the last drive-writes are apart, as a share, if that is what is doubtful.
+    pub fn unsettled(&self) -> Option<f64> {
+        match self {
+            Finding::NotSettled { .. } | Finding::NotSteady { .. } => self.difference(),
+            _ => None,
+        }
+    }
+
     /// How far two numbers that should agree are apart, as a share; `None` if there are not two.
     fn difference(&self) -> Option<f64> {
         match *self {
@@ -277,14 +298,66 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The findings of results, a line for each kind: how many have it and how bad it is at most.
-pub fn lines(results: &[CellResult]) -> Vec<String> {
+/// The command that a finding's remedy is for: only its own options are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// `warp run`.
+    Run,
+    /// `warp whatif`.
+    WhatIf,
+}
+
+impl Command {
+    /// The options that its remedies may name.
+    pub fn options(self) -> &'static [&'static str] {
+        match self {
+            Command::Run => &["--until", "--write", "--capacity", "--prefill", "--scale", "--set"],
+            Command::WhatIf => &[
+                "--write",
+                "--drive",
+                "--fill",
+                "--op",
+                "--rate",
+                "--scale",
+                "--set",
+                "--dollars-per-tb",
+                "--carbon-per-gb",
+            ],
+        }
+    }
+
+    /// How more is written.
+    fn more_writes(self) -> &'static str {
+        match self {
+            Command::Run => "write more (--until steady)",
+            Command::WhatIf => "write more (--write)",
+        }
+    }
+
+    /// How more of a drive is used.
+    fn fuller_drive(self) -> &'static str {
+        match self {
+            Command::Run => "use a smaller drive (--capacity) or fill it first (--prefill)",
+            Command::WhatIf => "use a smaller drive (--drive)",
+        }
+    }
+}
+
+/// The findings of results, a line for each kind: how many have it, how bad it is at most, and what to do.
+pub fn lines(results: &[CellResult], command: Command) -> Vec<String> {
     let of_results: Vec<Finding> = results.iter().flat_map(CellResult::findings).collect();
     let keys: std::collections::BTreeSet<_> = results.iter().map(|result| &result.key).collect();
     let things = if keys.len() == results.len() { "cells" } else { "runs" };
+    // An answer of `whatif` is that of the end anyway.
+    let is_said = |finding: &&Finding| command == Command::Run || !matches!(finding, Finding::StartIncluded { .. });
+    let of_results: Vec<&Finding> = of_results.iter().filter(is_said).collect();
     let line = |name: &str| {
-        let kind: Vec<&Finding> = of_results.iter().filter(|finding| finding.name() == name).collect();
-        let what = extent(&kind)?;
+        let kind: Vec<&Finding> = of_results
+            .iter()
+            .copied()
+            .filter(|finding| finding.name() == name)
+            .collect();
+        let what = extent(&kind, command)?;
         let count = match results.len() {
             1 => String::new(),
             all => format!("{} of {all} {things}; ", kind.len()),
@@ -302,7 +375,7 @@ pub fn is_empty_of_meaning(results: &[CellResult]) -> bool {
 }
 
 /// How bad findings of one kind are at most; `None` if there are none.
-fn extent(findings: &[&Finding]) -> Option<String> {
+fn extent(findings: &[&Finding], command: Command) -> Option<String> {
     let differences = || findings.iter().filter_map(|finding| finding.difference());
     let shares = || findings.iter().filter_map(|finding| finding.share());
     let up_to = if findings.len() > 1 { "up to " } else { "" };
@@ -310,9 +383,10 @@ fn extent(findings: &[&Finding]) -> Option<String> {
     let most = differences().reduce(f64::max).map(percent);
     let all_compared = differences().count() == findings.len();
     Some(match (*findings.first()?, findings.len()) {
-        (Finding::NeverCollected, _) => {
-            "nothing was reclaimed, so WAF says nothing of garbage collection; write more (--until steady)".to_string()
-        }
+        (Finding::NeverCollected, _) => format!(
+            "nothing was reclaimed, so WAF says nothing of garbage collection; {}",
+            command.more_writes()
+        ),
         (Finding::NothingWritten, _) => "the host wrote nothing, so there is no write amplification".to_string(),
         (Finding::PartialWrites { unit_bytes, .. }, _) => {
             let waf = |finding: &&Finding| match finding {
@@ -340,13 +414,19 @@ fn extent(findings: &[&Finding]) -> Option<String> {
             1,
         ) => format!(
             "WAF {whole:.3} over the run, {before:.3} and then {last:.3} over the last drive-writes; it still changes, the last is \
-             nearest to the answer (--until steady)"
+             nearest to the answer; {}",
+            command.more_writes()
         ),
-        (Finding::NotSettled { .. }, _) => match most {
-            Some(most) if all_compared => format!("the last two drive-writes are {up_to}{most} apart"),
-            Some(most) => format!("the last two drive-writes are {up_to}{most} apart, if there are two"),
-            None => "fewer than two drive-writes".to_string(),
-        },
+        (Finding::NotSettled { .. }, _) => {
+            let more = command.more_writes();
+            match most {
+                Some(most) if all_compared => {
+                    format!("the last two drive-writes are {up_to}{most} apart, so WAF still changes; {more}")
+                }
+                Some(most) => format!("the last two drive-writes are {up_to}{most} apart, if there are two; {more}"),
+                None => format!("fewer than two drive-writes; {more}"),
+            }
+        }
         (Finding::StartIncluded { last, whole }, 1) => {
             format!("WAF {whole:.3} over the run, {last:.3} at its end, which is the answer for a drive in use")
         }
@@ -358,11 +438,14 @@ fn extent(findings: &[&Finding]) -> Option<String> {
         }
         (Finding::LittleUsed { .. }, _) => {
             let least = shares().reduce(f64::min).map(percent)?;
-            format!("{from}{least} of the drive holds data, so the rest is spare; use a smaller drive or prefill it")
+            let remedy = command.fuller_drive();
+            format!("{from}{least} of the drive holds data, so the rest is spare; {remedy}")
         }
         (Finding::UnwrittenRead { .. }, _) => {
             let most = shares().reduce(f64::max).map(percent)?;
-            format!("{up_to}{most} of the pages read were never written, which takes no time; prefill the drive")
+            format!(
+                "{up_to}{most} of the pages read were never written, which takes no time; fill the drive first (--prefill)"
+            )
         }
         (Finding::WithoutEffect { .. }, _) => {
             let names = findings.iter().flat_map(|finding| match finding {
@@ -387,7 +470,7 @@ fn extent(findings: &[&Finding]) -> Option<String> {
             };
             let fewest = findings.iter().filter_map(pages).min()?;
             format!(
-                "{fewest} in a reclaim unit, twins are good from {}",
+                "{fewest} in a reclaim unit, twins are good from {}; use a larger one (--scale)",
                 twin::UNIT_PAGES_MIN
             )
         }
@@ -395,7 +478,7 @@ fn extent(findings: &[&Finding]) -> Option<String> {
             let most = shares().reduce(f64::max).map(percent)?;
             format!(
                 "handles have {up_to}{most} of the spare reclaim units open, so WAF is that of a drive too small for them, not of the \
-                 placement; use fewer handles or smaller reclaim units"
+                 placement; use fewer handles or smaller reclaim units (--set geometry.reclaim_unit_bytes=SIZE)"
             )
         }
     })
@@ -417,6 +500,10 @@ mod tests {
         }
         assert_eq!(result.findings(), []);
         result
+    }
+
+    fn said(results: &[CellResult]) -> Vec<String> {
+        lines(results, Command::Run)
     }
 
     fn compared(result: &mut CellResult, difference: Option<f64>) {
@@ -453,7 +540,7 @@ mod tests {
             "whether it settled is no question"
         );
         assert_eq!(
-            lines(&[result]),
+            said(&[result]),
             [
                 "never collected: nothing was reclaimed, so WAF says nothing of garbage collection; write more (--until steady)"
             ]
@@ -474,7 +561,7 @@ mod tests {
         assert_eq!(result.findings(), [waf.clone(), Finding::NeverCollected]);
         assert_eq!(waf.to_string(), "partial writes (WAF 8.000 without garbage collection)");
         assert_eq!(
-            lines(std::slice::from_ref(&result)),
+            said(std::slice::from_ref(&result)),
             [
                 "partial writes: requests smaller than the mapping unit of 4096 bytes, or not aligned to it, program whole units, \
                  which alone makes WAF 8.000; write whole units (bs, blockalign)",
@@ -516,10 +603,10 @@ mod tests {
         );
         assert_eq!(result.findings()[0].to_string(), "not settled (2.000, then 2.100)");
         assert_eq!(
-            lines(std::slice::from_ref(&result)),
+            said(std::slice::from_ref(&result)),
             [format!(
                 "not settled: WAF {whole:.3} over the run, 2.000 and then 2.100 over the last drive-writes; it still changes, \
-                 the last is nearest to the answer (--until steady)"
+                 the last is nearest to the answer; write more (--until steady)"
             )]
         );
 
@@ -531,8 +618,8 @@ mod tests {
             "{findings:?}"
         );
         assert_eq!(
-            lines(std::slice::from_ref(&short)),
-            ["not settled: fewer than two drive-writes"]
+            said(std::slice::from_ref(&short)),
+            ["not settled: fewer than two drive-writes; write more (--until steady)"]
         );
         short.samples.push(settled().samples[39].clone());
         assert_eq!(short.findings(), [], "two drive-writes are enough");
@@ -542,9 +629,9 @@ mod tests {
         let mut third = settled();
         third.key.variant = "third".to_string();
         let all = [result, other, third];
-        let line = "not settled: 2 of 3 cells; the last two drive-writes are up to 8.0 % apart";
-        assert_eq!(lines(&all), [line]);
-        assert!(line.len() <= 80);
+        let line = "not settled: 2 of 3 cells; the last two drive-writes are up to 8.0 % apart, so WAF still changes; ";
+        assert_eq!(said(&all), [format!("{line}write more (--until steady)")]);
+        assert_eq!(lines(&all, Command::WhatIf), [format!("{line}write more (--write)")]);
     }
 
     #[test]
@@ -561,12 +648,12 @@ mod tests {
         assert_eq!(result.findings(), std::slice::from_ref(&not_converged));
         assert_eq!(not_converged.to_string(), "not converged (3.2 % from 1/256)");
         assert_eq!(
-            lines(std::slice::from_ref(&result)),
+            said(std::slice::from_ref(&result)),
             ["not converged: 3.2 % from the next smaller twin"]
         );
         compared(&mut result, None);
         assert_eq!(
-            lines(std::slice::from_ref(&result)),
+            said(std::slice::from_ref(&result)),
             ["not converged: no other twin to compare with"]
         );
         result.scale = Scale::FULL;
@@ -579,11 +666,63 @@ mod tests {
         result.unit_pages = 1023;
         assert_eq!(result.findings(), [Finding::TooFewPages { pages: 1023 }]);
         assert_eq!(
-            lines(std::slice::from_ref(&result)),
-            ["too few pages: 1023 in a reclaim unit, twins are good from 1024"]
+            said(std::slice::from_ref(&result)),
+            ["too few pages: 1023 in a reclaim unit, twins are good from 1024; use a larger one (--scale)"]
         );
         result.scale = Scale::FULL;
         assert_eq!(result.findings(), [], "a drive may have what it has");
+    }
+
+    #[test]
+    fn remedies_name_only_options_of_their_command() {
+        let kinds = [
+            Finding::NothingWritten,
+            Finding::PartialWrites {
+                waf: 2.0,
+                unit_bytes: 4096,
+            },
+            Finding::NeverCollected,
+            Finding::NotSteady { steady: None },
+            Finding::NotSettled {
+                last: 2.0,
+                before: Some(1.0),
+                whole: 1.5,
+            },
+            Finding::NotSettled {
+                last: 2.0,
+                before: None,
+                whole: 1.5,
+            },
+            Finding::StartIncluded { last: 2.0, whole: 1.5 },
+            Finding::LittleUsed { share: 0.1 },
+            Finding::UnwrittenRead { share: 0.1 },
+            Finding::WithoutEffect {
+                options: vec!["ioengine".to_string()],
+            },
+            Finding::NotConverged {
+                scale: Scale(64),
+                other: None,
+                difference: None,
+            },
+            Finding::TooFewPages { pages: 1 },
+            Finding::SpareHeld { share: 0.5 },
+        ];
+        for name in KINDS {
+            assert!(kinds.iter().any(|finding| finding.name() == name), "{name}");
+        }
+        for command in [Command::Run, Command::WhatIf] {
+            for (finding, count) in kinds.iter().flat_map(|finding| [(finding, 1), (finding, 2)]) {
+                // Runs of `whatif` are not timed, so nothing is read there that takes time.
+                if command == Command::WhatIf && matches!(finding, Finding::UnwrittenRead { .. }) {
+                    continue;
+                }
+                let line = extent(&vec![finding; count], command).unwrap_or_default();
+                let words = line.split(|letter: char| !(letter.is_ascii_lowercase() || letter == '-'));
+                for option in words.filter(|word| word.starts_with("--")) {
+                    assert!(command.options().contains(&option), "{command:?}: {line}");
+                }
+            }
+        }
     }
 
     #[test]
@@ -598,10 +737,10 @@ mod tests {
             "spare held (open: 78.0 % of the spare reclaim units)"
         );
         assert_eq!(
-            lines(std::slice::from_ref(&result)),
+            said(std::slice::from_ref(&result)),
             [
                 "spare held: handles have 78.0 % of the spare reclaim units open, so WAF is that of a drive too small for them, not \
-                 of the placement; use fewer handles or smaller reclaim units"
+                 of the placement; use fewer handles or smaller reclaim units (--set geometry.reclaim_unit_bytes=SIZE)"
             ]
         );
         for owner in result.stats.handles.iter_mut().chain([&mut result.stats.shared]) {
@@ -670,10 +809,10 @@ mod tests {
         let line = format!(
             "start included: WAF {whole:.3} over the run, 2.000 at its end, which is the answer for a drive in use"
         );
-        assert_eq!(lines(std::slice::from_ref(&result)), [line]);
+        assert_eq!(said(std::slice::from_ref(&result)), [line]);
         let mut other = result.clone();
         other.key.variant = "other".to_string();
-        let both = lines(&[result, other]);
+        let both = said(&[result, other]);
         assert!(
             both[0].starts_with("start included: 2 of 2 cells; over the run WAF is up to"),
             "{both:?}"
@@ -690,7 +829,7 @@ mod tests {
         assert_eq!(result.findings(), []);
         result.samples.last_mut().expect("samples").valid_pages[0] = pages / 250;
         assert!(matches!(result.findings()[..], [Finding::LittleUsed { share }] if (share - 0.004).abs() < 1e-4));
-        assert!(lines(&[result])[0].starts_with("little used: 0.4 % of the drive holds data"));
+        assert!(said(&[result])[0].starts_with("little used: 0.4 % of the drive holds data"));
     }
 
     #[test]
@@ -701,7 +840,7 @@ mod tests {
         result.pages_read = [1000, 250];
         assert_eq!(result.findings(), [Finding::UnwrittenRead { share: 0.25 }]);
         result.without_effect = vec!["fsync".to_string()];
-        let said = lines(&[result]);
+        let said = said(&[result]);
         assert_eq!(
             said,
             [
@@ -725,7 +864,7 @@ mod tests {
             after_capacities: 1.0,
         };
         result.steady = Some(steady);
-        let said = lines(std::slice::from_ref(&result));
+        let said = said(std::slice::from_ref(&result));
         assert_eq!(
             said,
             ["not steady: the last 5 drive-writes are 8.0 % apart; allow more with --write"]

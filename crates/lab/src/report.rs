@@ -12,6 +12,7 @@
 
 mod comparison;
 mod feedback;
+mod front;
 mod html;
 mod panels;
 mod plotly;
@@ -27,12 +28,13 @@ use std::path::Path;
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::export::write_atomically;
+use crate::finding::Command;
 use crate::interval::Intervals;
 use crate::judge::{Comparison, Judge, Verdict};
-use crate::rows::Rows;
 use crate::run::CellResult;
 
 pub use comparison::write_comparison;
+pub use front::{Bar, Front};
 use html::{Page, escape};
 use panels::Panels;
 
@@ -55,10 +57,10 @@ fn is_library(file: &Path) -> bool {
 pub struct Report<'a> {
     /// Heading of the page.
     pub title: &'a str,
-    /// What came out, in a sentence; the report's own sentence if none.
-    pub headline: Option<&'a str>,
-    /// Tables that come first, each with its heading.
-    pub answers: &'a [(&'a str, Rows)],
+    /// What comes first, before everything else, which is folded away then.
+    pub front: Option<&'a Front>,
+    /// The command that made it, whose options its remedies name.
+    pub command: Command,
     /// Figure or table that the experiment follows; empty if it follows none.
     pub source: &'a str,
     /// Notes of the experiment; blank lines separate paragraphs.
@@ -91,8 +93,8 @@ pub fn write_judged(
 ) -> Result<(), LabError> {
     let report = Report {
         title: &experiment.title,
-        headline: None,
-        answers: &[],
+        front: None,
+        command: Command::Run,
         source: &experiment.source,
         notes: &experiment.notes,
         axes: &experiment.axes(),
@@ -124,13 +126,17 @@ impl Report<'_> {
     pub fn html(&self, library: Library) -> String {
         let panels = Panels::new(self.results, self.axes);
         let mut page = Page::new(self.title);
-        let headline = self
-            .headline
-            .map_or_else(|| sections::headline(&panels), str::to_string);
-        page.headline(&headline);
         page.lead(&self.lead());
-        for (index, (heading, rows)) in self.answers.iter().enumerate() {
-            page.section(&format!("answer-{index}"), heading, &html::table(rows));
+        match self.front {
+            None => page.headline(&sections::headline(&panels)),
+            Some(front) => {
+                page.headline(&front.headline);
+                let (heading, table) = &front.table;
+                page.section("answer", heading, &(front.chart() + &html::table(table)));
+                page.section("remedy", "What to do", &front.remedy());
+                page.section("assumed", "What was assumed, and what is doubtful", &front.notes());
+                page.fold_what_follows("Everything that was run and measured");
+            }
         }
         page.section("summary", "Write amplification", &sections::summary(self, &panels));
         page.section("claims", "Claims", &sections::claims(self.verdicts));
@@ -190,12 +196,13 @@ impl Report<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::Rows;
 
     fn report<'a>(results: &'a [CellResult], axes: &'a [String]) -> Report<'a> {
         Report {
             title: "Three <streams>",
-            headline: None,
-            answers: &[],
+            front: None,
+            command: Command::Run,
             source: "Fig. 3",
             notes: "First.\n\nA & B.",
             axes,
@@ -263,15 +270,22 @@ mod tests {
             body(&page).contains("<p class=\"headline\">FDP writes 1."),
             "no headline"
         );
+        let front = Front {
+            headline: "It <works>.".to_string(),
+            bars: Vec::new(),
+            remedy: None,
+            table: ("Placements", Rows::default()),
+            notes: vec!["`--fill` says how.".to_string()],
+        };
         let whole = Report {
-            headline: Some("It <works>."),
+            front: Some(&front),
             ..report(&results[..1], &axes)
         };
-        assert!(
-            whole
-                .html(Library::Inside)
-                .contains("<p class=\"headline\">It &lt;works&gt;.</p>")
-        );
+        let page = whole.html(Library::Inside);
+        assert!(page.contains("<p class=\"headline\">It &lt;works&gt;.</p>"));
+        assert!(page.contains("<p><code>--fill</code> says how.</p>"));
+        let folded = page.find("<details class=\"rest\">").expect("the rest is folded away");
+        assert!(folded < page.find("<section id=\"summary\">").expect("and is there"));
     }
 
     #[test]

@@ -126,9 +126,6 @@ impl Selection {
             let problem = format!("{seconds}: must be at least a microsecond and at most 1000000");
             return Err(LabError::invalid("seconds (--seconds)", problem));
         }
-        if self.capacity_bytes.is_some() && self.scale.is_some() {
-            return Err(LabError::invalid("capacity", "cannot be had together with a scale"));
-        }
         let of_device = [
             ("devices", self.devices.is_some() || self.device.is_some()),
             ("capacity", self.capacity_bytes.is_some()),
@@ -251,6 +248,10 @@ impl Experiment {
     fn settings_of(&self, selection: &Selection, saved: Option<&SavedDevice>) -> Result<RunSettings, LabError> {
         let mut settings = if selection.quick { &self.quick } else { &self.run }.clone();
         settings.scale = selection.scale.unwrap_or(settings.scale);
+        if selection.until.is_some() {
+            // What the experiment writes is no bound for who asks how it ends.
+            settings.write_capacities = None;
+        }
         settings.write_capacities = selection.write_capacities.or(settings.write_capacities);
         settings.until = selection.until.or(settings.until);
         if settings.until.is_some() {

@@ -253,9 +253,15 @@ pub fn twin(device: &str, config: &DeviceConfig, scale: Scale) -> Result<(Device
     Ok((config, layout))
 }
 
-/// A drive like `config` of about another capacity: the same over-provisioning and, if it is smaller, as nearly as
-/// possible the same number of reclaim units. Unlike a twin it may have any capacity; unlike on a twin, results are
-/// those of a similar drive, not of the same one.
+/// The largest reclaim unit that a device may have.
+const RECLAIM_UNIT_BYTES_MAX: u64 = 16 << 30;
+
+/// A drive like `config` of another capacity: the same over-provisioning and, as nearly as possible, the same number of reclaim units. Unlike
+/// a twin it may have any capacity; results are those of a similar drive, not of the same one.
+///
+/// A superblock is dies x planes x block. Drives of one series have the same dies, and more or fewer of them, so the size of a superblock goes
+/// with the capacity and their number stays. A Micron 7450 of 800 GB has superblocks of 1 to 2 GiB by its measured curves; the rule gives 0.8 GiB from the 8 GiB of
+/// ssd_a at 7.68 TB. Drives too large for 32-bit numbers of mapping units have larger mapping units, as those that are sold do.
 ///
 /// # Errors
 /// The device is impossible at that size.
@@ -264,31 +270,54 @@ pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Resu
         device: device.to_string(),
         error,
     };
-    let full = Layout::new(config).map_err(impossible)?;
-    let full_bytes = u64::from(full.logical_pages) * full.page_bytes;
     let mut config = config.clone();
+    config.geometry.mapping_unit_bytes = mapping_unit_bytes(&config, capacity_bytes);
+    let full = Layout::new(&config).map_err(impossible)?;
+    let ratio = capacity_bytes as f64 / full.capacity_bytes() as f64;
     let geometry = &mut config.geometry;
-    if capacity_bytes < full_bytes {
-        let ratio = capacity_bytes as f64 / full_bytes as f64;
-        let program_ratio = if config.timing.is_some() { 1.0 } else { ratio };
-        let block_pages = ((f64::from(full.block_pages) * ratio).round() as u64).max(1);
-        let block_bytes = block_pages * full.page_bytes;
-        let blocks = geometry.reclaim_unit_bytes / (u64::from(full.block_pages) * full.page_bytes);
-        geometry.reclaim_unit_bytes = block_bytes * blocks;
-        geometry.program_unit_bytes = geometry
-            .program_unit_bytes
-            .map(|bytes| twin_program_unit((bytes as f64 * program_ratio) as u64, full.page_bytes, block_bytes));
-        if let Some(timing) = &mut config.timing {
-            timing.nand.erase_ns = (timing.nand.erase_ns as f64 * ratio) as u64;
-        }
-        let window_bytes = config.handles.separation_bytes;
-        config.handles.separation_bytes =
-            twin_window(window_bytes, (window_bytes as f64 * ratio) as u64, full.page_bytes);
+    let program_ratio = if config.timing.is_some() { 1.0 } else { ratio };
+    let blocks = geometry.reclaim_unit_bytes / (u64::from(full.block_pages) * full.page_bytes);
+    let block_pages = divisible(((f64::from(full.block_pages) * ratio).round() as u64).max(1));
+    let block_pages = block_pages.min(RECLAIM_UNIT_BYTES_MAX / full.page_bytes / blocks);
+    let block_bytes = block_pages * full.page_bytes;
+    geometry.reclaim_unit_bytes = block_bytes * blocks;
+    geometry.program_unit_bytes = geometry.program_unit_bytes.map(|bytes| {
+        twin_program_unit(
+            (bytes as f64 * program_ratio.min(1.0)) as u64,
+            full.page_bytes,
+            block_bytes,
+        )
+    });
+    if let Some(timing) = &mut config.timing {
+        // A drive of more dies erases no longer.
+        timing.nand.erase_ns = (timing.nand.erase_ns as f64 * ratio.min(1.0)) as u64;
     }
+    let window_bytes = config.handles.separation_bytes;
+    config.handles.separation_bytes = twin_window(window_bytes, (window_bytes as f64 * ratio) as u64, full.page_bytes);
     geometry.capacity_bytes = Some(capacity_bytes / full.page_bytes * full.page_bytes);
     geometry.physical_bytes = None;
     Layout::new(&config).map_err(impossible)?;
     Ok(config)
+}
+
+/// The smallest mapping unit, not below that of `config`, with which a drive of another capacity can number its flash.
+fn mapping_unit_bytes(config: &DeviceConfig, capacity_bytes: u64) -> u64 {
+    /// Room for superblocks that are rounded up.
+    const ROUNDING: f64 = 1.05;
+    /// The largest that a device may have.
+    const MAPPING_UNIT_BYTES_MAX: u64 = 65_536;
+    let physical_bytes = capacity_bytes as f64 * (1.0 + config.geometry.over_provisioning) * ROUNDING;
+    let mut unit_bytes = config.geometry.mapping_unit_bytes;
+    while physical_bytes / unit_bytes as f64 >= f64::from(u32::MAX) && unit_bytes < MAPPING_UNIT_BYTES_MAX {
+        unit_bytes *= 2;
+    }
+    unit_bytes
+}
+
+/// Pages of a block to five binary digits, so that twins of the drive can be made.
+fn divisible(pages: u64) -> u64 {
+    let shift = (pages.ilog2() + 1).saturating_sub(5);
+    ((pages + (1 << shift >> 1)) >> shift) << shift
 }
 
 /// A window of bytes that the host writes, on a twin: as large a part of the drive, but some of it.

@@ -113,7 +113,13 @@ impl Answer {
         self.answer.best.as_deref()
     }
 
-    /// How a host does that, a line each.
+    /// Name of the best layer that sees blocks, if it brings more than that.
+    #[getter]
+    fn classifier(&self) -> Option<&str> {
+        self.answer.classifier.as_deref()
+    }
+
+    /// How the best placement is done, a line each: the host's, or else that of the layer.
     #[getter]
     fn how(&self) -> Vec<String> {
         self.answer.how.clone()

@@ -523,6 +523,8 @@ pub fn placements<'a>(answer: &Answer) -> Table<'a> {
                 row.cumulative_write_amplification
             })
             .f64("change", |row| row.change)
+            .optional_f64("change_low", |row| row.change_interval.map(|[low, _]| low))
+            .optional_f64("change_high", |row| row.change_interval.map(|[_, high]| high))
             .optional_f64("host_terabytes_written", life(|life| life.host_terabytes_written))
             .optional_f64("drive_writes_per_day", life(|life| life.drive_writes_per_day))
             .optional_f64("years", life(|life| life.years))

@@ -27,6 +27,15 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
+/// Text whose parts between backticks are code.
+pub fn prose(text: &str) -> String {
+    let parts = text.split('`').enumerate().map(|(index, part)| match index % 2 {
+        0 => escape(part),
+        _ => format!("<code>{}</code>", escape(part)),
+    });
+    parts.collect()
+}
+
 /// A paragraph that explains.
 pub fn note(text: &str) -> String {
     format!("<p class=\"note\">{}</p>\n", escape(text))
@@ -34,7 +43,7 @@ pub fn note(text: &str) -> String {
 
 /// A line that says what makes numbers doubtful.
 pub fn finding(text: &str) -> String {
-    format!("<p class=\"finding\">{}</p>\n", escape(text))
+    format!("<p class=\"finding\">{}</p>\n", prose(text))
 }
 
 /// A heading within a section.
@@ -180,6 +189,7 @@ pub struct Page {
     lead_html: String,
     contents_html: String,
     sections_html: String,
+    end_html: &'static str,
 }
 
 impl Page {
@@ -191,6 +201,7 @@ impl Page {
             lead_html: String::new(),
             contents_html: String::new(),
             sections_html: String::new(),
+            end_html: "",
         }
     }
 
@@ -218,6 +229,15 @@ impl Page {
             .push_str(&format!("<section id=\"{id}\">\n<h2>{title}</h2>\n{html}</section>\n"));
     }
 
+    /// Folds away the sections that follow.
+    pub fn fold_what_follows(&mut self, title: &str) {
+        assert!(self.end_html.is_empty(), "it is folded once");
+        let title = escape(title);
+        self.sections_html
+            .push_str(&format!("<details class=\"rest\"><summary>{title}</summary>\n"));
+        self.end_html = "</details>\n";
+    }
+
     /// The page as text.
     pub fn finish(&self, library: Library) -> String {
         let Page {
@@ -226,6 +246,7 @@ impl Page {
             lead_html,
             contents_html,
             sections_html,
+            end_html,
         } = self;
         let library = match (library, sections_html.contains("data-plot=")) {
             (_, false) => String::new(),
@@ -239,7 +260,7 @@ impl Page {
              <p class=\"lead\">{lead_html}</p>\n<nav aria-label=\"Contents\"><ul>\n{contents_html}</ul></nav>\n</header>\n\
              <noscript><p>The plots need JavaScript.</p></noscript>\n\
              <p id=\"missing\" class=\"finding\" hidden>There are no plots because {LIBRARY_FILE} is missing, which was written beside this page: \
-             copy it here too, or write the report with --single-file.</p>\n{sections_html}</main>\n\
+             copy it here too, or write the report with --single-file.</p>\n{sections_html}{end_html}</main>\n\
              <script>\n{SCRIPT}</script>\n</body>\n</html>\n"
         )
     }

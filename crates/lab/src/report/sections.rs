@@ -3,7 +3,7 @@
 use super::html::{self, Fold, columns, figure, fold, heading, legend, note};
 use super::panels::{Line, Lines, Panel, Panels};
 use super::{Report, plots};
-use crate::finding;
+use crate::finding::{self, Command};
 use crate::judge::{Comparison, Verdict};
 use crate::rows::{self, Grid, GridRow, Rows, variant_name};
 use crate::run::CellResult;
@@ -36,7 +36,7 @@ pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> String {
         "WAF is media bytes written / host bytes written over the whole run, prefill excluded{across}. {}",
         seeds(report.results)
     ));
-    html.push_str(&doubts(report.results));
+    html.push_str(&doubts(report.results, report.command));
     html.push_str(&summary_plots(report, panels, &whole));
     // Side by side if both are narrow.
     let least_width_pixels = 100 * whole.labels() as u32 + 70 * whole.columns.len() as u32;
@@ -106,8 +106,13 @@ pub fn headline(panels: &Panels<'_>) -> String {
 }
 
 /// What makes numbers doubtful, and the scales that were found.
-fn doubts(results: &[CellResult]) -> String {
-    let lines: String = finding::lines(results).iter().map(|line| html::finding(line)).collect();
+fn doubts(results: &[CellResult], command: Command) -> String {
+    let mark = results
+        .iter()
+        .any(CellResult::is_doubtful)
+        .then(|| rows::MARK.to_string());
+    let lines = mark.into_iter().chain(finding::lines(results, command));
+    let lines: String = lines.map(|line| html::finding(&line)).collect();
     lines + &html::table(&rows::scales(results))
 }
 
@@ -348,8 +353,8 @@ mod tests {
         let panels = Panels::new(&results, &axes);
         let report = Report {
             title: "",
-            headline: None,
-            answers: &[],
+            front: None,
+            command: Command::Run,
             source: "",
             notes: "",
             axes: &axes,

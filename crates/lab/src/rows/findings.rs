@@ -1,13 +1,18 @@
 //! What is said below a summary: what makes numbers doubtful, and the scales that were found.
 
 use super::{Column, Rows, Value};
-use crate::finding::{self, Finding};
+use crate::finding::{self, Command, Finding};
 use crate::run::{AGREEMENT, CellResult};
 use crate::steady::ROUNDS;
 
+/// What a mark in a table means.
+pub const MARK: &str = "* doubtful, because of what stands below";
+
 /// A line for each kind of finding, and the scale of each run whose scale was searched for.
 pub fn doubts(results: &[CellResult]) -> String {
-    let lines: String = finding::lines(results).iter().map(|line| format!("{line}\n")).collect();
+    let mark = results.iter().any(CellResult::is_doubtful).then(|| MARK.to_string());
+    let lines = mark.into_iter().chain(finding::lines(results, Command::Run));
+    let lines: String = lines.map(|line| format!("{line}\n")).collect();
     let lines = super::wrapped(&format!("{}{lines}", steady(results)));
     let scales = scales(results);
     if scales.is_empty() {

@@ -56,6 +56,8 @@ pub struct GridCell {
     pub is_written: bool,
     /// Least and greatest that the device's ensemble says, if it was run.
     pub interval: Option<[f64; 2]>,
+    /// Whether a finding makes it doubtful.
+    pub is_doubtful: bool,
 }
 
 impl Grid {
@@ -155,18 +157,20 @@ impl GridCell {
             complete: all,
             is_written: seeds.iter().any(|seed| seed.stats.total().host_bytes_written > 0),
             interval: interval.map(|interval| [interval.low, interval.high]),
+            is_doubtful: seeds.iter().any(|seed| seed.is_doubtful()),
         })
     }
 }
 
 impl From<GridCell> for Value {
     fn from(cell: GridCell) -> Value {
-        match cell.interval {
-            _ if !cell.is_written => "n/a".into(),
+        let value = match cell.interval {
+            _ if !cell.is_written => return "n/a".into(),
             Some(ends) => Value::Interval(cell.value, ends),
             None if cell.complete => Value::Amplification(cell.value),
             None => Value::Stopped(cell.value),
-        }
+        };
+        value.doubtful_if(cell.is_doubtful)
     }
 }
 

@@ -19,7 +19,7 @@ use std::fmt;
 
 use base::Bytes;
 
-pub use findings::{doubts, scales, warning};
+pub use findings::{MARK, doubts, scales, warning};
 pub use grid::{Grid, GridCell, GridRow, axis_name, variant_name};
 pub(crate) use grid::{axes_of, distinct};
 pub use kept::{kept_run, kept_runs};
@@ -48,6 +48,8 @@ pub enum Value {
     Interval(f64, [f64; 2]),
     /// Write amplification of a run that did not come to its end.
     Stopped(f64),
+    /// A number that a finding makes doubtful, which is said below the table.
+    Doubtful(Box<Value>),
     /// A difference of write amplifications.
     Difference(f64),
     /// A multiple of the device's logical capacity, in two digits after the point.
@@ -68,6 +70,15 @@ impl Value {
     /// A number, or [`Value::Nothing`].
     pub fn optional<T>(value: Option<T>, of: impl FnOnce(T) -> Value) -> Value {
         value.map_or(Value::Nothing, of)
+    }
+
+    /// The same, marked if it is doubtful.
+    pub fn doubtful_if(self, is_doubtful: bool) -> Value {
+        if is_doubtful {
+            Value::Doubtful(Box::new(self))
+        } else {
+            self
+        }
     }
 
     /// A float that may be a count: a whole number as such, anything else in as many digits.
@@ -98,6 +109,7 @@ impl fmt::Display for Value {
             Value::Amplification(value) => write!(out, "{value:.3}"),
             Value::Interval(value, [low, high]) => write!(out, "{value:.2} ({low:.2}-{high:.2})"),
             Value::Stopped(value) => write!(out, "{value:.3} (stopped)"),
+            Value::Doubtful(ref value) => write!(out, "{value}*"),
             Value::Difference(value) => write!(out, "{value:+.3}"),
             // What rounds to zero without being zero is said to be small: 0.00 means none at all.
             Value::Capacities(value) if value > 0.0 && value < 0.005 => out.write_str("<0.01"),
@@ -313,6 +325,7 @@ mod tests {
         let cases = [
             (Value::Amplification(2.0), "2.000"),
             (Value::Stopped(1.5), "1.500 (stopped)"),
+            (Value::Amplification(1.24).doubtful_if(true), "1.240*"),
             (Value::Interval(1.409, [1.3, 1.554]), "1.41 (1.30-1.55)"),
             (Value::Capacities(4.425), "4.42"),
             (Value::Capacities(0.0), "0.00"),

@@ -145,4 +145,9 @@ impl CellResult {
     pub fn findings(&self) -> Vec<Finding> {
         finding::of(self)
     }
+
+    /// Whether its write amplification may not be what a reader takes it for.
+    pub fn is_doubtful(&self) -> bool {
+        self.findings().iter().any(Finding::is_of_write_amplification)
+    }
 }

@@ -6,20 +6,19 @@ use base::Bytes;
 use serde::Serialize;
 
 use super::economics::{Life, Wear};
-use super::placements::{self, Placement};
+use super::placements::{Knowledge, Placement};
+use super::sentence::{self, Choice};
 use super::{Drive, Factors, Shown, Study};
 use crate::error::LabError;
 use crate::experiment::Experiment;
 use crate::export;
+use crate::finding::{Command, Finding};
 use crate::interval::Intervals;
 use crate::judge::Judge;
-use crate::report::{Library, Report};
-use crate::rows::{Column, Rows, Value};
+use crate::report::{Bar, Front, Library, Report};
+use crate::rows::{self, Column, Rows, Value};
 use crate::run::CellResult;
 use crate::selection::Form;
-
-/// Change of write amplification below which a placement is said to change nothing, as a share.
-const MATTERS: f64 = 0.01;
 
 /// See the module.
 #[derive(Clone, Debug, Serialize)]
@@ -40,7 +39,9 @@ pub struct Answer {
     pub placements: Vec<PlacementAnswer>,
     /// Name of the best placement that a host can do, if one changes anything.
     pub best: Option<String>,
-    /// How a host does that, a line each.
+    /// Name of the best layer that sees blocks, if it brings more than that.
+    pub classifier: Option<String>,
+    /// How the best placement is done, a line each: the host's, or else that of the layer.
     pub how: Vec<String>,
     /// What was chosen, and what makes the answer doubtful, in sentences.
     pub notes: Vec<String>,
@@ -56,13 +57,13 @@ pub struct Answer {
 }
 
 /// How much the host writes in a day.
-struct Rate {
+pub(super) struct Rate {
     /// Multiples of the capacity.
     drive_writes_per_day: f64,
     /// Whether nobody said it.
     is_assumed: bool,
     /// As part of a sentence: "at your rate".
-    words: String,
+    pub(super) words: String,
     /// Where it comes from, in a sentence.
     note: String,
 }
@@ -70,11 +71,54 @@ struct Rate {
 /// The rate of which nothing is known.
 const ONE_A_DAY: &str = "one drive-write a day";
 
+impl Rate {
+    /// What somebody has said.
+    pub(super) fn given(drive_writes_per_day: f64) -> Rate {
+        let words = drive_writes_a_day(drive_writes_per_day);
+        Rate {
+            drive_writes_per_day,
+            is_assumed: false,
+            note: format!("Years are at {words}, which was given."),
+            words,
+        }
+    }
+}
+
+/// A rate in words, with as many digits as it needs not to be nothing.
+fn drive_writes_a_day(rate: f64) -> String {
+    match rate {
+        1.0 => ONE_A_DAY.to_string(),
+        rate if rate < 0.001 => "less than 0.001 drive-writes a day".to_string(),
+        rate => format!("{rate:.3} drive-writes a day"),
+    }
+}
+
+/// What writes of parts of mapping units cost, apart from collection; nothing if there are none.
+fn parts_of_units(results: &[CellResult], none: &PlacementAnswer) -> Option<String> {
+    let stats = &results.first()?.stats;
+    let total = stats.total();
+    let waf = (total.host_pages_written * stats.page_bytes) as f64 / total.host_bytes_written as f64;
+    (waf > 1.0 + sentence::MATTERS).then(|| {
+        format!(
+            "Of the write amplification without placement, {:.2}, writes of parts of mapping units of {} make {waf:.2} (read, modify, \
+             write), and collection {:.2} times as much. Placement changes the second.",
+            none.write_amplification,
+            Bytes(stats.page_bytes),
+            none.write_amplification / waf
+        )
+    })
+}
+
 /// What a placement comes to.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlacementAnswer {
     /// Its name.
     pub name: String,
+    /// As part of a sentence: "separating by process".
+    #[serde(skip)]
+    pub(super) phrase: String,
+    /// What it has to know.
+    pub knowledge: Knowledge,
     /// At the end, over the window that the notes name.
     pub write_amplification: f64,
     /// What the device's ensemble says of it.
@@ -83,6 +127,14 @@ pub struct PlacementAnswer {
     pub cumulative_write_amplification: f64,
     /// Bytes programmed compared with no placement, as a share less one.
     pub change: f64,
+    /// The same on the device's ensemble: least and greatest.
+    pub change_interval: Option<[f64; 2]>,
+    /// How far its last two drive-writes are apart, as a share, where they are not settled.
+    pub unsettled: f64,
+    /// Whether it is the placement's: the drive had room for what is open on it, and collected.
+    pub is_comparable: bool,
+    /// Reclaim unit handles that it wrote through.
+    pub handles: usize,
     /// What the drive lasts; none if its profile does not say what the flash survives.
     pub life: Option<Life>,
     /// Names of what makes it doubtful.
@@ -102,21 +154,26 @@ impl Study {
             rated_erases: endurance.rated_erases,
             drive_writes_per_day: rate.drive_writes_per_day,
         });
-        let rows: Vec<PlacementAnswer> = results
+        let none = results.first().expect("no placement is always run");
+        let rows = self.placements.iter().zip(&results);
+        let rows: Vec<PlacementAnswer> = rows
+            .map(|(placement, result)| self.row(placement, result, none, &intervals, wear))
+            .collect();
+        let choice = Choice::new(&rows);
+        let placement = |row: &PlacementAnswer| {
+            let placement = self.placements.iter().find(|placement| placement.name == row.name);
+            placement.expect("rows are of placements")
+        };
+        let [best, classifier] = [choice.best(), choice.classifier()].map(|row| row.map(placement));
+        let mut notes = choice.exceptions(&rows);
+        notes.extend(self.shown.notes.iter().cloned());
+        notes.extend(parts_of_units(&results, &rows[0]));
+        let mark = rows
             .iter()
-            .map(|result| self.row(result, &intervals, wear))
-            .collect();
-        let none = rows.first().expect("no placement is always run").write_amplification;
-        let rows: Vec<_> = rows
-            .into_iter()
-            .map(|row| PlacementAnswer {
-                change: row.write_amplification / none - 1.0,
-                ..row
-            })
-            .collect();
-        let best = self.best(&rows);
-        let mut notes = self.shown.notes.clone();
-        notes.extend(crate::finding::lines(&results));
+            .any(PlacementAnswer::is_doubtful)
+            .then(|| rows::MARK.to_string());
+        notes.extend(mark);
+        notes.extend(crate::finding::lines(&results, Command::WhatIf));
         notes.push(rate.note.clone());
         if wear.is_none() {
             notes.push(format!(
@@ -125,14 +182,18 @@ impl Study {
             ));
         }
         Answer {
-            headline: self.headline(&rows, best, &rate, &results),
+            headline: self.headline(&choice, &rate, &results),
             workload: self.question.workload.clone(),
             device: self.question.device.clone(),
             drive_bytes: self.drive.capacity_bytes,
             drive_writes_per_day: rate.drive_writes_per_day,
             rate_is_assumed: rate.is_assumed,
-            how: best.map(|(placement, _)| placement.how.clone()).unwrap_or_default(),
-            best: best.map(|(placement, _)| placement.name.clone()),
+            how: best
+                .or(classifier)
+                .map(|placement| placement.how.clone())
+                .unwrap_or_default(),
+            best: best.map(|placement| placement.name.clone()),
+            classifier: classifier.map(|placement| placement.name.clone()),
             placements: rows,
             notes,
             factors: self.question.factors,
@@ -146,25 +207,14 @@ impl Study {
     fn rate(&self) -> Rate {
         let seconds = self.survey.seconds;
         if let Some(given) = self.question.drive_writes_per_day {
-            let words = if given == 1.0 {
-                ONE_A_DAY.to_string()
-            } else {
-                format!("{given:.3} drive-writes a day")
-            };
-            let note = format!("Years are at the {given:.3} drive-writes a day that were given.");
-            return Rate {
-                drive_writes_per_day: given,
-                is_assumed: false,
-                words,
-                note,
-            };
+            return Rate::given(given);
         }
         if let Some(bytes) = self.survey.bytes_per_second() {
             let rate = bytes * 86_400.0 / self.drive.capacity_bytes as f64;
             let note = format!(
-                "Years are at the trace's own rate, {} written in {seconds:.0} s: {rate:.3} drive-writes a day if it goes on like this. `--rate` \
-                 says another.",
-                Bytes(self.survey.pass_bytes_written)
+                "Years are at the trace's own rate, {} written in {seconds:.0} s: {} if it goes on like this. `--rate` says another.",
+                Bytes(self.survey.pass_bytes_written),
+                drive_writes_a_day(rate)
             );
             return Rate {
                 drive_writes_per_day: rate,
@@ -186,110 +236,61 @@ impl Study {
         }
     }
 
-    fn row(&self, result: &CellResult, intervals: &Intervals, wear: Option<Wear>) -> PlacementAnswer {
+    fn row(
+        &self,
+        placement: &Placement,
+        result: &CellResult,
+        none: &CellResult,
+        intervals: &Intervals,
+        wear: Option<Wear>,
+    ) -> PlacementAnswer {
+        assert_eq!(
+            placement.name, result.key.variant,
+            "results stand in the order of the placements"
+        );
         let window = |result: &CellResult| result.tail_write_amplification(self.shown.reading.window_capacities);
-        let own = window(result);
-        let interval = intervals.of_write_amplification(&result.key, own, window);
+        let interval_of = |result: &CellResult| intervals.of_write_amplification(&result.key, window(result), window);
+        let (own, interval) = (window(result), interval_of(result));
+        let change = own / window(none) - 1.0;
+        // The same drive with and without: drives of an ensemble differ more from each other than a placement changes.
+        let both = interval
+            .as_ref()
+            .zip(interval_of(none))
+            .filter(|_| result.key != none.key);
+        let change_interval = both.map(|(with, without)| {
+            let pairs = with.members.iter().zip(&without.members);
+            let changes = pairs.map(|(with, without)| with / without - 1.0);
+            changes.fold([change, change], |[least, most], change| {
+                [least.min(change), most.max(change)]
+            })
+        });
+        let findings = result.findings();
+        let totals = result.stats.handles.iter().chain([&result.stats.shared]);
         PlacementAnswer {
-            name: result.key.variant.clone(),
+            name: placement.name.clone(),
+            phrase: placement.phrase.clone(),
+            knowledge: placement.knowledge,
             write_amplification: own,
             interval: interval.map(|interval| [interval.low, interval.high]),
             cumulative_write_amplification: result.write_amplification(),
-            change: 0.0,
+            change,
+            change_interval,
+            unsettled: findings.iter().filter_map(Finding::unsettled).fold(0.0, f64::max),
+            is_comparable: !findings.iter().any(Finding::is_not_of_placement),
+            handles: totals.filter(|owner| owner.host_bytes_written > 0).count(),
             life: wear.map(|wear| wear.life(own, &self.question.factors)),
-            findings: result
-                .findings()
-                .iter()
-                .map(|finding| finding.name().to_string())
-                .collect(),
+            findings: findings.iter().map(|finding| finding.name().to_string()).collect(),
         }
     }
 
-    /// The placement that a host can do with which least is written, if it matters. They stand in the order of how much they ask of a
-    /// host; one that comes as near as makes no difference is better than those after it.
-    fn best<'a>(&'a self, rows: &'a [PlacementAnswer]) -> Option<(&'a Placement, &'a PlacementAnswer)> {
-        let advice = self.placements.iter().filter(|placement| placement.is_advice);
-        let rows =
-            advice.filter_map(|placement| Some((placement, rows.iter().find(|row| row.name == placement.name)?)));
-        let rows: Vec<_> = rows.collect();
-        let least = rows
-            .iter()
-            .map(|(_, row)| row.write_amplification)
-            .fold(f64::INFINITY, f64::min);
-        let near = rows
-            .into_iter()
-            .find(|(_, row)| row.write_amplification <= least * (1.0 + MATTERS));
-        near.filter(|(_, row)| row.change < -MATTERS)
-    }
-
-    fn headline(
-        &self,
-        rows: &[PlacementAnswer],
-        best: Option<(&Placement, &PlacementAnswer)>,
-        rate: &Rate,
-        results: &[CellResult],
-    ) -> String {
-        let none = &rows[0];
-        let oracle = rows.iter().find(|row| row.name == placements::ORACLE);
-        let reaches = |comma: &str| {
-            oracle.map_or(String::new(), |row| {
-                format!("{comma}the oracle reaches {:.2}", row.write_amplification)
-            })
-        };
+    fn headline(&self, choice: &Choice<'_>, rate: &Rate, results: &[CellResult]) -> String {
         if results.iter().all(|result| result.stats.total().units_reclaimed == 0) {
-            return "The drive never had to collect anything, so this says nothing about placement: write more, or to a fuller drive \
-                    (--fill, --drive)."
+            return "The drive never had to collect anything, so this says nothing about placement: write more (--write), or to a smaller \
+                    drive (--drive)."
                 .to_string();
         }
-        let Some((placement, row)) = best else {
-            let oracle = reaches(" (");
-            let end = if oracle.is_empty() { "" } else { ")" };
-            return format!(
-                "No placement that was tried would help: the flash takes {:.2} times what the host writes{oracle}{end}.",
-                none.write_amplification
-            );
-        };
-        let life = match (none.life, row.life) {
-            (Some(before), Some(after)) => {
-                format!(
-                    " and the drive would live {} at {}",
-                    lives(after.years, before.years),
-                    rate.words
-                )
-            }
-            _ => String::new(),
-        };
-        format!(
-            "{} would cut flash writes by {:.0} % ({:.2} -> {:.2}{}){life}.",
-            capitalised(&placement.phrase),
-            -row.change * 100.0,
-            none.write_amplification,
-            row.write_amplification,
-            reaches(", "),
-        )
+        choice.sentence(self.survey.what, rate)
     }
-}
-
-/// "4.1 instead of 2.5 years", in a unit of which there are enough to tell them apart.
-fn lives(after_years: f64, before_years: f64) -> String {
-    let (unit, per_year) = if before_years < 1.0 {
-        ("days", 365.0)
-    } else {
-        ("years", 1.0)
-    };
-    let digits = if before_years * per_year < 100.0 && per_year == 1.0 {
-        1
-    } else {
-        0
-    };
-    let number = |years: f64| format!("{:.digits$}", years * per_year);
-    format!("{} instead of {} {unit}", number(after_years), number(before_years))
-}
-
-fn capitalised(phrase: &str) -> String {
-    let mut letters = phrase.chars();
-    let first = letters.next().map(|letter| letter.to_uppercase().collect::<String>());
-    first.unwrap_or_default() + letters.as_str()
 }
 
 impl Answer {
@@ -298,13 +299,12 @@ impl Answer {
     /// # Errors
     /// The file cannot be written: names it and the system's reason.
     pub fn write_report(&self, library: Library, path: &Path) -> Result<(), LabError> {
-        let notes = [&self.notes[..], &self.how[..]].concat().join("\n\n");
         let report = Report {
             title: &self.experiment.title,
-            headline: Some(&self.headline),
-            answers: &[("Placements", self.rows())],
+            front: Some(&self.front()),
+            command: Command::WhatIf,
             source: "",
-            notes: &notes,
+            notes: "",
             axes: &[],
             tail_capacities: self.experiment.run.tail_capacities,
             results: &self.results,
@@ -313,6 +313,29 @@ impl Answer {
             verdicts: &[],
         };
         report.write(library, path)
+    }
+
+    /// What stands on the first screen of the page.
+    fn front(&self) -> Front {
+        let bar = |row: &PlacementAnswer| Bar {
+            name: row.name.clone(),
+            value: row.write_amplification,
+            interval: row.interval,
+            is_doubtful: row.is_doubtful(),
+            is_best: self.advised() == Some(&row.name),
+        };
+        Front {
+            headline: self.headline.clone(),
+            bars: self.placements.iter().map(bar).collect(),
+            remedy: self.advised().map(|name| (format!("{name}:"), self.how.clone())),
+            table: ("Write amplification by placement", self.rows()),
+            notes: self.notes.clone(),
+        }
+    }
+
+    /// The placement that `how` is of.
+    pub fn advised(&self) -> Option<&str> {
+        self.best.as_deref().or(self.classifier.as_deref())
     }
 
     /// What was run and what came out, as `warp run --json` prints it: how a run is kept.
@@ -345,6 +368,7 @@ impl Answer {
                 Some(interval) => Value::Interval(row.write_amplification, interval),
                 None => Value::Amplification(row.write_amplification),
             };
+            let amplification = amplification.doubtful_if(row.is_doubtful());
             let change = if row.change == 0.0 {
                 Value::Nothing
             } else {
@@ -355,7 +379,7 @@ impl Answer {
                 cells.extend([
                     Value::Count(life.host_terabytes_written.round() as u64),
                     Value::Fixed(life.drive_writes_per_day, 2),
-                    Value::Fixed(life.years, if life.years < 1.0 { 3 } else { 1 }),
+                    Value::Text(sentence::years(life.years)),
                     Value::Significant(life.dollars_per_terabyte_written),
                     Value::Significant(life.carbon_kg_per_terabyte_written),
                 ]);
@@ -363,6 +387,14 @@ impl Answer {
             rows.add(cells);
         }
         rows
+    }
+}
+
+impl PlacementAnswer {
+    /// Whether its number is marked. That the beginning of the run is another does not matter: it is that of the end.
+    fn is_doubtful(&self) -> bool {
+        let others = ["start_included", "partial_writes", "unwritten_read", "without_effect"];
+        self.findings.iter().any(|name| !others.contains(&name.as_str()))
     }
 }
 

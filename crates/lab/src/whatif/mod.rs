@@ -12,6 +12,7 @@
 mod answer;
 mod economics;
 mod placements;
+mod sentence;
 mod survey;
 
 use toml::Value;
@@ -31,7 +32,7 @@ use ssd::{DeviceConfig, Layout};
 
 pub use answer::{Answer, PlacementAnswer};
 pub use economics::{Factors, Life};
-pub use placements::Placement;
+pub use placements::{Knowledge, Placement};
 use survey::Survey;
 
 /// Drive-writes of a trace before the window that the answer is read from, at least: a drive that begins full forgets in them how it was
@@ -47,6 +48,9 @@ const OVERWRITTEN_MIN: f64 = 0.5;
 const FILL: f64 = 0.85;
 /// Share of a drive from which on a trace is shown on the drive itself, not on one that it fills.
 const FILLED: f64 = 0.5;
+
+/// The setting that says how large a drive's reclaim units are, whatever its capacity.
+const RECLAIM_UNIT_BYTES: &str = "geometry.reclaim_unit_bytes";
 
 /// A workload and a drive.
 #[derive(Clone, Debug)]
@@ -181,11 +185,12 @@ impl Question {
             let layout = self.layout(&own)?;
             return Ok(Drive::new(own, &layout, None));
         };
-        // The same reclaim units on a drive of another size, as vendors do, where they still fit.
-        let mut sized = own.clone();
-        sized.geometry.capacity_bytes = Some(bytes / own.geometry.mapping_unit_bytes * own.geometry.mapping_unit_bytes);
-        sized.geometry.physical_bytes = None;
-        if let Ok(layout) = Layout::new(&sized) {
+        if of_device.contains_key(RECLAIM_UNIT_BYTES) {
+            let mut sized = own;
+            let unit_bytes = sized.geometry.mapping_unit_bytes;
+            sized.geometry.capacity_bytes = Some(bytes / unit_bytes * unit_bytes);
+            sized.geometry.physical_bytes = None;
+            let layout = self.layout(&sized)?;
             return Ok(Drive::new(sized, &layout, None));
         }
         let resized = twin::resized(&self.device, &own, bytes)?;
@@ -237,7 +242,7 @@ struct Drive {
     handles: u64,
     /// Reclaim units of its whole dies.
     units: u32,
-    /// Its capacity, if it has smaller reclaim units than the profile's because those do not fit.
+    /// Its capacity, if its reclaim units are those of a drive of this size, not the profile's.
     resized_bytes: Option<u64>,
 }
 
@@ -251,6 +256,35 @@ impl Drive {
             units: layout.superblocks(),
             resized_bytes,
         }
+    }
+}
+
+impl Drive {
+    /// What is said of a drive whose reclaim units go with its size.
+    fn note(&self, question: &Question) -> Result<Option<String>, LabError> {
+        let own = Profile::find(&question.device)?
+            .config(&divided(&question.settings()).0)?
+            .geometry;
+        let geometry = &self.config.geometry;
+        if self.resized_bytes.is_none() || geometry.reclaim_unit_bytes == own.reclaim_unit_bytes {
+            return Ok(None);
+        }
+        let mapping = if geometry.mapping_unit_bytes == own.mapping_unit_bytes {
+            String::new()
+        } else {
+            format!(
+                " Its mapping units have {} (not {}), as drives of this size have to save memory.",
+                Bytes(geometry.mapping_unit_bytes),
+                Bytes(own.mapping_unit_bytes)
+            )
+        };
+        Ok(Some(format!(
+            "A drive of {:.3} TB is taken to have reclaim units of {} (not {}): a superblock spans all dies, and there are more or fewer of them. \
+             `--set {RECLAIM_UNIT_BYTES}=SIZE` says another size.{mapping}",
+            self.capacity_bytes as f64 / 1e12,
+            Bytes(geometry.reclaim_unit_bytes),
+            Bytes(own.reclaim_unit_bytes)
+        )))
     }
 }
 
@@ -274,7 +308,7 @@ impl Shown {
         let share = survey.touched_bytes as f64 / drive.capacity_bytes as f64;
         let is_filled = survey.is_trace && (share < FILLED || question.fill.is_some());
         Shown::check(question, survey, drive, is_filled)?;
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = drive.note(question)?.into_iter().collect();
         let (config, resized_bytes) = if is_filled {
             let (config, filled_bytes, note) = filled(question, survey, drive)?;
             notes.push(note);
@@ -285,8 +319,8 @@ impl Shown {
         };
         let capacity_bytes = question.layout(&config)?.capacity_bytes();
         let scale = match question.scale {
-            // A drive of another capacity is not shrunk once more; its size is what was chosen.
-            _ if resized_bytes.is_some() => None,
+            // A drive that the trace fills is not shrunk once more; its size is what was chosen.
+            _ if is_filled => None,
             Some(scale) => Some(scale),
             None => Some(twin::sizes(&question.device, &config, None)?[0]),
         };
@@ -374,8 +408,8 @@ fn repetition_note(survey: &Survey) -> Option<String> {
     let overwritten = survey.overwritten_share();
     (survey.is_trace && overwritten < OVERWRITTEN_MIN).then(|| {
         format!(
-            "The trace overwrites little: {} of what it writes. Most overwrites here come from beginning it again, all in the same order, which \
-             needs no placement; a longer trace says more.",
+            "The trace overwrites little: {} of the bytes that it writes were written before. Most overwrites here come from beginning it again, \
+             all in the same order, which needs no placement; a longer trace says more.",
             percent(overwritten)
         )
     })
@@ -492,7 +526,8 @@ impl Study {
     /// The runs of the device's ensemble for no placement and for the best; none if it has no ensemble.
     fn interval_selection(&self, answer: &Answer) -> Option<Selection> {
         let has_ensemble = Profile::find(&self.question.device).is_ok_and(|profile| profile.ensemble.is_some());
-        let names = [placements::NONE.to_string()].into_iter().chain(answer.best.clone());
+        let names = [placements::NONE.to_string()].into_iter();
+        let names = names.chain(answer.best.clone()).chain(answer.classifier.clone());
         has_ensemble.then(|| Selection {
             only: Some(names.collect()),
             interval: true,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use toml::{Table, Value};
 
 use super::survey::Survey;
@@ -10,6 +11,20 @@ use crate::error::LabError;
 use crate::experiment::{Change, Variant};
 use crate::workloads::{self, WorkloadChanges, WorkloadChoice};
 
+/// What a placement has to know, which decides where in the answer it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Knowledge {
+    /// Nothing: no write has a directive.
+    None,
+    /// What the program that writes knows.
+    Host,
+    /// Addresses of writes and when they came: a layer between the program and the drive.
+    Blocks,
+    /// When each page will die.
+    Future,
+}
+
 /// A way to place what the host writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
@@ -17,8 +32,8 @@ pub struct Placement {
     pub name: String,
     /// As part of a sentence: "separating by process".
     pub phrase: String,
-    /// Whether a host can do it. The oracle knows the future, and no placement is what there is already.
-    pub is_advice: bool,
+    /// What it has to know.
+    pub knowledge: Knowledge,
     /// How a host does it, a line each.
     pub how: Vec<String>,
 }
@@ -28,11 +43,11 @@ pub(super) const NONE: &str = "none";
 pub(super) const ORACLE: &str = "oracle";
 
 impl Placement {
-    fn new(name: &str, phrase: &str, how: Vec<String>) -> Placement {
+    fn new(name: &str, phrase: &str, knowledge: Knowledge, how: Vec<String>) -> Placement {
         Placement {
             name: name.to_string(),
             phrase: phrase.to_string(),
-            is_advice: name != NONE && name != ORACLE,
+            knowledge,
             how,
         }
     }
@@ -47,8 +62,8 @@ impl Placement {
 
 /// How placement is said by what is written with the standard's directive.
 const DIRECTIVE: [&str; 3] = [
+    "block device, Linux 6.16 or later: write_stream = index + 1 in io_uring's submission queue entry",
     "io_uring passthrough (/dev/ngXnY): cdw12 |= 2 << 20 (Data Placement), cdw13 = placement identifier << 16",
-    "block device, Linux 6.16 or later: write_stream = index + 1 in the submission queue entry",
     "fio: dataplacement=fdp and plids=INDEX in each job",
 ];
 
@@ -67,16 +82,18 @@ pub(super) fn of(
     let kind = table.get("kind").and_then(Value::as_str).unwrap_or_default();
     let without = on(classified(table, [("kind", Value::from(NONE))]));
     let mut placements = vec![(
-        Placement::new(NONE, "no placement", vec!["no directive".to_string()]),
+        Placement::new(NONE, "no placement", Knowledge::None, vec!["no directive".to_string()]),
         without,
     )];
     if survey.asks {
-        let placement = Placement::new("the workload's own", "the workload's own placement", own(kind));
+        let (name, phrase) = ("the workload's own", "the workload's own placement");
+        let placement = Placement::new(name, phrase, Knowledge::Host, own(table));
         placements.push((placement, on(WorkloadChoice::Table(table.clone()))));
     }
     match kind {
         "trace" => placements.extend(by_source_of_trace(table, survey)),
         "fio" if !survey.asks => placements.extend(by_job(question, handles)?),
+        "lsm" => placements.extend(by_tree(table)),
         _ => {}
     }
     let segment = || ("segment_bytes", Value::Integer(shown.unit_bytes as i64));
@@ -87,38 +104,30 @@ pub(super) fn of(
         )
     };
     let classifiers = [
-        (
-            "update frequency",
-            "separating by update frequency",
-            "update_frequency",
-            Vec::new(),
-        ),
+        ("update frequency", "update frequency", "update_frequency", Vec::new()),
         (
             "SepBIT",
-            "separating by inferred lifetime (SepBIT)",
+            "inferred lifetime (SepBIT)",
             "sepbit",
             vec![segment(), garbage()],
         ),
-        (
-            "MiDAS",
-            "separating by age groups (MiDAS)",
-            "midas",
-            vec![segment(), garbage()],
-        ),
-        (
-            "WARCIP",
-            "separating by rewrite interval (WARCIP)",
-            "warcip",
-            vec![segment()],
-        ),
-        (ORACLE, "knowing the future", "oracle", Vec::new()),
+        ("MiDAS", "age groups (MiDAS)", "midas", vec![segment(), garbage()]),
+        ("WARCIP", "rewrite interval (WARCIP)", "warcip", vec![segment()]),
+        (ORACLE, "the time of death", "oracle", Vec::new()),
     ];
     for (name, phrase, kind, settings) in classifiers {
         let settings = [("kind", Value::from(kind))].into_iter().chain(settings);
         let change = on(classified(table, settings));
-        let what =
-            format!("by a layer that sees logical blocks, as `classifier.kind = \"{kind}\"` does (docs/workloads.md)");
-        placements.push((Placement::new(name, phrase, directive(what)), change));
+        let what = format!(
+            "a layer below the program, as `classifier.kind = \"{kind}\"` of a workload does (docs/workloads.md)"
+        );
+        let knowledge = if name == ORACLE {
+            Knowledge::Future
+        } else {
+            Knowledge::Blocks
+        };
+        let placement = Placement::new(name, &format!("separating by {phrase}"), knowledge, directive(what));
+        placements.push((placement, change));
     }
     Ok(placements)
 }
@@ -140,15 +149,54 @@ fn classified<'a>(table: &Table, settings: impl IntoIterator<Item = (&'a str, Va
 }
 
 /// How a program asks for what it asks for already.
-fn own(kind: &str) -> Vec<String> {
-    match kind {
-        "cachelib" => directive("CacheLib: \"deviceEnableFDP\": true and \"navyEnableIoUring\": true".to_string()),
+fn own(table: &Table) -> Vec<String> {
+    let setting = |name: &str| table.get(name).and_then(Value::as_str);
+    match setting("kind").unwrap_or_default() {
+        "cachelib" => vec![
+            "CacheLib: \"deviceEnableFDP\": true and \"navyEnableIoUring\": true in cache_config; small and large objects get a handle each"
+                .to_string(),
+        ],
         "object_cache" => {
             directive("one placement identifier for each group of objects that the cache keeps apart".to_string())
         }
+        "kvcache_tier" => directive("one placement identifier for each class of objects".to_string()),
+        "f2fs" => vec![
+            "F2FS, Linux 7.3 or later: its logs get write streams without a setting; fcntl F_SET_RW_HINT says what is cold (extreme) or hot (short)"
+                .to_string(),
+        ],
+        "lsm" => how_of_tree(setting("placement").unwrap_or("level")),
+        "btree" => directive("log, doublewrite buffer and pages: a placement identifier each".to_string()),
         "fio" => vec!["fio: the job file as it is (dataplacement=fdp, plids)".to_string()],
         _ => directive("as the workload does (docs/workloads.md)".to_string()),
     }
+}
+
+/// How an LSM tree does a placement of the model's settings.
+fn how_of_tree(placement: &str) -> Vec<String> {
+    match placement {
+        "rocksdb" => vec![
+            "RocksDB: on by itself; it gives each file a hint (WriteLifeTimeHint, fcntl F_SET_RW_HINT)".to_string(),
+            "a file system that turns hints into write streams (F2FS, Linux 7.3 or later), or RocksDB's plugin for raw devices".to_string(),
+        ],
+        "level" => directive("log and level 0, and each deeper level: a placement identifier each".to_string()),
+        "family" => directive("log, and the files of each column family: a placement identifier each".to_string()),
+        _ => directive(format!("as `placement = \"{placement}\"` does (docs/workloads.md)")),
+    }
+}
+
+/// What an LSM tree knows of its files, other than what it asks for already.
+fn by_tree(table: &Table) -> Vec<(Placement, Change)> {
+    let own = table.get("placement").and_then(Value::as_str).unwrap_or("level");
+    let known = [("rocksdb", "hints", "RocksDB's hints"), ("level", "level", "level")];
+    let other = known.into_iter().filter(|(placement, ..)| *placement != own);
+    let placed = other.map(|(placement, name, phrase)| {
+        let mut table = table.clone();
+        table.insert("placement".to_string(), Value::from(placement));
+        let (name, phrase) = (format!("by {name}"), format!("separating by {phrase}"));
+        let placement = Placement::new(&name, &phrase, Knowledge::Host, how_of_tree(placement));
+        (placement, on(WorkloadChoice::Table(table)))
+    });
+    placed.collect()
 }
 
 /// With more files than drives commonly have handles, kinds of files are compared, too.
@@ -169,7 +217,12 @@ fn by_source_of_trace(table: &Table, survey: &Survey) -> Vec<(Placement, Change)
             "each of the {count} {rule}{} its own placement identifier, in turn where there are more than handles",
             if rule == "process" { "es" } else { "s" }
         ));
-        let placement = Placement::new(&format!("by {rule}"), &format!("separating by {rule}"), how);
+        let placement = Placement::new(
+            &format!("by {rule}"),
+            &format!("separating by {rule}"),
+            Knowledge::Host,
+            how,
+        );
         (placement, on(WorkloadChoice::Table(table)))
     };
     let mut placements: Vec<(Placement, Change)> = known.map(placed).collect();
@@ -186,6 +239,7 @@ fn by_kind_of_file(table: &Table) -> (Placement, Change) {
     let placement = Placement::new(
         "by kind of file",
         "separating by kind of file",
+        Knowledge::Host,
         directive(how.to_string()),
     );
     (placement, on(WorkloadChoice::Table(table)))
@@ -213,5 +267,8 @@ fn by_job(question: &Question, handles: u64) -> Result<Vec<(Placement, Change)>,
         jobs,
         ..Change::default()
     };
-    Ok(vec![(Placement::new("by job", "separating by job", how), change)])
+    Ok(vec![(
+        Placement::new("by job", "separating by job", Knowledge::Host, how),
+        change,
+    )])
 }

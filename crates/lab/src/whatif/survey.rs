@@ -25,11 +25,15 @@ const SECONDS_MIN: f64 = 60.0;
 /// See the module. Bytes are those of the drive at full size.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Survey {
+    /// What the workload is, in a word.
+    pub(super) what: &'static str,
     pub(super) is_trace: bool,
     /// Bytes of the drive that are read or written.
     pub(super) touched_bytes: u64,
     /// Bytes that a trace writes in one pass.
     pub(super) pass_bytes_written: u64,
+    /// Those of them that it has written before.
+    pub(super) overwritten_bytes: u64,
     /// Seconds from a trace's first request to its last; 0 if it has no times.
     pub(super) seconds: f64,
     /// Volumes, processes and files of a trace.
@@ -43,7 +47,12 @@ pub(super) struct Survey {
 impl Survey {
     pub(super) fn of(question: &Question, table: &toml::Table, drive: &Drive) -> Result<Survey, LabError> {
         let (_, settings) = divided(&question.overrides);
-        let is_trace = table.get("kind").and_then(toml::Value::as_str) == Some("trace");
+        let what = match table.get("kind").and_then(toml::Value::as_str) {
+            Some("trace") => "trace",
+            Some("fio") => "job file",
+            _ => "workload",
+        };
+        let is_trace = what == "trace";
         let changes = WorkloadChanges {
             settings,
             ..WorkloadChanges::default()
@@ -55,7 +64,7 @@ impl Survey {
             small_twin(question, drive)?
         };
         let mut source = spec.source(&target, question.seed)?;
-        let mut seen = Seen::new(&target);
+        let mut seen = Seen::new(&target, is_trace);
         let capacity = if is_trace {
             u64::MAX
         } else {
@@ -68,7 +77,7 @@ impl Survey {
             if source.next_batch(&mut batch, BATCH)? == 0 {
                 break;
             }
-            batch.iter().for_each(|request| seen.add(request, !is_trace));
+            batch.iter().for_each(|request| seen.add(request));
         }
         if seen.bytes_written == 0 {
             return Err(LabError::invalid(
@@ -79,7 +88,7 @@ impl Survey {
         Ok(if is_trace {
             seen.of_trace(&*source, &target)
         } else {
-            seen.of_twin(&target)
+            seen.of_twin(what, &target)
         })
     }
 
@@ -88,9 +97,9 @@ impl Survey {
         (self.seconds >= SECONDS_MIN).then(|| self.pass_bytes_written as f64 / self.seconds)
     }
 
-    /// Share of what a trace writes that overwrites what it has touched before, at most.
+    /// Share of what a trace writes that it has written before.
     pub(super) fn overwritten_share(&self) -> f64 {
-        1.0 - self.touched_bytes as f64 / self.pass_bytes_written.max(self.touched_bytes) as f64
+        self.overwritten_bytes as f64 / self.pass_bytes_written as f64
     }
 
     /// A trace that is too small for any drive.
@@ -129,54 +138,81 @@ fn small_twin(question: &Question, drive: &Drive) -> Result<Target, LabError> {
     })
 }
 
-/// What requests have touched.
+/// What requests have touched and written.
 struct Seen {
     unit_bytes: u64,
-    touched: Vec<bool>,
-    touched_units: u64,
+    /// Of anything but a trace, which counts for itself what it touches.
+    touched: Option<Units>,
+    written: Units,
     requests: u64,
     bytes_written: u64,
+    overwritten_bytes: u64,
     asks: bool,
 }
 
+/// A bit for each mapping unit, and how many are set.
+#[derive(Default)]
+struct Units {
+    words: Vec<u64>,
+    count: u64,
+}
+
+impl Units {
+    /// Whether it is new.
+    fn insert(&mut self, unit: u64) -> bool {
+        let (word, bit) = ((unit / 64) as usize, 1 << (unit % 64));
+        if word >= self.words.len() {
+            // Twice as many each time, so that a trace takes memory for what it touches.
+            self.words.resize((word + 1).next_power_of_two(), 0);
+        }
+        let is_new = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        self.count += u64::from(is_new);
+        is_new
+    }
+}
+
 impl Seen {
-    fn new(target: &Target) -> Seen {
-        let units = target
-            .twin
-            .map_or(0, |twin| twin.device_bytes.div_ceil(target.unit_bytes()));
+    fn new(target: &Target, is_trace: bool) -> Seen {
         Seen {
             unit_bytes: target.unit_bytes(),
-            touched: vec![false; units as usize],
-            touched_units: 0,
+            touched: (!is_trace).then(Units::default),
+            written: Units::default(),
             requests: 0,
             bytes_written: 0,
+            overwritten_bytes: 0,
             asks: false,
         }
     }
 
-    fn add(&mut self, request: &Request, mark: bool) {
+    fn add(&mut self, request: &Request) {
         self.requests += 1;
+        let end = request.offset_bytes + u64::from(request.bytes);
+        let units = request.offset_bytes / self.unit_bytes..end.div_ceil(self.unit_bytes);
         if request.operation == Operation::Write {
             self.bytes_written += u64::from(request.bytes);
             self.asks |= request.placement.is_some();
-        }
-        if !mark || request.operation == Operation::Trim {
-            return;
-        }
-        let last = (request.offset_bytes + u64::from(request.bytes)).saturating_sub(1) / self.unit_bytes;
-        for unit in request.offset_bytes / self.unit_bytes..=last {
-            if let Some(touched) = self.touched.get_mut(unit as usize) {
-                self.touched_units += u64::from(!std::mem::replace(touched, true));
+            for unit in units.clone() {
+                let from = request.offset_bytes.max(unit * self.unit_bytes);
+                let to = end.min((unit + 1) * self.unit_bytes);
+                if !self.written.insert(unit) {
+                    self.overwritten_bytes += to - from;
+                }
             }
+        }
+        if let Some(touched) = self.touched.as_mut().filter(|_| request.operation != Operation::Trim) {
+            units.for_each(|unit| _ = touched.insert(unit));
         }
     }
 
-    fn of_twin(&self, target: &Target) -> Survey {
+    fn of_twin(&self, what: &'static str, target: &Target) -> Survey {
         let denominator = target.twin.map_or(1, |twin| twin.denominator);
         Survey {
+            what,
             is_trace: false,
-            touched_bytes: self.touched_units * self.unit_bytes * denominator,
+            touched_bytes: self.touched.as_ref().map_or(0, |touched| touched.count) * self.unit_bytes * denominator,
             pass_bytes_written: 0,
+            overwritten_bytes: 0,
             seconds: 0.0,
             volumes: 1,
             processes: 1,
@@ -192,9 +228,11 @@ impl Seen {
             found.map_or(0.0, |measure| measure.value)
         };
         Survey {
+            what: "trace",
             is_trace: true,
             touched_bytes: value("trace.touched_units") as u64 * target.unit_bytes(),
             pass_bytes_written: self.bytes_written,
+            overwritten_bytes: self.overwritten_bytes,
             seconds: value("trace.seconds"),
             volumes: value("trace.volumes") as u64,
             processes: value("trace.processes") as u64,

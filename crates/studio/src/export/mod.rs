@@ -144,8 +144,8 @@ impl Material {
         let experiment = &self.prepared.experiment;
         let report = Report {
             title: self.prepared.title(),
-            headline: None,
-            answers: &[],
+            front: None,
+            command: lab::finding::Command::Run,
             source: &experiment.source,
             notes: &experiment.notes,
             axes: &axes,
