@@ -431,8 +431,57 @@ fn errors_of_files_name_them() {
     assert!(error.contains("cut.csv.gz"), "{error}");
 }
 
+/// A list of columns in a line is the table of them, whatever divides the file and whether or not it has a header.
+#[test]
+fn any_csv_is_read_by_a_list_of_its_columns() {
+    let list = |columns: &str| Settings {
+        columns: Some(columns.parse().unwrap()),
+        ..Settings::default()
+    };
+    let wanted = vec![
+        record(0, Operation::Write, 0, 4096, 8192),
+        record(2_500, Operation::Read, 1, 512, 1024),
+    ];
+    for (columns, text) in [
+        (
+            "time:us,-,op,offset,bytes,volume",
+            "7,x,W,4096,8192,a\n9.5,x,R,512,1024,b\n",
+        ),
+        (
+            "bytes:sectors,offset:sectors,op:0/1,volume,time:us",
+            "size;lba;rw;disk;us;more\n16;8;1;a;7;-\n2;1;0;b;9.5;-\n",
+        ),
+        (
+            "op:READ/WRITE,offset:sectors,bytes:sectors,volume,time:us",
+            "# recorded by somebody\nWRITE\t8\t16\ta\t7\nREAD\t1\t2\tb\t9.5\n",
+        ),
+    ] {
+        assert_eq!(read(text, &list(columns)).unwrap(), wanted, "{columns}");
+    }
+    let error = read("7,x,W,4096\n", &list("time:us,-,op,offset,bytes"))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("trace.txt:1: the length is not a number"), "{error}");
+}
+
+/// What a CSV of an unknown format seems to be is asked, and not taken for granted.
+#[test]
+fn a_csv_of_no_known_format_is_guessed_at_with_a_question() {
+    let refusal = |text: &str| reader(text, &Settings::default()).err().unwrap().to_string();
+    let asked = refusal("0.5,host,W,4096,8192,3\n0.9,host,R,1048576,4096,2\n");
+    for words in [
+        "trace.txt:1: no known format begins with \"0.5,host,W",
+        "column 5 the size in bytes?",
+        "--columns time:s,-,op,offset,bytes",
+    ] {
+        assert!(asked.contains(words), "{asked}");
+    }
+    let unasked = refusal("one,two,three\nfour,five,six\n");
+    assert!(unasked.contains("such as --columns time,op,offset,bytes"), "{unasked}");
+}
+
 /// Settings that are refused, and words of the sentence that says so.
-const IMPOSSIBLE: [(&str, &str); 16] = [
+const IMPOSSIBLE: [(&str, &str); 18] = [
     ("files = []", "files = []: name at least one"),
     ("operations = []", "operations = []: nothing"),
     ("mapping = \"scale\"", "needs volume_bytes"),
@@ -460,7 +509,15 @@ const IMPOSSIBLE: [(&str, &str); 16] = [
         "placement = \"process\"",
         "placement = \"process\": the trace has no column",
     ),
-    ("format = \"csv\"", "needs a table [workload.csv]"),
+    ("format = \"csv\"", "or a table [workload.csv]"),
+    (
+        "format = \"msr\"\ncolumns = \"op,offset,bytes\"",
+        "columns = \"op,offset,bytes\": says all of a CSV",
+    ),
+    (
+        "columns = \"op,offset,bytes\"\n[csv]\noffset.column = 1\nlength.column = 1\noperation.column = 1",
+        "leave out csv",
+    ),
     (
         "[csv]\noffset.column = 1\nlength.column = 1\noperation.column = 1",
         "only format = \"csv\"",

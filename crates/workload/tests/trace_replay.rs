@@ -5,6 +5,7 @@ mod support;
 use std::collections::HashMap;
 use std::path::Path;
 
+use base::Bytes;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use support::{SEED, UNIT, all, drive, iolog, replay, source, units, with};
@@ -104,6 +105,57 @@ fn compact_numbers_units_in_the_order_of_first_touch() {
     );
     assert_eq!(units(&requests), wanted[..5]);
     assert_eq!(full.next_batch(&mut Vec::new(), 100).unwrap(), 0);
+}
+
+/// The whole trace is read to say how large the drive has to be.
+#[test]
+fn a_trace_that_touches_more_than_the_drive_says_its_file_and_size() {
+    let text = iolog(&[
+        ("a", "write", 0, 700),
+        ("b", "write", 0, 300),
+        ("a", "trim", 5000, 9),
+        ("a", "read", 100, 50),
+    ]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.log");
+    std::fs::write(&path, text).unwrap();
+    let settings = Settings {
+        files: vec![path.clone()],
+        ..with(Mapping::Compact)
+    };
+    let refusal = |target: &Target| {
+        let mut source = settings.source(target, SEED).unwrap();
+        loop {
+            match source.next_batch(&mut Vec::new(), 100) {
+                Ok(requests) => assert!(requests > 0, "it fits"),
+                Err(error) => break error.to_string(),
+            }
+        }
+    };
+    let error = refusal(&drive(512));
+    let wanted = format!(
+        "{}: touches {}, more than the {} of the drive",
+        path.display(),
+        Bytes(1000 * UNIT),
+        Bytes(512 * UNIT)
+    );
+    assert!(error.starts_with(&wanted), "{error}");
+    // 1000 units fill 5 MiB to 85 %.
+    assert!(
+        error.contains("--capacity 5MiB") && error.contains("mapping = \"modulo\""),
+        "{error}"
+    );
+    let twin = Twin {
+        denominator: 4,
+        device_bytes: 128 * UNIT,
+        mapping_unit_bytes: UNIT,
+        keep_requests: false,
+    };
+    let on_twin = refusal(&Target {
+        twin: Some(twin),
+        ..drive(512)
+    });
+    assert_eq!(on_twin, error, "sizes are those of the drive");
 }
 
 #[test]

@@ -84,13 +84,7 @@ impl ColumnSettings {
             header: Some(true),
             offset: amount("offset"),
             length: amount("length"),
-            operation: OperationColumn {
-                column: column("operation"),
-                read: read_words(),
-                write: write_words(),
-                trim: trim_words(),
-                ignore: Vec::new(),
-            },
+            operation: OperationColumn::of(column("operation")),
             time: Some(TimeColumn {
                 column: column("time"),
                 unit: TimeUnit::Seconds,
@@ -255,7 +249,7 @@ const PLACEMENT: usize = 6;
 const FILE: usize = 7;
 
 /// More columns than any trace has.
-const COLUMNS_MAX: usize = 1024;
+pub(super) const COLUMNS_MAX: usize = 1024;
 
 /// Reads lines of columns.
 #[derive(Debug)]
@@ -470,7 +464,37 @@ impl ColumnSettings {
     }
 }
 
+impl ColumnSettings {
+    /// The last of the columns that are given by number, from 1.
+    pub(super) fn last_number(&self) -> usize {
+        let numbers = (0..ROLES).filter_map(|role| match self.column(role) {
+            Some(Column::Number(number)) => Some(*number),
+            _ => None,
+        });
+        numbers.max().unwrap_or(0)
+    }
+}
+
 impl OperationColumn {
+    /// A column with the usual words.
+    pub(super) fn of(column: Column) -> OperationColumn {
+        OperationColumn {
+            column,
+            read: read_words(),
+            write: write_words(),
+            trim: trim_words(),
+            ignore: Vec::new(),
+        }
+    }
+
+    /// The operation that a word stands for.
+    pub(super) fn operation(&self, text: &[u8]) -> Option<Operation> {
+        match self.parse(text)? {
+            Word::Request(operation) => Some(operation),
+            Word::Ignored => None,
+        }
+    }
+
     fn parse(&self, text: &[u8]) -> Option<Word> {
         let is_one_of = |words: &[String]| words.iter().any(|word| word.as_bytes() == text);
         if is_one_of(&self.write) {
@@ -486,6 +510,24 @@ impl OperationColumn {
 }
 
 impl Delimiter {
+    /// All of them, the more certain first: what stands between blanks may be one column of another.
+    pub(super) const ALL: [Delimiter; 4] = [
+        Delimiter::Comma,
+        Delimiter::Semicolon,
+        Delimiter::Tab,
+        Delimiter::Blanks,
+    ];
+
+    /// The columns of a line, one more than a trace can have at most.
+    pub(super) fn split(self, line: &[u8]) -> Vec<&[u8]> {
+        let mut columns = Vec::new();
+        self.each(line, |_, text| {
+            columns.push(text);
+            columns.len() <= COLUMNS_MAX
+        });
+        columns
+    }
+
     /// Calls `visit` with the number and the text of each column, until it says false.
     fn each<'a>(self, line: &'a [u8], mut visit: impl FnMut(usize, &'a [u8]) -> bool) {
         let separator = match self {

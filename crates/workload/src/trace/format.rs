@@ -87,7 +87,7 @@ impl Parser {
             (Format::Csv, None) => {
                 return Err(WorkloadError::setting(
                     "format = \"csv\"",
-                    "needs a table [workload.csv] that says which column is what",
+                    "needs columns, such as columns = \"time,op,offset,bytes\", or a table [workload.csv]",
                 ));
             }
             (_, Some(_)) => {

@@ -17,6 +17,7 @@ mod blkparse;
 mod blktrace;
 mod bytes;
 mod cloud;
+mod column_list;
 mod columns;
 mod export;
 mod field;
@@ -33,13 +34,16 @@ pub mod spool;
 mod vscsi;
 
 pub use blktrace::files_of;
+pub use column_list::ColumnList;
 pub use columns::{
     AmountColumn, AmountUnit, CAPTURE_HEADER, Column, ColumnSettings, Delimiter, OperationColumn, TimeColumn, TimeUnit,
 };
 pub use export::{ExportSettings, ExportSummary, Feed, IologVersion, export, export_per_placement};
 pub use input::{Line, Lines};
 pub use objects::{MooncakeRequest, ObjectRequest};
-pub use reader::{Progress, Reader};
+pub use reader::{Progress, Reader, file_bytes};
 pub use record::Record;
 pub use replay::{TimedSource, TraceSource};
-pub use settings::{BlkparseAction, FileIdentity, Format, LbaRange, Mapping, PlacementRule, ProcessIdentity, Settings};
+pub use settings::{
+    BlkparseAction, FileIdentity, Format, LbaRange, Mapping, PlacementRule, ProcessIdentity, ROOM_BYTES, Settings,
+};

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::blktrace;
+use super::column_list;
 use super::field::Problem;
 use super::format::{Frame, Parser};
 use super::input::{Line, Lines};
@@ -126,6 +127,7 @@ impl Reader {
     }
 
     fn new(name: String, lines: Lines, progress: Progress, settings: &Settings) -> Result<Reader, WorkloadError> {
+        let settings = &settings.with_columns(lines.head())?;
         let guess = || Format::guess(&name, lines.first(), lines.head());
         let Some(format) = settings.format.or_else(guess) else {
             return Err(WorkloadError::Line {
@@ -134,11 +136,13 @@ impl Reader {
                 problem: if lines.first().is_empty() && lines.head().is_empty() {
                     "the trace is empty".to_string()
                 } else {
-                    format!(
-                        "no known format begins with {}; say format = {}",
-                        excerpt(lines.first()),
-                        Format::NAMES
-                    )
+                    let remedy = column_list::question(lines.head()).unwrap_or_else(|| {
+                        format!(
+                            "say what its columns are, such as --columns time,op,offset,bytes, or format = {}",
+                            Format::NAMES
+                        )
+                    });
+                    format!("no known format begins with {}; {remedy}", excerpt(lines.first()))
                 },
             });
         };
@@ -306,7 +310,11 @@ fn open_together(files: &[PathBuf], bytes_read: &Arc<AtomicU64>) -> io::Result<L
     }
 }
 
-fn file_bytes(file: &Path) -> io::Result<u64> {
+/// Bytes of a file of a trace, or of what came through a stream.
+///
+/// # Errors
+/// There is no such file, or the stream cannot be read.
+pub fn file_bytes(file: &Path) -> io::Result<u64> {
     if spool::is_stream(file) {
         return spool::open(file)?.length();
     }

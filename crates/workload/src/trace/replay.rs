@@ -3,7 +3,8 @@
 use super::mapping::{AddressMap, Full};
 use super::reader::{Progress, Reader};
 use super::record::Record;
-use super::settings::{LbaRange, PlacementRule, Settings};
+use super::settings::{LbaRange, PlacementRule, ROOM_BYTES, Settings};
+use super::spool;
 use crate::{Measure, Operation, PlacementIndex, Request, Source, Target, WorkloadError};
 
 /// A source that knows when its requests were issued.
@@ -28,6 +29,8 @@ const UNITS_AHEAD: u64 = 1 << 20;
 
 /// Replays a trace on a drive.
 pub struct TraceSource {
+    settings: Settings,
+    target: Target,
     reader: Reader,
     map: AddressMap,
     placement: Placement,
@@ -84,6 +87,8 @@ impl TraceSource {
     /// A drive that a trace cannot be mapped to.
     pub fn new(settings: &Settings, reader: Reader, target: &Target, seed: u64) -> Result<TraceSource, WorkloadError> {
         Ok(TraceSource {
+            settings: settings.clone(),
+            target: *target,
             reader,
             map: AddressMap::new(settings, target, seed)?,
             placement: Placement::new(settings, target),
@@ -223,14 +228,62 @@ impl TraceSource {
             if let Err(Full) = mapped {
                 // What fits is issued before.
                 self.mapped = self.records.len();
-                self.failed = Some(WorkloadError::setting(
-                    "mapping = \"compact\"",
-                    "the trace touches more units than the drive has, or than a trace of so few bytes has memory for; take a larger drive or \
-                     mapping = \"modulo\"",
-                ));
+                self.failed = Some(too_large(&self.settings, &self.target));
                 return;
             }
             self.counts.add(record);
+        }
+    }
+}
+
+/// How full a drive is that is made for a trace.
+const FILL: f64 = 0.85;
+
+/// A trace that touches more than there is room for: how much it touches is counted now, in another pass.
+fn too_large(settings: &Settings, target: &Target) -> WorkloadError {
+    const MIB: u64 = 1 << 20;
+    let place = match &settings.files[..] {
+        [] => "mapping = \"compact\"".to_string(),
+        [file] => spool::shown(file),
+        [file, others @ ..] => format!("{} (and {} other files)", spool::shown(file), others.len()),
+    };
+    let modulo = "mapping = \"modulo\" lays the trace over itself";
+    match touched_bytes(settings) {
+        Some(bytes) if bytes > target.device_bytes => {
+            let holds = ((bytes as f64 / FILL) as u64).div_ceil(MIB);
+            WorkloadError::setting(
+                place,
+                format!(
+                    "touches {}, more than the {} of the drive; take a drive that holds it (--capacity {holds}MiB), or {modulo}",
+                    base::Bytes(bytes),
+                    base::Bytes(target.device_bytes)
+                ),
+            )
+        }
+        _ => WorkloadError::setting(
+            place,
+            format!(
+                "touches more than the drive has room for, or than a file of so few bytes has memory for; take a larger drive, or {modulo}"
+            ),
+        ),
+    }
+}
+
+/// Bytes that a trace touches, on a drive that has room for it. None if it cannot be read again, or touches too much for any drive.
+fn touched_bytes(settings: &Settings) -> Option<u64> {
+    let target = Target {
+        device_bytes: ROOM_BYTES,
+        ..Target::default()
+    };
+    let mut reader = settings.reader().ok()?;
+    let mut map = AddressMap::new(settings, &target, 0).ok()?;
+    let is_wanted = |record: &Record| settings.operations.contains(&record.operation);
+    loop {
+        match reader.next_record() {
+            Ok(Some(record)) if is_wanted(&record) => map.map(&record, |_, _| {}).ok()?,
+            Ok(Some(_)) => {}
+            // What comes behind a bad line is not replayed either.
+            Ok(None) | Err(_) => return Some(map.touched_units() * target.unit_bytes()),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::column_list::ColumnList;
 use super::columns::ColumnSettings;
 use super::reader::Reader;
 use super::replay::TraceSource;
@@ -12,6 +13,8 @@ use crate::{Operation, PlacementIndex, Target, WorkloadError};
 
 /// Bytes of the reader with its buffers.
 const READER_BYTES: u64 = 8 << 20;
+/// The largest drive that a trace can be laid out on: it holds any trace, and memory is taken for what is touched.
+pub const ROOM_BYTES: u64 = (u32::MAX as u64 - 1) * 4096;
 /// Bytes of a piece of 16 unit numbers, with its entries in hash tables and the free room of all.
 const PIECE_BYTES: u64 = 240;
 /// Its part for each unit, where pieces are full.
@@ -29,6 +32,9 @@ pub struct Settings {
     pub format: Option<Format>,
     /// Columns, for `format = "csv"`.
     pub csv: Option<ColumnSettings>,
+    /// The same in a line, such as `time:us,op,offset:sectors,bytes`; the format is `csv` then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<ColumnList>,
     /// Events of blkparse that count: by default those that were issued to the drive.
     pub blkparse_action: BlkparseAction,
     /// What tells processes apart in blktrace's traces; default their number.
@@ -66,6 +72,7 @@ impl Default for Settings {
             files: Vec::new(),
             format: None,
             csv: None,
+            columns: None,
             blkparse_action: BlkparseAction::Issued,
             process_by: ProcessIdentity::Number,
             file_by: FileIdentity::Name,
@@ -258,6 +265,25 @@ impl Settings {
     /// As [`Settings::source`].
     pub fn reader(&self) -> Result<Reader, WorkloadError> {
         Reader::open(self)
+    }
+
+    /// The settings for files that begin with `head`: a list of columns becomes the table of them.
+    pub(super) fn with_columns(&self, head: &[u8]) -> Result<Settings, WorkloadError> {
+        let Some(list) = &self.columns else {
+            return Ok(self.clone());
+        };
+        if self.csv.is_some() || !matches!(self.format, None | Some(Format::Csv)) {
+            return Err(WorkloadError::setting(
+                format!("columns = \"{list}\""),
+                "says all of a CSV; leave out csv and any other format",
+            ));
+        }
+        Ok(Settings {
+            format: Some(Format::Csv),
+            csv: Some(list.settings(head)),
+            columns: None,
+            ..self.clone()
+        })
     }
 
     fn check(&self, target: &Target) -> Result<(), WorkloadError> {
