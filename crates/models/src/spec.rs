@@ -152,6 +152,17 @@ impl Spec {
     }
 }
 
+impl Spec {
+    /// The cache in words that a trace goes through, on a drive of this capacity at full size; none of any other workload.
+    pub fn traced_cache(&self, device_bytes: u64) -> Option<String> {
+        match &self.kind {
+            Kind::Cachelib(settings) => settings.traced(device_bytes),
+            Kind::KvcacheTier(settings) => settings.traced(device_bytes),
+            _ => None,
+        }
+    }
+}
+
 impl Kind {
     fn source(&self, target: &Target, seed: u64) -> Result<Box<dyn Source>, WorkloadError> {
         Ok(match self {

@@ -20,7 +20,7 @@ mod trace;
 pub use admission::Admission;
 pub use preset::{Preset, Statistics, StatisticsSettings};
 pub use tier::Eviction;
-pub use trace::TraceFormat;
+pub use trace::{TraceFormat, is_mooncake};
 
 pub(crate) use admission::{Gate, Offer};
 pub(crate) use dram::Dram;

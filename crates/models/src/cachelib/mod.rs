@@ -34,6 +34,7 @@ pub use source::CacheSource;
 
 use std::path::PathBuf;
 
+use base::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{
@@ -56,6 +57,10 @@ pub struct Settings {
     pub trace_format: TraceFormat,
     /// Every line stands for so many keys, each with a suffix (`ampFactor` of cachebench).
     pub amplification: u32,
+    /// Keys and values of the trace, percent of the drive, in the place of `amplification`: each line stands for as many keys as that takes, or
+    /// for some of the keys alone. By what the first million operations ask for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_working_set_percent: Option<f64>,
     /// Count bad lines (measure `bad_lines`) instead of stopping at the first.
     pub skip_bad_lines: bool,
     /// Ends after so many cache operations; without it a trace ends with its files, and a generator goes on for ever.
@@ -109,6 +114,7 @@ impl Default for Settings {
             trace: Vec::new(),
             trace_format: TraceFormat::Auto,
             amplification: 1,
+            trace_working_set_percent: None,
             skip_bad_lines: false,
             operations: None,
             dram_bytes: None,
@@ -147,13 +153,34 @@ impl Settings {
     }
 
     /// The trace files, if there are any.
-    fn files(&self) -> TraceFiles {
+    fn files(&self, target: &Target) -> TraceFiles {
+        let share = self.trace_working_set_percent.map(|percent| percent / 100.0);
         TraceFiles {
+            working_set_bytes: share.map(|share| (target.capacity_bytes() as f64 * share) as u64),
             files: self.trace.clone(),
             format: self.trace_format,
             amplification: self.amplification,
             skip_bad_lines: self.skip_bad_lines,
         }
+    }
+
+    /// The cache in words, on a drive of this capacity at full size, if it replays a trace.
+    pub(crate) fn traced(&self, device_bytes: u64) -> Option<String> {
+        let share = |percent: f64| Bytes((device_bytes as f64 * percent / 100.0) as u64);
+        let loc_percent = 100.0 - self.soc_percent - self.metadata_percent;
+        let of_trace = match self.trace_working_set_percent {
+            Some(percent) => format!("the trace's keys and values take {percent} % of that"),
+            None => format!("each line of the trace stands for {} keys", self.amplification),
+        };
+        (!self.trace.is_empty()).then(|| {
+            format!(
+                "CacheLib on all of the drive, {}: DRAM {}, small objects {}, large objects {}; {of_trace}",
+                Bytes(device_bytes),
+                Bytes(self.dram_bytes_on(device_bytes)),
+                share(self.soc_percent),
+                share(loc_percent)
+            )
+        })
     }
 
     /// DRAM of the cache on a drive at full size.
@@ -213,6 +240,15 @@ impl Settings {
         within("bloom_filter_bytes", self.bloom_filter_bytes, 0..=1024)?;
         within("clean_regions", self.clean_regions, 1..=1024)?;
         within("amplification", self.amplification, 1..=65_536)?;
+        if let Some(percent) = self.trace_working_set_percent {
+            within("trace_working_set_percent", percent, 1.0..=100_000.0)?;
+            if self.amplification > 1 || self.trace.is_empty() {
+                return Err(WorkloadError::setting(
+                    format!("trace_working_set_percent = {percent}"),
+                    "needs a trace, and chooses the amplification itself; leave one of the two out",
+                ));
+            }
+        }
         self.admission.check()?;
         self.pace.iter().try_for_each(Pace::check)?;
         self.statistics().check()

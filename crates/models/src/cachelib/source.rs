@@ -60,7 +60,7 @@ impl CacheSource {
         let gate_random = random.clone();
         random.jump();
         let denominator = target.denominator();
-        let operations = Operations::new(&statistics, settings.files(), target, random)?;
+        let operations = Operations::new(&statistics, settings.files(target), target, random)?;
         let soc = (layout.buckets > 0)
             .then(|| BigHash::new(layout.buckets, layout.bucket_bytes, settings.bloom_filter_bytes));
         let loc = layout.has_loc(settings).then(|| {

@@ -24,6 +24,7 @@ mod trace;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use base::Bytes;
 use serde::{Deserialize, Serialize};
 
 pub use crate::cache::Eviction;
@@ -145,6 +146,19 @@ impl Settings {
     pub fn files_mut(&mut self) -> Vec<&mut PathBuf> {
         let classes = self.classes.values_mut();
         classes.flat_map(|class| class.requests.files_mut()).collect()
+    }
+
+    /// The cache in words, on a drive of this capacity at full size, if it replays a trace.
+    pub(crate) fn traced(&self, device_bytes: u64) -> Option<String> {
+        let is_trace = |class: &&Class| matches!(class.requests, Requests::Mooncake(_));
+        let class = self.classes.values().find(is_trace)?;
+        let bytes = (device_bytes as f64 * self.used_percent / 100.0) as u64;
+        Some(format!(
+            "a key-value cache of a language model on {} of the drive's {}, in chunks of {}",
+            Bytes(bytes),
+            Bytes(device_bytes),
+            Bytes(class.chunk_bytes)
+        ))
     }
 
     /// The workload on a drive.

@@ -190,6 +190,7 @@ impl Settings {
 
     fn files(&self) -> TraceFiles {
         TraceFiles {
+            working_set_bytes: None,
             files: self.trace.clone(),
             format: self.trace_format,
             amplification: 1,

@@ -7,8 +7,12 @@
 //! What a file is follows from its name or its first line, unless the settings say it. A row that cannot be understood names file and line and ends
 //! the run, or is counted. Only one line is in memory at a time.
 //!
+//! Where a cache has a share of the working set, a first look at the files says how much they ask for (`footprint`). Lines then stand for
+//! several keys each, or for some keys alone, so that a cache of any size sees its share.
+//!
 //! Times are passed over: operations follow each other as fast as the cache takes them, and nothing expires.
 
+mod footprint;
 mod row;
 
 use std::path::{Path, PathBuf};
@@ -21,7 +25,7 @@ use super::CacheOperation;
 use row::{Reader, Row};
 use workload::WorkloadError;
 use workload::random::mix;
-use workload::trace::{Line, Lines, ObjectRequest};
+use workload::trace::{Line, Lines, MooncakeRequest, ObjectRequest, file_bytes, spool};
 
 /// What trace files are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +44,25 @@ pub enum TraceFormat {
     OracleGeneral,
 }
 
+impl TraceFormat {
+    /// The format of a file that says by its name or its beginning that it is a cache trace; `None` of any other file, and of one that
+    /// cannot be read.
+    pub fn recognize(file: &Path) -> Option<TraceFormat> {
+        if ObjectRequest::is_named_so(&file.display().to_string()) {
+            return Some(TraceFormat::OracleGeneral);
+        }
+        Reader::recognize(Lines::open(file, Arc::default()).ok()?.first())
+    }
+}
+
+/// Whether a file begins as Mooncake's traces do.
+pub fn is_mooncake(file: &Path) -> bool {
+    let Ok(lines) = Lines::open(file, Arc::default()) else {
+        return false;
+    };
+    lines.first().starts_with(b"{") && matches!(MooncakeRequest::parse(lines.first()), Ok(Some(_)))
+}
+
 /// Trace files, and how they are read.
 #[derive(Debug, Clone)]
 pub(crate) struct TraceFiles {
@@ -48,6 +71,8 @@ pub(crate) struct TraceFiles {
     /// Every line stands for so many keys.
     pub(crate) amplification: u32,
     pub(crate) skip_bad_lines: bool,
+    /// Bytes that the keys and values of all lines are to take, in the place of `amplification`.
+    pub(crate) working_set_bytes: Option<u64>,
 }
 
 /// Trace files, one after another.
@@ -55,6 +80,8 @@ pub(crate) struct Trace {
     files: Vec<String>,
     format: TraceFormat,
     amplification: u32,
+    /// Hashes up to this belong to keys that are taken.
+    hash_max: u64,
     skip_bad_lines: bool,
     endless: bool,
     /// The file after the one that is open.
@@ -81,20 +108,21 @@ impl std::fmt::Debug for Trace {
 }
 
 impl Trace {
-    /// Opens the first file.
+    /// Opens the first file; before that, where a working set is wanted, looks at what the files ask for.
     pub(crate) fn new(settings: TraceFiles, endless: bool) -> Result<Trace, WorkloadError> {
         let mut bytes_total = 0;
         for file in &settings.files {
-            let metadata = std::fs::metadata(file).map_err(|source| WorkloadError::Io {
-                file: file.display().to_string(),
+            bytes_total += file_bytes(file).map_err(|source| WorkloadError::Io {
+                file: spool::shown(file),
                 source,
             })?;
-            bytes_total += metadata.len();
         }
+        let sample = footprint::Sample::of(&settings)?;
         let mut trace = Trace {
             files: settings.files.iter().map(|file| file.display().to_string()).collect(),
             format: settings.format,
-            amplification: settings.amplification,
+            amplification: sample.amplification,
+            hash_max: sample.hash_max,
             skip_bad_lines: settings.skip_bad_lines,
             endless,
             next_file: 0,
@@ -200,7 +228,10 @@ impl Trace {
             match parsed {
                 Ok(Some(row)) => {
                     self.row = row;
-                    return Ok(true);
+                    if self.hash_max == u64::MAX || row.operations() == 0 || row.operation(0).key <= self.hash_max {
+                        return Ok(true);
+                    }
+                    self.row = Row::default();
                 }
                 Ok(None) => {}
                 Err(_) if self.skip_bad_lines => self.bad_lines += 1,
@@ -237,6 +268,7 @@ mod tests {
             format: TraceFormat::Auto,
             amplification: 1,
             skip_bad_lines: false,
+            working_set_bytes: None,
         };
         change(&mut settings);
         (Trace::new(settings, endless).unwrap(), files)
@@ -315,6 +347,7 @@ mod tests {
             format: TraceFormat::Auto,
             amplification: 1,
             skip_bad_lines: false,
+            working_set_bytes: None,
         };
         let operations = all(&mut Trace::new(files.clone(), false).unwrap());
         let expected = [5000, 5000, 70].map(|bytes| (Kind::Get, Some(bytes)));
@@ -350,6 +383,73 @@ mod tests {
         keys.sort_unstable();
         keys.dedup();
         assert_eq!(keys.len(), 6);
+    }
+
+    /// A cache sees the same share of its working set, whatever its size: each key several times, or some of the keys.
+    #[test]
+    fn a_working_set_is_as_large_as_it_is_to_be() {
+        let keys = 20_000_u64;
+        let lines: String = (0..keys)
+            .map(|key| format!("key{key},SET,{},1,8\n", 100 + key % 1000))
+            .collect();
+        let text = format!("key,op,size,op_count,key_size\n{lines}");
+        let asked = |wanted: u64| {
+            let (mut trace, _files) = trace_of(&[&text], |files| files.working_set_bytes = Some(wanted), false);
+            let sizes: std::collections::BTreeMap<u64, u64> = all(&mut trace)
+                .iter()
+                .map(|operation| (operation.key, operation.bytes.unwrap().into()))
+                .collect();
+            (sizes.values().sum::<u64>() as f64, sizes.len() as u64)
+        };
+        let (whole, count) = asked(1);
+        assert!(count < 10, "{count} keys of {whole} bytes");
+        for wanted in [1_000_000, 5_000_000, 130_000_000] {
+            let (bytes, count) = asked(wanted);
+            let ratio = bytes / wanted as f64;
+            // More keys than there are come whole numbers of times.
+            assert!((0.9..1.6).contains(&ratio), "{wanted}: {bytes} bytes of {count} keys");
+        }
+        let bad = |files: &mut TraceFiles| files.working_set_bytes = Some(1 << 20);
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"key,op,size\na,DELETE,0\n").unwrap();
+        let (_, files) = trace_of(&["key,op,size\n"], |_| {}, false);
+        let mut settings = TraceFiles {
+            files: files
+                .iter()
+                .chain([&file])
+                .map(|file| file.path().to_path_buf())
+                .collect(),
+            format: TraceFormat::Auto,
+            amplification: 1,
+            skip_bad_lines: false,
+            working_set_bytes: None,
+        };
+        bad(&mut settings);
+        let error = Trace::new(settings, false).unwrap_err().to_string();
+        assert!(error.contains("no object with a size"), "{error}");
+    }
+
+    #[test]
+    fn cache_traces_say_what_they_are_and_block_traces_are_none() {
+        let recognize = |text: &str| Reader::recognize(text.as_bytes());
+        for (text, format) in [
+            ("0,nz:u:eeW,44,1030,7,set,300", Some(TraceFormat::Twitter)),
+            ("op_time,key,key_size,op,op_count,size", Some(TraceFormat::Kvcache)),
+            ("aa,GET,87,2,48", Some(TraceFormat::Kvcache)),
+            ("1,small,1,1000,1200,200,-1,-1,60,1,0,x", Some(TraceFormat::Cdn)),
+            (
+                "timestamp,cacheKey,OpType,objectSize,responseSize,responseHeaderSize,rangeStart,rangeEnd,TTL,x",
+                Some(TraceFormat::Cdn),
+            ),
+            ("128166372003061629,usr,0,Write,8192,4096,153", None),
+            ("419,W,8792731648,16384,1577808144360767", None),
+            ("1538323200,12910952,128,0,1063", None),
+            ("1,2,W,4,5,6,7,8,9,10,11,12", None),
+            ("key,op", None),
+            ("", None),
+        ] {
+            assert_eq!(recognize(text), format, "{text}");
+        }
     }
 
     #[test]

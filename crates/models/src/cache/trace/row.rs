@@ -120,6 +120,24 @@ fn is_number(field: &[u8]) -> bool {
 }
 
 impl Reader {
+    /// The format of a file that begins with this line, if that can be no other's.
+    pub(super) fn recognize(first: &[u8]) -> Option<TraceFormat> {
+        /// How the header of CacheLib's CDN traces begins.
+        const CDN_HEADER: &[u8] = b"timestamp,cacheKey,";
+        match Reader::new(TraceFormat::Auto, first).ok()? {
+            Reader::Twitter => Some(TraceFormat::Twitter),
+            Reader::Kvcache { .. } => Some(TraceFormat::Kvcache),
+            Reader::Cdn { header: true } => first.starts_with(CDN_HEADER).then_some(TraceFormat::Cdn),
+            Reader::Cdn { header: false } => {
+                let fields = split(first);
+                // The kind of the request is a number there, where other traces have words.
+                let is_row = is_number(fields[2]) && cdn_row(&fields).is_ok();
+                is_row.then_some(TraceFormat::Cdn)
+            }
+            Reader::OracleGeneral => None,
+        }
+    }
+
     /// For a file that begins with this line.
     pub(super) fn new(format: TraceFormat, first: &[u8]) -> Result<Reader, String> {
         let fields = split(first);

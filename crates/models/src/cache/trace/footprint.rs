@@ -1,0 +1,85 @@
+//! How much the files of a cache trace ask for, and which of their keys make a working set of another size.
+//!
+//! The first operations are read with a sample of keys: those with the smallest hashes, as many as there is room for. Their bytes, divided
+//! by the share of all hashes that they are, are those of all keys (Waldspurger et al., "Efficient MRC Construction with SHARDS",
+//! FAST 2015). Memory does not grow with the files.
+
+use rustc_hash::FxHashMap;
+
+use super::{Trace, TraceFiles};
+use workload::WorkloadError;
+use workload::trace::spool;
+
+/// Operations that are looked at.
+const OPERATIONS_MAX: u64 = 1_000_000;
+/// Keys of a sample; when there are more, half of the hashes are left out.
+const KEYS_MAX: usize = 1 << 16;
+/// Most keys that a line can stand for.
+pub(super) const AMPLIFICATION_MAX: u32 = 65_536;
+
+/// Which keys are taken, and how often.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sample {
+    /// Keys that each line stands for.
+    pub(super) amplification: u32,
+    /// Hashes up to this are taken.
+    pub(super) hash_max: u64,
+}
+
+impl Sample {
+    /// The sample that the settings ask for.
+    pub(super) fn of(files: &TraceFiles) -> Result<Sample, WorkloadError> {
+        let whole = Sample {
+            amplification: files.amplification,
+            hash_max: u64::MAX,
+        };
+        let Some(wanted_bytes) = files.working_set_bytes else {
+            return Ok(whole);
+        };
+        let bytes = footprint(files)?;
+        if bytes == 0.0 {
+            let name = files.files.first().map_or_else(String::new, |file| spool::shown(file));
+            let problem = "asks for no object with a size, so there is nothing to cache";
+            return Err(WorkloadError::setting(name, problem));
+        }
+        let ratio = wanted_bytes as f64 / bytes;
+        Ok(if ratio >= 1.0 {
+            Sample {
+                amplification: ratio.round().min(f64::from(AMPLIFICATION_MAX)) as u32,
+                ..whole
+            }
+        } else {
+            Sample {
+                amplification: 1,
+                hash_max: (ratio * u64::MAX as f64) as u64,
+            }
+        })
+    }
+}
+
+/// Bytes of all keys with their values among the first operations.
+fn footprint(files: &TraceFiles) -> Result<f64, WorkloadError> {
+    let mut trace = Trace::new(
+        TraceFiles {
+            amplification: 1,
+            working_set_bytes: None,
+            ..files.clone()
+        },
+        false,
+    )?;
+    let mut sizes: FxHashMap<u64, u32> = FxHashMap::default();
+    let mut halvings = 0;
+    for _ in 0..OPERATIONS_MAX {
+        let Some(operation) = trace.next()? else { break };
+        let Some(bytes) = operation.bytes.filter(|_| operation.key <= u64::MAX >> halvings) else {
+            continue;
+        };
+        sizes.insert(operation.key, bytes);
+        while sizes.len() > KEYS_MAX {
+            halvings += 1;
+            sizes.retain(|key, _| *key <= u64::MAX >> halvings);
+        }
+    }
+    let bytes: u64 = sizes.values().map(|bytes| u64::from(*bytes)).sum();
+    Ok(bytes as f64 * 2f64.powi(halvings))
+}
