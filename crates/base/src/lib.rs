@@ -24,5 +24,5 @@ mod table;
 pub use bytes::Bytes;
 pub use file_place::FilePlace;
 pub use memory::{memory_available_bytes, memory_total_bytes};
-pub use nearest::{hint, nearest};
+pub use nearest::{hint, hinted, nearest};
 pub use placement::PlacementIndex;

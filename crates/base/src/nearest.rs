@@ -18,6 +18,20 @@ pub fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String 
     nearest(name, known).map_or_else(String::new, |candidate| format!(" (did you mean {candidate}?)"))
 }
 
+/// serde's sentence about a field or variant that is not known, with the nearest of those that it lists behind the name. Any other sentence
+/// stays as it is.
+pub fn hinted(message: &str) -> String {
+    let name = ["unknown field `", "unknown variant `"]
+        .iter()
+        .find_map(|begins| message.strip_prefix(begins));
+    let Some((name, known)) = name.and_then(|rest| rest.split_once("`, expected ")) else {
+        return message.to_string();
+    };
+    let hint = hint(name, known.split('`').skip(1).step_by(2));
+    let end = message.len() - "`, expected ".len() - known.len();
+    format!("{}`{hint}{}", &message[..end], &message[end + 1..])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -28,5 +42,21 @@ mod tests {
         assert_eq!(nearest("one_strem", known), Some("one_stream"));
         assert_eq!(hint("three_straem", known), " (did you mean three_stream?)");
         assert_eq!((nearest("qqq", known), hint("qqq", known)), (None, String::new()));
+    }
+
+    #[test]
+    fn a_name_that_serde_does_not_know_is_told_the_nearest() {
+        let message = "unknown field `chanels`, expected one of `channels`, `dies`";
+        assert_eq!(
+            hinted(message),
+            "unknown field `chanels` (did you mean channels?), expected one of `channels`, `dies`"
+        );
+        for message in [
+            "unknown field `x`, there are no fields",
+            "invalid type: map",
+            "unknown field `qqqqqq`, expected `channels`",
+        ] {
+            assert_eq!(hinted(message), message);
+        }
     }
 }

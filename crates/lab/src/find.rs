@@ -37,6 +37,7 @@ pub fn find<B: RustEmbed>(what: &str, folder: &str, name: &str, ending: &str) ->
                 text,
             });
         }
+        Err(error) if as_path && error.kind() == std::io::ErrorKind::NotFound => return Err(missing(path)),
         Err(error) if as_path || error.kind() != std::io::ErrorKind::NotFound => {
             return Err(LabError::Io {
                 file: path.to_string(),
@@ -60,6 +61,44 @@ pub fn find<B: RustEmbed>(what: &str, folder: &str, name: &str, ending: &str) ->
         hint: base::hint(name, names.iter().map(String::as_str)),
         known: names.join(", "),
     })
+}
+
+/// Refuses a name that can only be a path, with a folder or an ending, where there is nothing.
+///
+/// # Errors
+/// There is no such file.
+pub(crate) fn check_path(name: &str) -> Result<(), LabError> {
+    let path = Path::new(name);
+    let is_path = name.contains('/') || path.extension().is_some();
+    match is_path && !path.exists() {
+        true => Err(missing(name)),
+        false => Ok(()),
+    }
+}
+
+/// A file that is not there, with the nearest name in its folder.
+fn missing(path: &str) -> LabError {
+    const NAMES_MAX: usize = 10_000;
+    let folder = Path::new(path).parent().unwrap_or(Path::new(""));
+    let folder_read = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    let names = std::fs::read_dir(folder_read)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .take(NAMES_MAX);
+    let mut names: Vec<String> = names
+        .map(|entry| folder.join(entry.file_name()).display().to_string())
+        .collect();
+    names.sort();
+    let hint = base::hint(path, names.iter().map(String::as_str));
+    LabError::invalid(
+        path,
+        format!("there is no such file{hint}; give its path from the folder that you are in"),
+    )
 }
 
 /// Names that [`find`] finds without a path.
@@ -91,16 +130,24 @@ pub(crate) fn stem(path: &str) -> String {
 /// # Errors
 /// The value does not fit the type.
 pub fn deserialize<T: DeserializeOwned>(file: &str, value: Value) -> Result<T, LabError> {
+    deserialize_at(value).map_err(|(path, problem)| LabError::invalid(file, placed(&path, &problem)))
+}
+
+/// As [`deserialize`]; the error is the path of the field and the problem.
+pub(crate) fn deserialize_at<T: DeserializeOwned>(value: Value) -> Result<T, (String, String)> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         let problem = error.into_inner().message().trim().to_string();
-        let place = if path == "." {
-            String::new()
-        } else {
-            format!("{path}: ")
-        };
-        LabError::invalid(file, format!("{place}{problem}"))
+        (path, base::hinted(&problem))
     })
+}
+
+/// A problem behind the path of its field.
+pub(crate) fn placed(path: &str, problem: &str) -> String {
+    match path {
+        "." => problem.to_string(),
+        path => format!("{path}: {problem}"),
+    }
 }
 
 /// One line for a TOML syntax error, with its line and column.

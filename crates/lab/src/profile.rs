@@ -225,7 +225,12 @@ impl Profile {
     /// As [`Profile::config`]; messages say that it is in another place than the file.
     pub(crate) fn config_at(&self, place: &str, overrides: &Overrides) -> Result<DeviceConfig, LabError> {
         let changed = self.values_with(place, overrides)?;
-        let mut config: DeviceConfig = find::deserialize(place, Value::Table(changed))?;
+        let mut config: DeviceConfig = find::deserialize_at(Value::Table(changed)).map_err(|(path, problem)| {
+            match overrides.iter().find(|(set, _)| is_within(&path, set)) {
+                Some((set, value)) => self.wrong_override(set, value, &problem),
+                None => LabError::invalid(place, find::placed(&path, &problem)),
+            }
+        })?;
         // Sizes are published as round numbers, and a drive's are whole stripes.
         let geometry = &mut config.geometry;
         geometry.reclaim_unit_bytes = geometry.nearest_reclaim_unit_bytes(geometry.reclaim_unit_bytes);
@@ -253,6 +258,54 @@ impl Profile {
                 .map_err(|problem| LabError::invalid(place, format!("override {path} = {value}: {problem}")))?;
         }
         Ok(values)
+    }
+
+    /// A setting that is not known, or has an impossible value: by its own path, with the nearest that there is.
+    fn wrong_override(&self, set: &str, value: &Value, problem: &str) -> LabError {
+        let hint = match problem.starts_with("unknown field") && !problem.contains("did you mean") {
+            true => self.nearest_setting(set),
+            false => String::new(),
+        };
+        LabError::invalid(&format!("{set} = {value}"), format!("{problem}{hint}"))
+    }
+
+    /// The end of a sentence about a setting that is not known: one of that name in another table.
+    fn nearest_setting(&self, set: &str) -> String {
+        let Ok(config) = self.config(&Overrides::new()) else {
+            return String::new();
+        };
+        let mut known = Vec::new();
+        let config = serde_json::to_value(config).expect("a device is JSON");
+        paths_of(&config, "", &mut known);
+        let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_string();
+        let lasts: Vec<String> = known.iter().map(|path| last(path)).collect();
+        let nearest = base::nearest(&last(set), lasts.iter().map(String::as_str));
+        let found = nearest.and_then(|nearest| lasts.iter().position(|name| name == nearest));
+        found.map_or_else(
+            || "; settings of the workload begin with workload.".to_string(),
+            |index| format!("; did you mean {}?", known[index]),
+        )
+    }
+}
+
+/// Whether a field is that of a setting, or lies in it.
+fn is_within(path: &str, set: &str) -> bool {
+    path.strip_prefix(set)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// The dotted paths of all values.
+fn paths_of(value: &serde_json::Value, path: &str, paths: &mut Vec<String>) {
+    let Some(table) = value.as_object() else {
+        return paths.push(path.to_string());
+    };
+    for (key, value) in table {
+        let inner = if path.is_empty() {
+            key.clone()
+        } else {
+            format!("{path}.{key}")
+        };
+        paths_of(value, &inner, paths);
     }
 }
 

@@ -87,6 +87,7 @@ pub fn deserialize<T: DeserializeOwned>(place: &str, value: Value) -> Result<T, 
             "." => place.to_string(),
             path => format!("{place}.{path}"),
         };
-        WorkloadError::setting(place, error.into_inner().message().trim().replace('\n', ", "))
+        let problem = error.into_inner().message().trim().replace('\n', ", ");
+        WorkloadError::setting(place, base::hinted(&problem))
     })
 }
