@@ -4,12 +4,14 @@
 //! jobs/*.fio, workloads/*.toml, a trace + WorkloadChanges -> models::Spec
 //! ```
 //!
-//! A name is looked up by path, then in the working folder, then among those built into the program.
+//! A name is looked up by path, then in the working folder, then among those built into the program. A trace of what a cache was asked
+//! goes through a model of a cache, because such a request is no write to a drive.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base::input::TEXT_BYTES_MAX;
+use models::cache::{TraceFormat, is_mooncake};
 use models::{JobsOf, Spec};
 use rust_embed::RustEmbed;
 use serde::Deserialize;
@@ -18,6 +20,7 @@ use workload::WorkloadError;
 use workload::fio::{self, JobFile};
 
 use crate::error::LabError;
+use crate::experiment::Experiment;
 use crate::find;
 use crate::profile::Overrides;
 
@@ -77,10 +80,7 @@ fn find_jobs(name: &str) -> Result<find::TextFile, LabError> {
 /// Whether a file is a job file of another ending: the first of its lines that is no comment is a section's.
 fn begins_with_section(path: &Path) -> bool {
     const LOOKED_AT_BYTES: u64 = 64 << 10;
-    let is_other = !matches!(
-        path.extension().and_then(|ending| ending.to_str()),
-        Some("fio" | "toml")
-    ) && path.is_file();
+    let is_other = !is_text(&path.to_string_lossy()) && path.is_file();
     let Some(file) = is_other.then(|| std::fs::File::open(path).ok()).flatten() else {
         return false;
     };
@@ -172,8 +172,22 @@ impl WorkloadChanges {
         self.read(file, &table)
     }
 
+    /// Whether they are about a trace of blocks: a trace of a cache is replayed as one then.
+    fn is_about_blocks(&self) -> bool {
+        let of_blocks = ["format", "csv", "columns", "mapping", "kv_block_bytes"];
+        self.settings.get("kind").and_then(Value::as_str) == Some(TRACE)
+            || of_blocks.iter().any(|setting| self.settings.contains_key(*setting))
+    }
+
     /// Reads a workload's table, whose settings are changed already.
     fn read(&self, file: &str, table: &toml::Table) -> Result<Spec, LabError> {
+        let mut table = table.clone();
+        for key in TRACE_FILES {
+            if let Some(Value::Array(files)) = table.get_mut(key) {
+                *files = without_folders(files)?;
+            }
+        }
+        let table = &table;
         let find_jobs = |jobs: JobsOf<'_>| {
             let (place, jobs) = match jobs {
                 JobsOf::File(name) => (format!("file = \"{name}\""), read_jobs(name, &self.jobs)),
@@ -216,17 +230,27 @@ impl WorkloadChanges {
 /// # Errors
 /// There is none, or something in it (or a change) is wrong.
 pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabError> {
-    if let Some((file, table)) = table_file(name)? {
+    if let Some((file, table)) = table_file(name, changes)? {
         return changes.parse(&file, &table);
     }
+    find::check_path(name)?;
     let mut of_any = toml::Table::new();
     let options = changes.of_jobs(name, &mut of_any)?;
     let spec = Spec::from(read_jobs(name, &options)?).with("workload", of_any);
     spec.map_err(|error| LabError::invalid(name, error.to_string()))
 }
 
+/// The kind of block traces.
+const TRACE: &str = "trace";
+/// Settings that name the files of a trace.
+const TRACE_FILES: [&str; 2] = ["files", "trace"];
+/// Keys and values of a trace of a cache, percent of the drive that is the cache: it holds a quarter of what is asked for.
+const WORKING_SET_PERCENT: f64 = 400.0;
+/// Keys and values of 512 tokens, of a model with 128 KiB for each token (docs/workloads.md).
+const MOONCAKE_CHUNK: &str = "64MiB";
+
 /// The table of a workload that is not a job file, and what messages call it.
-fn table_file(name: &str) -> Result<Option<(String, toml::Table)>, LabError> {
+fn table_file(name: &str, changes: &WorkloadChanges) -> Result<Option<(String, toml::Table)>, LabError> {
     let is_table = name.ends_with(".toml") || workload_names().iter().any(|known| known == name);
     if is_table {
         let found = find::find::<BuiltInWorkloads>("workload", "workloads", name, "toml")?;
@@ -234,25 +258,162 @@ fn table_file(name: &str) -> Result<Option<(String, toml::Table)>, LabError> {
         let table = table.map_err(|error| LabError::invalid(&found.file, find::toml_problem(&error)))?;
         return Ok(Some((found.file, table)));
     }
-    let table = toml::Table::from_iter([
-        ("kind".to_string(), Value::from("trace")),
-        ("files".to_string(), Value::from(vec![name.to_string()])),
-    ]);
-    Ok(is_trace(name).then(|| (name.to_string(), table)))
+    if !is_trace(name) {
+        return Ok(None);
+    }
+    let files = trace_files(name)?;
+    let cache = match changes.is_about_blocks() {
+        true => None,
+        false => cache_table(&files),
+    };
+    let blocks = || {
+        toml::Table::from_iter([
+            ("kind".to_string(), Value::from(TRACE)),
+            ("files".to_string(), Value::from(files.clone())),
+        ])
+    };
+    Ok(Some((name.to_string(), cache.unwrap_or_else(blocks))))
 }
 
-/// The table of any workload: of a job file, one of the kind `fio`.
+/// The table of a cache that a trace goes through, if it is one of what a cache was asked.
+fn cache_table(files: &[String]) -> Option<toml::Table> {
+    let first = PathBuf::from(files.first()?);
+    if is_mooncake(&first) {
+        let requests = toml::toml! { kind = "mooncake" };
+        let requests = requests
+            .into_iter()
+            .chain([("files".to_string(), Value::from(files.to_vec()))]);
+        let mut class = toml::Table::from_iter([("chunk_bytes".to_string(), Value::from(MOONCAKE_CHUNK))]);
+        class.insert("requests".to_string(), Value::Table(requests.collect()));
+        let mut table = toml::toml! { kind = "kvcache_tier" };
+        table.insert(
+            "classes".to_string(),
+            toml::Table::from_iter([(TRACE.to_string(), Value::Table(class))]).into(),
+        );
+        return Some(table);
+    }
+    let format = Value::try_from(TraceFormat::recognize(&first)?).expect("a format has a name");
+    Some(toml::Table::from_iter([
+        ("kind".to_string(), Value::from("cachelib")),
+        (TRACE.to_string(), Value::from(files.to_vec())),
+        ("trace_format".to_string(), format),
+        (
+            "trace_working_set_percent".to_string(),
+            Value::from(WORKING_SET_PERCENT),
+        ),
+    ]))
+}
+
+/// The first line about a trace of what a cache was asked: the engine and the size of the cache that it goes through, and how it is replayed
+/// otherwise. None of any other workload. `device_bytes` is the capacity of the drive at full size.
+pub fn cache_sentence(name: &str, spec: &Spec, device_bytes: u64) -> Option<String> {
+    let cache = spec.traced_cache(device_bytes).filter(|_| is_trace(name))?;
+    Some(format!(
+        "{name} is a trace of what a cache was asked, so it goes through a cache: {cache}. \
+         --set workload.kind=trace replays its objects as blocks instead."
+    ))
+}
+
+/// The files of a trace by its path: of a folder those in it, one after another.
+fn trace_files(name: &str) -> Result<Vec<String>, LabError> {
+    if !Path::new(name).is_dir() {
+        return Ok(vec![name.to_string()]);
+    }
+    let files = files_in(name)?;
+    let is_other = |file: &&String| is_text(file) || begins_with_section(Path::new(file));
+    match files.iter().find(is_other) {
+        Some(other) => Err(LabError::invalid(
+            name,
+            format!("is a folder with {other}, which is no trace; name one of its files"),
+        )),
+        None => Ok(files),
+    }
+}
+
+/// The same list with the files of a folder in its place.
+fn without_folders(files: &[Value]) -> Result<Vec<Value>, LabError> {
+    let mut all = Vec::new();
+    for file in files {
+        match file.as_str().filter(|file| Path::new(file).is_dir()) {
+            Some(folder) => all.extend(trace_files(folder)?.into_iter().map(Value::from)),
+            None => all.push(file.clone()),
+        }
+    }
+    Ok(all)
+}
+
+/// Workloads in a folder, by their paths in order. Files of a trace that are read side by side are one.
+///
+/// # Errors
+/// It cannot be read, has more files than a folder of traces, or none.
+pub fn files_in(folder: &str) -> Result<Vec<String>, LabError> {
+    const FILES_MAX: usize = 65_536;
+    let failed = |source| LabError::Io {
+        file: folder.to_string(),
+        source,
+    };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let is_hidden = path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        let is_first = || workload::trace::files_of(&path).first() == Some(&path);
+        if path.is_file() && !is_hidden && is_first() {
+            files.push(path.display().to_string());
+        }
+        if files.len() > FILES_MAX {
+            return Err(LabError::invalid(
+                folder,
+                format!("has more than {FILES_MAX} files; name one of them"),
+            ));
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        return Err(LabError::invalid(
+            folder,
+            "is an empty folder; put traces, job files or workloads in it",
+        ));
+    }
+    Ok(files)
+}
+
+/// Refuses a list of columns for anything that is no trace.
+///
+/// # Errors
+/// The workload is a job file or a model, or there is none of this name.
+pub fn check_columns(name: &str) -> Result<(), LabError> {
+    find::check_path(name)?;
+    match is_trace(name) {
+        true => Ok(()),
+        false => Err(LabError::invalid(
+            "--columns",
+            format!("says what the columns of a trace are, and {name} is none; leave it out"),
+        )),
+    }
+}
+
+/// Refuses a path that leads nowhere.
+///
+/// # Errors
+/// There is no such file.
+pub fn check_path(name: &str) -> Result<(), LabError> {
+    find::check_path(name)
+}
+
+/// The table of any workload, changed by nothing: of a job file, one of the kind `fio`.
 ///
 /// # Errors
 /// There is no such table, or it is not TOML.
-pub(crate) fn table_of(name: &str) -> Result<toml::Table, LabError> {
+pub(crate) fn table_of(name: &str, changes: &WorkloadChanges) -> Result<toml::Table, LabError> {
     let of_jobs = || {
         toml::Table::from_iter([
             ("kind".to_string(), Value::from("fio")),
             ("file".to_string(), Value::from(name)),
         ])
     };
-    Ok(table_file(name)?.map_or_else(of_jobs, |(_, table)| table))
+    Ok(table_file(name, changes)?.map_or_else(of_jobs, |(_, table)| table))
 }
 
 /// Whether a name says itself that it is a workload's: a job file, a table with a `kind`, a block trace.
@@ -267,14 +428,27 @@ pub(crate) fn is_workload_file(name: &str) -> bool {
         || (name.ends_with(".toml") && has_kind())
 }
 
-/// Whether a name is the path of a block trace: an existing file (or a stream) that is neither a job file nor a table. What is no regular
-/// file is refused where it is read.
+/// Whether a name is the path of a trace: an existing file (or a stream) that is neither a job file nor a table, or a folder of such. What
+/// is no regular file is refused where it is read.
 fn is_trace(name: &str) -> bool {
     let path = Path::new(name);
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    !matches!(ending, "fio" | "toml")
-        && !begins_with_section(path)
-        && (workload::trace::spool::is_stream(path) || path.metadata().is_ok_and(|found| !found.is_dir()))
+    if path.is_dir() {
+        // A folder that happens to be called as something known is not meant.
+        let is_known = || {
+            [job_names(), workload_names(), Experiment::names()]
+                .concat()
+                .iter()
+                .any(|known| known == name)
+        };
+        return Experiment::folder_file(name).is_none() && !is_known();
+    }
+    !is_text(name) && !begins_with_section(path) && (workload::trace::spool::is_stream(path) || path.exists())
+}
+
+/// Whether a name ends as those of job files and tables do.
+fn is_text(name: &str) -> bool {
+    let ending = Path::new(name).extension().and_then(|ending| ending.to_str());
+    matches!(ending, Some("fio" | "toml"))
 }
 
 /// Names of the workloads in `./workloads` and built in.

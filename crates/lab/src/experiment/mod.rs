@@ -186,10 +186,16 @@ impl Experiment {
             return Some(name.to_string());
         }
         let folder = name.trim_end_matches('/');
-        let places = [format!("experiments/{folder}/{FILE}"), format!("{folder}/{FILE}")];
-        let found = places.iter().find(|place| Path::new(place).exists()).cloned();
         // A path that leads nowhere is looked for there, and nowhere else.
-        found.or_else(|| name.contains('/').then(|| places[1].clone()))
+        let there = || name.contains('/').then(|| format!("{folder}/{FILE}"));
+        Experiment::folder_file(name).or_else(there)
+    }
+
+    /// The file of an experiment in a folder of this name, here or in `./experiments`.
+    pub(crate) fn folder_file(name: &str) -> Option<String> {
+        let folder = name.trim_end_matches('/');
+        let places = [format!("experiments/{folder}/{FILE}"), format!("{folder}/{FILE}")];
+        places.into_iter().find(|place| Path::new(place).exists())
     }
 
     fn built_in(slug: &str) -> Result<find::TextFile, LabError> {
@@ -329,6 +335,7 @@ impl Experiment {
     /// As [`Experiment::find`], or there is no device for the workload.
     pub fn find_or_workload(name: &str, device: Option<&str>) -> Result<Experiment, LabError> {
         if !Experiment::is_workload(name) {
+            find::check_path(name)?;
             return Experiment::find(name);
         }
         let device = device.ok_or_else(|| {

@@ -26,7 +26,7 @@ use crate::run::{self, CellResult, Watch};
 use crate::selection::{Selection, divided};
 use crate::steady::{self, Until};
 use crate::twin::{self, Scale, ScaleChoice};
-use crate::workloads;
+use crate::workloads::{self, WorkloadChanges};
 use base::Bytes;
 use ssd::{DeviceConfig, Layout};
 
@@ -138,7 +138,7 @@ impl Question {
         self.check()?;
         let drive = self.drive()?;
         self.check_name()?;
-        let table = workloads::table_of(&self.workload)?;
+        let table = workloads::table_of(&self.workload, &self.workload_changes())?;
         let survey = Survey::of(&self, &table, &drive)?;
         let shown = Shown::new(&self, &survey, &drive)?;
         let placements = placements::of(&self, &table, &survey, &shown, drive.handles)?;
@@ -174,6 +174,15 @@ impl Question {
             selection,
             placements,
         })
+    }
+
+    /// What its settings change of the workload.
+    fn workload_changes(&self) -> WorkloadChanges {
+        let (_, settings) = divided(&self.overrides);
+        WorkloadChanges {
+            settings,
+            ..WorkloadChanges::default()
+        }
     }
 
     /// The drive that was asked about.
