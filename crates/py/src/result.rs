@@ -356,7 +356,14 @@ impl RunResult {
     fn summary(slf: &Bound<'_, Self>) -> String {
         let (run, results) = (slf.get(), slf.as_super().get());
         let title = &run.experiment.title;
-        let mut text = rows::results(title, &results.axes, &results.cells, &run.intervals, false);
+        let mut text = rows::results(
+            title,
+            &results.axes,
+            &results.cells,
+            &run.intervals,
+            false,
+            rows::TextFormat::Lines,
+        );
         let verdicts = run.judge(results).verdicts();
         if !verdicts.is_empty() {
             text += &rows::verdicts(&verdicts).text();

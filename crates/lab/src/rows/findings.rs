@@ -1,6 +1,6 @@
 //! What is said below a summary: what makes numbers doubtful, and the scales that were found.
 
-use super::{Column, Rows, Value};
+use super::{Column, Rows, TextFormat, Value};
 use crate::finding::{self, Command, Finding};
 use crate::run::{AGREEMENT, CellResult};
 use crate::steady::ROUNDS;
@@ -9,16 +9,16 @@ use crate::steady::ROUNDS;
 pub const MARK: &str = "* doubtful, because of what stands below";
 
 /// A line for each kind of finding, and the scale of each run whose scale was searched for.
-pub fn doubts(results: &[CellResult]) -> String {
+pub fn doubts(results: &[CellResult], format: TextFormat) -> String {
     let mark = results.iter().any(CellResult::is_doubtful).then(|| MARK.to_string());
     let lines = mark.into_iter().chain(finding::lines(results, Command::Run));
     let lines: String = lines.map(|line| format!("{line}\n")).collect();
-    let lines = super::wrapped(&format!("{}{lines}", steady(results)));
+    let lines = format.words(&super::wrapped(&format!("{}{lines}", steady(results))));
     let scales = scales(results);
     if scales.is_empty() {
         return lines;
     }
-    format!("{}{lines}", scales.text())
+    format!("{}{lines}", scales.shown(format))
 }
 
 /// What runs that went on until they were steady came to.
@@ -119,7 +119,7 @@ mod tests {
         let mut results = sample::results();
         results.truncate(2);
         assert!(scales(&results).is_empty());
-        let lines = doubts(&results);
+        let lines = doubts(&results, TextFormat::Lines);
         assert_eq!(lines.lines().count(), 1, "{lines}");
         for (result, difference) in results.iter_mut().zip([0.004, 0.02]) {
             let compared = Some(ScaleComparison {
@@ -128,7 +128,7 @@ mod tests {
             });
             result.search = Some(ScaleSearch { compared });
         }
-        let text = doubts(&results);
+        let text = doubts(&results, TextFormat::Lines);
         let is_there = |parts: &[&str]| text.lines().any(|line| parts.iter().all(|part| line.contains(part)));
         assert!(
             is_there(&["ssd_a | FDP | zipf 2.2", "1/64", "1/256", "0.4 %"]),
@@ -138,6 +138,6 @@ mod tests {
         let last = "not converged: 1 of 2 cells; 2.0 % from the next smaller twin\n";
         assert!(text.ends_with(last), "{text}");
         results[1].search = Some(ScaleSearch { compared: None });
-        assert!(doubts(&results).contains("–"));
+        assert!(doubts(&results, TextFormat::Lines).contains("–"));
     }
 }

@@ -27,7 +27,7 @@ pub use results::{
     OPERATIONS, OwnerRow, above_the_oracle, collections, comparisons, covered, device, handles, jobs, last_collections,
     measures, readings, results, run, verdicts, wear, write_amplifications,
 };
-pub use text::wrapped;
+pub use text::{TextFormat, wrapped};
 
 /// A cell: what it says and how it is printed.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +78,31 @@ impl Value {
             Value::Doubtful(Box::new(self))
         } else {
             self
+        }
+    }
+
+    /// As another program reads it: a number with nothing about it, its unit in the head of its column.
+    pub(crate) fn plain(&self) -> String {
+        match *self {
+            Value::Nothing => String::new(),
+            Value::Count(count) | Value::Bytes(count) => count.to_string(),
+            Value::Amplification(number)
+            | Value::Difference(number)
+            | Value::Capacities(number)
+            | Value::Share(number)
+            | Value::Change(number)
+            | Value::Significant(number) => number.to_string(),
+            Value::Doubtful(ref value) => value.plain(),
+            _ => self.to_string(),
+        }
+    }
+
+    /// The unit of [`Value::plain`], where a person reads it in the cell itself.
+    pub(crate) fn unit(&self) -> Option<&'static str> {
+        match self {
+            Value::Bytes(_) => Some("bytes"),
+            Value::Share(_) | Value::Change(_) => Some("share"),
+            _ => None,
         }
     }
 

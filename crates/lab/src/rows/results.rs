@@ -9,7 +9,7 @@ use workload::{Measure, Operation};
 
 use super::findings::{scale_columns, scale_values};
 use super::grid::GridCell;
-use super::{Column, Grid, Mark, Rows, Value};
+use super::{Column, Grid, Mark, Rows, TextFormat, Value};
 use crate::feedback::FeedbackResult;
 use crate::finding::Finding;
 use crate::interval::{Intervals, NO_INTERVALS};
@@ -79,21 +79,24 @@ pub fn results(
     results: &[CellResult],
     intervals: &Intervals,
     with_handles: bool,
+    format: TextFormat,
 ) -> String {
-    let summary = write_amplifications(results, axes, intervals).text();
+    let summary = write_amplifications(results, axes, intervals).shown(format);
     let above = above_the_oracle(results, axes)
-        .map(|rows| rows.text())
+        .map(|rows| rows.shown(format))
         .unwrap_or_default();
     let mut text = format!(
-        "{title}\n{}{summary}{above}{}\n",
-        super::warning(results),
-        super::doubts(results)
+        "{}{summary}{above}{}\n",
+        format.words(&format!("{title}\n{}", super::warning(results))),
+        super::doubts(results, format)
     );
     let with_measures = |result: &&CellResult| results.len() == 1 && !result.measures.is_empty();
     for result in results.iter().filter(with_measures) {
-        text += &measures(result).upright("workload", ["measured".to_string()]).text();
+        text += &measures(result)
+            .upright("workload", ["measured".to_string()])
+            .shown(format);
     }
-    let of_cell = |result: &CellResult, rows: Rows| format!("{}\n", rows.note(result.key.to_string()).text());
+    let of_cell = |result: &CellResult, rows: Rows| format!("{}\n", rows.note(result.key.to_string()).shown(format));
     for result in results {
         text += &result
             .timed
@@ -109,7 +112,12 @@ pub fn results(
     }
     if with_handles || results.len() == 1 {
         for result in results {
-            text += &format!("{}\n{}{}\n", result.key, handles(result).text(), wear(result));
+            text += &format!(
+                "{}{}{}\n",
+                format.words(&format!("{}\n", result.key)),
+                handles(result).shown(format),
+                format.words(&wear(result))
+            );
         }
     }
     text

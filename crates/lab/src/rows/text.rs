@@ -3,9 +3,45 @@
 //! Numbers are never broken. Where the terminal is too narrow, words are broken over several lines; where that is not
 //! enough, the table is folded: as many columns as fit, and the others in tables below, under the same names.
 
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
+use std::borrow::Cow;
 
-use super::{Column, Kind, Rows};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, TableStyle, Width, presets};
+
+use super::{Column, Kind, Rows, Value};
+
+/// How tables are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TextFormat {
+    /// With lines between cells, within the terminal's width.
+    #[default]
+    Lines,
+    /// Columns alone, as wide as they have to be: for other programs of a shell.
+    Plain,
+    /// Comma-separated values with their units in the heads (RFC 4180). What is no table stands behind `#`.
+    Csv,
+    /// Tables of GitHub's Markdown.
+    Markdown,
+}
+
+impl TextFormat {
+    /// Words that stand between tables.
+    pub fn words(self, text: &str) -> String {
+        match self {
+            TextFormat::Lines | TextFormat::Plain => text.to_string(),
+            TextFormat::Csv => text
+                .lines()
+                .filter(|line| !line.is_empty())
+                .map(|line| format!("# {line}\n"))
+                .collect(),
+            // A line is a paragraph.
+            TextFormat::Markdown => text
+                .lines()
+                .filter(|line| !line.is_empty())
+                .map(|line| format!("{line}\n\n"))
+                .collect(),
+        }
+    }
+}
 
 /// Words are broken, but not into less than this.
 const WORDS_WIDTH_MIN: usize = 16;
@@ -47,6 +83,72 @@ fn wrapped_within(text: &str, width: usize) -> String {
 }
 
 impl Rows {
+    /// The table in a format, ending in a line break.
+    pub fn shown(&self, format: TextFormat) -> String {
+        match format {
+            TextFormat::Lines => self.text(),
+            TextFormat::Plain => self.text_of(usize::MAX, presets::NOTHING),
+            TextFormat::Csv => self.csv(),
+            TextFormat::Markdown => self.markdown(),
+        }
+    }
+
+    /// Cells are numbers as they are, without commas and units: those stand in the heads.
+    fn csv(&self) -> String {
+        let line = |cells: &mut dyn Iterator<Item = String>| {
+            let cells: Vec<String> = cells.map(|cell| quoted(&cell).into_owned()).collect();
+            format!("{}\n", cells.join(","))
+        };
+        let notes: String = self.notes.iter().map(|note| TextFormat::Csv.words(note)).collect();
+        let head = self
+            .has_head()
+            .then(|| line(&mut self.columns.iter().enumerate().map(|(index, _)| self.head(index))));
+        let rows = self
+            .rows
+            .iter()
+            .map(|row| line(&mut row.cells.iter().map(Value::plain)));
+        notes + &head.into_iter().chain(rows).collect::<String>()
+    }
+
+    /// The heading of a column with its unit, which is that of its cells where they say it themselves.
+    fn head(&self, index: usize) -> String {
+        let column = &self.columns[index];
+        let unit = match column.unit {
+            "" => self
+                .rows
+                .iter()
+                .find_map(|row| row.cells[index].unit())
+                .unwrap_or_default(),
+            unit => unit,
+        };
+        match unit {
+            "" => column.heading.clone(),
+            unit => format!("{} ({unit})", column.heading),
+        }
+    }
+
+    fn has_head(&self) -> bool {
+        self.columns.iter().any(|column| !column.heading.is_empty())
+    }
+
+    fn markdown(&self) -> String {
+        let line = |cells: &mut dyn Iterator<Item = String>| {
+            let cells: Vec<String> = cells.map(|cell| cell.replace('|', "\\|").replace('\n', " ")).collect();
+            format!("| {} |\n", cells.join(" | "))
+        };
+        let notes: String = self.notes.iter().map(|note| TextFormat::Markdown.words(note)).collect();
+        let heads = line(&mut self.columns.iter().map(|column| heading(column)));
+        let rules = line(&mut self.columns.iter().map(|column| {
+            let rule = if column.kind == Kind::Number { "--:" } else { "---" };
+            rule.to_string()
+        }));
+        let rows = self
+            .rows
+            .iter()
+            .map(|row| line(&mut row.cells.iter().map(Value::to_string)));
+        notes + &[heads, rules].into_iter().chain(rows).collect::<String>() + "\n"
+    }
+
     /// The table as text, ending in a line break; as wide as the terminal at most, if standard output is one.
     pub fn text(&self) -> String {
         self.text_within(terminal_width().unwrap_or(usize::MAX))
@@ -54,6 +156,10 @@ impl Rows {
 
     /// The table as text, as wide as that at most.
     pub fn text_within(&self, width: usize) -> String {
+        self.text_of(width, presets::UTF8_FULL_CONDENSED)
+    }
+
+    fn text_of(&self, width: usize, style: TableStyle) -> String {
         let mut text: String = self.notes.iter().map(|note| wrapped_within(note, width)).collect();
         let all: Vec<usize> = (0..self.columns.len()).collect();
         let (labels, others): (Vec<usize>, Vec<usize>) = all
@@ -70,7 +176,7 @@ impl Rows {
             let fits = |&count: &usize| count == 1 || !self.is_too_wide(&[&labels[..], &left[..count]].concat(), width);
             let count = (1..=left.len()).rev().find(fits).expect("one always fits");
             let shown = [labels.clone(), left.drain(..count).collect()].concat();
-            text += &format!("{}\n", self.table(&shown, width).trim_fmt());
+            text += &format!("{}\n", self.table(&shown, width, style).trim_fmt());
         }
         text
     }
@@ -110,12 +216,12 @@ impl Rows {
         widths
     }
 
-    fn table(&self, columns: &[usize], width: usize) -> Table {
+    fn table(&self, columns: &[usize], width: usize, style: TableStyle) -> Table {
         let mut table = Table::new();
         table
-            .load_style(presets::UTF8_FULL_CONDENSED)
+            .load_style(style)
             .set_content_arrangement(ContentArrangement::Disabled);
-        if self.columns.iter().any(|column| !column.heading.is_empty()) {
+        if self.has_head() {
             table.set_header(columns.iter().map(|&column| heading(&self.columns[column])));
         }
         for row in &self.rows {
@@ -130,6 +236,14 @@ impl Rows {
             }
         }
         table
+    }
+}
+
+/// A cell of CSV.
+fn quoted(cell: &str) -> Cow<'_, str> {
+    match cell.contains([',', '"', '\n', '\r']) {
+        true => Cow::Owned(format!("\"{}\"", cell.replace('"', "\"\""))),
+        false => Cow::Borrowed(cell),
     }
 }
 
@@ -186,6 +300,50 @@ before
 └─────┴───────┴───────────┴───────┴────────────────────────────────────────────────────────────┘
 ";
         assert_eq!(text, expected, "{text}");
+    }
+
+    #[test]
+    fn tables_are_written_for_other_programs() {
+        let mut rows = Rows::new([
+            Column::label("cell"),
+            Column::number("WAF", ""),
+            Column::number("written", ""),
+            Column::number("mean", "us"),
+            Column::text("why"),
+        ])
+        .note("before");
+        rows.add([
+            "a, b".into(),
+            Value::Amplification(1.25),
+            Value::Bytes(64 << 20),
+            Value::Significant(12_345.6),
+            "\"x\" | y".into(),
+        ]);
+        rows.add([
+            "c".into(),
+            Value::Nothing,
+            Value::Bytes(1),
+            Value::Count(2_000_000),
+            "".into(),
+        ]);
+        assert_eq!(
+            rows.shown(TextFormat::Csv),
+            "# before\ncell,WAF,written (bytes),mean (us),why\n\"a, b\",1.25,67108864,12345.6,\"\"\"x\"\" | y\"\nc,,1,2000000,\n"
+        );
+        assert_eq!(
+            rows.shown(TextFormat::Markdown),
+            "before\n\n| cell | WAF | written | mean us | why |\n| --- | --: | --: | --: | --- |\n| a, b | 1.250 | 64 MiB | 12346 | \"x\" \\| y \
+             |\n| c | – | 1 B | 2,000,000 |  |\n\n"
+        );
+        let plain = rows.shown(TextFormat::Plain);
+        assert!(
+            !plain.contains(['│', '┆', '─', '═', '|']) || plain.matches('|').count() == 1,
+            "{plain}"
+        );
+        let second = plain.lines().last().expect("a line");
+        let words: Vec<&str> = second.split_whitespace().collect();
+        assert_eq!(words, ["c", "–", "1", "B", "2,000,000"]);
+        assert_eq!(TextFormat::Csv.words("one\n\ntwo\n"), "# one\n# two\n");
     }
 
     #[test]
