@@ -4,10 +4,12 @@ mod assert;
 mod drive;
 mod faults;
 mod guest;
+mod output;
 mod runs;
 mod served;
 mod studies;
 mod studio;
+mod trace;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -25,10 +27,12 @@ pub use assert::{Assert, OfHandle};
 pub use drive::{AsHost, OnDrive};
 pub use faults::Faults;
 pub use guest::{Guest, Transport};
+pub use output::OutputFormat;
 pub use runs::{Compare, Keep, Runs, RunsCommand};
 pub use served::ServedDrive;
 pub use studies::{List, New, NewThing};
 pub use studio::Studio;
+pub use trace::TraceColumns;
 
 /// An open, programmable SSD with NVMe Flexible Data Placement.
 #[derive(Parser)]
@@ -113,7 +117,7 @@ pub struct WhatIf {
     /// Capacity of the drive, such as 3.84TB [default: the profile's]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub drive: Option<u64>,
-    /// Spare flash in percent of the capacity, such as 7% [default: the profile's]
+    /// Spare flash in percent of the capacity, such as 7% or 7; below 1 it is a share, such as 0.07 [default: the profile's]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub op: Option<f64>,
     /// Share of the drive that a trace's data takes, where the trace touches only a part of it [default: 85%]
@@ -132,6 +136,8 @@ pub struct WhatIf {
     /// Change a setting of the device, or of the workload: --set workload.format=msr
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
     pub set: Vec<(String, Value)>,
+    #[command(flatten)]
+    pub columns: TraceColumns,
     /// Seed of device and workload
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -152,22 +158,21 @@ pub struct WhatIf {
     pub single_file: bool,
     #[command(flatten)]
     pub keep: Keep,
-    /// Print JSON instead of text
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: OutputFormat,
 }
 
-/// A share, as percent with a sign (7%) or as a number below 1 (0.07).
+/// A share: percent with a sign (7%), a number above 1 that is percent (7), or one below 1 that is a share (0.07). A bare 1 could be either.
 fn percent(text: &str) -> Result<f64, String> {
-    let (digits, unit, most) = text
-        .strip_suffix('%')
-        .map_or((text, 1.0, 1.0), |digits| (digits, 0.01, 10.0));
+    let (digits, has_sign) = text.strip_suffix('%').map_or((text, false), |digits| (digits, true));
     let value: Option<f64> = digits.trim().parse().ok();
-    // A number without a sign is a share: 7 would be 700 %.
-    value
-        .map(|value| value * unit)
-        .filter(|share| (0.0..=most).contains(share) && (*share < 1.0 || most > 1.0))
-        .ok_or_else(|| "give a share such as 7% or 0.07".to_string())
+    let value = value.filter(|value| (0.0..=1000.0).contains(value));
+    match value {
+        Some(one) if !has_sign && one == 1.0 => Err("1 can be 1 % or all of it; give 1% or 100%".to_string()),
+        Some(share) if !has_sign && share < 1.0 => Ok(share),
+        Some(percent) => Ok(percent / 100.0),
+        None => Err("give a share such as 7%, 7 or 0.07".to_string()),
+    }
 }
 
 #[derive(Args)]
@@ -222,26 +227,30 @@ pub struct Lifetimes {
     /// Drive-writes after which one that never ends is cut off
     #[arg(long, value_name = "CAPACITIES", default_value_t = lab::lifetimes::WRITE_CAPACITIES)]
     pub write: f64,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: OutputFormat,
 }
 
 #[derive(Args)]
 pub struct Export {
     /// Job file, workload or block trace, as for `warp run`
     pub workload: String,
-    /// File to write; a folder with --per-placement
+    /// File to write, - for standard output; a folder with --per-placement
     pub to: PathBuf,
     /// Device profile that it is laid out on
     #[arg(long, default_value = "warp_default")]
     pub device: String,
+    /// Lay it out on a drive like the device, but of another capacity, such as 8G
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "scale")]
+    pub capacity: Option<u64>,
     /// Lay it out on a twin of the drive, 1/N of its size
     #[arg(long, default_value = "1/1")]
     pub scale: Scale,
     /// Change a setting, e.g. --set geometry.over_provisioning=0.2 or --set workload.soc_percent=20
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
     pub set: Vec<(String, Value)>,
+    #[command(flatten)]
+    pub columns: TraceColumns,
     /// Requests to write, at most; a workload that never ends needs it
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: Option<u64>,
@@ -358,9 +367,8 @@ pub struct Inspect {
     /// Look through the data file of a drive with checksums that is not served; exit code 1 if a page is damaged
     #[arg(long, conflicts_with = "log")]
     pub scrub: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: OutputFormat,
 }
 
 #[derive(Args)]
@@ -427,7 +435,8 @@ fn log_identifier(text: &str) -> Result<u8, String> {
 #[derive(Args)]
 pub struct Run {
     /// Experiment (a folder, here or in experiments/), job file (a name in jobs/, or a path ending in .fio), workload
-    /// (a name in workloads/, or a path there) or the path of a block trace; nothing says where to start
+    /// (a name in workloads/, or a path there) or the path of a trace, or of a folder with its files; nothing says where
+    /// to start
     pub target: Option<String>,
     /// Device profile to run a job file on, to restrict an experiment to, or to run it on instead of its own
     #[arg(long)]
@@ -437,6 +446,8 @@ pub struct Run {
     pub capacity: Option<u64>,
     #[command(flatten)]
     pub settings: Settings,
+    #[command(flatten)]
+    pub columns: TraceColumns,
     /// Where to write report.html; default is out/TARGET
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
@@ -456,9 +467,8 @@ pub struct Run {
     /// output
     #[arg(long, value_name = "FILE")]
     pub fio_json: Option<PathBuf>,
-    /// Print JSON instead of tables
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: OutputFormat,
     /// Read the drive's events on the way and write data where the advice says, as `warp advise` on a served drive:
     /// reported, lifetimes, or observe, which moves nothing
     #[arg(long, value_name = "POLICY")]
@@ -466,6 +476,9 @@ pub struct Run {
     /// Bytes that the host writes between two readings of the events, in multiples of the capacity [default: 0.25]
     #[arg(long, value_name = "CAPACITIES", requires = "feedback")]
     pub feedback_every: Option<f64>,
+    /// Run this variant or grid value of an experiment alone; repeatable
+    #[arg(long, value_name = "NAME")]
+    pub only: Vec<String>,
     /// Print the counters of every reclaim unit handle
     #[arg(long)]
     pub handles: bool,
@@ -534,9 +547,23 @@ fn assignment(pair: &str) -> Result<(String, Value), String> {
     let split = pair.split_once('=').filter(|(path, _)| !path.trim().is_empty());
     let (path, value) =
         split.ok_or_else(|| format!("{pair:?} is not of the form PATH=VALUE, e.g. geometry.over_provisioning=0.2"))?;
+    let path = path.trim().to_string();
+    if let Some(value) = percentage(&path, value.trim()) {
+        return Ok((path, value));
+    }
     let parsed = toml::from_str::<toml::Table>(&format!("value = {value}")).ok();
     let parsed = parsed.and_then(|mut table| table.remove("value"));
-    Ok((path.trim().to_string(), parsed.unwrap_or_else(|| value.trim().into())))
+    Ok((path, parsed.unwrap_or_else(|| value.trim().into())))
+}
+
+/// A value such as 7%: a number of percent where the setting's name says so, and a share elsewhere. Options of job files take the sign
+/// themselves (`size=60%`).
+fn percentage(path: &str, value: &str) -> Option<Value> {
+    let percent: f64 = value.strip_suffix('%')?.trim().parse().ok()?;
+    if path.ends_with("_percent") {
+        return Some(Value::Float(percent));
+    }
+    (!path.starts_with("workload.")).then_some(Value::Float(percent / 100.0))
 }
 
 #[derive(Args)]
@@ -556,18 +583,16 @@ pub struct Reproduce {
     pub settings: Settings,
     #[command(flatten)]
     pub keep: Keep,
-    /// Print JSON instead of tables
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: OutputFormat,
 }
 
 #[derive(Args)]
 pub struct Devices {
     /// Profile to show
     pub name: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: OutputFormat,
 }
 
 #[derive(Args)]
@@ -592,9 +617,8 @@ pub struct Explain {
     /// Explain the twin of this scale
     #[arg(long, value_name = "1/N", default_value = "1/1")]
     pub scale: Scale,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: OutputFormat,
 }
 
 /// What `warp bench` measures.
@@ -618,7 +642,6 @@ pub struct Bench {
     /// Model: rounds of a quarter of a drive-write each
     #[arg(long, default_value_t = 7)]
     pub rounds: u32,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: OutputFormat,
 }

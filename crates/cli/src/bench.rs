@@ -57,10 +57,10 @@ fn model(command: &Bench) -> Result<Outcome, LabError> {
     let Some(measured) = measured else {
         return Ok(Outcome::Stopped);
     };
-    if command.json {
+    if command.output.is_json() {
         print(&format!("{}\n", serde_json::json!(measured)));
     } else {
-        print(&describe::bench(&measured).text());
+        print(&describe::bench(&measured).shown(command.output.tables()));
     }
     Ok(Outcome::Done)
 }
@@ -306,7 +306,7 @@ fn checkpoint(command: &Bench) -> Result<Outcome, AnyError> {
         row("nothing", without, CheckpointStatus::default()),
         row("checkpoints, one after the other", with?, status),
     ];
-    if command.json {
+    if command.output.is_json() {
         print(&format!("{}\n", serde_json::json!(rows)));
         return Ok(Outcome::Done);
     }
@@ -339,12 +339,12 @@ fn checkpoint(command: &Bench) -> Result<Outcome, AnyError> {
         base::Bytes(capacity_bytes),
         status.last.as_secs_f64()
     );
-    print(&table.note(note).text());
+    print(&table.note(note).shown(command.output.tables()));
     Ok(Outcome::Done)
 }
 
 fn show(command: &Bench, rows: Vec<Row>) -> Result<Outcome, AnyError> {
-    if command.json {
+    if command.output.is_json() {
         print(&format!("{}\n", serde_json::json!(rows)));
         return Ok(Outcome::Done);
     }
@@ -370,6 +370,10 @@ fn show(command: &Bench, rows: Vec<Row>) -> Result<Outcome, AnyError> {
         _ => "commands in a second, server and host in one process",
     };
     let limit = rows.first().map_or("", |row| row.limit);
-    print(&table.note(format!("{about}; limit: {limit}")).text());
+    print(
+        &table
+            .note(format!("{about}; limit: {limit}"))
+            .shown(command.output.tables()),
+    );
     Ok(Outcome::Done)
 }

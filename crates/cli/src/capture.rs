@@ -67,6 +67,9 @@ pub fn capture(command: &Capture) -> Result<Outcome, AnyError> {
 
 /// Where the capture goes; what is there already stays.
 fn destination(out: &Path) -> Result<PathBuf, LabError> {
+    if crate::output::is_standard_output(out) {
+        return Err(bad_option("--out", "standard output is the command's own; give a file"));
+    }
     let path = if out.is_dir() {
         out.join(NAME)
     } else {

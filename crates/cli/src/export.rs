@@ -19,16 +19,25 @@ use crate::{Outcome, bad_option, print};
 pub fn export(command: &Export) -> Result<Outcome, LabError> {
     let experiment = Experiment::of_workload(&command.workload, &command.device);
     let selection = Selection {
-        overrides: command.set.iter().cloned().collect(),
-        scale: Some(ScaleChoice::Fixed(command.scale)),
+        overrides: command.columns.overrides(&command.workload, &command.set)?,
+        capacity_bytes: command.capacity,
+        scale: command.capacity.is_none().then_some(ScaleChoice::Fixed(command.scale)),
         timed: Some(false),
         // What never ends is cut off at the number of requests.
         write_capacities: command.requests.map(|_| 1.0),
         ..Selection::default()
     };
     let plans = lab::run::prepare(experiment.select(&selection)?.cells)?;
-    if command.per_placement {
+    let to_standard_output = output::is_standard_output(&command.to);
+    if command.per_placement && to_standard_output {
+        return Err(bad_option(
+            "--per-placement",
+            "writes a file for each placement identifier; give a folder",
+        ));
+    } else if command.per_placement {
         output::check(&[], Some(&command.to), false)?;
+    } else if to_standard_output {
+        // It is written there as it comes.
     } else if command.to.is_dir() {
         let to = command.to.display().to_string();
         return Err(bad_option(&to, "is a folder; give a file, or --per-placement"));
@@ -52,6 +61,8 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
     let feed = Feed::Untimed(&mut source);
     let exported = if command.per_placement {
         per_placement(command, feed, &settings, &experiment.slug)
+    } else if to_standard_output {
+        standard_output(feed, &settings)
     } else {
         one_file(command, feed, &settings)
     };
@@ -59,6 +70,9 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
         return Ok(Outcome::Stopped);
     }
     let exported = exported?;
+    if to_standard_output {
+        return Ok(Outcome::Done);
+    }
     print(&format!(
         "wrote {} requests, {} bytes, to {}\n",
         exported.requests,
@@ -84,6 +98,15 @@ impl Source for Stoppable<'_> {
 
     fn streams(&self) -> Vec<String> {
         self.source.streams()
+    }
+}
+
+/// Writes the iolog to standard output, which then has nothing else on it.
+fn standard_output(feed: Feed<'_>, settings: &ExportSettings) -> Result<ExportSummary, LabError> {
+    const NAME: &str = "standard output";
+    match trace::export(feed, settings, NAME, io::stdout().lock()) {
+        Err(WorkloadError::Io { file, source }) if file == NAME => output::unwritten(&source),
+        exported => Ok(exported?),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use base::input::RESULT_BYTES_MAX;
 use host::inspect::FdpReport;
 use host::inspect::decode::{self, EventRecord};
-use lab::rows::{Column, Rows, Value};
+use lab::rows::{Column, Rows, TextFormat, Value};
 use nvme_spec::LogId;
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ pub fn inspect(command: &Inspect) -> Result<Outcome, AnyError> {
 fn of_file(command: &Inspect, file: &Path) -> Result<Outcome, AnyError> {
     if command.scrub {
         let found = transport::drive::scrub(file)?;
-        show(command, &found, ToString::to_string)?;
+        show(command, &found, |found, format| format.words(&found.to_string()))?;
         return Ok(if found.pages_damaged > 0 {
             Outcome::Failed
         } else {
@@ -42,15 +42,21 @@ fn of_file(command: &Inspect, file: &Path) -> Result<Outcome, AnyError> {
     }
     match command.log {
         Some(log) => raw_log(command, file, log),
-        None => show(command, &stored_drive(file)?, ToString::to_string),
+        None => show(command, &stored_drive(file)?, |drive, format| {
+            format.words(&drive.to_string())
+        }),
     }
 }
 
-fn show<T: Serialize>(command: &Inspect, value: &T, text: impl FnOnce(&T) -> String) -> Result<Outcome, AnyError> {
-    if command.json {
+fn show<T: Serialize>(
+    command: &Inspect,
+    value: &T,
+    text: impl FnOnce(&T, TextFormat) -> String,
+) -> Result<Outcome, AnyError> {
+    if command.output.is_json() {
         print(&format!("{}\n", serde_json::to_string(value)?));
     } else {
-        print(&text(value));
+        print(&text(value, command.output.tables()));
     }
     Ok(Outcome::Done)
 }
@@ -59,10 +65,16 @@ fn show<T: Serialize>(command: &Inspect, value: &T, text: impl FnOnce(&T) -> Str
 fn raw_log(command: &Inspect, path: &Path, log: u8) -> Result<Outcome, AnyError> {
     let bytes = base::input::read(path, RESULT_BYTES_MAX).map_err(|error| format!("{}: {error}", path.display()))?;
     match LogId::from_u8(log) {
-        Some(LogId::FdpConfigurations) => show(command, &decode::configurations(&bytes)?, |all| configurations(all)),
-        Some(LogId::ReclaimUnitHandleUsage) => show(command, &decode::usage(&bytes)?, |all| usage(all)),
-        Some(LogId::FdpStatistics) => show(command, &decode::statistics(&bytes)?, statistics),
-        Some(LogId::FdpEvents) => show(command, &decode::events(&bytes)?, |all| events(all)),
+        Some(LogId::FdpConfigurations) => show(command, &decode::configurations(&bytes)?, |all, format| {
+            configurations(all, format)
+        }),
+        Some(LogId::ReclaimUnitHandleUsage) => show(command, &decode::usage(&bytes)?, |all, format| {
+            format.words(&usage(all))
+        }),
+        Some(LogId::FdpStatistics) => show(command, &decode::statistics(&bytes)?, |all, format| {
+            format.words(&statistics(all))
+        }),
+        Some(LogId::FdpEvents) => show(command, &decode::events(&bytes)?, |all, format| events(all, format)),
         _ => Err(bad_option(
             "--log",
             format!("{log:#04x} is not an FDP log page; give 0x20, 0x21, 0x22 or 0x23"),
@@ -72,17 +84,21 @@ fn raw_log(command: &Inspect, path: &Path, log: u8) -> Result<Outcome, AnyError>
 }
 
 fn show_report(command: &Inspect, report: &FdpReport) -> Result<Outcome, AnyError> {
-    show(command, report, |report| {
-        let mut text = format!("{} {} firmware {}\n", report.model, report.serial, report.firmware);
+    show(command, report, |report, format| {
+        let words = |text: String| format.words(&text);
+        let mut text = words(format!(
+            "{} {} firmware {}\n",
+            report.model, report.serial, report.firmware
+        ));
         if !report.supported {
-            return text + "The controller does not support Flexible Data Placement.\n";
+            return text + &words("The controller does not support Flexible Data Placement.\n".to_string());
         }
-        text += &configurations(&report.configurations);
+        text += &configurations(&report.configurations, format);
         let Some(enabled) = &report.enabled else {
-            return text + "\nFlexible Data Placement is not enabled.\n";
+            return text + &words("\nFlexible Data Placement is not enabled.\n".to_string());
         };
-        text += &format!("\n{}", usage(&enabled.usage));
-        text += &format!("\n{}", statistics(&enabled.statistics));
+        text += &words(format!("\n{}", usage(&enabled.usage)));
+        text += &words(format!("\n{}", statistics(&enabled.statistics)));
         for namespace in &enabled.namespaces {
             let note = format!("Placement identifiers of namespace {}", namespace.nsid);
             let columns = [("PID", ""), ("RUH", ""), ("blocks left", ""), ("time left", "s")];
@@ -95,10 +111,15 @@ fn show_report(command: &Inspect, report: &FdpReport) -> Result<Outcome, AnyErro
                     reported(handle.seconds_left),
                 ]);
             }
-            text += &format!("\n{}", rows.text());
+            text += &format!("\n{}", rows.shown(format));
         }
-        text += &format!("\nHost events\n{}", events(&enabled.host_events));
-        text + &format!("\nController events\n{}", events(&enabled.controller_events))
+        text += &format!(
+            "{}{}",
+            words("\nHost events\n".to_string()),
+            events(&enabled.host_events, format)
+        );
+        let controller = events(&enabled.controller_events, format);
+        text + &words("\nController events\n".to_string()) + &controller
     })
 }
 
@@ -107,7 +128,7 @@ fn reported(value: u32) -> Value {
     Value::optional((value > 0).then_some(value), |value| Value::Count(value.into()))
 }
 
-fn configurations(all: &[decode::Configuration]) -> String {
+fn configurations(all: &[decode::Configuration], format: TextFormat) -> String {
     let mut rows = Rows::new([
         Column::label("FDP configuration"),
         Column::text("valid"),
@@ -130,7 +151,7 @@ fn configurations(all: &[decode::Configuration]) -> String {
             Value::Count(configuration.placement_identifiers_max.into()),
         ]);
     }
-    rows.text()
+    rows.shown(format)
 }
 
 /// Equal types in a row as "8 initially isolated".
@@ -155,9 +176,9 @@ fn statistics(statistics: &decode::Statistics) -> String {
     )
 }
 
-fn events(all: &[EventRecord]) -> String {
+fn events(all: &[EventRecord], format: TextFormat) -> String {
     if all.is_empty() {
-        return "none\n".to_string();
+        return format.words("none\n");
     }
     let numbers = ["NSID", "PID", "RG", "RUH", "blocks moved", "LBA"].map(|heading| Column::number(heading, ""));
     let first = [Column::number("time", "ms"), Column::text("event")];
@@ -175,5 +196,5 @@ fn events(all: &[EventRecord]) -> String {
             index(event.lba),
         ]);
     }
-    rows.text()
+    rows.shown(format)
 }

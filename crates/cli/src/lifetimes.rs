@@ -26,10 +26,10 @@ pub fn lifetimes(command: &Lifetimes) -> Result<Outcome, LabError> {
         return Ok(Outcome::Stopped);
     }
     let measured = measured?;
-    if command.json {
+    if command.output.is_json() {
         print(&format!("{}\n", lifetimes::to_json(&measured)?));
     } else {
-        print(&lifetimes::table(&measured)?.text());
+        print(&lifetimes::table(&measured)?.shown(command.output.tables()));
     }
     Ok(Outcome::Done)
 }

@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 use crate::arguments::Reproduce;
 use crate::execute;
 use crate::output;
-use crate::{Outcome, print, runs};
+use crate::{Outcome, bad_option, print, runs};
 
 pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
     let names = if command.experiments.is_empty() {
@@ -30,6 +30,12 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
         .map(|name| Experiment::find(name))
         .collect::<Result<_, _>>()?;
     if let Some(path) = &command.claims {
+        if output::is_standard_output(path) {
+            return Err(bad_option(
+                "--claims",
+                "the file is written anew after each experiment; give a file",
+            ));
+        }
         output::check_file(path)?;
     }
     let progress = execute::stoppable();
@@ -95,26 +101,27 @@ impl<'a> Reproduction<'a> {
     }
 
     fn say(&self, text: &str) {
-        if !self.command.json {
-            print(text);
+        if !self.command.output.is_json() {
+            print(&self.command.output.tables().words(text));
         }
     }
 
     /// What was measured of an experiment that was stopped.
     fn stopped(&self, experiment: &Experiment, results: &[CellResult], intervals: &Intervals) {
+        let format = self.command.output.tables();
         if !results.is_empty() {
             self.say(&format!(
-                "{} (stopped)\n{}{}\n",
-                experiment.title,
-                rows::write_amplifications(results, &experiment.axes(), intervals).text(),
-                rows::doubts(results)
+                "{}{}{}\n",
+                format.words(&format!("{} (stopped)\n", experiment.title)),
+                rows::write_amplifications(results, &experiment.axes(), intervals).shown(format),
+                rows::doubts(results, format)
             ));
         }
     }
 
     /// What there is to say about all of them; JSON is the object of the one experiment that was named, and else an array.
     fn end(&mut self, names: &[String]) {
-        if self.command.json {
+        if self.command.output.is_json() {
             let one = self.command.experiments.len() == 1;
             match self.documents.pop() {
                 Some(document) if one => print(&format!("{document}\n")),
@@ -143,21 +150,22 @@ impl<'a> Reproduction<'a> {
     ) {
         let verdicts = judge.verdicts();
         let comparisons = judge.comparisons();
-        if !self.command.json {
-            print(&format!("{} ({})\n", experiment.title, experiment.source));
+        if !self.command.output.is_json() {
+            let format = self.command.output.tables();
+            print(&format.words(&format!("{} ({})\n", experiment.title, experiment.source)));
             let numbers = if comparisons.is_empty() {
                 rows::write_amplifications(results, &experiment.axes(), intervals)
             } else {
                 rows::comparisons(&comparisons)
             };
             let above = rows::above_the_oracle(results, &experiment.axes());
-            let above = above.map(|rows| rows.text()).unwrap_or_default();
-            let doubts = rows::doubts(results);
+            let above = above.map(|rows| rows.shown(format)).unwrap_or_default();
+            let doubts = rows::doubts(results, format);
             print(&format!(
                 "{}{above}{}{doubts}\n{}\n",
-                numbers.text(),
-                rows::covered(&comparisons),
-                rows::verdicts(&verdicts).text()
+                numbers.shown(format),
+                format.words(&rows::covered(&comparisons)),
+                rows::verdicts(&verdicts).shown(format)
             ));
         }
         self.published.extend(comparisons);
@@ -167,10 +175,16 @@ impl<'a> Reproduction<'a> {
     /// The result as a document, and the name under which it was kept.
     fn kept(&mut self, document: Json, id: Option<String>) {
         // Only JSON comes at the end; text was said at once.
-        if self.command.json {
+        if self.command.output.is_json() {
             self.documents.push(document);
         } else if let Some(id) = id {
-            print(&format!("kept as {id} (warp runs)\n\n"));
+            print(
+                &self
+                    .command
+                    .output
+                    .tables()
+                    .words(&format!("kept as {id} (warp runs)\n\n")),
+            );
         }
     }
 

@@ -12,7 +12,7 @@ use lab::report::{Library, write_judged};
 use lab::run::{CellResult, Options, RunPlan};
 use lab::selection::{RunSet, Selection};
 use lab::store::Origin;
-use lab::{LabError, export, feedback, rows};
+use lab::{LabError, export, feedback, rows, workloads};
 
 use crate::arguments::Run;
 use crate::execute;
@@ -37,12 +37,16 @@ pub fn run(command: &Run, is_bare: bool) -> Result<Outcome, LabError> {
         None => Experiment::find_or_workload(target, command.device.as_deref())?,
     };
     let RunSet {
-        experiment,
+        mut experiment,
         settings,
         form,
         cells,
-    } = experiment.select(&selection(command))?;
+    } = experiment.select(&selection(command, target)?)?;
     let plans = lab::run::prepare(cells)?;
+    let cache = |plan: &RunPlan| workloads::cache_sentence(target, &plan.cell().workload, plan.target().device_bytes);
+    if let Some(sentence) = plans.first().and_then(cache) {
+        experiment.notes = sentence;
+    }
     check_destinations(command, &experiment, &plans)?;
     let folder = report_folder(command, &experiment);
     if command.save.as_ref().is_some_and(|path| path.starts_with(&folder)) {
@@ -69,7 +73,7 @@ pub fn run(command: &Run, is_bare: bool) -> Result<Outcome, LabError> {
     Ok(if stopped { Outcome::Stopped } else { Outcome::Done })
 }
 
-fn selection(command: &Run) -> Selection {
+fn selection(command: &Run, target: &str) -> Result<Selection, LabError> {
     let feedback = command.feedback.map(|policy| {
         let settings = feedback::Settings::new(policy);
         feedback::Settings {
@@ -77,14 +81,16 @@ fn selection(command: &Run) -> Selection {
             ..settings
         }
     });
-    Selection {
+    Ok(Selection {
+        overrides: command.columns.overrides(target, &command.settings.set)?,
         device: command.device.clone(),
         capacity_bytes: command.capacity,
         snapshot: command.from.clone(),
         timed: command.untimed.then_some(false),
         feedback,
+        only: (!command.only.is_empty()).then(|| command.only.clone()),
         ..command.settings.selection()
-    }
+    })
 }
 
 /// Where a report has its plotting library.
@@ -120,7 +126,11 @@ fn check_destinations(command: &Run, experiment: &Experiment, plans: &[RunPlan])
             })
         })
         .collect();
-    output::check(&destinations, Some(&report_folder(command, experiment)), command.json)
+    output::check(
+        &destinations,
+        Some(&report_folder(command, experiment)),
+        command.output.is_json(),
+    )
 }
 
 /// fio's JSON is of one run in virtual time.
@@ -192,24 +202,29 @@ fn present(
     // Kept before it is printed, so that a reader who goes away costs nothing.
     let json = export::judged_json(experiment, judge, results);
     let kept = runs::keep(&command.keep, origin, &json);
-    if command.json {
+    if command.output.is_json() {
         print(&format!("{json}\n"));
     } else if fio_json.is_some() {
         print(&fio_json_of(results));
     } else {
+        if Experiment::is_workload(origin.target) {
+            print(&command.output.tables().words(&rows::wrapped(&experiment.notes)));
+        }
         print(&rows::results(
             &experiment.title,
             &experiment.axes(),
             results,
             intervals,
             command.handles,
+            command.output.tables(),
         ));
     }
     let written = written?;
-    if !command.json && fio_json.is_none() {
+    if !command.output.is_json() && fio_json.is_none() {
         let names: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
         let kept = kept.map_or_else(String::new, |id| format!("; kept as {id} (warp runs)"));
-        print(&format!("wrote {}{kept}\n", names.join(", ")));
+        let wrote = format!("wrote {}{kept}\n", names.join(", "));
+        print(&command.output.tables().words(&wrote));
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ use host::inspect::remote::Remote;
 use lab::cell::Cell;
 use lab::experiment::Experiment;
 use lab::export::JSON_VERSION;
-use lab::rows::{Column, Rows, Value};
+use lab::rows::{Column, Rows, TextFormat, Value};
 use lab::run::Progress;
 use lab::selection::Selection;
 use lab::store::Origin;
@@ -89,10 +89,11 @@ pub fn run(command: &Run) -> Result<Outcome, AnyError> {
     };
     let kept = runs::keep(&command.keep, &origin, &json);
     let kept = kept.map_or_else(String::new, |id| format!("kept as {id} (warp runs)\n"));
-    print(&if command.json {
+    print(&if command.output.is_json() {
         format!("{json}\n")
     } else {
-        as_text(name, on, &measured) + &kept
+        let format = command.output.tables();
+        as_text(name, on, &measured, format) + &format.words(&kept)
     });
     Ok(if measured.complete {
         Outcome::Done
@@ -110,6 +111,7 @@ fn cell(command: &Run, name: &str) -> Result<Cell, AnyError> {
     }
     let experiment = Experiment::find_or_workload(name, Some("warp_default"))?;
     let selection = Selection {
+        overrides: command.columns.overrides(name, settings)?,
         timed: Some(false),
         ..command.settings.selection()
     };
@@ -266,7 +268,7 @@ fn as_json(name: &str, on: &str, seed: u64, measured: &Measured) -> serde_json::
     })
 }
 
-fn as_text(name: &str, on: &str, measured: &Measured) -> String {
+fn as_text(name: &str, on: &str, measured: &Measured, format: TextFormat) -> String {
     let stopped = if measured.complete { "" } else { " (stopped)" };
     let mut summary = Rows::new([
         Column::label("device"),
@@ -292,5 +294,5 @@ fn as_text(name: &str, on: &str, measured: &Measured) -> String {
         let capacities = *bytes as f64 / measured.capacity_bytes as f64;
         handles.add([format!("RUH {handle}").into(), Value::Capacities(capacities)]);
     }
-    format!("{}{}", summary.text(), handles.text())
+    format!("{}{}", summary.shown(format), handles.shown(format))
 }

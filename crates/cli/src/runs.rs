@@ -4,7 +4,7 @@ use lab::store::{KeptRuns, Origin, Store};
 use lab::{LabError, compare, report, rows};
 use serde_json::Value;
 
-use crate::arguments::{Compare, Keep, Runs, RunsCommand};
+use crate::arguments::{Compare, Keep, OutputFormat, Runs, RunsCommand};
 use crate::{Outcome, bad_option, print};
 
 /// Keeps a run unless the command says otherwise; returns its short name. A run that cannot be kept is a result all the
@@ -26,9 +26,10 @@ pub fn keep(choice: &Keep, origin: &Origin<'_>, result: &Value) -> Option<String
 
 pub fn runs(command: &Runs) -> Result<Outcome, LabError> {
     let store = Store::of_user()?;
-    match &command.what {
-        Some(RunsCommand::Show { id, json }) => show(&store, id, *json),
-        None => list(&store, command),
+    match (&command.what, &command.id) {
+        (Some(RunsCommand::Show { id, output }), _) => show(&store, id, output),
+        (None, Some(id)) => show(&store, id, &command.output),
+        (None, None) => list(&store, command),
     }
 }
 
@@ -37,7 +38,7 @@ fn list(store: &Store, command: &Runs) -> Result<Outcome, LabError> {
     for problem in &unreadable {
         crate::output::complain(&format!("left out: {problem}"));
     }
-    if command.json {
+    if command.output.is_json() {
         let rows = Value::Array(runs.iter().map(lab::store::KeptRun::row_json).collect());
         print(&format!("{rows}\n"));
         return Ok(Outcome::Done);
@@ -46,22 +47,24 @@ fn list(store: &Store, command: &Runs) -> Result<Outcome, LabError> {
         print(&format!("no run was kept in {} yet\n", store.folder().display()));
         return Ok(Outcome::Done);
     }
+    let format = command.output.tables();
     let all = store.count()?;
     let rest = match all.saturating_sub(runs.len() + unreadable.len()) {
         0 => String::new(),
-        more => format!("and {more} older ones (--limit)\n"),
+        more => format.words(&format!("and {more} older ones (--limit)\n")),
     };
-    print(&format!("{}{rest}", rows::kept_runs(&runs).text()));
+    print(&format!("{}{rest}", rows::kept_runs(&runs).shown(format)));
     Ok(Outcome::Done)
 }
 
-fn show(store: &Store, id: &str, json: bool) -> Result<Outcome, LabError> {
+fn show(store: &Store, id: &str, output: &OutputFormat) -> Result<Outcome, LabError> {
     let run = store.find(id)?;
-    if json {
+    if output.is_json() {
         print(&format!("{}\n", run.document));
     } else {
         let (about, cells) = rows::kept_run(&run);
-        print(&format!("{}{}", about.text(), cells.text()));
+        let format = output.tables();
+        print(&format!("{}{}", about.shown(format), cells.shown(format)));
     }
     Ok(Outcome::Done)
 }
@@ -78,13 +81,13 @@ pub fn compare(command: &Compare) -> Result<Outcome, LabError> {
             Some(file)
         }
     };
-    if command.json {
+    if command.output.is_json() {
         print(&format!("{}\n", comparison.to_json()));
         return Ok(Outcome::Done);
     }
-    print(&comparison.table().text());
+    print(&comparison.table().shown(command.output.tables()));
     if let Some(file) = written {
-        print(&format!("wrote {}\n", file.display()));
+        print(&command.output.tables().words(&format!("wrote {}\n", file.display())));
     }
     Ok(Outcome::Done)
 }

@@ -8,32 +8,32 @@ use lab::selection::Selection;
 use lab::{LabError, describe, twin};
 use workload::fio::{self, FioOption};
 
-use crate::arguments::{Devices, Explain, Jobs};
+use crate::arguments::{Devices, Explain, Jobs, OutputFormat};
 use crate::{Outcome, bad_option, print, studies};
 
 pub fn devices(command: &Devices) -> Result<Outcome, LabError> {
     let Some(name) = &command.name else {
-        return studies::list_kind(Kind::Devices, command.json);
+        return studies::list_kind(Kind::Devices, &command.output);
     };
     let profile = Profile::find(name)?;
-    if command.json {
+    if command.output.is_json() {
         print(&format!(
             "{}\n",
             serde_json::json!({ "name": profile.name, "title": profile.title, "notes": profile.notes, "values": profile.sources, "ensemble": profile.ensemble })
         ));
     } else {
+        let format = command.output.tables();
         let ensemble = describe::ensemble(&profile);
         let ensemble = if ensemble.is_empty() {
             String::new()
         } else {
-            ensemble.text()
+            ensemble.shown(format)
         };
         print(&format!(
-            "{}: {}\n{}{ensemble}\n{}",
-            profile.name,
-            profile.title,
-            describe::sources(&profile).text(),
-            profile.notes
+            "{}{}{ensemble}\n{}",
+            format.words(&format!("{}: {}\n", profile.name, profile.title)),
+            describe::sources(&profile).shown(format),
+            format.words(&profile.notes)
         ));
     }
     Ok(Outcome::Done)
@@ -45,7 +45,7 @@ pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
         return Ok(Outcome::Done);
     }
     let Some(name) = &command.name else {
-        return studies::list_kind(Kind::Jobs, false);
+        return studies::list_kind(Kind::Jobs, &OutputFormat::default());
     };
     // The same road as that of `warp run`, so that both accept the same.
     let experiment = Experiment::of_workload(name, &command.device);
@@ -79,17 +79,19 @@ pub fn explain(command: &Explain) -> Result<Outcome, LabError> {
     let profile = Profile::find(&command.device)?;
     let config = profile.config(&command.set.iter().cloned().collect())?;
     let (config, layout) = twin::twin(&profile.name, &config, command.scale)?;
-    if command.json {
+    if command.output.is_json() {
         print(&format!(
             "{}\n",
             serde_json::json!({ "config": config, "layout": layout, "memory_bytes": layout.memory_bytes() })
         ));
     } else {
         print(&format!(
-            "{}: {}\n{}",
-            profile.name,
-            profile.title,
-            describe::layout(&config, &layout).text()
+            "{}{}",
+            command
+                .output
+                .tables()
+                .words(&format!("{}: {}\n", profile.name, profile.title)),
+            describe::layout(&config, &layout).shown(command.output.tables())
         ));
     }
     Ok(Outcome::Done)

@@ -3,7 +3,7 @@
 use lab::LabError;
 use lab::catalogue::{Entry, Kind};
 
-use crate::arguments::{List, New, NewThing};
+use crate::arguments::{List, New, NewThing, OutputFormat};
 use crate::{Outcome, print};
 
 /// What `warp run` says when it is not told what to run.
@@ -31,32 +31,35 @@ pub fn doors() -> Outcome {
 
 pub fn list(command: &List) -> Result<Outcome, LabError> {
     match command.what {
-        Some(what) => list_kind(what.kind(), command.json),
-        None => list_all(command.json),
+        Some(what) => list_kind(what.kind(), &command.output),
+        None => list_all(&command.output),
     }
 }
 
 /// Lists one kind: what `warp devices` and `warp jobs` do without a name, too.
-pub fn list_kind(kind: Kind, json: bool) -> Result<Outcome, LabError> {
+pub fn list_kind(kind: Kind, output: &OutputFormat) -> Result<Outcome, LabError> {
     let entries = kind.entries()?;
-    print(&if json {
+    print(&if output.is_json() {
         format!("{}\n", serde_json::json!(entries))
     } else {
-        kind.table(&entries).text()
+        kind.table(&entries).shown(output.tables())
     });
     Ok(Outcome::Done)
 }
 
-fn list_all(json: bool) -> Result<Outcome, LabError> {
+fn list_all(output: &OutputFormat) -> Result<Outcome, LabError> {
     let all = Kind::ALL.map(|kind| Ok((kind, kind.entries()?)));
     let all: Vec<(Kind, Vec<Entry>)> = all.into_iter().collect::<Result<_, LabError>>()?;
-    if json {
+    if output.is_json() {
         let fields = all
             .iter()
             .map(|(kind, entries)| (kind.name().to_string(), serde_json::json!(entries)));
         print(&format!("{}\n", serde_json::Value::Object(fields.collect())));
     } else {
-        let tables: Vec<String> = all.iter().map(|(kind, entries)| kind.table(entries).text()).collect();
+        let tables: Vec<String> = all
+            .iter()
+            .map(|(kind, entries)| kind.table(entries).shown(output.tables()))
+            .collect();
         print(&tables.join("\n"));
     }
     Ok(Outcome::Done)

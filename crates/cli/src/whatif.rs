@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use lab::LabError;
-use lab::rows::{self, Column, Rows, Value};
+use lab::rows::{self, Column, Rows, TextFormat, Value};
 use lab::store::Origin;
 use lab::whatif::{Answer, Factors, Question, Study};
+use lab::{LabError, workloads};
+use ssd::Layout;
 
 use crate::arguments::WhatIf;
 use crate::execute;
@@ -19,9 +20,17 @@ pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
     let mut answers = Vec::new();
     let mut unanswered = Vec::new();
     let mut studies = Vec::new();
-    for workload in workloads(&command.workload)? {
-        match question(command, &workload).study() {
-            Ok(study) => studies.push((report_folder(command, &study, is_folder.then_some(&workload)), study)),
+    workloads::check_path(&command.workload)?;
+    for workload in workloads_of(&command.workload)? {
+        match question(command, &workload).and_then(Question::study) {
+            Ok(study) => {
+                let cache = cache_sentence(command, &study, &workload)?;
+                studies.push((
+                    report_folder(command, &study, is_folder.then_some(&workload)),
+                    cache,
+                    study,
+                ));
+            }
             // One of a folder does not keep the others from their answers.
             Err(problem) if is_folder => unanswered.push(problem.to_string()),
             Err(problem) => return Err(problem),
@@ -34,34 +43,37 @@ pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
         );
         return Err(LabError::invalid(&command.workload, problem));
     }
-    for (folder, _) in &studies {
-        output::check(&[], Some(folder), command.json)?;
+    for (folder, ..) in &studies {
+        output::check(&[], Some(folder), command.output.is_json())?;
         std::fs::create_dir_all(folder).map_err(|source| LabError::output(folder, source))?;
     }
     let progress = execute::stoppable();
-    for (folder, study) in &studies {
+    for (folder, cache, study) in &studies {
         let begun = Instant::now();
         let runs = study.experiment.variants.len();
-        let Some(answer) = execute::with_bar(&progress, runs, || study.run(!command.no_interval, &*progress))? else {
+        let Some(mut answer) = execute::with_bar(&progress, runs, || study.run(!command.no_interval, &*progress))?
+        else {
             complain("stopped before everything was measured, so there is no answer");
             return Ok(Outcome::Stopped);
         };
+        if let Some(sentence) = cache {
+            answer.notes.insert(0, sentence.clone());
+        }
         answer.write_report(library(command.single_file), &folder.join("report.html"))?;
         let kept = keep(command, study, &answer, begun.elapsed())?;
-        if !command.json {
-            let heading = if is_folder {
-                format!("{}\n", answer.workload)
-            } else {
-                String::new()
-            };
+        if !command.output.is_json() {
+            let format = command.output.tables();
+            let heading = is_folder.then_some(&answer.workload).into_iter().chain(cache);
+            let heading: String = heading.map(|line| format.words(&rows::wrapped(line))).collect();
             print(&format!(
-                "{heading}{}{kept}\n",
-                text(&answer, &folder.join("report.html"))
+                "{heading}{}{}",
+                text(&answer, cache.iter().count(), format),
+                format.words(&format!("wrote {}{kept}\n", folder.join("report.html").display()))
             ));
         }
         answers.push(answer);
     }
-    if command.json {
+    if command.output.is_json() {
         let json = if is_folder {
             serde_json::to_string_pretty(&answers)
         } else {
@@ -69,7 +81,7 @@ pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
         };
         print(&format!("{}\n", json.expect("an answer is JSON")));
     } else if is_folder {
-        print(&format!("\n{}", side_by_side(&answers).text()));
+        print(&format!("\n{}", side_by_side(&answers).shown(command.output.tables())));
     }
     for problem in &unanswered {
         complain(&format!("not answered: {problem}"));
@@ -82,40 +94,31 @@ pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
 }
 
 /// The workload, or those in a folder.
-fn workloads(name: &str) -> Result<Vec<String>, LabError> {
-    if !Path::new(name).is_dir() {
-        return Ok(vec![name.to_string()]);
+fn workloads_of(name: &str) -> Result<Vec<String>, LabError> {
+    match Path::new(name).is_dir() {
+        true => workloads::files_in(name),
+        false => Ok(vec![name.to_string()]),
     }
-    let failed = |source| LabError::Io {
-        file: name.to_string(),
-        source,
-    };
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(name).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        let is_hidden = path
-            .file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with('.'));
-        // Files of a trace that are read together are one workload.
-        let is_first = || workload::trace::files_of(&path).first() == Some(&path);
-        if path.is_file() && !is_hidden && is_first() {
-            files.push(path.display().to_string());
-        }
-    }
-    files.sort();
-    if files.is_empty() {
-        return Err(LabError::invalid(
-            name,
-            "is an empty folder; put traces, job files or workloads in it",
-        ));
-    }
-    Ok(files)
 }
 
-fn question(command: &WhatIf, workload: &str) -> Question {
+/// What is said first of a trace of what a cache was asked.
+fn cache_sentence(command: &WhatIf, study: &Study, workload: &str) -> Result<Option<String>, LabError> {
+    let cell = study.cells()?.remove(0);
+    let layout = Layout::new(&cell.device).map_err(|error| LabError::Device {
+        device: command.device.clone(),
+        error,
+    })?;
+    Ok(workloads::cache_sentence(
+        workload,
+        &cell.workload,
+        layout.capacity_bytes(),
+    ))
+}
+
+fn question(command: &WhatIf, workload: &str) -> Result<Question, LabError> {
     let defaults = Factors::default();
     let question = Question::new(workload);
-    Question {
+    Ok(Question {
         device: command.device.clone(),
         drive_bytes: command.drive,
         over_provisioning: command.op,
@@ -123,14 +126,14 @@ fn question(command: &WhatIf, workload: &str) -> Question {
         drive_writes_per_day: command.rate,
         scale: command.scale,
         write_capacities: command.write,
-        overrides: command.set.iter().cloned().collect(),
+        overrides: command.columns.overrides(workload, &command.set)?,
         seed: command.seed,
         factors: Factors {
             dollars_per_terabyte: command.dollars_per_tb.unwrap_or(defaults.dollars_per_terabyte),
             embodied_kg_per_gigabyte: command.carbon_per_gb.unwrap_or(defaults.embodied_kg_per_gigabyte),
         },
         ..question
-    }
+    })
 }
 
 /// Keeps what was run; returns what is said of that.
@@ -158,8 +161,11 @@ fn report_folder(command: &WhatIf, study: &Study, of_folder: Option<&String>) ->
     command.out.clone().unwrap_or_else(all).join(name(workload))
 }
 
-fn text(answer: &Answer, report: &Path) -> String {
-    let mut text = format!("{}\n{}", rows::wrapped(&answer.headline), answer.rows().text());
+/// An answer in words, without its first notes, which were said before.
+fn text(answer: &Answer, said: usize, format: TextFormat) -> String {
+    let headline = format.words(&format!("{}\n", rows::wrapped(&answer.headline)));
+    let table = answer.rows().shown(format);
+    let mut text = String::new();
     if !answer.how.is_empty() {
         text += &format!("\nHow ({}):\n", answer.advised().unwrap_or_default());
         text += &answer
@@ -169,8 +175,11 @@ fn text(answer: &Answer, report: &Path) -> String {
             .collect::<String>();
     }
     text += "\n";
-    text += &answer.notes.iter().map(|note| rows::wrapped(note)).collect::<String>();
-    text + &format!("wrote {}", report.display())
+    text += &answer.notes[said..]
+        .iter()
+        .map(|note| rows::wrapped(note))
+        .collect::<String>();
+    headline + &table + &format.words(&text)
 }
 
 /// The answers about a folder, a row each.

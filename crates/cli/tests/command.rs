@@ -360,7 +360,7 @@ fn a_device_is_explained() {
 fn jobs_are_listed_and_shown() {
     let folder = folder();
     let list = prints(&folder, &["jobs"]);
-    assert!(list.contains("│ three_stream "), "{list}");
+    assert!(list.contains(" three_stream "), "{list}");
     // Not all: some need a device with more handles than the default one.
     for name in ["one_stream", "three_stream", "two_sequential"] {
         let shown = prints(&folder, &["jobs", name]);
@@ -475,8 +475,8 @@ fn a_scale_is_found() {
     );
     let row: Vec<&str> = printed.lines().filter(|line| line.contains("1/16")).collect();
     let [row] = row[..] else { panic!("{printed}") };
-    let cells: Vec<&str> = row.split(['│', '┆']).map(str::trim).collect();
-    assert_eq!(cells[1..4], ["warp_default", "1/4", "1/16"], "{row}");
+    let cells: Vec<&str> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    assert_eq!(cells[..3], ["warp_default", "1/4", "1/16"], "{row}");
 
     let searched = json(&random_writes(&folder, &[&run[..], &["--json"]].concat()));
     let cell = &searched["cells"][0];
@@ -484,7 +484,7 @@ fn a_scale_is_found() {
     assert_eq!(cell["scale_search"]["smaller_scale_denominator"], 16);
     let difference = cell["scale_search"]["difference"].as_f64().expect("a number");
     assert!(difference <= 0.01, "{difference}");
-    assert_eq!(cells[4], format!("{:.1} %", difference * 100.0));
+    assert_eq!(cells[3], format!("{:.1} %", difference * 100.0));
     let fixed = json(&random_writes(&folder, &["--scale", "1/4", "--write", "4", "--json"]));
     assert_eq!(fixed["cells"][0]["waf"], cell["waf"]);
     assert!(fixed["cells"][0].get("scale_search").is_none());

@@ -267,7 +267,7 @@ fn what_was_fitted_and_what_nobody_published_stands_beside_what_was() {
     let text = prints(&folder, &["reproduce", "./open.toml", "--interval"]);
     let rows: Vec<&str> = text
         .lines()
-        .filter(|line| line.starts_with("│ warp_default |"))
+        .filter(|line| line.trim_start().starts_with("warp_default |"))
         .collect();
     assert_eq!(rows.len(), 2, "{text}");
     assert!(

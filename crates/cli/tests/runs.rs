@@ -59,7 +59,16 @@ fn a_run_is_kept_and_nothing_is_overwritten() {
     assert!(list.contains("random.fio") && list.contains("and 1 older"), "{list}");
     let shown = prints(&folder, &["runs", "show", &ids[1][..5]]);
     assert!(shown.contains("warp_default") && shown.contains("engine"), "{shown}");
+    assert_eq!(
+        prints(&folder, &["runs", &ids[1][..5]]),
+        shown,
+        "the name alone shows it too"
+    );
+    let csv = prints(&folder, &["runs", &ids[1], "--format", "csv"]);
+    let head = csv.lines().find(|line| line.starts_with("device,")).expect("a head");
+    assert_eq!(head, "device,variant,at,seed,WAF,at the end");
     let document = json(&prints(&folder, &["runs", "show", &ids[1], "--json"]));
+    assert_eq!(json(&prints(&folder, &["runs", &ids[1], "--format", "json"])), document);
     assert_eq!(document["result"], json(&result), "what was printed is what is kept");
     assert_eq!(document["inputs"][0]["input"]["seed"], 2);
     assert_eq!(document["inputs"][0]["input"]["engine"], document["engine"]);
@@ -69,6 +78,7 @@ fn a_run_is_kept_and_nothing_is_overwritten() {
             .count(),
         3
     );
+    refused(&folder, &["runs", "zzz"], &["run zzz", "warp runs"]);
     refused(&folder, &["runs", "show", "zzz"], &["run zzz", "warp runs"]);
 }
 

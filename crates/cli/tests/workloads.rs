@@ -20,7 +20,7 @@ fn run<'a>(target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn a_cache_is_run_and_measured() {
     let folder = folder();
-    assert!(prints(&folder, &["list", "workloads"]).contains("│ kvcache_202206 "));
+    assert!(prints(&folder, &["list", "workloads"]).contains(" kvcache_202206 "));
     let text = prints(&folder, &run("kvcache_202206", &["--untimed"]));
     assert!(
         text.contains("hit ratio") && text.contains("application write amplification"),
@@ -141,6 +141,9 @@ fn what_is_exported_is_replayed() {
         ],
     );
     assert!(folder.path().join("per_handle/three_stream.fio").exists());
+    let to_standard_output = export.map(|argument| if argument == "trace.log" { "-" } else { argument });
+    let written = std::fs::read_to_string(folder.path().join("trace.log")).expect("the iolog");
+    assert_eq!(prints(&folder, &to_standard_output), written);
 }
 
 #[test]
@@ -223,6 +226,216 @@ fn a_trace_comes_through_standard_input() {
     assert!(
         refusal.starts_with("warp: standard input:1: the trace is empty"),
         "{refusal}"
+    );
+}
+
+/// A trace of small random writes to so many units, in a format that nobody knows.
+fn odd_trace(lines: u64, units: u64) -> String {
+    let line = |number: u64| {
+        let unit = number * 7919 % units;
+        format!(
+            "host;{number};{};8;{}\n",
+            unit * 8,
+            ["WR", "WR", "RD"][(number % 3) as usize]
+        )
+    };
+    "# recorded by a program of our own\n".to_string() + &(0..lines).map(line).collect::<String>()
+}
+
+const ODD_COLUMNS: [&str; 2] = ["--columns", "-,time:ms,offset:sectors,bytes:sectors,op:RD/WR"];
+
+#[test]
+fn any_csv_is_a_trace_when_its_columns_are_named() {
+    let folder = folder();
+    write(&folder, "odd.csv", odd_trace(60_000, 5_000));
+    let zstd = zstd::encode_all(odd_trace(60_000, 5_000).as_bytes(), 1).expect("it is in memory");
+    write(&folder, "odd.csv.zst", zstd);
+    refused(
+        &folder,
+        &["whatif", "odd.csv"],
+        &[
+            "odd.csv:1: no known format begins with",
+            "--columns time,op,offset,bytes",
+        ],
+    );
+    let run = |name| {
+        let arguments = [
+            "run",
+            name,
+            "--device",
+            "ssd_a",
+            "--capacity",
+            "64M",
+            "--untimed",
+            "--no-keep",
+            "--json",
+        ];
+        of_json(&folder, &[&arguments[..], &ODD_COLUMNS].concat())
+    };
+    let plain = run("odd.csv");
+    assert_eq!(plain["cells"][0]["host_bytes_written"], 40_000 * 4096);
+    assert_eq!(
+        run("odd.csv.zst")["cells"][0]["media_bytes_written"],
+        plain["cells"][0]["media_bytes_written"]
+    );
+    let question = ["whatif", "odd.csv.zst", "--no-interval", "--no-keep"];
+    let answer = prints(&folder, &[&question[..], &ODD_COLUMNS].concat());
+    assert!(answer.contains("The trace touches"), "{answer}");
+    let export = ["export", "odd.csv", "odd.log", "--capacity", "64M", "--requests", "10"];
+    prints(&folder, &[&export[..], &ODD_COLUMNS].concat());
+    assert!(folder.path().join("odd.log").is_file());
+}
+
+#[test]
+fn a_folder_of_traces_is_taken_where_a_file_is() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("day")).expect("a folder");
+    let (first, second) = ("1,W,0,4096,0\n".repeat(300), "1,W,8192,4096,5\n".repeat(200));
+    write(&folder, "day/1.csv", &first);
+    write(
+        &folder,
+        "day/2.csv.zst",
+        zstd::encode_all(second.as_bytes(), 1).expect("it is in memory"),
+    );
+    write(&folder, "whole.csv", first + &second);
+    let run = |name| {
+        let arguments = [
+            "run",
+            name,
+            "--device",
+            "ssd_a",
+            "--capacity",
+            "64M",
+            "--untimed",
+            "--no-keep",
+            "--json",
+        ];
+        of_json(&folder, &arguments)["cells"][0]["host_bytes_written"].clone()
+    };
+    assert_eq!(run("day"), 500 * 4096);
+    assert_eq!(run("day"), run("whole.csv"));
+    let export = prints(&folder, &["export", "day", "day.log", "--capacity", "64M"]);
+    assert!(export.starts_with("wrote 500 requests"), "{export}");
+    write(
+        &folder,
+        "trace.toml",
+        "kind = \"trace\"\nfiles = [\"day\", \"whole.csv\"]\n",
+    );
+    assert_eq!(run("trace.toml"), 1000 * 4096);
+    refused(
+        &folder,
+        &["whatif", "day/1.cvs"],
+        &["day/1.cvs: there is no such file (did you mean day/1.csv?)"],
+    );
+    write(&folder, "day/jobs.fio", "[a]\nrw=write\n");
+    refused(
+        &folder,
+        &["run", "day", "--device", "ssd_a"],
+        &[
+            "day: is a folder with day/jobs.fio, which is no trace",
+            "name one of its files",
+        ],
+    );
+    std::fs::create_dir(folder.path().join("empty")).expect("a folder");
+    refused(
+        &folder,
+        &["run", "empty", "--device", "ssd_a"],
+        &["empty: is an empty folder"],
+    );
+}
+
+/// Gets and sets of a cache, as Twitter's traces have them.
+fn twitter_trace(lines: u64) -> String {
+    let line = |number: u64| {
+        let key = number * number % 4_001;
+        let operation = if number.is_multiple_of(3) { "set" } else { "get" };
+        format!("{},key{key},7,{},1,{operation},0\n", number / 50, 300 + key % 700)
+    };
+    (0..lines).map(line).collect()
+}
+
+/// A request to a cache is no write to a drive: a trace of such goes through a cache, whose size and kind the first line says.
+#[test]
+fn a_trace_of_a_cache_goes_through_a_cache() {
+    let folder = folder();
+    write(&folder, "twitter.csv", twitter_trace(20_000));
+    let small = ["--device", "ssd_a", "--scale", "1/2048", "--untimed", "--no-keep"];
+    let text = prints(
+        &folder,
+        &[&["run", "twitter.csv", "--write", "0.2"], &small[..]].concat(),
+    );
+    let first = text.lines().next().expect("a line");
+    for words in [
+        "twitter.csv is a trace of what a cache was asked",
+        "CacheLib on all of the drive, 7.68 TB",
+        "DRAM",
+        "workload.kind=trace",
+    ] {
+        assert!(first.contains(words), "{words}: {text}");
+    }
+    assert!(text.contains("hit ratio"), "{text}");
+    // The trace begins again when it ends, so that it says nothing of its own length.
+    let named = of_json(
+        &folder,
+        &[&["run", "twitter.csv", "--write", "0.2", "--json"], &small[..]].concat(),
+    );
+    let table = "kind = \"cachelib\"\ntrace = [\"twitter.csv\"]\ntrace_format = \"twitter\"\ntrace_working_set_percent = 400.0\n";
+    write(&folder, "cache.toml", table);
+    let by_table = of_json(
+        &folder,
+        &[&["run", "cache.toml", "--write", "0.2", "--json"], &small[..]].concat(),
+    );
+    assert_eq!(
+        named["cells"][0]["media_bytes_written"],
+        by_table["cells"][0]["media_bytes_written"]
+    );
+    refused(
+        &folder,
+        &[&["run", "twitter.csv", "--set", "workload.kind=trace"], &small[..]].concat(),
+        &["twitter.csv:1: no known format begins with"],
+    );
+    let mooncake = "{\"timestamp\": 0, \"hash_ids\": [1, 2, 3]}\n{\"timestamp\": 9, \"hash_ids\": [1, 2, 9]}\n";
+    write(&folder, "kv.jsonl", mooncake);
+    let text = prints(&folder, &[&["run", "kv.jsonl", "--write", "0.05"], &small[..]].concat());
+    assert!(text.contains("a key-value cache of a language model on"), "{text}");
+    let blocks = of_json(
+        &folder,
+        &[
+            "run",
+            "kv.jsonl",
+            "--device",
+            "ssd_a",
+            "--capacity",
+            "64M",
+            "--untimed",
+            "--no-keep",
+            "--json",
+            "--set",
+            "workload.kind=trace",
+        ],
+    );
+    assert_eq!(blocks["cells"][0]["host_bytes_written"], 4 << 20);
+}
+
+#[test]
+fn a_trace_that_is_larger_than_the_drive_says_how_large_that_has_to_be() {
+    let folder = folder();
+    write(
+        &folder,
+        "wide.csv",
+        (0..40_000)
+            .map(|unit| format!("1,W,{},4096,0\n", unit * 4096))
+            .collect::<String>(),
+    );
+    refused(
+        &folder,
+        &["run", "wide.csv", "--device", "ssd_a", "--capacity", "64M", "--untimed"],
+        &[
+            "wide.csv: touches 156",
+            "of the drive",
+            "--capacity 184MiB",
+            "mapping = \"modulo\"",
+        ],
     );
 }
 

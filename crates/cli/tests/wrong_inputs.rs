@@ -36,7 +36,22 @@ const ARGUMENTS: &[Row] = &[
     (
         "",
         "run one_stream --set geometry.chanels=4",
-        "geometry.chanels|channels",
+        "warp: geometry.chanels = 4: unknown field `chanels` (did you mean channels?)",
+    ),
+    (
+        "",
+        "run one_stream --set over_provisioning=0.2",
+        "warp: over_provisioning = 0.2|did you mean geometry.over_provisioning?",
+    ),
+    (
+        "",
+        "run kvcache_202206 --device ssd_a --write 1 --set soc_percent=20",
+        "warp: soc_percent = 20|begin with workload.",
+    ),
+    (
+        "",
+        "run kvcache_202206 --device ssd_a --write 1 --set workload.sok_percent=20",
+        "workload.sok_percent|did you mean soc_percent?",
     ),
     ("", "run one_stream --set geometry.channels=0", "geometry.channels"),
     (
@@ -76,7 +91,43 @@ const ARGUMENTS: &[Row] = &[
     ("", "run missing.fio --device ssd_a", "missing.fio"),
     ("", "run ./missing/experiment.toml", "./missing/experiment.toml"),
     ("", "run three_stream_paper_shares", "--device NAME|warp devices"),
-    ("", "run missing.csv --device ssd_a", "missing.csv"),
+    (
+        "",
+        "run missing.csv --device ssd_a",
+        "missing.csv: there is no such file",
+    ),
+    ("", "run missing.csv", "missing.csv: there is no such file"),
+    ("", "whatif missing.csv", "missing.csv: there is no such file"),
+    ("", "whatif traces/missing", "traces/missing: there is no such file"),
+    ("", "lifetimes missing.csv", "missing.csv: there is no such file"),
+    ("", "export missing.csv out", "missing.csv: there is no such file"),
+    ("", "whatif job.fio", "job.fio: there is no such file"),
+    (
+        "",
+        "run three_stream --columns op,offset,bytes",
+        "--columns|three_stream is none",
+    ),
+    (
+        "",
+        "whatif three_stream --columns op,offset,bytes",
+        "--columns|three_stream is none",
+    ),
+    (
+        "",
+        "whatif x.csv --columns op,ofset,bytes",
+        "--columns|did you mean offset?",
+    ),
+    (
+        "",
+        "whatif x.csv --columns time,op,offset",
+        "--columns|has no column bytes",
+    ),
+    ("", "whatif three_stream --op much", "--op|7%, 7 or 0.07"),
+    ("", "whatif three_stream --op 1", "--op|1% or 100%"),
+    ("", "run three_stream --only NoFPD", "NoFPD|did you mean NoFDP?"),
+    ("", "runs zzzz", "zzzz"),
+    ("", "run one_stream --format cvs", "--format|csv"),
+    ("", "run one_stream --json --format csv", "--json|--format"),
     (
         "[job]\nrw=randwrite\n",
         "run x.fio --device warp_default --from missing.warp",
@@ -122,6 +173,12 @@ const ARGUMENTS: &[Row] = &[
     ),
     ("", "export three_stream . --requests 5", "is a folder|--per-placement"),
     ("", "export three_strem x", "three_strem"),
+    (
+        "",
+        "export three_stream - --per-placement --requests 5",
+        "--per-placement|give a folder",
+    ),
+    ("", "reproduce one_stream --claims -", "--claims|give a file"),
     ("", "inspect missing.warp", "missing.warp"),
     (
         "a word",

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::OutputFormat;
+
 /// Whether a run is kept.
 #[derive(Args)]
 pub struct Keep {
@@ -17,12 +19,13 @@ pub struct Keep {
 pub struct Runs {
     #[command(subcommand)]
     pub what: Option<RunsCommand>,
+    /// Show this run, by its short name or how that begins, instead of the list
+    pub id: Option<String>,
     /// Runs to list, at most
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: OutputFormat,
 }
 
 /// What to do with runs that were kept.
@@ -32,9 +35,8 @@ pub enum RunsCommand {
     Show {
         /// Its short name, or how that begins
         id: String,
-        /// Print JSON: with the complete input and result
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: OutputFormat,
     },
 }
 
@@ -48,7 +50,6 @@ pub struct Compare {
     /// Write report.html to this folder
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: OutputFormat,
 }

@@ -3,13 +3,14 @@
 use clap::{Args, Subcommand, ValueEnum};
 use lab::catalogue::Kind;
 
+use super::OutputFormat;
+
 #[derive(Args)]
 pub struct List {
     /// What to list [default: everything]
     pub what: Option<Listed>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: OutputFormat,
 }
 
 /// What `warp list` lists.
