@@ -29,6 +29,9 @@ def run(
     workload: str | Mapping[str, object] | None = None,
     seconds: float | None = None,
     timed: bool | None = None,
+    replay: str | None = None,
+    replay_speed: float | None = None,
+    queue_depth: int | None = None,
     capacity_bytes: int | None = None,
     feedback: Mapping[str, object] | None = None,
     snapshot: str | os.PathLike[str] | None = None,
@@ -47,7 +50,7 @@ def run(
         `Experiment`.
     quick, overrides, settings, devices, only, scale, write_capacities, until, prefill_capacities, seeds, workload
         Which points, and how: see `Experiment.points`.
-    seconds, timed, capacity_bytes, feedback, snapshot
+    seconds, timed, replay, replay_speed, queue_depth, capacity_bytes, feedback, snapshot
         As well.
     interval
         Run every member of the devices' ensembles too: `Result.summary`, `published` and `intervals` say what they come to.
@@ -87,6 +90,9 @@ def run(
         workload=workload,
         seconds=seconds,
         timed=timed,
+        replay=replay,
+        replay_speed=replay_speed,
+        queue_depth=queue_depth,
         capacity_bytes=capacity_bytes,
         feedback=feedback,
         snapshot=snapshot,

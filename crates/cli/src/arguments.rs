@@ -18,6 +18,7 @@ use std::time::Duration;
 use advise::PolicyName;
 use bytesize::ByteSize;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use lab::cell::Replay;
 use lab::selection::Selection;
 use lab::steady::Until;
 use lab::twin::{Scale, ScaleChoice};
@@ -160,6 +161,14 @@ pub struct WhatIf {
     pub keep: Keep,
     #[command(flatten)]
     pub output: OutputFormat,
+}
+
+/// A factor, with or without the x behind it.
+fn speed(text: &str) -> Result<f64, String> {
+    let factor: Option<f64> = text.strip_suffix(['x', 'X']).unwrap_or(text).parse().ok();
+    factor
+        .filter(|factor| (1e-3..=1e6).contains(factor))
+        .ok_or_else(|| "give a factor between 0.001 and 1000000, such as 2x".to_string())
 }
 
 /// A share: percent with a sign (7%), a number above 1 that is percent (7), or one below 1 that is a share (0.07). A bare 1 could be either.
@@ -463,6 +472,17 @@ pub struct Run {
     /// Run as fast as possible, without latencies, on a device with timing too
     #[arg(long, conflicts_with_all = ["fio_json", "from"])]
     pub untimed: bool,
+    /// Submit the requests of a block trace when they were recorded, on a device with timing; without it each follows
+    /// another's completion
+    #[arg(long, value_name = "timed", conflicts_with = "untimed")]
+    pub replay: Option<Replay>,
+    /// With --replay: how many times as fast as recorded, such as 2x or 0.5x [default: 1x]
+    #[arg(long, value_name = "FACTOR", value_parser = speed)]
+    pub speed: Option<f64>,
+    /// On a device with timing: requests in flight of a workload that is no job file, at most [default: 32; 1023 with
+    /// --replay]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub queue_depth: Option<u32>,
     /// Write the latencies and rates of a job file on a device with timing as fio's JSON to this file; - for standard
     /// output
     #[arg(long, value_name = "FILE")]

@@ -87,6 +87,9 @@ fn selection(command: &Run, target: &str) -> Result<Selection, LabError> {
         capacity_bytes: command.capacity,
         snapshot: command.from.clone(),
         timed: command.untimed.then_some(false),
+        replay: command.replay,
+        replay_speed: command.speed,
+        queue_depth: command.queue_depth,
         feedback,
         only: (!command.only.is_empty()).then(|| command.only.clone()),
         ..command.settings.selection()

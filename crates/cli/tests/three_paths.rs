@@ -7,6 +7,8 @@
 //!      -> fio's schedule -> Host (vfio-user | NVMe/TCP) -> Server -> Stats, the same
 //! ```
 //!
+//! The same requests as a trace with times are replayed at these times in the lab, and sent in their order to served drives with timing.
+//!
 //! A host finds out what a placement index is as any host does: it asks for the namespace's Reclaim Unit Handle Status.
 
 use std::path::{Path, PathBuf};
@@ -15,10 +17,11 @@ use host::command::write_command;
 use host::initiator::pcie::{Driver, DriverOptions};
 use host::initiator::tcp::{self, Controller, HostOptions};
 use host::inspect::decode;
-use lab::cell::{Cell, CellKey, RunSettings};
+use lab::cell::{Cell, CellKey, Replay, RunSettings};
 use lab::profile::{Overrides, Profile};
 use lab::twin::{self, ScaleChoice};
-use lab::workloads::read_jobs;
+use lab::workloads::{WorkloadChanges, read_jobs};
+use models::Spec;
 use nvme::{Identity, SubsystemConfig};
 use nvme_spec::command::IoManagementCdw10;
 use nvme_spec::fdp::MO_RUH_STATUS;
@@ -68,7 +71,12 @@ struct Case {
     changes: Changes,
     /// Whether the served drive is shut down and started again on its way.
     restarts: bool,
+    /// Whether the requests come from a trace, which the lab replays at its own times, and drives have times.
+    replayed: bool,
 }
+
+/// Microseconds between two requests of the trace.
+const STEP_US: usize = 30;
 
 impl Case {
     const fn new(name: &'static str, groups: u16, changes: Changes) -> Case {
@@ -79,6 +87,7 @@ impl Case {
             fdp: true,
             changes,
             restarts: false,
+            replayed: false,
         }
     }
 
@@ -90,6 +99,10 @@ impl Case {
         let mut config = twin::resized("warp_default", &config, CAPACITY_BYTES).expect("a small drive");
         config.geometry.reclaim_groups = self.groups;
         config.geometry.reclaim_unit_bytes /= u64::from(self.groups);
+        if self.replayed {
+            let with_times = Profile::find("pm9d3a").expect("a built-in profile");
+            config.timing = with_times.config(&Overrides::new()).expect("a drive").timing;
+        }
         config
     }
 
@@ -121,7 +134,42 @@ impl Case {
         handles * self.device().geometry.reclaim_groups
     }
 
+    /// The requests of the job file, in their order.
+    fn requests(&self) -> Vec<Request> {
+        let target = Target {
+            device_bytes: CAPACITY_BYTES,
+            placement_count: self.placement_count(),
+            ..Target::default()
+        };
+        let mut schedule = Schedule::new(&self.jobs(), &target).expect("the lab took it");
+        let mut requests = Vec::new();
+        while schedule.next_batch(&mut requests, 1024) > 0 {}
+        requests
+    }
+
+    /// What runs in the lab: the job file, or its requests as a trace with times.
+    fn workload(&self, folder: &Path) -> Spec {
+        if !self.replayed {
+            return self.jobs().into();
+        }
+        let line = |(index, request): (usize, &Request)| {
+            let placement = request.placement.map_or("-".to_string(), |placement| placement.0.to_string());
+            let (time_us, offset, bytes) = (index * STEP_US, request.offset_bytes, request.bytes);
+            format!("{time_us} drive write {offset} {bytes} {placement}\n")
+        };
+        let lines: String = self.requests().iter().enumerate().map(line).collect();
+        let file = folder.join("trace.log");
+        std::fs::write(&file, format!("fio version 3 iolog\n{lines}")).expect("there is room");
+        let table = format!(
+            "kind = \"trace\"\nfiles = [{:?}]\nmapping = \"modulo\"\nplacement = \"column\"\n",
+            file.display().to_string()
+        );
+        let table = toml::from_str(&table).expect("a table");
+        WorkloadChanges::default().parse("trace", &table).expect("a trace")
+    }
+
     fn in_the_lab(&self) -> Stats {
+        let folder = tempfile::tempdir().unwrap();
         let cell = Cell {
             key: CellKey {
                 device: "warp_default".to_string(),
@@ -130,13 +178,15 @@ impl Case {
             },
             seed: self.device().seed,
             device: self.device(),
-            workload: self.jobs().into(),
+            workload: self.workload(folder.path()),
             workload_name: "jobs".to_string(),
             run: RunSettings {
                 until: None,
-                timed: Some(false),
+                timed: Some(self.replayed),
                 seconds: None,
-                queue_depth: 32,
+                queue_depth: None,
+                replay: self.replayed.then_some(Replay::Timed),
+                replay_speed: None,
                 interval_seconds: None,
                 write_capacities: None,
                 scale: ScaleChoice::FULL,
@@ -164,14 +214,7 @@ impl Case {
         } else {
             DataChoice::Memory
         };
-        let target = Target {
-            device_bytes: CAPACITY_BYTES,
-            placement_count: self.placement_count(),
-            ..Target::default()
-        };
-        let mut schedule = Schedule::new(&self.jobs(), &target).expect("the lab took it");
-        let mut requests = Vec::new();
-        while schedule.next_batch(&mut requests, 1024) > 0 {}
+        let requests = self.requests();
         let (first, second) = requests.split_at(if self.restarts { requests.len() / 2 } else { 0 });
         let mut stats = None;
         for requests in [first, second] {
@@ -453,4 +496,15 @@ fn so_they_do_when_the_drive_is_restarted_on_its_way() {
         ..Case::new("restarted", 4, SOME)
     };
     case.check();
+}
+
+#[test]
+fn so_they_do_for_a_trace_that_the_lab_replays_at_its_own_times_on_drives_with_timing() {
+    for (name, changes) in [("replayed, each its own", EACH_ITS_OWN), ("replayed, no directives", NONE)] {
+        let case = Case {
+            replayed: true,
+            ..Case::new(name, 1, changes)
+        };
+        case.check();
+    }
 }

@@ -441,6 +441,61 @@ fn a_trace_that_is_larger_than_the_drive_says_how_large_that_has_to_be() {
 
 /// Where requests cannot be captured, a sentence says why, before the command is run and without a file.
 #[test]
+fn a_trace_is_replayed_at_its_own_times() {
+    let folder = folder();
+    let mut trace = String::new();
+    for request in 0..2000_u64 {
+        let (volume, kind) = if request % 3 == 0 { (1, "Write") } else { (0, "Read") };
+        let (time, offset) = (request * 5000, request * 40_503 % 3000 * 4096);
+        trace += &format!("{time},usr,{volume},{kind},{offset},8192,{}\n", request % 900 + 100);
+    }
+    write(&folder, "usr.csv", &trace);
+    let drive = ["--device", "ssd_a", "--scale", "1/2048", "--prefill", "1"];
+    let run = |more: &[&'static str]| [&["run", "usr.csv"], &drive[..], more].concat();
+    let text = prints(&folder, &run(&["--replay", "timed", "--speed", "2x"]));
+    for says in [
+        "open loop at the recorded times, 2x as fast, queue depth 1023",
+        "volume usr,1",
+        "waited in host",
+        "recorded p99",
+        "most arrivals in",
+        "garbage collection: ",
+    ] {
+        assert!(text.contains(says), "{says}: {text}");
+    }
+    let report = std::fs::read_to_string(folder.path().join("out/usr/report.html")).expect("a report");
+    assert!(report.contains("Replay at the recorded times") && report.contains("2x as fast"));
+    let json = of_json(&folder, &run(&["--replay", "timed", "--speed", "2", "--json"]));
+    let replay = &json["cells"][0]["replay"];
+    assert_eq!((&replay["speed"], &replay["queue_depth"]), (&2.0.into(), &1023.into()));
+    assert_eq!(replay["last_due_ns"], 1999_u64 * 250_000);
+    assert_eq!(replay["groups"][0]["requests"], 1333);
+    // Without it the latency says what it is.
+    let said = "closed loop, queue depth 32, recorded times ignored";
+    assert!(prints(&folder, &run(&[])).contains(said));
+    let report = std::fs::read_to_string(folder.path().join("out/usr/report.html")).expect("a report");
+    assert!(report.contains(said));
+    assert_eq!(of_json(&folder, &run(&["--json"]))["cells"][0]["replay"]["pace"], said);
+}
+
+#[test]
+fn a_replay_that_cannot_be_had_is_refused_with_a_remedy() {
+    let folder = folder();
+    write(&folder, "timeless.log", "fio version 2 iolog\na write 0 4096\na write 4096 4096\n");
+    write(&folder, "usr.csv", "0,usr,0,Write,0,4096,1\n9,usr,0,Write,0,4096,1\n");
+    let run = |target: &'static str, more: &[&'static str]| {
+        [&["run", target, "--device", "ssd_a", "--scale", "1/2048"], more].concat()
+    };
+    let timed = ["--replay", "timed"];
+    refused(&folder, &run("timeless.log", &timed), &["timeless.log: its requests have no times", "--replay"]);
+    refused(&folder, &run("three_stream", &timed), &["only block traces have times", "leave it out"]);
+    refused(&folder, &run("kvcache_202206", &timed), &["only block traces have times"]);
+    refused(&folder, &run("usr.csv", &["--speed", "2"]), &["--speed", "needs replay = \"timed\" (--replay timed)"]);
+    let untimed = ["run", "usr.csv", "--device", "warp_default", "--replay", "timed"];
+    refused(&folder, &untimed, &["(--replay timed) needs a device with [timing]", "warp_default has no [timing]"]);
+}
+
+#[test]
 fn a_capture_that_cannot_be_had_is_refused() {
     let folder = folder();
     let root = Path::new("/sys/kernel/tracing");

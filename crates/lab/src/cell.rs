@@ -37,9 +37,15 @@ pub struct RunSettings {
     /// (after their `ramp_time`); `None` leaves it to the jobs.
     #[serde(default)]
     pub seconds: Option<f64>,
-    /// In virtual time: requests in flight of a workload that is not a job file, at most.
-    #[serde(default = "default_queue_depth")]
-    pub queue_depth: u32,
+    /// In virtual time: requests in flight of a workload that is not a job file, at most; see [`RunSettings::depth`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_depth: Option<u32>,
+    /// In virtual time: when the requests of a block trace are submitted; `None`: as others complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replay>,
+    /// How many times as fast as recorded a trace is replayed; `None`: once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay_speed: Option<f64>,
     /// In virtual time: seconds of an interval of the time series; `None`: 200 to 400 intervals in all.
     #[serde(default)]
     pub interval_seconds: Option<f64>,
@@ -67,6 +73,25 @@ pub struct RunSettings {
     pub only: Vec<String>,
 }
 
+/// When the requests of a block trace are submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Replay {
+    /// At the times at which they were recorded.
+    Timed,
+}
+
+impl std::str::FromStr for Replay {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Replay, String> {
+        match text {
+            "timed" => Ok(Replay::Timed),
+            _ => Err(format!("{text:?}: give timed")),
+        }
+    }
+}
+
 fn untimed() -> Option<bool> {
     Some(false)
 }
@@ -79,7 +104,9 @@ impl Default for RunSettings {
             until: None,
             timed: None,
             seconds: None,
-            queue_depth: default_queue_depth(),
+            queue_depth: None,
+            replay: None,
+            replay_speed: None,
             interval_seconds: None,
             scale: ScaleChoice::FULL,
             sample_capacities: default_sample_capacities(),
@@ -99,6 +126,13 @@ impl RunSettings {
         self.write_capacities.get_or_insert(steady::LIMIT_CAPACITIES);
     }
 
+    /// Requests in flight of a workload that is not a job file: 32 of a closed loop, and of a replayed trace the 1023 tags that Linux
+    /// gives a queue of an NVMe drive (`/sys/block/nvme0n1/queue/nr_requests`).
+    pub fn depth(&self) -> u32 {
+        let default = self.replay.map_or(CLOSED_LOOP_DEPTH, |_| 1023);
+        self.queue_depth.unwrap_or(default)
+    }
+
     /// How long a run on a device of this capacity goes on.
     pub(crate) fn limits(&self, capacity_bytes: u64) -> Limits {
         let nanoseconds = |seconds: f64| (seconds * 1e9) as ssd::Nanos;
@@ -107,7 +141,8 @@ impl RunSettings {
                 .write_capacities
                 .map(|capacities| (capacities * capacity_bytes as f64) as u64),
             job_ns: self.seconds.map(nanoseconds),
-            queue_depth: self.queue_depth,
+            queue_depth: self.depth(),
+            replay_speed: self.replay.map(|Replay::Timed| self.replay_speed.unwrap_or(1.0)),
             interval_ns: self.interval_seconds.map(nanoseconds),
         }
     }
@@ -168,8 +203,21 @@ impl RunSettings {
                 "{name}: seconds and interval_seconds must be at least a microsecond and at most 1000000"
             ));
         }
-        if self.queue_depth == 0 {
+        if self.queue_depth == Some(0) {
             return Err(format!("{name}.queue_depth = 0: must be 1 or more"));
+        }
+        match (self.replay, self.replay_speed) {
+            (None, Some(speed)) => {
+                return Err(format!(
+                    "{name}.replay_speed = {speed} (--speed): needs replay = \"timed\" (--replay timed)"
+                ));
+            }
+            (_, Some(speed)) if !(1e-3..=1e6).contains(&speed) => {
+                return Err(format!(
+                    "{name}.replay_speed = {speed} (--speed): must be between 0.001 and 1000000"
+                ));
+            }
+            _ => {}
         }
         if !(0.0..=100.0).contains(&self.prefill_capacities) {
             return Err(format!(
@@ -184,9 +232,8 @@ impl RunSettings {
     }
 }
 
-fn default_queue_depth() -> u32 {
-    32
-}
+/// Requests in flight of a closed loop that is no job's.
+const CLOSED_LOOP_DEPTH: u32 = 32;
 
 fn default_sample_capacities() -> f64 {
     0.05
@@ -207,6 +254,8 @@ pub struct Limits {
     pub write_bytes: Option<u64>,
     /// Requests in flight of a workload that is not a job file.
     pub queue_depth: u32,
+    /// How many times as fast as recorded a trace is replayed, if it is replayed at its own times.
+    pub replay_speed: Option<f64>,
     /// Time that the jobs of the last group, and others that have a `runtime`, may run.
     pub job_ns: Option<Nanos>,
     /// Interval of the time series; chosen by length if it is not given.
@@ -217,7 +266,8 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             write_bytes: None,
-            queue_depth: default_queue_depth(),
+            queue_depth: CLOSED_LOOP_DEPTH,
+            replay_speed: None,
             job_ns: None,
             interval_ns: None,
         }

@@ -143,6 +143,7 @@ impl Report<'_> {
         page.section("published", "Published numbers", &sections::published(self.comparisons));
         page.section("workload", "The workload's own figures", &sections::measures(self));
         page.section("latency", "Latency", &timed::latency(&panels));
+        page.section("replay", "Replay at the recorded times", &timed::replays(&panels));
         page.section("bandwidth", "Bandwidth over time", &timed::bandwidth(&panels));
         page.section(
             "block-size",

@@ -9,7 +9,7 @@
 
 use std::path::PathBuf;
 
-use crate::cell::{Cell, RunSettings};
+use crate::cell::{Cell, Replay, RunSettings};
 use crate::error::LabError;
 use crate::experiment::{Change, Experiment, SavedDevice};
 use crate::feedback;
@@ -49,6 +49,12 @@ pub struct Selection {
     pub seconds: Option<f64>,
     /// Whether to run in virtual time.
     pub timed: Option<bool>,
+    /// In virtual time: when the requests of a block trace are submitted.
+    pub replay: Option<Replay>,
+    /// How many times as fast as recorded.
+    pub replay_speed: Option<f64>,
+    /// In virtual time: requests in flight of a workload that is not a job file.
+    pub queue_depth: Option<u32>,
     /// Seeds to run each cell with.
     pub seeds: Option<Vec<u64>>,
     /// Who listens to what the drives report.
@@ -93,6 +99,9 @@ impl Selection {
             || self.prefill_capacities.is_some()
             || self.seconds.is_some()
             || self.timed.is_some()
+            || self.replay.is_some()
+            || self.replay_speed.is_some()
+            || self.queue_depth.is_some()
             || self.snapshot.is_some()
             || self.only.is_some()
             || self.workload.is_some()
@@ -259,6 +268,16 @@ impl Experiment {
         }
         settings.seconds = selection.seconds.or(settings.seconds);
         settings.timed = selection.timed.or(settings.timed);
+        settings.replay = selection.replay.or(settings.replay);
+        settings.replay_speed = selection.replay_speed.or(settings.replay_speed);
+        settings.queue_depth = selection.queue_depth.or(settings.queue_depth);
+        if settings.replay.is_some() {
+            if selection.timed == Some(false) {
+                let problem = "cannot be had untimed; leave out timed = false (--untimed) or the replay";
+                return Err(LabError::invalid("replay = \"timed\" (--replay timed)", problem));
+            }
+            settings.timed = Some(true);
+        }
         if let Some(seeds) = &selection.seeds {
             settings.seeds.clone_from(seeds);
         }
@@ -366,6 +385,44 @@ mod tests {
             ..Selection::default()
         });
         assert!(scaled.contains("scale") && scaled.contains("snapshot"), "{scaled}");
+    }
+
+    #[test]
+    fn a_replay_at_recorded_times_is_a_run_in_virtual_time() {
+        let text = "devices = [\"ssd_a\"]\nworkload = { kind = \"trace\", files = [\"trace.csv\"] }\n\
+                    [run]\nreplay = \"timed\"\nreplay_speed = 2\n";
+        let experiment = Experiment::parse("experiments/t/experiment.toml", text).expect("an experiment");
+        let cell = |selection: &Selection| {
+            let selected = experiment.select(selection)?;
+            Ok::<_, LabError>(selected.cells.into_iter().next().expect("one cell"))
+        };
+        let own = cell(&Selection::default()).expect("the profile has timing");
+        assert!(own.device.timing.is_some());
+        assert_eq!(own.run.scale, ScaleChoice::FULL);
+        assert_eq!((own.run.replay_speed, own.run.depth()), (Some(2.0), 1023));
+        assert_eq!(own.run.write_capacities, None, "one pass of the trace");
+        let changed = Selection {
+            replay_speed: Some(0.5),
+            queue_depth: Some(64),
+            ..Selection::default()
+        };
+        let changed = cell(&changed).expect("it is possible");
+        assert_eq!((changed.run.replay_speed, changed.run.depth()), (Some(0.5), 64));
+        let untimed = Selection {
+            timed: Some(false),
+            ..Selection::default()
+        };
+        let refusal = cell(&untimed).expect_err("it needs time").to_string();
+        assert!(refusal.contains("--replay timed") && refusal.contains("--untimed"), "{refusal}");
+        let alone = refusal_of_speed();
+        assert!(alone.contains("replay_speed = 2 (--speed)"), "{alone}");
+    }
+
+    fn refusal_of_speed() -> String {
+        refusal(&Selection {
+            replay_speed: Some(2.0),
+            ..Selection::default()
+        })
     }
 
     #[test]

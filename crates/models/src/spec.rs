@@ -143,6 +143,29 @@ impl Spec {
         Ok(self)
     }
 
+    /// Whether it is a block trace, placed by a classifier or as it says itself.
+    pub fn is_trace(&self) -> bool {
+        matches!(self.kind, Kind::Trace(_))
+    }
+
+    /// A block trace with the times at which it was recorded.
+    ///
+    /// # Errors
+    /// It is no block trace, or one without times; as [`Workload::source`].
+    pub fn timed_source(&self, target: &Target, seed: u64) -> Result<Box<dyn trace::TimedSource>, WorkloadError> {
+        let refused = |problem: &str| WorkloadError::setting("replay = \"timed\" (--replay timed)", problem);
+        let Kind::Trace(settings) = &self.kind else {
+            return Err(refused(
+                "only block traces have times of their own, and this workload is none; leave it out",
+            ));
+        };
+        if self.classifier.is_some() {
+            return Err(refused("cannot be had together with a classifier; leave out one of them"));
+        }
+        let part = self.share_percent.map(|percent| target.part(0.0, percent).0);
+        Ok(Box::new(settings.timed_source(part.as_ref().unwrap_or(target), seed)?))
+    }
+
     /// The job file, if it is nothing but that.
     pub fn jobs(&self) -> Option<&JobFile> {
         match (&self.kind, &self.classifier, self.share_percent) {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use lab::cell::Replay;
 use lab::experiment::Experiment as LabExperiment;
 use lab::export::tables;
 use lab::judge::Judge;
@@ -166,6 +167,12 @@ impl Experiment {
     ///     In virtual time: seconds that the last jobs of a job file, and those with a runtime, may run.
     /// timed
     ///     Whether to run in virtual time, on devices with timing.
+    /// replay
+    ///     ``"timed"``: in virtual time, submit the requests of a block trace when they were recorded; `Result.replays` says what came of it.
+    /// replay_speed
+    ///     How many times as fast as recorded.
+    /// queue_depth
+    ///     In virtual time: requests in flight of a workload that is no job file, at most; 32, or 1023 of a replay.
     /// capacity_bytes
     ///     Run on drives like the devices, but of this capacity.
     /// feedback
@@ -181,6 +188,7 @@ impl Experiment {
     ///     A setting that is not known or impossible: names it and what is allowed.
     #[pyo3(signature = (*, quick = false, overrides = None, settings = None, devices = None, only = None, scale = None,
                         write_capacities = None, until = None, prefill_capacities = None, seeds = None, workload = None, seconds = None, timed = None,
+                        replay = None, replay_speed = None, queue_depth = None,
                         capacity_bytes = None, feedback = None, interval = false, snapshot = None))]
     #[allow(clippy::too_many_arguments)] // Keyword arguments of Python.
     fn points(
@@ -199,6 +207,9 @@ impl Experiment {
         workload: Option<&Bound<'_, PyAny>>,
         seconds: Option<f64>,
         timed: Option<bool>,
+        replay: Option<&str>,
+        replay_speed: Option<f64>,
+        queue_depth: Option<u32>,
         capacity_bytes: Option<u64>,
         feedback: Option<&Bound<'_, PyAny>>,
         interval: bool,
@@ -218,6 +229,9 @@ impl Experiment {
             workload: workload.map(workload_choice).transpose()?,
             seconds,
             timed,
+            replay: replay.map(str::parse::<Replay>).transpose().map_err(WarpError::new_err)?,
+            replay_speed,
+            queue_depth,
             capacity_bytes,
             feedback: feedback.map(feedback_settings).transpose()?,
             snapshot,

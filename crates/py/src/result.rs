@@ -260,6 +260,11 @@ impl Results {
         tables::latencies(&self.axes, &self.cells).into()
     }
 
+    /// Latencies, lateness and waits for collection by volume, process and size, of traces that were replayed at their own times.
+    fn replays(&self) -> Table {
+        tables::replays(&self.axes, &self.cells).into()
+    }
+
     /// New events at each reading of the event log, by owner, of runs with feedback.
     fn readings(&self) -> Table {
         tables::readings(&self.axes, &self.cells).into()

@@ -284,7 +284,9 @@ fn what_counts(cell: &Cell) -> Vec<(&'static str, Value)> {
         ("until", json!(run.until)),
         ("timed", json!(run.timed)),
         ("seconds", json!(run.seconds)),
-        ("queue_depth", json!(run.queue_depth)),
+        ("queue_depth", json!(run.depth())),
+        ("replay", json!(run.replay)),
+        ("replay_speed", json!(run.replay_speed)),
         ("placement_handles", json!(run.placement_handles)),
     ]
 }

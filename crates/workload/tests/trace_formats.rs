@@ -28,6 +28,7 @@ fn record(time_ns: u64, operation: Operation, volume: u32, offset_bytes: u64, by
         file: 0,
         offset_bytes,
         bytes,
+        latency_ns: 0,
         placement: None,
     }
 }
@@ -69,6 +70,12 @@ fn the_msr_trace_has_filetimes_bytes_and_a_host_with_disks() {
         record(1_332_052_600, W, 0, 2_517_696_512, 4096),
         record(2_332_061_600, W, 1, 0, 512),
     ];
+    // A response time is in units of 100 ns too.
+    let wanted: Vec<Record> = wanted
+        .into_iter()
+        .zip([4_128_600, 70_300, 100])
+        .map(|(record, latency_ns)| Record { latency_ns, ..record })
+        .collect();
     assert_eq!(read(MSR, &Settings::default()).unwrap(), wanted);
 }
 

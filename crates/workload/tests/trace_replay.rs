@@ -9,7 +9,7 @@ use base::Bytes;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use support::{SEED, UNIT, all, drive, iolog, replay, source, units, with};
-use workload::trace::{LbaRange, Mapping, PlacementRule, Settings, TimedSource, TraceSource};
+use workload::trace::{Arrival, LbaRange, Mapping, PlacementRule, Settings, TimedSource, TraceSource};
 use workload::{Operation, PlacementIndex, Source, Target, Twin};
 
 #[test]
@@ -393,6 +393,71 @@ fn file_with(directory: &Path, name: &str, text: &str) -> Settings {
 }
 
 #[test]
+fn an_arrival_says_when_and_by_whom_a_request_was_recorded_and_how_long_its_record_took() {
+    let text = "1000,usr,0,Write,36864,8192,50\n1100,usr,1,Read,0,512,7\n1090,web,0,Read,0,512,0\n";
+    let mut source = source(text, &with(Mapping::Modulo), &drive(10));
+    let (mut requests, mut arrivals) = (Vec::new(), Vec::new());
+    source.next_timed_batch(&mut requests, &mut arrivals, 100).unwrap();
+    assert_eq!(units(&requests[..2]), [('W', 9, 1), ('W', 0, 1)], "the end of the drive divides it");
+    let arrival = |time_ns, volume, latency_ns| Arrival {
+        time_ns,
+        volume,
+        process: 0,
+        latency_ns,
+    };
+    // The latency is the record's, and counts once.
+    let wanted = [(0, 0, 5000), (0, 0, 0), (10_000, 1, 700), (9000, 2, 0)];
+    assert_eq!(arrivals, wanted.map(|(time_ns, volume, latency_ns)| arrival(time_ns, volume, latency_ns)));
+    assert_eq!(source.names(2), [vec!["usr,0".to_string(), "usr,1".to_string()], Vec::new()]);
+}
+
+#[test]
+fn a_trace_without_times_cannot_be_replayed_at_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let timed = |name: &str, text: &str| {
+        let settings = file_with(directory.path(), name, text);
+        settings.timed_source(&drive(100), SEED).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let without = iolog(&[("a", "write", 0, 1), ("a", "write", 1, 1)]);
+    let refusal = timed("without.log", &without).expect_err("it has no times");
+    assert!(
+        refusal.contains("without.log: its requests have no times") && refusal.contains("csv.time"),
+        "{refusal}"
+    );
+    timed("waits.log", &(without + "a wait 100 0\na write 2 4096\n")).expect("it waits");
+    timed("three.log", "fio version 3 iolog\n1 a write 0 4096\n2 a write 0 4096\n").expect("it has times");
+    timed("one.log", &iolog(&[("a", "write", 0, 1)])).expect("one request needs no times");
+    timed("bad.log", "fio version 3 iolog\nx a write 0 4096\n").expect_err("a bad line is found");
+}
+
+#[test]
+fn files_that_overlap_in_time_are_refused_where_times_are_obeyed() {
+    let directory = tempfile::tempdir().unwrap();
+    let line = |seconds: u64, volume: u64| format!("{volume},W,0,4096,{}\n", seconds * 1_000_000);
+    let first = file_with(directory.path(), "0.csv", &(line(0, 0) + &line(100, 0)));
+    let run = |second: &str, is_timed: bool| {
+        let mut settings = first.clone();
+        settings.files.extend(file_with(directory.path(), "1.csv", second).files);
+        let mut source = match is_timed {
+            true => settings.timed_source(&drive(10), SEED).unwrap(),
+            false => settings.source(&drive(10), SEED).unwrap(),
+        };
+        let mut requests = Vec::new();
+        loop {
+            match source.next_batch(&mut requests, 10) {
+                Ok(0) => return Ok(requests.len()),
+                Ok(_) => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    };
+    assert_eq!(run(&line(50, 1), true), Ok(3), "recorders do not cut exactly");
+    assert_eq!(run(&line(30, 1), false), Ok(3), "without times the order of the files is right");
+    let refusal = run(&line(30, 1), true).expect_err("a volume that was recorded at the same time");
+    assert!(refusal.contains("1.csv:1: ") && refusal.contains("sort -m"), "{refusal}");
+}
+
+#[test]
 fn an_endless_trace_begins_again_and_time_goes_on() {
     let directory = tempfile::tempdir().unwrap();
     let text = random_trace(3, 100, 2, 50);
@@ -406,10 +471,11 @@ fn an_endless_trace_begins_again_and_time_goes_on() {
     };
     let once = all(&mut settings.source(&drive(4096), SEED).unwrap());
     let mut endless = settings.source(&target, SEED).unwrap();
-    let (mut requests, mut times) = (Vec::new(), Vec::new());
+    let (mut requests, mut arrivals) = (Vec::new(), Vec::new());
     while requests.len() < 3 * once.len() {
-        assert!(endless.next_timed_batch(&mut requests, &mut times, 64).unwrap() > 0);
+        assert!(endless.next_timed_batch(&mut requests, &mut arrivals, 64).unwrap() > 0);
     }
+    let times: Vec<u64> = arrivals.iter().map(|arrival| arrival.time_ns).collect();
     for pass in requests.chunks_exact(once.len()) {
         assert_eq!(pass, once);
     }

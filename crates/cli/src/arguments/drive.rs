@@ -8,7 +8,7 @@ pub struct OnDrive {
     /// Run a job file, workload or block trace on this drive instead of a model of one, and overwrite what is on it:
     /// tcp:ADDRESS:PORT of a served one, or /dev/nvme0n1 of this machine with --overwrite
     #[arg(long, value_name = "DRIVE", conflicts_with_all = ["device", "capacity", "scale", "prefill", "seconds", "interval",
-        "until", "only", "single_file", "out", "events", "series", "untimed", "fio_json", "feedback", "handles", "from", "save"])]
+        "until", "only", "single_file", "out", "events", "series", "untimed", "replay", "speed", "queue_depth", "fio_json", "feedback", "handles", "from", "save"])]
     pub on: Option<String>,
     /// With --on /dev/...: yes, destroy all data on that namespace
     #[arg(long, requires = "on")]

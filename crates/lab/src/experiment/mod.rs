@@ -152,7 +152,7 @@ fn say_what_is_left_out(table: &mut toml::Table) {
         let Some(settings) = table.get_mut(form).and_then(Value::as_table_mut) else {
             continue;
         };
-        let is_timed = settings.get("timed").and_then(Value::as_bool) == Some(true);
+        let is_timed = settings.get("timed").and_then(Value::as_bool) == Some(true) || settings.contains_key("replay");
         let scale = if is_timed { ScaleChoice::FULL } else { ScaleChoice::AUTO };
         settings.entry("scale").or_insert_with(|| scale.to_string().into());
     }

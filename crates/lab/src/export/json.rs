@@ -9,8 +9,10 @@ use crate::experiment::Experiment;
 use crate::feedback::{FeedbackResult, ReadingRow};
 use crate::judge::Judge;
 use crate::metric::Metric;
-use crate::rows::axis_name;
+use crate::rows::{OPERATIONS, axis_name};
 use crate::run::{CellResult, Sample};
+use crate::timed::measure::Latencies;
+use crate::timed::replay::{Burst, Group, Response, TracePace};
 
 /// Version of the schema of [`to_json`]; it grows when a key changes its meaning or goes, not when one is added.
 pub const JSON_VERSION: u32 = 1;
@@ -121,6 +123,9 @@ fn cell_json(axes: &[String], tail_capacities: f64, result: &CellResult, samples
     }
     if let Some(timed) = &result.timed {
         cell["fio"] = crate::timed::to_fio_json(timed);
+        if let Some(pace) = &timed.trace {
+            cell["replay"] = replay_json(pace);
+        }
     }
     if let Some(feedback) = &result.feedback {
         cell["feedback"] = feedback_json(feedback, samples);
@@ -130,6 +135,66 @@ fn cell_json(axes: &[String], tail_capacities: f64, result: &CellResult, samples
         cell["samples"] = samples.map(|sample| sample_json(result, sample)).collect();
     }
     cell
+}
+
+/// How the requests of a trace came, and what came of that.
+fn replay_json(pace: &TracePace) -> Value {
+    let mut json = json!({ "pace": pace.to_string() });
+    let Some(replay) = pace.replay() else { return json };
+    let total = replay.total();
+    let group = |group: &Group| -> Vec<Value> {
+        let of = |(direction, response): (&&str, &Response)| {
+            let mut json = latencies_json(&response.latencies);
+            json["by"] = group.by.name().into();
+            json["name"] = group.name.clone().into();
+            json["direction"] = (*direction).into();
+            json["bytes"] = response.bytes.into();
+            json["late"] = json!(response.late);
+            json["gc_waits"] = json!(response.collections);
+            if response.recorded.count() > 0 {
+                json["recorded"] = latencies_json(&response.recorded);
+            }
+            json
+        };
+        let directions = OPERATIONS.iter().zip(&group.directions);
+        let used = directions.filter(|(_, response)| response.latencies.count() > 0);
+        used.map(of).collect()
+    };
+    let burst = |burst: &Burst| {
+        json!({
+            "window_ns": burst.window_ns,
+            "from_ns": burst.from_ns,
+            "requests": burst.requests,
+            "bytes": burst.bytes,
+            "mean_ns": burst.latency_sum_ns as f64 / burst.requests.max(1) as f64,
+            "max_ns": burst.latency_max_ns,
+            "late": burst.late,
+            "gc_waits": burst.collections,
+        })
+    };
+    json["speed"] = replay.speed.into();
+    json["queue_depth"] = replay.queue_depth.into();
+    json["last_due_ns"] = replay.last_due_ns.into();
+    json["last_late_ns"] = replay.last_late_ns.into();
+    json["lateness"] = latencies_json(&replay.lateness);
+    json["late"] = json!(total.late);
+    json["gc_waits"] = json!(total.collections);
+    json["out_of_order"] = json!(replay.out_of_order);
+    json["tick_ns"] = replay.tick_ns.into();
+    json["groups"] = replay.groups.iter().flat_map(group).collect();
+    json["bursts"] = replay.bursts.iter().map(burst).collect();
+    json
+}
+
+fn latencies_json(latencies: &Latencies) -> Value {
+    json!({
+        "requests": latencies.count(),
+        "mean_ns": latencies.mean_ns(),
+        "p50_ns": latencies.percentile_ns(50.0),
+        "p99_ns": latencies.percentile_ns(99.0),
+        "p99_9_ns": latencies.percentile_ns(99.9),
+        "max_ns": latencies.max_ns(),
+    })
 }
 
 /// A closed loop; with the time series also what each collection copied.

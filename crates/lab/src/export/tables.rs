@@ -19,6 +19,7 @@ use crate::metric::Metric;
 use crate::run::{CellResult, Sample, ScaleComparison};
 use crate::store::KeptRun;
 use crate::timed::measure::{Direction, JobResult};
+use crate::timed::replay::Group;
 use crate::whatif::{Answer, Life, PlacementAnswer};
 use workload::Operation;
 use workload::lifetimes::Survival;
@@ -363,6 +364,54 @@ pub fn latencies<'a>(axes: &'a [String], results: &'a [CellResult]) -> Table<'a>
             .u64("latency_ns", |(_, latency_ns, _)| *latency_ns)
             .f64("share", |(_, _, share)| *share)
             .with_key(axes, |(row, _, _)| &row.result.key)
+    })
+}
+
+/// One row for each direction of each group of requests of a trace that was replayed at its own times: all, and by volume, process and
+/// size.
+pub fn replays<'a>(axes: &[String], results: &'a [CellResult]) -> Table<'a> {
+    type Row<'a> = (&'a CellResult, &'a Group, Operation);
+    let of_group = |result: &'a CellResult, group: &'a Group| -> Vec<Row<'a>> {
+        let used = |operation: &Operation| group.directions[*operation as usize].latencies.count() > 0;
+        let directions = Operation::ALL.into_iter().filter(used);
+        directions.map(|operation| (result, group, operation)).collect()
+    };
+    let of_result = |result: &'a CellResult| -> Vec<Row<'a>> {
+        let replay = result.timed.iter().filter_map(|timed| timed.trace.as_ref()?.replay());
+        let groups = replay.flat_map(|replay| &replay.groups);
+        groups.flat_map(|group| of_group(result, group)).collect()
+    };
+    let rows: Vec<Row<'a>> = results.iter().flat_map(of_result).collect();
+    let response = |(_, group, operation): &Row<'a>| &group.directions[*operation as usize];
+    let recorded = move |row: &Row<'a>, percent: f64| {
+        let recorded = &response(row).recorded;
+        (recorded.count() > 0).then(|| recorded.percentile_ns(percent))
+    };
+    Table::of(&rows, |rows| {
+        Columns::of(rows)
+            .u64("seed", |(result, ..)| result.seed)
+            .text("by", |(_, group, _)| group.by.name())
+            .text("name", |(_, group, _)| &group.name)
+            .text("direction", |(.., operation)| {
+                crate::rows::OPERATIONS[*operation as usize]
+            })
+            .u64("requests", |row| response(row).latencies.count())
+            .u64("bytes", |row| response(row).bytes)
+            .f64("mean_ns", |row| response(row).latencies.mean_ns())
+            .u64("p50_ns", |row| response(row).latencies.percentile_ns(50.0))
+            .u64("p99_ns", |row| response(row).latencies.percentile_ns(99.0))
+            .u64("p99_9_ns", |row| response(row).latencies.percentile_ns(99.9))
+            .u64("max_ns", |row| response(row).latencies.max_ns())
+            .u64("late", |row| response(row).late.requests)
+            .u64("late_sum_ns", |row| response(row).late.sum_ns)
+            .u64("late_max_ns", |row| response(row).late.max_ns)
+            .u64("gc_waits", |row| response(row).collections.requests)
+            .u64("gc_wait_sum_ns", |row| response(row).collections.sum_ns)
+            .u64("gc_wait_max_ns", |row| response(row).collections.max_ns)
+            .optional_u64("recorded_p50_ns", |row| recorded(row, 50.0))
+            .optional_u64("recorded_p99_ns", |row| recorded(row, 99.0))
+            .optional_u64("recorded_p99_9_ns", |row| recorded(row, 99.9))
+            .with_key(axes, |(result, ..)| &result.key)
     })
 }
 

@@ -57,12 +57,28 @@ pub fn latency(panels: &Panels<'_>) -> String {
     if figures.is_empty() {
         return figures;
     }
+    let paces = panels
+        .firsts()
+        .filter_map(|result| Some(result.timed.as_ref()?.trace.as_ref()?.to_string()));
+    let paces: String = distinct(paces).iter().map(|pace| note(pace)).collect();
     note(
         "From submission to completion, in virtual time, microseconds. The curves say which share of the requests took at \
          most so long.",
-    ) + &html::table(&table)
+    ) + &paces
+        + &html::table(&table)
         + &legend(&line_entries(panels))
         + &columns(320, &figures)
+}
+
+/// Traces at their own times: latencies by volume, process and size, lateness, bursts.
+pub fn replays(panels: &Panels<'_>) -> String {
+    let of = |result: &CellResult| {
+        let replay = result.timed.as_ref()?.trace.as_ref()?.replay()?;
+        let (table, bursts) = (rows::replay(replay), rows::bursts(replay));
+        let notes: String = table.notes.iter().map(|sentence| note(sentence)).collect();
+        Some(note(&result.key.to_string()) + &notes + &html::table(&table) + &html::table(&bursts))
+    };
+    panels.firsts().filter_map(of).collect()
 }
 
 fn distribution(panels: &Panels<'_>, panel: &Panel<'_>, (job, operation): &Activity) -> Plot {

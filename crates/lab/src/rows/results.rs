@@ -16,6 +16,7 @@ use crate::interval::{Intervals, NO_INTERVALS};
 use crate::judge::{Comparison, Verdict};
 use crate::run::CellResult;
 use crate::timed::measure::{Goal, JobResult, TimedResult};
+use crate::timed::replay::TracePace;
 
 /// The table of write amplifications of whole runs.
 pub fn write_amplifications(results: &[CellResult], axes: &[String], intervals: &Intervals) -> Rows {
@@ -102,6 +103,10 @@ pub fn results(
             .timed
             .iter()
             .map(|timed| of_cell(result, jobs(timed)))
+            .collect::<String>();
+        let replay = result.timed.iter().filter_map(|timed| timed.trace.as_ref()?.replay());
+        text += &replay
+            .map(|replay| of_cell(result, super::replay(replay)) + &of_cell(result, super::bursts(replay)))
             .collect::<String>();
     }
     for result in results {
@@ -322,6 +327,7 @@ pub fn jobs(timed: &TimedResult) -> Rows {
             .chain(latencies)
             .chain([Column::number("waited for GC", "")]),
     );
+    rows.notes.extend(timed.trace.as_ref().map(TracePace::to_string));
     for job in &timed.jobs {
         rows.notes
             .extend(job.latency_goal.map(|goal| searched(&job.name, &goal)));

@@ -74,7 +74,7 @@ impl Workload {
     fn memory_bytes(cell: &Cell, config: &DeviceConfig, layout: &Layout, target: &Target) -> Result<u64, LabError> {
         let source_bytes = cell.workload.memory_bytes(target)?;
         let timed_bytes = match config.timing {
-            Some(_) => timed::memory_bytes(&cell.workload, cell.run.interval_seconds.is_some()),
+            Some(_) => timed::memory_bytes(&cell.workload, &cell.run),
             None => 0,
         };
         let samples_bytes = super::result::samples_bytes(&cell.run, layout.handles.len());

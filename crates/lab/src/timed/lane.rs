@@ -7,19 +7,22 @@
 //! latency_target     as many in flight as the search of `depth_search` says
 //! flow               a request while the lane is not ahead of its share of all requests of its flow_id
 //! paced workload     whatever its host submits, which is told what is complete
+//! replayed trace     a request when it is due by the trace's own times, with at most the queue depth in flight
 //! ```
 //!
 //! It does not touch the device and measures nothing but the time that requests are in flight.
 
 use std::ops::Range;
 
-use ssd::{Location, Nanos};
+use ssd::{Completion, Location, Nanos};
 use workload::fio::{Arrivals, ExitWhat, JobStream, PlannedStream, total};
+use workload::trace::TimedSource;
 use workload::{Next, Operation, Request, Source, TaggedRequest, WorkloadError};
 
 use super::depth_search::{DepthSearch, Step};
 use super::fio_log::FioLog;
 use super::measure::Together;
+use super::replay::{Replay, TracePace};
 use super::request_source::RequestSource;
 use crate::error::LabError;
 use crate::policy::Placer;
@@ -78,6 +81,8 @@ pub(super) struct Lane {
     /// Writes what it does in fio's format.
     pub(super) log: Option<Box<FioLog>>,
     requests: RequestSource,
+    /// When its requests are due, if they come at the times of a trace.
+    replay: Option<Box<Replay>>,
     /// Its workload decides itself when to submit.
     pub(super) is_paced: bool,
     /// It is a closed loop and writes no log: nothing but its depth and its end says when it submits.
@@ -202,6 +207,14 @@ impl Lane {
         }
     }
 
+    /// An open loop that submits the requests of a trace at the recorded times, so many times as fast, with at most `depth` in flight.
+    pub(super) fn of_trace(source: Box<dyn TimedSource>, speed: f64, depth: u64, limit_ns: Option<Nanos>) -> Lane {
+        Lane {
+            replay: Some(Box::new(Replay::new(speed))),
+            ..Lane::closed_loop(RequestSource::Trace(source), depth, limit_ns)
+        }
+    }
+
     fn closed_loop(requests: RequestSource, depth: u64, limit_ns: Option<Nanos>) -> Lane {
         Lane {
             job: 0,
@@ -215,6 +228,7 @@ impl Lane {
             search: None,
             log: None,
             requests,
+            replay: None,
             is_paced: false,
             is_plain: false,
             placer: None,
@@ -254,6 +268,25 @@ impl Lane {
         match &self.requests {
             RequestSource::Job(_) => None,
             RequestSource::Source(source) => Some(&**source),
+            RequestSource::Trace(source) => Some(&**source),
+        }
+    }
+
+    /// Whether its requests come at the times of a trace.
+    pub(super) fn is_replay(&self) -> bool {
+        self.replay.is_some()
+    }
+
+    /// How the requests of a trace came.
+    pub(super) fn trace_pace(&self) -> TracePace {
+        match (&self.requests, &self.replay) {
+            (RequestSource::Trace(source), Some(replay)) => {
+                let names = source.names(Replay::NAMES);
+                TracePace::Recorded(Box::new(replay.result(self.depth, &names)))
+            }
+            _ => TracePace::ClosedLoop {
+                queue_depth: self.depth,
+            },
         }
     }
 
@@ -262,7 +295,7 @@ impl Lane {
     pub(super) fn job_of(&self, request: &Request) -> usize {
         match &self.requests {
             RequestSource::Job(_) => self.job,
-            RequestSource::Source(_) => usize::from(request.stream),
+            RequestSource::Source(_) | RequestSource::Trace(_) => usize::from(request.stream),
         }
     }
 
@@ -273,7 +306,8 @@ impl Lane {
 
     /// Whether a request follows another at once, so that as many as possible are in flight all the time.
     pub(super) fn is_closed_loop(&self) -> bool {
-        self.rate.is_none() && self.thinktime_ns == 0 && self.flow.is_none() && !self.is_paced && self.search.is_none()
+        let is_open = self.rate.is_some() || self.replay.is_some();
+        !is_open && self.thinktime_ns == 0 && self.flow.is_none() && !self.is_paced && self.search.is_none()
     }
 
     /// It starts with its group, or when what it waits for has ended; returns when it wants to be asked.
@@ -357,16 +391,15 @@ impl Lane {
                 return Demand::Wait(self.paused_until.min(self.ends_at));
             }
         }
-        match self.rate {
-            None => Demand::Submit,
-            Some(rate) => {
-                let due = self.due(rate);
-                if due <= now {
-                    Demand::Submit
-                } else {
-                    Demand::Wait(due.min(self.ends_at))
-                }
-            }
+        let due = match (&self.replay, self.rate) {
+            (Some(replay), _) => self.begins_at.saturating_add(replay.due_ns(self.taken)),
+            (None, Some(rate)) => self.due(rate),
+            (None, None) => return Demand::Submit,
+        };
+        if due <= now {
+            Demand::Submit
+        } else {
+            Demand::Wait(due.min(self.ends_at))
         }
     }
 
@@ -408,14 +441,18 @@ impl Lane {
         }
     }
 
-    /// A request was submitted that is measured and completes then.
+    /// A request was submitted now that is measured.
     #[inline]
-    pub(super) fn in_flight_until(&mut self, completes_at: Nanos, latency_ns: Nanos, request: &Request) {
+    pub(super) fn in_flight_until(&mut self, now: Nanos, done: Completion, request: &Request) {
+        let latency_ns = done.at - now;
         if let Some(search) = &mut self.search {
-            search.submitted(completes_at, latency_ns);
+            search.submitted(done.at, latency_ns);
         }
         if let Some(log) = &mut self.log {
-            log.submitted(completes_at - self.measured_from, latency_ns, request);
+            log.submitted(done.at - self.measured_from, latency_ns, request);
+        }
+        if let Some(replay) = &mut self.replay {
+            replay.submitted(self.taken - 1, now - self.begins_at, latency_ns, done, request);
         }
     }
 
@@ -501,6 +538,9 @@ impl Lane {
             look_ahead(&[], &self.later);
         }
         std::mem::swap(&mut self.ready, &mut self.later);
+        if let Some(replay) = &mut self.replay {
+            replay.swap();
+        }
         self.taken = 0;
         // Only what writes touch is looked up a run later, and reads that are asked for so early take longer.
         let changes = |request: &Request| request.operation != Operation::Read;
@@ -524,7 +564,12 @@ impl Lane {
     }
 
     fn fill(&mut self) -> Result<(), WorkloadError> {
-        self.requests.fill(&mut self.later, RUN_LENGTH)?;
+        match (&mut self.requests, &mut self.replay) {
+            (RequestSource::Trace(source), Some(replay)) => {
+                source.next_timed_batch(&mut self.later, &mut replay.later, RUN_LENGTH)?;
+            }
+            (requests, _) => requests.fill(&mut self.later, RUN_LENGTH)?,
+        }
         match &self.placer {
             Some(placer) => placer.place(&mut self.later),
             None => Ok(()),

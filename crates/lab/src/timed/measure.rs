@@ -12,6 +12,8 @@ use ssd::{Nanos, Ring};
 use workload::Operation;
 use workload::fio::LatencyGoal;
 
+use super::replay::TracePace;
+
 /// The first interval of a time series whose interval is not given.
 const FIRST_INTERVAL_NS: Nanos = 100_000;
 /// Intervals of such a series, at most; at least half as many where the run is longer than that many first ones.
@@ -346,6 +348,8 @@ pub struct TimedResult {
     pub jobs: Vec<JobResult>,
     /// What happened when.
     pub series: Series,
+    /// How the requests of a block trace came; `None` of another workload.
+    pub trace: Option<TracePace>,
     /// Of its requests, if somebody watches.
     pub request_log: Option<RequestLog>,
 }

@@ -19,13 +19,14 @@ mod fio_json;
 mod fio_log;
 mod lane;
 pub mod measure;
+pub mod replay;
 mod request_source;
 mod together;
 mod turns;
 
 use ssd::{Completion, Device, Nanos};
 
-use crate::cell::Limits;
+use crate::cell::{Limits, RunSettings};
 use crate::error::LabError;
 use crate::mapper::Mapper;
 use crate::policy::Placer;
@@ -45,6 +46,8 @@ use turns::Turns;
 
 /// Nobody waits until after 250 years of virtual time: a device's clock ends after 292.
 const END_NS: Nanos = 250 * 365 * 86_400_000_000_000;
+const TRACE_TOO_LATE: &str = "the trace's next request comes after 250 years of virtual time, which a drive's clock does not count; check the unit of its \
+                              times, or raise replay_speed (--speed)";
 const TOO_LATE: &str = "its next request would come after 250 years of virtual time, which a drive's clock does not count; shorten startdelay, thinktime and \
                         runtime of the jobs that run one after another, or raise the rate";
 
@@ -106,6 +109,8 @@ pub(crate) struct Runner {
     now: Nanos,
     /// What is kept for who watches.
     request_log: Option<Box<RequestLog>>,
+    /// The workload is a block trace.
+    is_trace: bool,
 }
 
 impl Runner {
@@ -120,9 +125,17 @@ impl Runner {
         limits: &Limits,
         mapper: Mapper,
     ) -> Result<Runner, LabError> {
-        let (lanes, jobs) = match workload.jobs() {
-            Some(file) => lanes_of_jobs(file, target, limits)?,
-            None => lane_of_source(workload.source(target, seed)?, limits)?,
+        let (depth, limit_ns) = (limits.queue_depth.into(), limits.job_ns);
+        let (lanes, jobs) = match (limits.replay_speed, workload.jobs()) {
+            (Some(speed), _) => {
+                let source = workload.timed_source(target, seed)?;
+                lane_of_source(Lane::of_trace(source, speed, depth, limit_ns), limits)?
+            }
+            (None, Some(file)) => lanes_of_jobs(file, target, limits)?,
+            (None, None) => {
+                let source = workload.source(target, seed)?;
+                lane_of_source(Lane::of_source(source, depth, limit_ns), limits)?
+            }
         };
         let groups = jobs.iter().map(|job| job.group + 1).max().unwrap_or(1);
         Ok(Runner {
@@ -148,6 +161,7 @@ impl Runner {
             stopped: false,
             now: 0,
             request_log: None,
+            is_trace: workload.is_trace(),
         })
     }
 
@@ -306,7 +320,8 @@ impl Runner {
             match turn.kind {
                 TurnKind::Wake if at >= END_NS => {
                     let job = &self.accounts.jobs[lane.job].name;
-                    return Err(WorkloadError::setting(format!("[{job}]"), TOO_LATE).into());
+                    let problem = if lane.is_replay() { TRACE_TOO_LATE } else { TOO_LATE };
+                    return Err(WorkloadError::setting(format!("[{job}]"), problem).into());
                 }
                 TurnKind::Wake => lane.wake_at = None,
                 TurnKind::Completion(tag) => {
@@ -559,7 +574,7 @@ impl Runner {
     fn measure(&mut self, index: u32, request: &Request, done: Completion) {
         let lane = &mut self.lanes[index as usize];
         if !lane.is_plain {
-            lane.in_flight_until(done.at, done.at - self.now, request);
+            lane.in_flight_until(self.now, done, request);
         }
         self.account(index, request, done);
     }
@@ -668,13 +683,14 @@ impl Runner {
         TimedResult {
             jobs,
             series: self.accounts.series.clone(),
+            trace: self.is_trace.then(|| self.lanes[0].trace_pace()),
             request_log: self.request_log.as_deref().cloned(),
         }
     }
 }
 
 /// Memory that a workload in virtual time takes beside its source, bytes: its lanes, what is in flight, and what is measured.
-pub(crate) fn memory_bytes(workload: &Spec, is_interval_given: bool) -> u64 {
+pub(crate) fn memory_bytes(workload: &Spec, run: &RunSettings) -> u64 {
     /// Of a lane, beside its source.
     const LANE_BYTES: u64 = 16 << 10;
     /// Of a request in flight, in a vector with free room.
@@ -682,9 +698,10 @@ pub(crate) fn memory_bytes(workload: &Spec, is_interval_given: bool) -> u64 {
     /// Jobs of a workload that is no job file, which says its streams when it is built.
     const STREAMS: u64 = 64;
     // A copy is made for whoever watches or reads the result.
-    let job_bytes = 2 * (measure::job_bytes_max() + measure::series_bytes_max(is_interval_given));
+    let job_bytes = 2 * (measure::job_bytes_max() + measure::series_bytes_max(run.interval_seconds.is_some()));
     let Some(file) = workload.jobs() else {
-        return LANE_BYTES + STREAMS * job_bytes;
+        let replay_bytes = run.replay.map_or(0, |_| replay::memory_bytes_max());
+        return LANE_BYTES + u64::from(run.depth()) * TURN_BYTES + STREAMS * job_bytes + replay_bytes;
     };
     let lane_bytes = |job: &Job| u64::from(job.numjobs) * (LANE_BYTES + job.iodepth * TURN_BYTES);
     let lanes_bytes: u64 = file.jobs.iter().map(lane_bytes).sum();
@@ -737,10 +754,10 @@ fn lanes_of_jobs(file: &JobFile, target: &Target, limits: &Limits) -> Result<(Ve
     Ok((lanes, jobs))
 }
 
-/// One lane for all of a workload, and its streams as jobs.
-fn lane_of_source(source: Box<dyn Source>, limits: &Limits) -> Result<(Vec<Lane>, Vec<JobResult>), LabError> {
+/// The one lane of a workload, and its streams as jobs.
+fn lane_of_source(lane: Lane, limits: &Limits) -> Result<(Vec<Lane>, Vec<JobResult>), LabError> {
+    let source = lane.source().expect("the workload is no job file");
     let streams = source.streams();
-    let lane = Lane::of_source(source, limits.queue_depth.into(), limits.job_ns);
     let job = |name: String| JobResult {
         name,
         rw: "",

@@ -1,12 +1,14 @@
 //! Where a lane's requests come from.
 
 use workload::fio::JobStream;
+use workload::trace::TimedSource;
 use workload::{PacedHost, Request, Source, WorkloadError};
 
-/// An instance of a job, or a whole workload of another kind.
+/// An instance of a job, a whole workload of another kind, or a trace with its times.
 pub(super) enum RequestSource {
     Job(Box<JobStream>),
     Source(Box<dyn Source>),
+    Trace(Box<dyn TimedSource>),
 }
 
 impl RequestSource {
@@ -16,6 +18,7 @@ impl RequestSource {
         match self {
             RequestSource::Job(stream) => _ = stream.fill(requests, limit),
             RequestSource::Source(source) => _ = source.next_batch(requests, limit)?,
+            RequestSource::Trace(source) => _ = source.next_batch(requests, limit)?,
         }
         Ok(())
     }
@@ -26,7 +29,7 @@ impl RequestSource {
     /// It has none.
     pub(super) fn paced(&mut self) -> &mut dyn PacedHost {
         let host = match self {
-            RequestSource::Job(_) => None,
+            RequestSource::Job(_) | RequestSource::Trace(_) => None,
             RequestSource::Source(source) => source.paced(),
         };
         host.expect("a workload with a pace of its own")
@@ -37,12 +40,13 @@ impl RequestSource {
         match self {
             RequestSource::Job(stream) => stream.share_done(),
             RequestSource::Source(source) => source.share_done(),
+            RequestSource::Trace(source) => source.share_done(),
         }
     }
 
     /// Whether it measures itself, so that it must not produce more ahead than it always did.
     pub(super) fn tells_what_it_did(&self) -> bool {
-        matches!(self, RequestSource::Source(_))
+        !matches!(self, RequestSource::Job(_))
     }
 
     /// Whether it never ends by itself.
@@ -50,6 +54,7 @@ impl RequestSource {
         match self {
             RequestSource::Job(stream) => stream.plan().endless,
             RequestSource::Source(source) => source.share_done().is_none(),
+            RequestSource::Trace(source) => source.share_done().is_none(),
         }
     }
 }

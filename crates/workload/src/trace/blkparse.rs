@@ -15,7 +15,7 @@
 //! on; it is skipped.
 
 use super::field::{Fields, Problem, SECOND_NS, SECTOR_BYTES, decimal, number, trim};
-use super::record::{Names, Record};
+use super::record::{Names, Record, as_text};
 use super::settings::{BlkparseAction, ProcessIdentity};
 use crate::Operation;
 
@@ -63,6 +63,11 @@ impl Blkparse {
 
     pub(super) fn begin_pass(&mut self) {
         self.now_ns = 0;
+    }
+
+    /// Names of the first devices and of the first processes, at most so many of each.
+    pub(super) fn names(&self, most: usize) -> [Vec<String>; 2] {
+        [&self.devices, &self.processes].map(|names| names.first(most, as_text))
     }
 
     pub(super) fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, Problem> {

@@ -35,7 +35,7 @@ use rustc_hash::FxHashMap;
 use super::bytes::{u16_at, u32_at, u64_at};
 use super::field::{Problem, SECTOR_BYTES};
 use super::input::Lines;
-use super::record::{Names, Record};
+use super::record::{Names, Record, as_text};
 use super::settings::{BlkparseAction, ProcessIdentity};
 use crate::Operation;
 
@@ -114,6 +114,22 @@ impl Blktrace {
             .filter(|_| self.identity == ProcessIdentity::Name);
         record.process = self.processes.number(name.map_or(&number, |name| name))?;
         Ok(Some(record))
+    }
+
+    /// Names of the first devices and of the first processes, at most so many of each.
+    pub(super) fn names(&self, most: usize) -> [Vec<String>; 2] {
+        /// Bits of a device's minor number.
+        const MINOR_BITS: u32 = 20;
+        let device = |bytes: &[u8]| {
+            let number = u32_at(bytes, 0);
+            format!("{},{}", number >> MINOR_BITS, number & ((1 << MINOR_BITS) - 1))
+        };
+        let is_named = |bytes: &[u8]| self.names.values().any(|name| **name == *bytes);
+        let process = |bytes: &[u8]| match bytes.len() == 4 && !is_named(bytes) {
+            true => u32_at(bytes, 0).to_string(),
+            false => as_text(bytes),
+        };
+        [self.devices.first(most, device), self.processes.first(most, process)]
     }
 
     /// A message says what a process is called.

@@ -2,7 +2,7 @@
 //!
 //! | trace | fields | units |
 //! |---|---|---|
-//! | MSR Cambridge | `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime` | 100 ns since 1601 ("Windows filetime"), `Read` or `Write`, bytes |
+//! | MSR Cambridge | `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime` | times in 100 ns, since 1601 ("Windows filetime"), `Read` or `Write`, bytes |
 //! | Alibaba | `device_id,opcode,offset,length,timestamp` | `R` or `W`, bytes, microseconds |
 //! | Tencent | `Timestamp,Offset,Size,IOType,VolumeID` | seconds, sectors of 512 bytes, 0 (read) or 1 (write) |
 //!
@@ -11,7 +11,7 @@
 //! a first line of names is skipped all the same.
 
 use super::field::{Fields, Problem, SECOND_NS, SECTOR_BYTES};
-use super::record::{Names, Record};
+use super::record::{Names, Record, as_text};
 use crate::Operation;
 
 /// Which of the traces.
@@ -80,11 +80,21 @@ impl CloudTrace {
         };
         let offset = fields.number_before(b',').ok_or(OFFSET)?;
         let bytes = fields.number_before(b',').ok_or(LENGTH)?;
-        // The response time is not needed, but a line that was cut off has none.
+        // A line that was cut off has no response time.
         if fields.is_empty() {
             return Err(Problem::new("the response time", "there"));
         }
-        self.record(time, volume, operation, offset, bytes)
+        let latency = fields.last_number().and_then(|time| time.checked_mul(FILETIME_NS));
+        let record = self.record(time, volume, operation, offset, bytes)?;
+        Ok(record.map(|record| Record {
+            latency_ns: latency.unwrap_or(0),
+            ..record
+        }))
+    }
+
+    /// Names of the first volumes, at most so many.
+    pub(super) fn volumes(&self, most: usize) -> Vec<String> {
+        self.volumes.first(most, as_text)
     }
 
     fn alibaba(&mut self, mut fields: Fields) -> Result<Option<Record>, Problem> {

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::field::{Problem, SECOND_NS, SECTOR_BYTES, decimal, number, trim};
 use super::iolog::placement;
-use super::record::{Names, Record};
+use super::record::{Names, Record, as_text};
 use super::settings::FileIdentity;
 use crate::{Operation, WorkloadError};
 
@@ -316,6 +316,11 @@ impl Columns {
         }
         columns.begin_file();
         Ok(columns)
+    }
+
+    /// Names of the first volumes and of the first processes, at most so many of each.
+    pub(super) fn names(&self, most: usize) -> [Vec<String>; 2] {
+        [&self.volumes, &self.processes].map(|names| names.first(most, as_text))
     }
 
     pub(super) fn begin_file(&mut self) {

@@ -23,7 +23,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::replay::TimedSource;
+use super::replay::{Arrival, TimedSource};
 use crate::{Operation, PlacementIndex, Request, Source, WorkloadError};
 
 /// Version of fio's trace format.
@@ -89,25 +89,25 @@ impl Feed<'_> {
         limit: Option<u64>,
         mut take: impl FnMut(&Request, u64) -> Result<(), WorkloadError>,
     ) -> Result<(), WorkloadError> {
-        let (mut requests, mut times_ns) = (Vec::new(), Vec::new());
+        let (mut requests, mut arrivals) = (Vec::new(), Vec::new());
         let mut left = limit.unwrap_or(u64::MAX);
         loop {
             requests.clear();
-            times_ns.clear();
+            arrivals.clear();
             let wanted = left.min(BATCH as u64) as usize;
             let issued = match self {
                 Feed::Untimed(source) => {
                     let issued = source.next_batch(&mut requests, wanted)?;
-                    times_ns.resize(issued, 0);
+                    arrivals.resize(issued, Arrival::default());
                     issued
                 }
-                Feed::Timed(source) => source.next_timed_batch(&mut requests, &mut times_ns, wanted)?,
+                Feed::Timed(source) => source.next_timed_batch(&mut requests, &mut arrivals, wanted)?,
             };
             if issued == 0 {
                 return Ok(());
             }
-            for (request, time_ns) in requests.iter().zip(&times_ns) {
-                take(request, *time_ns)?;
+            for (request, arrival) in requests.iter().zip(&arrivals) {
+                take(request, arrival.time_ns)?;
             }
             left -= issued as u64;
         }

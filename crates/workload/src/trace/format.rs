@@ -140,6 +140,18 @@ impl Parser {
         }
     }
 
+    /// Names of the first volumes and of the first processes, at most so many of each; none where the format has none.
+    pub(super) fn names(&self, most: usize) -> [Vec<String>; 2] {
+        match self {
+            Parser::Iolog(iolog) => [iolog.files(most), Vec::new()],
+            Parser::Cloud(cloud) => [cloud.volumes(most), Vec::new()],
+            Parser::Blkparse(blkparse) => blkparse.names(most),
+            Parser::Columns(columns) => columns.names(most),
+            Parser::Blktrace(blktrace) => blktrace.names(most),
+            Parser::Vscsi(_) | Parser::OracleGeneral(_) | Parser::Mooncake(_) => [Vec::new(), Vec::new()],
+        }
+    }
+
     /// How the files are divided.
     #[inline]
     pub(super) fn frame(&self) -> Frame {

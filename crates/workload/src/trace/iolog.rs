@@ -16,7 +16,7 @@
 //! it knows and looks no further), so that the same file can be replayed by fio and read back here with its placement.
 
 use super::field::{Fields, Problem, number};
-use super::record::{Names, Record};
+use super::record::{Names, Record, as_text};
 use crate::{Operation, PlacementIndex};
 
 /// What the first line says.
@@ -50,6 +50,11 @@ impl Iolog {
 
     pub(super) fn begin_pass(&mut self) {
         self.now_ns = 0;
+    }
+
+    /// Names of the first files, at most so many.
+    pub(super) fn files(&self, most: usize) -> Vec<String> {
+        self.files.first(most, as_text)
     }
 
     pub(super) fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, Problem> {

@@ -10,8 +10,8 @@
 //! touched units (`mapping` says how much). A bad line names file and line, and ends the replay or is counted; nothing is skipped
 //! silently but what the formats themselves define as no request.
 //!
-//! Times are read and kept ([`Record::time_ns`], [`TimedSource`]) and not obeyed: requests come in the trace's order, and whoever runs
-//! them decides when. It does not model the file system or the volume manager that a trace was recorded above.
+//! Times are read and kept ([`Record::time_ns`], [`TimedSource`]) and not obeyed: requests come in the trace's order, and the caller
+//! decides when. It does not model the file system or the volume manager that a trace was recorded above.
 
 mod blkparse;
 mod blktrace;
@@ -43,7 +43,7 @@ pub use input::{Line, Lines};
 pub use objects::{MooncakeRequest, ObjectRequest};
 pub use reader::{Progress, Reader, file_bytes};
 pub use record::Record;
-pub use replay::{TimedSource, TraceSource};
+pub use replay::{Arrival, TimedSource, TraceSource};
 pub use settings::{
     BlkparseAction, FileIdentity, Format, LbaRange, Mapping, PlacementRule, ProcessIdentity, ROOM_BYTES, Settings,
 };

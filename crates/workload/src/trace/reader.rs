@@ -10,13 +10,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::blktrace;
 use super::column_list;
-use super::field::Problem;
+use super::field::{Problem, SECOND_NS};
 use super::format::{Frame, Parser};
 use super::input::{Line, Lines};
 use super::record::Record;
 use super::settings::{Format, Settings};
 use super::spool;
 use crate::WorkloadError;
+
+/// Time by which a file may begin before the end of the one before it: recorders do not cut exactly.
+const OVERLAP_NS_MAX: u64 = 60 * SECOND_NS;
 
 /// Reads the records of a trace.
 pub struct Reader {
@@ -33,6 +36,10 @@ pub struct Reader {
     bad_lines: u64,
     progress: Progress,
     clock: Clock,
+    /// Files must follow each other in time.
+    obeys_times: bool,
+    /// The next record is the first of its file.
+    begins_file: bool,
 }
 
 /// How much of a trace has been read. A copy of it shows the same, wherever the reader is.
@@ -159,6 +166,8 @@ impl Reader {
             bad_lines: 0,
             progress,
             clock: Clock::default(),
+            obeys_times: false,
+            begins_file: false,
         })
     }
 
@@ -170,7 +179,7 @@ impl Reader {
     pub fn next_record(&mut self) -> Result<Option<Record>, WorkloadError> {
         loop {
             if let Some(record) = self.waiting.pop() {
-                return Ok(Some(self.clock.set(record)));
+                return self.timed(record).map(Some);
             }
             let Some(lines) = &mut self.lines else {
                 if !self.open_next()? {
@@ -188,7 +197,7 @@ impl Reader {
                     Ok(first) => {
                         self.waiting.reverse();
                         let Some(record) = first else { continue };
-                        return Ok(Some(self.clock.set(record)));
+                        return self.timed(record).map(Some);
                     }
                     Err(problem) => (problem, line),
                 },
@@ -216,6 +225,34 @@ impl Reader {
             };
             return Err(self.stop(problem));
         }
+    }
+
+    /// Refuses from now on a file that begins long before the file before it ends.
+    pub(super) fn obey_times(&mut self) {
+        self.obeys_times = true;
+    }
+
+    /// Names of the first volumes and of the first processes so far, at most so many of each; none where the format has none.
+    pub(super) fn names(&self, most: usize) -> [Vec<String>; 2] {
+        self.parser.names(most)
+    }
+
+    /// A record with its time since the first one.
+    #[inline]
+    fn timed(&mut self, record: Record) -> Result<Record, WorkloadError> {
+        let before_ns = self.clock.latest_ns;
+        let record = self.clock.set(record);
+        if std::mem::take(&mut self.begins_file)
+            && self.obeys_times
+            && record.time_ns.saturating_add(OVERLAP_NS_MAX) < before_ns
+        {
+            return Err(self.stop(
+                "the file begins before the end of the one before it, and files are read one after another; merge them by time \
+                 into one file (sort -m)"
+                    .to_string(),
+            ));
+        }
+        Ok(record)
     }
 
     /// The request that was read last cannot be replayed.
@@ -290,6 +327,7 @@ impl Reader {
             }
         }
         self.parser.begin_file();
+        self.begins_file = true;
         Ok(true)
     }
 

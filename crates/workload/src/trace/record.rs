@@ -23,6 +23,8 @@ pub struct Record {
     pub offset_bytes: u64,
     /// Length, not 0.
     pub bytes: u32,
+    /// How long it took where it was recorded, nanoseconds; 0 if the trace does not say.
+    pub latency_ns: u64,
     /// Placement index that the trace itself gives.
     pub placement: Option<PlacementIndex>,
 }
@@ -49,9 +51,15 @@ impl Record {
             file: 0,
             offset_bytes,
             bytes,
+            latency_ns: 0,
             placement: None,
         }))
     }
+}
+
+/// A name as text.
+pub(super) fn as_text(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
 }
 
 /// Names of volumes, processes or files, numbered in the order of their first appearance.
@@ -80,6 +88,17 @@ impl Names {
         Ok(number)
     }
 
+    /// The names of the first numbers, at most so many, as `text` writes each.
+    pub(super) fn first(&self, most: usize, text: impl Fn(&[u8]) -> String) -> Vec<String> {
+        let mut names = vec![String::new(); most.min(self.numbers.len())];
+        for (name, number) in &self.numbers {
+            if let Some(place) = names.get_mut(*number as usize) {
+                *place = text(name);
+            }
+        }
+        names
+    }
+
     #[cold]
     fn add(&mut self, name: &[u8]) -> Result<u32, Problem> {
         let number = self.numbers.len();
@@ -105,6 +124,8 @@ mod tests {
             .map(|name| names.number(name).unwrap())
             .into();
         assert_eq!(numbers, [0, 1, 0, 1, 2, 2, 1]);
+        assert_eq!(names.first(2, as_text), ["", "sda"]);
+        assert_eq!(names.first(9, as_text), ["", "sda", "sdb"]);
     }
 
     #[test]

@@ -7,18 +7,34 @@ use super::settings::{LbaRange, PlacementRule, ROOM_BYTES, Settings};
 use super::spool;
 use crate::{Measure, Operation, PlacementIndex, Request, Source, Target, WorkloadError};
 
+/// When a request was issued where it was recorded, and by whom.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// When, nanoseconds after the first request. Not always rising.
+    pub time_ns: u64,
+    /// Its volume, as [`Record::volume`].
+    pub volume: u32,
+    /// Its process, as [`Record::process`].
+    pub process: u32,
+    /// How long its record took, nanoseconds; 0 if the trace does not say, or if another request of the same record said it.
+    pub latency_ns: u64,
+}
+
 /// A source that knows when its requests were issued.
 pub trait TimedSource: Source {
-    /// As [`Source::next_batch`]; appends as many times, in nanoseconds after the first request, to `times_ns`.
+    /// As [`Source::next_batch`]; appends as many arrivals to `arrivals`.
     ///
     /// # Errors
     /// As [`Source::next_batch`].
     fn next_timed_batch(
         &mut self,
         requests: &mut Vec<Request>,
-        times_ns: &mut Vec<u64>,
+        arrivals: &mut Vec<Arrival>,
         limit: usize,
     ) -> Result<usize, WorkloadError>;
+
+    /// Names of the first volumes and of the first processes so far, at most so many of each; none where they have no names.
+    fn names(&self, most: usize) -> [Vec<String>; 2];
 }
 
 /// Records that are read before they are mapped, so that the cache misses of mapping them overlap.
@@ -44,8 +60,8 @@ pub struct TraceSource {
     unit_bytes: u64,
     /// Units that mapped records named.
     units_named: u64,
-    /// Their requests and times, and which of them comes next.
-    ready: Vec<(Request, u64)>,
+    /// Their requests and arrivals, and which of them comes next.
+    ready: Vec<(Request, Arrival)>,
     next_ready: usize,
     /// What came behind them.
     failed: Option<WorkloadError>,
@@ -118,8 +134,8 @@ impl TraceSource {
         self.reader.bad_lines()
     }
 
-    /// Calls `issue` with up to `limit` requests and their times.
-    fn fill(&mut self, limit: usize, mut issue: impl FnMut(Request, u64)) -> Result<usize, WorkloadError> {
+    /// Calls `issue` with up to `limit` requests and their arrivals.
+    fn fill(&mut self, limit: usize, mut issue: impl FnMut(Request, Arrival)) -> Result<usize, WorkloadError> {
         let mut issued = 0;
         let units_most = self.units_named + UNITS_AHEAD;
         while issued < limit && (issued == 0 || self.units_named < units_most) {
@@ -127,9 +143,9 @@ impl TraceSource {
                 break;
             }
             while issued < limit
-                && let Some((request, time_ns)) = self.ready.get(self.next_ready)
+                && let Some((request, arrival)) = self.ready.get(self.next_ready)
             {
-                issue(*request, *time_ns);
+                issue(*request, *arrival);
                 self.next_ready += 1;
                 issued += 1;
                 self.counts.requests += 1;
@@ -215,6 +231,12 @@ impl TraceSource {
                 Operation::Read | Operation::Write => u64::from(record.bytes) / self.unit_bytes + 1,
             };
             let ready = &mut self.ready;
+            let mut arrival = Arrival {
+                time_ns: record.time_ns,
+                volume: record.volume,
+                process: record.process,
+                latency_ns: record.latency_ns,
+            };
             let mapped = self.map.map(record, |offset_bytes, bytes| {
                 let request = Request {
                     stream: 0,
@@ -223,7 +245,8 @@ impl TraceSource {
                     bytes,
                     placement: *placement,
                 };
-                ready.push((request, record.time_ns));
+                ready.push((request, arrival));
+                arrival.latency_ns = 0;
             });
             if let Err(Full) = mapped {
                 // What fits is issued before.
@@ -327,13 +350,17 @@ impl TimedSource for TraceSource {
     fn next_timed_batch(
         &mut self,
         requests: &mut Vec<Request>,
-        times_ns: &mut Vec<u64>,
+        arrivals: &mut Vec<Arrival>,
         limit: usize,
     ) -> Result<usize, WorkloadError> {
-        self.fill(limit, |request, time_ns| {
+        self.fill(limit, |request, arrival| {
             requests.push(request);
-            times_ns.push(time_ns);
+            arrivals.push(arrival);
         })
+    }
+
+    fn names(&self, most: usize) -> [Vec<String>; 2] {
+        self.reader.names(most)
     }
 }
 
