@@ -7,7 +7,7 @@ use lab::experiment::Experiment;
 use lab::interval::Intervals;
 use lab::judge::{Comparison, Judge};
 use lab::record::ClaimsRecord;
-use lab::run::{CellResult, Options, RunPlan};
+use lab::run::{CellResult, Options, RefusedCell, RunPlan};
 use lab::selection::{Form, Selection};
 use lab::store::Origin;
 use lab::{LabError, export, golden, rows};
@@ -16,6 +16,7 @@ use serde_json::Value as Json;
 use crate::arguments::Reproduce;
 use crate::execute;
 use crate::output;
+use crate::run::refused_text;
 use crate::{Outcome, bad_option, print, runs};
 
 pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
@@ -49,7 +50,7 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
             quick: command.quick,
             ..command.settings.selection()
         })?;
-        let plans = lab::run::prepare(selected.cells)?;
+        let (plans, refused) = lab::run::prepare_possible(selected.cells)?;
         let begun = Instant::now();
         let (results, intervals, stopped) = execute::run_cells(&plans, Options::default(), &progress)?;
         if stopped {
@@ -57,12 +58,14 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
             report.end(&[]);
             return Ok(Outcome::Stopped);
         }
+        report.refused(&refused);
         if command.quick {
-            report.compare_golden(experiment, &selected.settings, &results)?;
+            report.compare_golden(experiment, &selected.settings, &results, &refused)?;
         } else {
             // Whatever was changed, whoever says `reproduce` asks whether the claims hold.
             let judge = Judge::new(experiment, Form::Full, &results, selected.settings.tail_capacities)
-                .with_intervals(&intervals);
+                .with_intervals(&intervals)
+                .with_refused(&refused);
             if let Some(record) = &mut record {
                 record.add(experiment, begun.elapsed(), judge.verdicts())?;
             }
@@ -104,6 +107,12 @@ impl<'a> Reproduction<'a> {
         if !self.command.output.is_json() {
             print(&self.command.output.tables().words(text));
         }
+    }
+
+    /// Cells that could not be run: what was asked is not answered.
+    fn refused(&mut self, cells: &[RefusedCell]) {
+        self.say(&refused_text(cells, self.command.output.tables()));
+        self.count(cells.is_empty());
     }
 
     /// What was measured of an experiment that was stopped.
@@ -201,6 +210,7 @@ impl<'a> Reproduction<'a> {
         experiment: &Experiment,
         settings: &RunSettings,
         results: &[CellResult],
+        refused: &[RefusedCell],
     ) -> Result<(), LabError> {
         let slug = &experiment.slug;
         let path = golden::path(slug);
@@ -218,13 +228,16 @@ impl<'a> Reproduction<'a> {
             self.say(&described(slug, &path, &differences, rows.len(), judged));
             differences
         };
-        let document = serde_json::json!({
+        let mut document = serde_json::json!({
             "experiment": slug,
             "cells": rows.len(),
             "differences": differences,
             "claims_judged": judged,
             "claims_broken": problems,
         });
+        if !refused.is_empty() {
+            document["refused"] = export::refused_json(&experiment.axes(), refused);
+        }
         self.documents.push(document);
         self.count(differences.is_empty() && problems.is_empty());
         Ok(())

@@ -9,7 +9,7 @@ use lab::experiment::Experiment;
 use lab::interval::Intervals;
 use lab::judge::Judge;
 use lab::report::{Library, write_judged};
-use lab::run::{CellResult, Options, RunPlan};
+use lab::run::{CellResult, Options, RefusedCell, RunPlan};
 use lab::selection::{RunSet, Selection};
 use lab::store::Origin;
 use lab::{LabError, export, feedback, rows, workloads};
@@ -42,7 +42,7 @@ pub fn run(command: &Run, is_bare: bool) -> Result<Outcome, LabError> {
         form,
         cells,
     } = experiment.select(&selection(command, target)?)?;
-    let plans = lab::run::prepare(cells)?;
+    let (plans, refused) = lab::run::prepare_possible(cells)?;
     let cache = |plan: &RunPlan| workloads::cache_sentence(target, &plan.cell().workload, plan.target().device_bytes);
     if let Some(sentence) = plans.first().and_then(cache) {
         experiment.notes = sentence;
@@ -68,9 +68,15 @@ pub fn run(command: &Run, is_bare: bool) -> Result<Outcome, LabError> {
         seconds: begun.elapsed().as_secs_f64(),
         cells: plans.iter().map(RunPlan::cell).collect(),
     };
-    let judge = Judge::new(&experiment, form, &results, settings.tail_capacities).with_intervals(&intervals);
+    let judge = Judge::new(&experiment, form, &results, settings.tail_capacities)
+        .with_intervals(&intervals)
+        .with_refused(&refused);
     present(command, &experiment, &judge, &results, &intervals, &origin)?;
-    Ok(if stopped { Outcome::Stopped } else { Outcome::Done })
+    Ok(match (stopped, refused.is_empty()) {
+        (true, _) => Outcome::Stopped,
+        (false, true) => Outcome::Done,
+        (false, false) => Outcome::Failed,
+    })
 }
 
 fn selection(command: &Run, target: &str) -> Result<Selection, LabError> {
@@ -221,6 +227,7 @@ fn present(
             command.handles,
             command.output.tables(),
         ));
+        print(&refused_text(judge.refused(), command.output.tables()));
     }
     let written = written?;
     if !command.output.is_json() && fio_json.is_none() {
@@ -230,6 +237,14 @@ fn present(
         print(&command.output.tables().words(&wrote));
     }
     Ok(())
+}
+
+/// The cells that could not be run, as they are printed; nothing if there are none.
+pub fn refused_text(cells: &[RefusedCell], format: TextFormat) -> String {
+    match cells {
+        [] => String::new(),
+        cells => format!("{}\n", rows::refused(cells).shown(format)),
+    }
 }
 
 /// Writes the report and the files that were asked for; returns their names. A file that cannot be written does not keep

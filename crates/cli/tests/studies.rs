@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{ServerProcess, files, folder, json, prints, refused, write};
+use common::{ServerProcess, files, folder, json, prints, refused, warp, write};
 
 #[test]
 fn without_anything_to_run_there_are_three_doors() {
@@ -68,6 +68,60 @@ fn a_new_experiment_runs_at_once_and_is_never_overwritten() {
         assert_eq!(of(path), by_name, "{path}");
     }
     prints(&folder, &["reproduce", "my_study", "--scale", "1/512", "--seed", "1"]);
+}
+
+#[test]
+fn an_impossible_grid_point_is_refused_by_its_name_and_the_study_goes_on() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("spare")).expect("a folder");
+    let study = |shares: &str| {
+        format!(
+            "title = \"t\"\nsource = \"s\"\ndevices = [\"warp_default\"]\nworkload = \"one_stream\"\n\
+             [run]\nscale = \"1/1024\"\nwrite_capacities = 1.0\n\
+             [[grid]]\naxis = \"spare\"\nsweep = \"geometry.over_provisioning\"\nover = {shares}\n"
+        )
+    };
+    write(&folder, "spare/experiment.toml", study("[0.1, 0.0001, 0.2]"));
+    let run = |arguments: &[&str]| {
+        let output = warp(&folder, arguments);
+        assert_eq!(
+            output.status.code(),
+            Some(1),
+            "{arguments:?}: a part of the answer is missing"
+        );
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let why = "geometry.over_provisioning";
+    for command in ["run", "reproduce"] {
+        let printed = run(&[command, "spare"]);
+        assert!(
+            printed.contains("warp_default | 0.0001") && printed.contains(why),
+            "{printed}"
+        );
+        let result = json(&run(&[command, "spare", "--json"]));
+        let measured: Vec<_> = result["cells"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|cell| &cell["grid"]["spare"])
+            .collect();
+        assert_eq!(measured, ["0.1", "0.2"]);
+        assert_eq!(result["refused"].as_array().map(Vec::len), Some(1));
+        let refused = &result["refused"][0];
+        assert_eq!(
+            (&refused["grid"]["spare"], &refused["seed"]),
+            (&"0.0001".into(), &1.into())
+        );
+        assert!(
+            refused["error"].as_str().is_some_and(|error| error.contains(why)),
+            "{refused}"
+        );
+    }
+    let report = std::fs::read_to_string(folder.path().join("out/spare/report.html")).expect("it was written");
+    assert!(report.contains("Refused") && report.contains(why));
+    // Nothing is left to be run.
+    write(&folder, "spare/experiment.toml", study("[0.0001, 0.0002]"));
+    refused(&folder, &["run", "spare"], &[why]);
 }
 
 #[test]

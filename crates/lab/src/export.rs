@@ -24,7 +24,7 @@ use std::path::Path;
 use crate::error::LabError;
 use crate::run::CellResult;
 pub use columns::{Column, Table, Texts, Values};
-pub use json::{JSON_VERSION, judged_json, to_json};
+pub use json::{JSON_VERSION, judged_json, refused_json, to_json};
 
 /// Writes one row for each collection of every result that kept its GC log.
 ///

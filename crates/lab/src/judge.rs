@@ -14,7 +14,7 @@ use crate::coordinates::{Coordinates, Selector};
 use crate::experiment::Experiment;
 use crate::interval::{Interval as Prediction, Intervals};
 use crate::metric::{Metric, Statistic};
-use crate::run::CellResult;
+use crate::run::{CellResult, RefusedCell};
 use crate::selection::Form;
 
 /// The verdict on a claim.
@@ -100,6 +100,7 @@ pub struct Judge<'a> {
     results: &'a [CellResult],
     tail_capacities: f64,
     intervals: Option<&'a Intervals>,
+    refused: &'a [RefusedCell],
 }
 
 impl<'a> Judge<'a> {
@@ -114,7 +115,18 @@ impl<'a> Judge<'a> {
             results,
             tail_capacities,
             intervals: None,
+            refused: &[],
         }
+    }
+
+    /// Names the cells that could not be run.
+    pub fn with_refused(self, refused: &'a [RefusedCell]) -> Judge<'a> {
+        Judge { refused, ..self }
+    }
+
+    /// The cells that could not be run.
+    pub fn refused(&self) -> &'a [RefusedCell] {
+        self.refused
     }
 
     /// Says of numbers what the ensembles say of them too.

@@ -31,7 +31,8 @@ use crate::export::write_atomically;
 use crate::finding::Command;
 use crate::interval::Intervals;
 use crate::judge::{Comparison, Judge, Verdict};
-use crate::run::CellResult;
+use crate::rows;
+use crate::run::{CellResult, RefusedCell};
 
 pub use comparison::write_comparison;
 pub use front::{Bar, Front};
@@ -59,6 +60,8 @@ pub struct Report<'a> {
     pub title: &'a str,
     /// What comes first, before everything else, which is folded away then.
     pub front: Option<&'a Front>,
+    /// Cells that could not be run.
+    pub refused: &'a [RefusedCell],
     /// The command that made it, whose options its remedies name.
     pub command: Command,
     /// Figure or table that the experiment follows; empty if it follows none.
@@ -95,6 +98,7 @@ pub fn write_judged(
         title: &experiment.title,
         front: None,
         command: Command::Run,
+        refused: judge.refused(),
         source: &experiment.source,
         notes: &experiment.notes,
         axes: &experiment.axes(),
@@ -137,6 +141,9 @@ impl Report<'_> {
                 page.section("assumed", "What was assumed, and what is doubtful", &front.notes());
                 page.fold_what_follows("Everything that was run and measured");
             }
+        }
+        if !self.refused.is_empty() {
+            page.section("refused", "Refused", &html::table(&rows::refused(self.refused)));
         }
         page.section("summary", "Write amplification", &sections::summary(self, &panels));
         page.section("claims", "Claims", &sections::claims(self.verdicts));
@@ -203,6 +210,7 @@ mod tests {
         Report {
             title: "Three <streams>",
             front: None,
+            refused: &[],
             command: Command::Run,
             source: "Fig. 3",
             notes: "First.\n\nA & B.",

@@ -207,7 +207,11 @@ impl Experiment {
             if cell.run.write_capacities.is_none() && jobs.clone().any(|job| job.steadystate) {
                 cell.run.until_steady();
             }
-            cell.resolve_scale()?;
+            // A device that cannot be is refused where its run is planned, beside those that can be.
+            match cell.resolve_scale() {
+                Err(error) if !matches!(error, LabError::Device { .. }) => return Err(error),
+                _ => {}
+            }
         }
         Ok(RunSet {
             experiment,

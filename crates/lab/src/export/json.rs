@@ -10,7 +10,7 @@ use crate::feedback::{FeedbackResult, ReadingRow};
 use crate::judge::Judge;
 use crate::metric::Metric;
 use crate::rows::{OPERATIONS, axis_name};
-use crate::run::{CellResult, Sample};
+use crate::run::{CellResult, RefusedCell, Sample};
 use crate::timed::measure::Latencies;
 use crate::timed::replay::{Burst, Group, Response, TracePace};
 
@@ -26,6 +26,9 @@ pub fn judged_json(experiment: &Experiment, judge: &Judge<'_>, results: &[CellRe
         .collect();
     if !intervals.is_empty() {
         json["intervals"] = intervals.into();
+    }
+    if !judge.refused().is_empty() {
+        json["refused"] = refused_json(&experiment.axes(), judge.refused());
     }
     json["experiment"] = experiment.slug.clone().into();
     json["comparisons"] = json!(judge.comparisons());
@@ -63,6 +66,20 @@ fn interval_json(axes: &[String], judge: &Judge<'_>, key: &CellKey) -> Option<Va
         "waf": of(&Metric::WriteAmplification)?,
         "tail_waf": of(&Metric::TailWriteAmplification)?,
     }))
+}
+
+/// Cells that could not be run.
+pub fn refused_json(axes: &[String], cells: &[RefusedCell]) -> Value {
+    let cells = cells.iter().map(|cell| {
+        json!({
+            "device": cell.key.device,
+            "variant": cell.key.variant,
+            "grid": grid_json(axes, &cell.key),
+            "seed": cell.seed,
+            "error": cell.error,
+        })
+    });
+    cells.collect()
 }
 
 /// The values of a cell on the axes, by their names.

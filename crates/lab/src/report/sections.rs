@@ -354,6 +354,7 @@ mod tests {
         let report = Report {
             title: "",
             front: None,
+            refused: &[],
             command: Command::Run,
             source: "",
             notes: "",

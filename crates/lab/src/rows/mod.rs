@@ -12,6 +12,7 @@
 mod findings;
 mod grid;
 mod kept;
+mod refused;
 mod replay;
 mod results;
 mod text;
@@ -24,6 +25,7 @@ pub use findings::{MARK, doubts, scales, warning};
 pub use grid::{Grid, GridCell, GridRow, axis_name, variant_name};
 pub(crate) use grid::{axes_of, distinct};
 pub use kept::{kept_run, kept_runs};
+pub use refused::refused;
 pub use replay::{bursts, replay};
 pub use results::{
     OPERATIONS, OwnerRow, above_the_oracle, collections, comparisons, covered, device, handles, jobs, last_collections,

@@ -27,7 +27,7 @@ use crate::error::LabError;
 use crate::policy::Policies;
 use memory::Memory;
 
-pub use plan::{MemoryNeed, RunPlan, prepare, prepare_within};
+pub use plan::{MemoryNeed, RefusedCell, RunPlan, prepare, prepare_possible, prepare_within};
 pub use progress::{Progress, Watch};
 pub use result::{CellResult, Sample};
 pub use search::{AGREEMENT, ScaleComparison, ScaleSearch};

@@ -10,7 +10,7 @@ use workload::Workload as _;
 use workload::fio::{Schedule, StreamSummary, plan_streams};
 use workload::{Source, Target, Twin};
 
-use crate::cell::Cell;
+use crate::cell::{Cell, CellKey};
 use crate::error::LabError;
 use crate::feedback;
 use crate::mapper::Mapper;
@@ -460,6 +460,45 @@ pub fn prepare(cells: Vec<Cell>) -> Result<Vec<RunPlan>, LabError> {
     };
     let plan = |cell: Cell| Ok(RunPlan::new(cell, reserve)?.0);
     cells.into_iter().map(plan).collect()
+}
+
+/// A cell that cannot be run.
+#[derive(Clone, Debug)]
+pub struct RefusedCell {
+    /// Its place in the experiment.
+    pub key: CellKey,
+    /// Its seed.
+    pub seed: u64,
+    /// Why not, in a sentence.
+    pub error: String,
+}
+
+/// Plans the cells that can be run, and says why the others can't: a drive of a grid may be impossible, or too small for its workload.
+///
+/// # Errors
+/// As [`prepare`], if no cell can be run, or not a member of an ensemble.
+pub fn prepare_possible(cells: Vec<Cell>) -> Result<(Vec<RunPlan>, Vec<RefusedCell>), LabError> {
+    let (mut plans, mut refused, mut first) = (Vec::new(), Vec::new(), None);
+    for cell in cells {
+        let (key, seed) = (cell.key.clone(), cell.seed);
+        let is_member = cell.ensemble.is_some_and(|part| part.member.is_some());
+        match prepare(vec![cell]) {
+            Ok(plan) => plans.extend(plan),
+            Err(error) if is_member => return Err(error),
+            Err(error) => {
+                refused.push(RefusedCell {
+                    key,
+                    seed,
+                    error: error.to_string(),
+                });
+                first.get_or_insert(error);
+            }
+        }
+    }
+    match first {
+        Some(error) if plans.is_empty() => Err(error),
+        _ => Ok((plans, refused)),
+    }
 }
 
 /// Plans a cell. `reserve` sets aside the memory that its run needs before any of that is taken.

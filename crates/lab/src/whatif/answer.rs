@@ -302,6 +302,7 @@ impl Answer {
         let report = Report {
             title: &self.experiment.title,
             front: Some(&self.front()),
+            refused: &[],
             command: Command::WhatIf,
             source: "",
             notes: "",

@@ -145,6 +145,7 @@ impl Material {
         let report = Report {
             title: self.prepared.title(),
             front: None,
+            refused: &[],
             command: lab::finding::Command::Run,
             source: &experiment.source,
             notes: &experiment.notes,
