@@ -9,6 +9,7 @@ use lab::experiment::Experiment;
 use lab::interval::Intervals;
 use lab::judge::Judge;
 use lab::report::{Library, write_judged};
+use lab::rows::TextFormat;
 use lab::run::{CellResult, Options, RefusedCell, RunPlan};
 use lab::selection::{RunSet, Selection};
 use lab::store::Origin;

@@ -153,7 +153,9 @@ impl Case {
             return self.jobs().into();
         }
         let line = |(index, request): (usize, &Request)| {
-            let placement = request.placement.map_or("-".to_string(), |placement| placement.0.to_string());
+            let placement = request
+                .placement
+                .map_or("-".to_string(), |placement| placement.0.to_string());
             let (time_us, offset, bytes) = (index * STEP_US, request.offset_bytes, request.bytes);
             format!("{time_us} drive write {offset} {bytes} {placement}\n")
         };
@@ -500,7 +502,10 @@ fn so_they_do_when_the_drive_is_restarted_on_its_way() {
 
 #[test]
 fn so_they_do_for_a_trace_that_the_lab_replays_at_its_own_times_on_drives_with_timing() {
-    for (name, changes) in [("replayed, each its own", EACH_ITS_OWN), ("replayed, no directives", NONE)] {
+    for (name, changes) in [
+        ("replayed, each its own", EACH_ITS_OWN),
+        ("replayed, no directives", NONE),
+    ] {
         let case = Case {
             replayed: true,
             ..Case::new(name, 1, changes)

@@ -481,18 +481,45 @@ fn a_trace_is_replayed_at_its_own_times() {
 #[test]
 fn a_replay_that_cannot_be_had_is_refused_with_a_remedy() {
     let folder = folder();
-    write(&folder, "timeless.log", "fio version 2 iolog\na write 0 4096\na write 4096 4096\n");
+    write(
+        &folder,
+        "timeless.log",
+        "fio version 2 iolog\na write 0 4096\na write 4096 4096\n",
+    );
     write(&folder, "usr.csv", "0,usr,0,Write,0,4096,1\n9,usr,0,Write,0,4096,1\n");
     let run = |target: &'static str, more: &[&'static str]| {
         [&["run", target, "--device", "ssd_a", "--scale", "1/2048"], more].concat()
     };
     let timed = ["--replay", "timed"];
-    refused(&folder, &run("timeless.log", &timed), &["timeless.log: its requests have no times", "--replay"]);
-    refused(&folder, &run("three_stream", &timed), &["only block traces have times", "leave it out"]);
-    refused(&folder, &run("kvcache_202206", &timed), &["only block traces have times"]);
-    refused(&folder, &run("usr.csv", &["--speed", "2"]), &["--speed", "needs replay = \"timed\" (--replay timed)"]);
+    refused(
+        &folder,
+        &run("timeless.log", &timed),
+        &["timeless.log: its requests have no times", "--replay"],
+    );
+    refused(
+        &folder,
+        &run("three_stream", &timed),
+        &["only block traces have times", "leave it out"],
+    );
+    refused(
+        &folder,
+        &run("kvcache_202206", &timed),
+        &["only block traces have times"],
+    );
+    refused(
+        &folder,
+        &run("usr.csv", &["--speed", "2"]),
+        &["--speed", "needs replay = \"timed\" (--replay timed)"],
+    );
     let untimed = ["run", "usr.csv", "--device", "warp_default", "--replay", "timed"];
-    refused(&folder, &untimed, &["(--replay timed) needs a device with [timing]", "warp_default has no [timing]"]);
+    refused(
+        &folder,
+        &untimed,
+        &[
+            "(--replay timed) needs a device with [timing]",
+            "warp_default has no [timing]",
+        ],
+    );
 }
 
 #[test]

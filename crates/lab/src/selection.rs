@@ -417,7 +417,10 @@ mod tests {
             ..Selection::default()
         };
         let refusal = cell(&untimed).expect_err("it needs time").to_string();
-        assert!(refusal.contains("--replay timed") && refusal.contains("--untimed"), "{refusal}");
+        assert!(
+            refusal.contains("--replay timed") && refusal.contains("--untimed"),
+            "{refusal}"
+        );
         let alone = refusal_of_speed();
         assert!(alone.contains("replay_speed = 2 (--speed)"), "{alone}");
     }

@@ -10,6 +10,7 @@
 //! (`run::search`), each several times as large as the one before.
 
 use ssd::DeviceConfig;
+use ssd::config::{MAPPING_UNIT_BYTES_MAX, RECLAIM_UNIT_BYTES_MAX};
 use ssd::layout::Layout;
 
 use crate::error::LabError;
@@ -253,9 +254,6 @@ pub fn twin(device: &str, config: &DeviceConfig, scale: Scale) -> Result<(Device
     Ok((config, layout))
 }
 
-/// The largest reclaim unit that a device may have.
-const RECLAIM_UNIT_BYTES_MAX: u64 = 16 << 30;
-
 /// A drive like `config` of another capacity: the same over-provisioning and, as nearly as possible, the same number of reclaim units. Unlike
 /// a twin it may have any capacity; results are those of a similar drive, not of the same one.
 ///
@@ -304,8 +302,6 @@ pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Resu
 fn mapping_unit_bytes(config: &DeviceConfig, capacity_bytes: u64) -> u64 {
     /// Room for superblocks that are rounded up.
     const ROUNDING: f64 = 1.05;
-    /// The largest that a device may have.
-    const MAPPING_UNIT_BYTES_MAX: u64 = 65_536;
     let physical_bytes = capacity_bytes as f64 * (1.0 + config.geometry.over_provisioning) * ROUNDING;
     let mut unit_bytes = config.geometry.mapping_unit_bytes;
     while physical_bytes / unit_bytes as f64 >= f64::from(u32::MAX) && unit_bytes < MAPPING_UNIT_BYTES_MAX {

@@ -695,7 +695,10 @@ fn run_trace(text: &str, settings: RunSettings) -> Result<CellResult, String> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("trace");
     std::fs::write(&file, text).expect("it can be written");
-    let table = format!("kind = \"trace\"\nmapping = \"modulo\"\nfiles = [{:?}]\n", file.display().to_string());
+    let table = format!(
+        "kind = \"trace\"\nmapping = \"modulo\"\nfiles = [{:?}]\n",
+        file.display().to_string()
+    );
     let find_jobs = |jobs: models::JobsOf<'_>| panic!("{jobs:?} is not asked for");
     let workload = models::Spec::parse("workload", &toml::from_str(&table).expect("a table"), &find_jobs);
     let cell = Cell {
@@ -720,7 +723,12 @@ fn at_recorded_times(speed: f64, queue_depth: Option<u32>) -> RunSettings {
 fn replayed(text: &str, settings: RunSettings) -> (TimedResult, ReplayResult) {
     let result = run_trace(text, settings).unwrap_or_else(|problem| panic!("{problem}"));
     let timed = result.timed.expect("the device has timing");
-    let replay = timed.trace.as_ref().and_then(TracePace::replay).expect("it was replayed").clone();
+    let replay = timed
+        .trace
+        .as_ref()
+        .and_then(TracePace::replay)
+        .expect("it was replayed")
+        .clone();
     (timed, replay)
 }
 
@@ -741,7 +749,11 @@ fn a_trace_is_replayed_at_its_own_times() {
         assert_eq!((total.latencies.min_ns(), total.latencies.max_ns()), (READ_NS, READ_NS));
         assert_eq!((total.late.requests, replay.lateness.max_ns()), (0, 0));
         assert_eq!(replay.last_due_ns, 99 * step_ns);
-        assert_eq!(timed.jobs[0].until_ns, 99 * step_ns + READ_NS, "nothing comes before it is due");
+        assert_eq!(
+            timed.jobs[0].until_ns,
+            99 * step_ns + READ_NS,
+            "nothing comes before it is due"
+        );
         assert_eq!((replay.queue_depth, replay.tick_ns), (1023, 1_000_000));
     }
 }
@@ -752,7 +764,11 @@ fn what_a_full_queue_keeps_waiting_in_the_host_is_part_of_its_latency() {
     let text = reads_at((0..50).map(|_| 0).chain([100_000]));
     let (timed, replay) = replayed(&text, at_recorded_times(1.0, Some(1)));
     let total = replay.total();
-    assert_eq!(total.latencies.max_ns(), 50 * READ_NS, "the last one waits for all before it");
+    assert_eq!(
+        total.latencies.max_ns(),
+        50 * READ_NS,
+        "the last one waits for all before it"
+    );
     assert_eq!(total.latencies.sum_ns(), u128::from(READ_NS * 50 * 51 / 2 + READ_NS));
     assert_eq!((total.late.requests, total.late.max_ns), (49, 49 * READ_NS));
     assert_eq!((replay.lateness.count(), replay.last_late_ns), (51, 0));
@@ -765,14 +781,21 @@ fn what_a_full_queue_keeps_waiting_in_the_host_is_part_of_its_latency() {
     // With room for all of them none waits in the host.
     let (_, deep) = replayed(&text, at_recorded_times(1.0, Some(64)));
     assert_eq!(deep.total().late.requests, 0);
-    assert!(deep.total().latencies.max_ns() < 50 * READ_NS, "four dies read at a time");
+    assert!(
+        deep.total().latencies.max_ns() < 50 * READ_NS,
+        "four dies read at a time"
+    );
 }
 
 #[test]
 fn latencies_are_told_apart_by_volume_process_and_size_beside_the_recorded_ones() {
     let mut text = String::new();
     for request in 0..40_u64 {
-        let (volume, kind, bytes) = if request % 4 == 0 { (1, "Write", 65_536) } else { (0, "Read", 4096) };
+        let (volume, kind, bytes) = if request % 4 == 0 {
+            (1, "Write", 65_536)
+        } else {
+            (0, "Read", 4096)
+        };
         // An hour of a filetime, a request each millisecond, which took its number in units of 100 ns.
         text += &format!(
             "{},usr,{volume},{kind},{},{bytes},{}\n",
@@ -785,7 +808,12 @@ fn latencies_are_told_apart_by_volume_process_and_size_beside_the_recorded_ones(
     let of = |by: GroupBy| -> Vec<(&str, [u64; 3])> {
         let groups = replay.groups.iter().filter(|group| group.by == by);
         groups
-            .map(|group| (group.name.as_str(), [0, 1, 2].map(|index| group.directions[index].latencies.count())))
+            .map(|group| {
+                (
+                    group.name.as_str(),
+                    [0, 1, 2].map(|index| group.directions[index].latencies.count()),
+                )
+            })
             .collect()
     };
     assert_eq!(of(GroupBy::All), [("all", [30, 10, 0])]);
@@ -794,15 +822,24 @@ fn latencies_are_told_apart_by_volume_process_and_size_beside_the_recorded_ones(
     assert_eq!(of(GroupBy::Process), [("1", [30, 10, 0])]);
     assert_eq!(of(GroupBy::Size), [("to 4 KiB", [30, 0, 0]), ("to 64 KiB", [0, 10, 0])]);
     let recorded = &replay.groups[0].directions[Operation::Write as usize].recorded;
-    assert_eq!((recorded.count(), recorded.min_ns(), recorded.max_ns()), (10, 100, 3700));
+    assert_eq!(
+        (recorded.count(), recorded.min_ns(), recorded.max_ns()),
+        (10, 100, 3700)
+    );
     let table = lab::rows::replay(&replay).text_within(usize::MAX);
-    assert!(table.contains("volume usr,1") && table.contains("recorded p99"), "{table}");
+    assert!(
+        table.contains("volume usr,1") && table.contains("recorded p99"),
+        "{table}"
+    );
 }
 
 #[test]
 fn a_request_that_was_recorded_before_the_one_before_it_is_due_with_that_one() {
     let (_, replay) = replayed(&reads_at([0, 5000, 3000, 10_000]), at_recorded_times(1.0, None));
-    assert_eq!((replay.out_of_order.requests, replay.out_of_order.max_ns), (1, 2_000_000));
+    assert_eq!(
+        (replay.out_of_order.requests, replay.out_of_order.max_ns),
+        (1, 2_000_000)
+    );
     assert_eq!((replay.total().late.requests, replay.last_due_ns), (0, 10_000_000));
 }
 
@@ -810,7 +847,11 @@ fn a_request_that_was_recorded_before_the_one_before_it_is_due_with_that_one() {
 fn a_replay_counts_what_waits_for_collection() {
     let mut text = "fio version 3 iolog\n".to_string();
     for write in 0..20_000_u64 {
-        text += &format!("{} a write {} 4096\n", write * 50, write * 2_654_435_761 % 16_384 * 4096);
+        text += &format!(
+            "{} a write {} 4096\n",
+            write * 50,
+            write * 2_654_435_761 % 16_384 * 4096
+        );
     }
     let (timed, replay) = replayed(&text, at_recorded_times(1.0, None));
     let (total, writes) = (replay.total(), timed.jobs[0].direction(Operation::Write));
@@ -822,7 +863,11 @@ fn a_replay_counts_what_waits_for_collection() {
         assert_eq!(waits, writes.waits.requests, "{}", by.name());
     }
     let again = replayed(&text, at_recorded_times(1.0, None)).1;
-    assert_eq!(format!("{:?}", again.total()), format!("{total:?}"), "a replay is deterministic");
+    assert_eq!(
+        format!("{:?}", again.total()),
+        format!("{total:?}"),
+        "a replay is deterministic"
+    );
 }
 
 #[test]
@@ -841,17 +886,32 @@ fn a_closed_loop_of_a_trace_says_that_its_times_are_ignored() {
         ..settings()
     };
     let deeper = run_trace(&text, deeper).expect("a run").timed.expect("it has timing");
-    assert!(deeper.trace.expect("it is a trace").to_string().contains("queue depth 7"));
+    assert!(
+        deeper
+            .trace
+            .expect("it is a trace")
+            .to_string()
+            .contains("queue depth 7")
+    );
 }
 
 #[test]
 fn what_has_no_times_of_its_own_is_not_replayed_at_them() {
-    let timeless = run_trace("fio version 2 iolog\na read 0 4096\na read 4096 4096\n", at_recorded_times(1.0, None));
+    let timeless = run_trace(
+        "fio version 2 iolog\na read 0 4096\na read 4096 4096\n",
+        at_recorded_times(1.0, None),
+    );
     let refusal = timeless.expect_err("there are no times");
     assert!(refusal.contains("its requests have no times"), "{refusal}");
     let jobs = run::prepare(vec![cell("[a]\nrw=read\n", at_recorded_times(1.0, None))]);
-    let refusal = jobs.map(|_| ()).expect_err("a job file has no recorded times").to_string();
-    assert!(refusal.contains("--replay timed") && refusal.contains("only block traces"), "{refusal}");
+    let refusal = jobs
+        .map(|_| ())
+        .expect_err("a job file has no recorded times")
+        .to_string();
+    assert!(
+        refusal.contains("--replay timed") && refusal.contains("only block traces"),
+        "{refusal}"
+    );
     // A time column in the wrong unit.
     let late = run_trace(&reads_at([0, 9_000_000_000_000_000]), at_recorded_times(1.0, None));
     let refusal = late.expect_err("it would take 285 years");

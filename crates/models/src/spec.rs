@@ -160,7 +160,9 @@ impl Spec {
             ));
         };
         if self.classifier.is_some() {
-            return Err(refused("cannot be had together with a classifier; leave out one of them"));
+            return Err(refused(
+                "cannot be had together with a classifier; leave out one of them",
+            ));
         }
         let part = self.share_percent.map(|percent| target.part(0.0, percent).0);
         Ok(Box::new(settings.timed_source(part.as_ref().unwrap_or(target), seed)?))

@@ -229,7 +229,10 @@ impl Experiment {
             workload: workload.map(workload_choice).transpose()?,
             seconds,
             timed,
-            replay: replay.map(str::parse::<Replay>).transpose().map_err(WarpError::new_err)?,
+            replay: replay
+                .map(str::parse::<Replay>)
+                .transpose()
+                .map_err(WarpError::new_err)?,
             replay_speed,
             queue_depth,
             capacity_bytes,

@@ -14,7 +14,11 @@ use crate::error::ConfigError;
 use crate::layout::HANDLES_MAX;
 
 /// Largest reclaim unit.
-const RECLAIM_UNIT_BYTES_MAX: u64 = 16 << 30;
+pub const RECLAIM_UNIT_BYTES_MAX: u64 = 16 << 30;
+
+/// The largest mapping unit that a device may have.
+pub const MAPPING_UNIT_BYTES_MAX: u64 = 65_536;
+
 /// Reclaim units that a choice among drawn ones looks at, at most: all of them are drawn for each collection.
 const D_CHOICES_MAX: u32 = 4096;
 
@@ -190,7 +194,7 @@ impl Geometry {
     fn check(&self) -> Result<(), ConfigError> {
         let unit = self.mapping_unit_bytes;
         ConfigError::unless(
-            unit.is_power_of_two() && (4096..=65536).contains(&unit),
+            unit.is_power_of_two() && (4096..=MAPPING_UNIT_BYTES_MAX).contains(&unit),
             "geometry.mapping_unit_bytes",
             unit,
             "must be 4096, 8192, 16384, 32768 or 65536",

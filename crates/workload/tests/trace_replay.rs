@@ -398,7 +398,11 @@ fn an_arrival_says_when_and_by_whom_a_request_was_recorded_and_how_long_its_reco
     let mut source = source(text, &with(Mapping::Modulo), &drive(10));
     let (mut requests, mut arrivals) = (Vec::new(), Vec::new());
     source.next_timed_batch(&mut requests, &mut arrivals, 100).unwrap();
-    assert_eq!(units(&requests[..2]), [('W', 9, 1), ('W', 0, 1)], "the end of the drive divides it");
+    assert_eq!(
+        units(&requests[..2]),
+        [('W', 9, 1), ('W', 0, 1)],
+        "the end of the drive divides it"
+    );
     let arrival = |time_ns, volume, latency_ns| Arrival {
         time_ns,
         volume,
@@ -407,8 +411,14 @@ fn an_arrival_says_when_and_by_whom_a_request_was_recorded_and_how_long_its_reco
     };
     // The latency is the record's, and counts once.
     let wanted = [(0, 0, 5000), (0, 0, 0), (10_000, 1, 700), (9000, 2, 0)];
-    assert_eq!(arrivals, wanted.map(|(time_ns, volume, latency_ns)| arrival(time_ns, volume, latency_ns)));
-    assert_eq!(source.names(2), [vec!["usr,0".to_string(), "usr,1".to_string()], Vec::new()]);
+    assert_eq!(
+        arrivals,
+        wanted.map(|(time_ns, volume, latency_ns)| arrival(time_ns, volume, latency_ns))
+    );
+    assert_eq!(
+        source.names(2),
+        [vec!["usr,0".to_string(), "usr,1".to_string()], Vec::new()]
+    );
 }
 
 #[test]
@@ -416,7 +426,10 @@ fn a_trace_without_times_cannot_be_replayed_at_them() {
     let directory = tempfile::tempdir().unwrap();
     let timed = |name: &str, text: &str| {
         let settings = file_with(directory.path(), name, text);
-        settings.timed_source(&drive(100), SEED).map(|_| ()).map_err(|error| error.to_string())
+        settings
+            .timed_source(&drive(100), SEED)
+            .map(|_| ())
+            .map_err(|error| error.to_string())
     };
     let without = iolog(&[("a", "write", 0, 1), ("a", "write", 1, 1)]);
     let refusal = timed("without.log", &without).expect_err("it has no times");
@@ -437,7 +450,9 @@ fn files_that_overlap_in_time_are_refused_where_times_are_obeyed() {
     let first = file_with(directory.path(), "0.csv", &(line(0, 0) + &line(100, 0)));
     let run = |second: &str, is_timed: bool| {
         let mut settings = first.clone();
-        settings.files.extend(file_with(directory.path(), "1.csv", second).files);
+        settings
+            .files
+            .extend(file_with(directory.path(), "1.csv", second).files);
         let mut source = match is_timed {
             true => settings.timed_source(&drive(10), SEED).unwrap(),
             false => settings.source(&drive(10), SEED).unwrap(),
@@ -452,9 +467,16 @@ fn files_that_overlap_in_time_are_refused_where_times_are_obeyed() {
         }
     };
     assert_eq!(run(&line(50, 1), true), Ok(3), "recorders do not cut exactly");
-    assert_eq!(run(&line(30, 1), false), Ok(3), "without times the order of the files is right");
+    assert_eq!(
+        run(&line(30, 1), false),
+        Ok(3),
+        "without times the order of the files is right"
+    );
     let refusal = run(&line(30, 1), true).expect_err("a volume that was recorded at the same time");
-    assert!(refusal.contains("1.csv:1: ") && refusal.contains("sort -m"), "{refusal}");
+    assert!(
+        refusal.contains("1.csv:1: ") && refusal.contains("sort -m"),
+        "{refusal}"
+    );
 }
 
 #[test]

@@ -329,7 +329,9 @@ impl Experiment {
             Some(false) => device.timing = None,
             Some(true) if device.timing.is_none() => {
                 let asked = match run.replay {
-                    Some(_) => "replay = \"timed\" (--replay timed) needs a device with [timing] (ssd_a, pm9d3a and others)",
+                    Some(_) => {
+                        "replay = \"timed\" (--replay timed) needs a device with [timing] (ssd_a, pm9d3a and others)"
+                    }
                     None => "timed = true",
                 };
                 let problem = format!("{asked}, but device {} has no [timing]", key.device);

@@ -23,7 +23,10 @@ pub fn replay(replay: &ReplayResult) -> Rows {
             .into_iter()
             .chain([Column::number("requests", "")])
             .chain(simulated)
-            .chain([Column::number("waited in host", ""), Column::number("waited for GC", "")])
+            .chain([
+                Column::number("waited in host", ""),
+                Column::number("waited for GC", ""),
+            ])
             .chain(recorded.into_iter().filter(|_| has_recorded)),
     );
     rows.notes = sentences(replay, has_recorded);
@@ -155,7 +158,10 @@ fn sentences(replay: &ReplayResult, has_recorded: bool) -> Vec<String> {
         ));
     }
     if has_recorded {
-        sentences.push("recorded: latencies of the system that was traced, beside those of this drive; no claim is made".to_string());
+        sentences.push(
+            "recorded: latencies of the system that was traced, beside those of this drive; no claim is made"
+                .to_string(),
+        );
     }
     sentences
 }

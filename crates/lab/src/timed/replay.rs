@@ -20,13 +20,7 @@ const NAMED_MAX: usize = 32;
 /// Largest request of each class of sizes but the last, bytes.
 const SIZES_BYTES: [u32; 4] = [4 << 10, 16 << 10, 64 << 10, 256 << 10];
 /// Names of the classes of sizes.
-const SIZE_NAMES: [&str; 5] = [
-    "to 4 KiB",
-    "to 16 KiB",
-    "to 64 KiB",
-    "to 256 KiB",
-    "above 256 KiB",
-];
+const SIZE_NAMES: [&str; 5] = ["to 4 KiB", "to 16 KiB", "to 64 KiB", "to 256 KiB", "above 256 KiB"];
 /// Windows in which arrivals are counted to find the largest burst.
 const WINDOWS_NS: [Nanos; 2] = [1_000_000_000, 10_000_000];
 
@@ -114,10 +108,7 @@ pub struct Group {
 impl Group {
     /// How many.
     pub fn requests(&self) -> u64 {
-        self.directions
-            .iter()
-            .map(|response| response.latencies.count())
-            .sum()
+        self.directions.iter().map(|response| response.latencies.count()).sum()
     }
 }
 
@@ -294,7 +285,14 @@ impl Replay {
     }
 
     /// A request that is ready was submitted now.
-    pub(super) fn submitted(&mut self, index: usize, now_ns: Nanos, latency_ns: Nanos, done: Completion, request: &Request) {
+    pub(super) fn submitted(
+        &mut self,
+        index: usize,
+        now_ns: Nanos,
+        latency_ns: Nanos,
+        done: Completion,
+        request: &Request,
+    ) {
         let arrival = self.ready[index];
         let due_ns = self.due_ns(index);
         assert!(now_ns >= due_ns, "no request is submitted before it is due");
