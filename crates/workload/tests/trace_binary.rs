@@ -33,6 +33,7 @@ fn record(time_ns: u64, operation: Operation, offset_bytes: u64, bytes: u32) -> 
         offset_bytes,
         bytes,
         placement: None,
+        latency_ns: 0,
     }
 }
 

@@ -91,10 +91,11 @@ fn times_survive_in_version_3_to_the_microsecond() {
     let text = "0,W,0,4096,1577808000000626\n0,R,4096,512,1577808000000926\n0,W,8192,4096,1577808003000626\n";
     let settings = with(Mapping::Modulo);
     let timed = |text: &str| {
-        let (mut requests, mut times) = (Vec::new(), Vec::new());
+        let (mut requests, mut arrivals) = (Vec::new(), Vec::new());
         source(text, &settings, &drive(10))
-            .next_timed_batch(&mut requests, &mut times, 100)
+            .next_timed_batch(&mut requests, &mut arrivals, 100)
             .unwrap();
+        let times: Vec<u64> = arrivals.iter().map(|arrival| arrival.time_ns).collect();
         (requests, times)
     };
     let three = ExportSettings {
