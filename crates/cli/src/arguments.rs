@@ -18,7 +18,7 @@ use std::time::Duration;
 use advise::PolicyName;
 use bytesize::ByteSize;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use lab::cell::Replay;
+use lab::cell::ReplayMode;
 use lab::selection::Selection;
 use lab::steady::Until;
 use lab::twin::{Scale, ScaleChoice};
@@ -475,7 +475,7 @@ pub struct Run {
     /// Submit the requests of a block trace when they were recorded, on a device with timing; without it each follows
     /// another's completion
     #[arg(long, value_name = "timed", conflicts_with = "untimed")]
-    pub replay: Option<Replay>,
+    pub replay: Option<ReplayMode>,
     /// With --replay: how many times as fast as recorded, such as 2x or 0.5x [default: 1x]
     #[arg(long, value_name = "FACTOR", value_parser = speed)]
     pub speed: Option<f64>,

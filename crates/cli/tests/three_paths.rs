@@ -17,7 +17,7 @@ use host::command::write_command;
 use host::initiator::pcie::{Driver, DriverOptions};
 use host::initiator::tcp::{self, Controller, HostOptions};
 use host::inspect::decode;
-use lab::cell::{Cell, CellKey, Replay, RunSettings};
+use lab::cell::{Cell, CellKey, ReplayMode, RunSettings};
 use lab::profile::{Overrides, Profile};
 use lab::twin::{self, ScaleChoice};
 use lab::workloads::{WorkloadChanges, read_jobs};
@@ -187,7 +187,7 @@ impl Case {
                 timed: Some(self.replayed),
                 seconds: None,
                 queue_depth: None,
-                replay: self.replayed.then_some(Replay::Timed),
+                replay: self.replayed.then_some(ReplayMode::Timed),
                 replay_speed: None,
                 interval_seconds: None,
                 write_capacities: None,

@@ -42,7 +42,7 @@ pub struct RunSettings {
     pub queue_depth: Option<u32>,
     /// In virtual time: when the requests of a block trace are submitted; `None`: as others complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replay: Option<Replay>,
+    pub replay: Option<ReplayMode>,
     /// How many times as fast as recorded a trace is replayed; `None`: once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay_speed: Option<f64>,
@@ -76,17 +76,17 @@ pub struct RunSettings {
 /// When the requests of a block trace are submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Replay {
+pub enum ReplayMode {
     /// At the times at which they were recorded.
     Timed,
 }
 
-impl std::str::FromStr for Replay {
+impl std::str::FromStr for ReplayMode {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Replay, String> {
+    fn from_str(text: &str) -> Result<ReplayMode, String> {
         match text {
-            "timed" => Ok(Replay::Timed),
+            "timed" => Ok(ReplayMode::Timed),
             _ => Err(format!("{text:?}: give timed")),
         }
     }
@@ -142,7 +142,7 @@ impl RunSettings {
                 .map(|capacities| (capacities * capacity_bytes as f64) as u64),
             job_ns: self.seconds.map(nanoseconds),
             queue_depth: self.depth(),
-            replay_speed: self.replay.map(|Replay::Timed| self.replay_speed.unwrap_or(1.0)),
+            replay_speed: self.replay.map(|ReplayMode::Timed| self.replay_speed.unwrap_or(1.0)),
             interval_ns: self.interval_seconds.map(nanoseconds),
         }
     }

@@ -9,7 +9,7 @@
 
 use std::path::PathBuf;
 
-use crate::cell::{Cell, Replay, RunSettings};
+use crate::cell::{Cell, ReplayMode, RunSettings};
 use crate::error::LabError;
 use crate::experiment::{Change, Experiment, SavedDevice};
 use crate::feedback;
@@ -50,7 +50,7 @@ pub struct Selection {
     /// Whether to run in virtual time.
     pub timed: Option<bool>,
     /// In virtual time: when the requests of a block trace are submitted.
-    pub replay: Option<Replay>,
+    pub replay: Option<ReplayMode>,
     /// How many times as fast as recorded.
     pub replay_speed: Option<f64>,
     /// In virtual time: requests in flight of a workload that is not a job file.

@@ -1,6 +1,6 @@
 //! Jobs in virtual time on a drive whose times are easy to add up: closed and open loops, groups, pauses, and what is measured.
 
-use lab::cell::{Cell, CellKey, Replay, RunSettings};
+use lab::cell::{Cell, CellKey, ReplayMode, RunSettings};
 use lab::run::{self, CellResult};
 use lab::timed::measure::{JobResult, TimedResult};
 use lab::timed::replay::{GroupBy, ReplayResult, TracePace};
@@ -713,7 +713,7 @@ fn run_trace(text: &str, settings: RunSettings) -> Result<CellResult, String> {
 
 fn at_recorded_times(speed: f64, queue_depth: Option<u32>) -> RunSettings {
     RunSettings {
-        replay: Some(Replay::Timed),
+        replay: Some(ReplayMode::Timed),
         replay_speed: Some(speed),
         queue_depth,
         ..settings()

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lab::cell::Replay;
+use lab::cell::ReplayMode;
 use lab::experiment::Experiment as LabExperiment;
 use lab::export::tables;
 use lab::judge::Judge;
@@ -230,7 +230,7 @@ impl Experiment {
             seconds,
             timed,
             replay: replay
-                .map(str::parse::<Replay>)
+                .map(str::parse::<ReplayMode>)
                 .transpose()
                 .map_err(WarpError::new_err)?,
             replay_speed,

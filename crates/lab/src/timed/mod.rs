@@ -3,6 +3,7 @@
 //! ```text
 //! job file -> plan_streams -> lanes (closed and open loops) -> turns, by their times -> Device<Recorder>
 //!                                                                                    -> accounts, some dozens together -> measure: histograms, series
+//! trace and its times -> replay -> a lane                                            -> replay: by volume, process, size; lateness
 //! ```
 //!
 //! The device says at submission when a request will be done, so there is one event for each request: its completion,
