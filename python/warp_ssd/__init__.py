@@ -7,6 +7,7 @@ The device model and the lab of the ``warp`` command, as a library:
 - `lifetimes`: how long what a workload writes lives, and how far two workloads are apart in that;
 - `Device`: a drive that you write to;
 - `VictimPolicy` and `PlacementPolicy`: decisions of the drive and of the host, in Python;
+- `generators`: workloads in Python;
 - `sweep`: a design space, over all cores or a cluster, stored as it goes;
 - `calibrate`: the hidden knobs of a drive that you measured;
 - `plot`: the figures;
@@ -15,7 +16,7 @@ The device model and the lab of the ``warp`` command, as a library:
 The same seed gives the same bytes as the command. Mistakes are `WarpError`, with the engine's sentence.
 """
 
-from warp_ssd import plot
+from warp_ssd import generators, plot
 from warp_ssd._engine import (
     Answer,
     Device,
@@ -26,6 +27,7 @@ from warp_ssd._engine import (
     Result,
     Stats,
     Table,
+    Target,
     WarpError,
     __version__,
     compare,
@@ -40,6 +42,7 @@ from warp_ssd._engine import (
     workloads,
 )
 from warp_ssd.calibrate import Calibration, Measurement, calibrate
+from warp_ssd.generators import DEALLOCATE, READ, REQUEST, WRITE
 from warp_ssd.ideal import oracle
 from warp_ssd.policies import NO_PLACEMENT, Candidates, PlacementPolicy, Requests, VictimPolicy
 from warp_ssd.running import run
@@ -48,7 +51,11 @@ from warp_ssd.studio import stop_studio, studio
 from warp_ssd.sweep import SweepResult, latin_hypercube, random_samples, sweep
 
 __all__ = [
+    "DEALLOCATE",
     "NO_PLACEMENT",
+    "READ",
+    "REQUEST",
+    "WRITE",
     "Answer",
     "Calibration",
     "Candidates",
@@ -65,6 +72,7 @@ __all__ = [
     "Store",
     "SweepResult",
     "Table",
+    "Target",
     "VictimPolicy",
     "WarpError",
     "__version__",
@@ -72,6 +80,7 @@ __all__ = [
     "compare",
     "devices",
     "experiments",
+    "generators",
     "latin_hypercube",
     "lifetimes",
     "memory_available",

@@ -1,16 +1,26 @@
-"""What a policy written in Python is, as far as results depend on it: a fingerprint for the hash of a point."""
+"""What a policy or a workload written in Python is, as far as results depend on it: a fingerprint for the hash of a point."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import pickle
-from types import CodeType
+import re
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
+
+import numpy as np
 
 from ._engine import WarpError
 
 _OURS = ("builtins", "abc", "warp_ssd.policies")
 """Modules whose classes are the same for every policy."""
+
+_CONSTANTS = (bool, int, float, complex, str, bytes, tuple, list, dict, set, frozenset, np.ndarray, np.generic, type(None))
+"""Types of a module's values that count where a workload names them."""
+
+_DIGITS = 16
+"""Hexadecimal digits that tell the versions of a workload apart."""
 
 
 def fingerprint(*policies: object | None) -> str:
@@ -30,6 +40,98 @@ def fingerprint(*policies: object | None) -> str:
     for policy in policies:
         digest.update(repr(None if policy is None else _parts(policy)).encode())
     return digest.hexdigest()
+
+
+def workload_name(workload: object) -> str:
+    """What the engine calls a workload written in Python: its name and a hash of what it is, such as ``writes#0123456789abcdef``.
+
+    The code is that of the function, of the functions of its module that it calls, and of its class where it is an object. Beside it
+    count defaults, what the function encloses, constants of its module that it names, and attributes.
+
+    Raises
+    ------
+    WarpError
+        What it encloses, or an attribute, cannot be pickled.
+    """
+    digest = hashlib.sha256(repr(_callable(workload, set())).encode()).hexdigest()[:_DIGITS]
+    return f"{workload_label(workload)}#{digest}"
+
+
+def workload_label(workload: object) -> str:
+    """What people call a workload written in Python: the name of the function, or of the object's class."""
+    while isinstance(workload, functools.partial):
+        workload = workload.func
+    name = getattr(workload, "__name__", None) or type(workload).__name__
+    return re.sub(r"\W+", "", str(name)) or "workload"
+
+
+def _callable(workload: Any, seen: set[int]) -> list[object]:
+    """A function, class, bound method, partial, or object that can be called; each function and class once."""
+    if id(workload) in seen:
+        return ["again", getattr(workload, "__qualname__", "")]
+    if isinstance(workload, FunctionType):
+        seen.add(id(workload))
+        return _function(workload, seen)
+    if isinstance(workload, type):
+        seen.add(id(workload))
+        kinds = [kind for kind in workload.__mro__ if kind.__module__ not in _OURS]
+        functions = [member for kind in kinds for _, member in sorted(vars(kind).items()) if isinstance(member, FunctionType)]
+        return [[[kind.__qualname__, _members(vars(kind))] for kind in kinds], [_named(one, seen) for one in functions]]
+    if isinstance(workload, functools.partial):
+        given = _pickled(workload, (workload.args, sorted(workload.keywords.items())))
+        return [_callable(workload.func, seen), given]
+    if isinstance(workload, MethodType):
+        return [_callable(workload.__self__, seen), workload.__func__.__qualname__]
+    if isinstance(workload, BuiltinFunctionType):
+        return [workload.__module__, workload.__qualname__]
+    state = _pickled(workload, sorted(getattr(workload, "__dict__", {}).items()))
+    return [_callable(type(workload), seen), state]
+
+
+def _function(function: FunctionType, seen: set[int]) -> list[object]:
+    """The code of a function and what it stands on."""
+    enclosed = []
+    for cell in function.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+        is_code = isinstance(value, FunctionType | type | MethodType | BuiltinFunctionType)
+        enclosed.append(_callable(value, seen) if is_code else _pickled(function, value))
+    attributes = _pickled(function, sorted(vars(function).items()))
+    defaults = _pickled(function, (function.__defaults__, function.__kwdefaults__))
+    return [function.__qualname__, _code(function.__code__), defaults, enclosed, attributes, _named(function, seen)]
+
+
+def _named(function: FunctionType, seen: set[int]) -> list[object]:
+    """The constants, functions and classes of its module that a function names."""
+    found: list[object] = []
+    for name in sorted(_names(function.__code__)):
+        value = function.__globals__.get(name)
+        if isinstance(value, FunctionType | type) and value.__module__ == function.__module__:
+            found.append([name, _callable(value, seen)])
+        elif isinstance(value, _CONSTANTS) and name in function.__globals__:
+            try:
+                found.append([name, pickle.dumps(value)])
+            except Exception:  # a list of modules, say, is no constant
+                continue
+    return found
+
+
+def _names(code: CodeType) -> set[str]:
+    """Names that a function's code, and that of functions in it, looks up outside of it."""
+    inner = [_names(value) for value in code.co_consts if isinstance(value, CodeType)]
+    return set(code.co_names).union(*inner)
+
+
+def _pickled(workload: object, value: object) -> bytes:
+    try:
+        return pickle.dumps(value)
+    except Exception as error:
+        raise WarpError(
+            f"workload {workload_label(workload)}: what it encloses or holds cannot be pickled ({error}); "
+            "make such things in the function, from its target"
+        ) from error
 
 
 def _parts(policy: object) -> list[object]:

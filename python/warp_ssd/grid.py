@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ._engine import WarpError
+from .fingerprint import workload_label
 
 if TYPE_CHECKING:
     from ._engine import Experiment, Point
@@ -151,7 +152,8 @@ def _only(experiment: Experiment, picks: Mapping[str, object], common: Sequence[
 
 
 def plain_column(values: Sequence[object]) -> list[object]:
-    """Coordinates as a column: as they are if all are numbers, texts or switches alike, otherwise as JSON."""
+    """Coordinates as a column: as they are if all are numbers, texts or switches alike, otherwise as JSON. Functions are their names."""
+    values = [workload_label(value) if callable(value) else value for value in values]
     for kinds in (bool, str, (int, float)):
         if all(
             value is None or (isinstance(value, kinds) and (kinds is bool or not isinstance(value, bool)))
@@ -159,7 +161,7 @@ def plain_column(values: Sequence[object]) -> list[object]:
         ):
             mixed = kinds == (int, float) and any(isinstance(value, float) for value in values)
             return [float(value) if mixed and isinstance(value, int) else value for value in values]
-    return [value if isinstance(value, str) else json.dumps(value) for value in values]
+    return [value if isinstance(value, str) else json.dumps(value, default=workload_label) for value in values]
 
 
 Range = tuple[float, float] | Sequence[object]

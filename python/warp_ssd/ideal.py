@@ -6,14 +6,17 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from .fingerprint import workload_label
 from .running import run
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from .generators import Workload
+
 
 def oracle(
-    workload: str | os.PathLike[str],
+    workload: str | os.PathLike[str] | Workload,
     device: str | os.PathLike[str] = "warp_default",
     *,
     scale: int | str | None = None,
@@ -27,7 +30,7 @@ def oracle(
     Parameters
     ----------
     workload
-        A job file, a workload or a block trace: a name or a path.
+        A job file, a workload or a block trace: a name or a path. Or a function that makes requests (`warp_ssd.generators`).
     device
         Name or path of a device profile.
     scale, write_capacities, prefill_capacities, overrides
@@ -51,10 +54,10 @@ def oracle(
 
     kinds = {"none": {"classifier.kind": "none"}, "its own": {}, "oracle": {"classifier.kind": "oracle"}}
     experiment = {
-        "title": f"{workload} on {device}: the oracle",
+        "title": f"{workload_label(workload) if callable(workload) else workload} on {device}: the oracle",
         "source": "",
         "devices": [os.fspath(device)],
-        "workload": os.fspath(workload),
+        "workload": workload if callable(workload) else os.fspath(workload),
         "variants": [{"name": name, "settings": settings} for name, settings in kinds.items()],
     }
     result = run(

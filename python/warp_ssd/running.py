@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 from warp_ssd._engine import Experiment, Result
+from warp_ssd.generators import Workload
 from warp_ssd.policies import PlacementPolicy, VictimPolicy
 
 #: Called with the share that is done (0 to 1), the number of points that are done, and the number of points.
@@ -26,7 +27,7 @@ def run(
     until: str | None = None,
     prefill_capacities: float | None = None,
     seeds: Sequence[int] | None = None,
-    workload: str | Mapping[str, object] | None = None,
+    workload: str | os.PathLike[str] | Mapping[str, object] | Workload | None = None,
     seconds: float | None = None,
     timed: bool | None = None,
     replay: str | None = None,
@@ -47,7 +48,7 @@ def run(
     ----------
     experiment
         Name of a folder of ``experiments/``, path of an ``experiment.toml``, what stands in one as nested dictionaries, or an
-        `Experiment`.
+        `Experiment`. A ``workload`` in the dictionaries may be a function that makes requests (`warp_ssd.generators`).
     quick, overrides, settings, devices, only, scale, write_capacities, until, prefill_capacities, seeds, workload
         Which points, and how: see `Experiment.points`.
     seconds, timed, replay, replay_speed, queue_depth, capacity_bytes, feedback, snapshot
@@ -71,6 +72,7 @@ def run(
     ------
     WarpError
         A name, setting or file that is wrong: the engine's sentence.
+        So is an exception of a workload in Python, with the exception as its cause.
     Exception
         What a policy raised.
     """

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ._engine import Experiment
+from ._engine import Experiment, frames
 from .fingerprint import fingerprint
 from .grid import Row, combinations, latin_hypercube, plain_column, random_samples, rows
 from .store import RECORD, SERIES, Store, concatenate, query_tables
@@ -66,7 +66,7 @@ def sweep(
     grid
         Values for each thing that is varied, the last one fastest: the dotted path of a device setting
         (`"geometry.over_provisioning"`), `device`, `variant` or an axis of the experiment, `workload`,
-        `workload:PATH`, `run:scale`, `run:write_capacities`, `run:prefill_capacities`, or `change:NAME` for several of these at a time
+        (a name, a table, or a function that makes requests: `warp_ssd.generators`), `workload:PATH`, `run:scale`, `run:write_capacities`, `run:prefill_capacities`, or `change:NAME` for several of these at a time
         (`{"name": ..., "workload:a.size": ...}`). Without it all points of the experiment itself are run.
     sampler
         Any iterable of dicts with the same keys, for instance `latin_hypercube(...)`; instead of `grid`, or for each of its
@@ -141,7 +141,7 @@ def _coordinates(
 
 
 def store_key(point_hash: str, policies: str) -> str:
-    """The name of a result in the store: the hash of the point's input and of the policies, if there are any."""
+    """The name of a result in the store: the hash of the point's input, in which a workload in Python is, and of the policies, if there are any."""
     return hashlib.sha256((point_hash + policies).encode()).hexdigest()[: len(point_hash)] if policies else point_hash
 
 
@@ -281,13 +281,12 @@ class SweepResult:
 
     def to_pandas(self) -> Any:
         """`points` as a `pandas.DataFrame`."""
+        frames("pandas")
         return self.points().to_pandas()
 
     def to_polars(self) -> Any:
         """`points` as a `polars.DataFrame`."""
-        import polars
-
-        return polars.from_arrow(self.points())
+        return frames("polars").from_arrow(self.points())
 
     def _series(self, name: str) -> pa.Table:
         return self._named(lambda _, key: None if key is None else self.store.series(key, name))

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use base::input::TEXT_BYTES_MAX;
 use models::cache::{TraceFormat, is_mooncake};
-use models::{JobsOf, Spec};
+use models::{JobsOf, Spec, generator};
 use rust_embed::RustEmbed;
 use serde::Deserialize;
 use toml::Value;
@@ -46,10 +46,15 @@ impl WorkloadChoice {
     /// What it is called: the name of its file without folder and ending, or its kind.
     pub fn name(&self) -> String {
         match self {
-            WorkloadChoice::Named(name) => find::stem(name),
+            WorkloadChoice::Named(name) => label(name),
             WorkloadChoice::Table(table) => table.get("kind").map(plain).unwrap_or_default(),
         }
     }
+}
+
+/// What a workload with this name is called: the name of its file without folder and ending, or that of its generator.
+pub(crate) fn label(name: &str) -> String {
+    generator::label(name).map_or_else(|| find::stem(name), str::to_string)
 }
 
 /// Finds and reads a job file, with changed options.
@@ -225,7 +230,7 @@ impl WorkloadChanges {
 }
 
 /// Finds and reads a workload: a job file (`*.fio`, a file that begins with a section, or a name in `jobs/`), a workload (`*.toml`, or a name in
-/// `workloads/`), or a block trace by its path.
+/// `workloads/`), a block trace by its path, or a generator that is registered.
 ///
 /// # Errors
 /// There is none, or something in it (or a change) is wrong.
@@ -251,6 +256,11 @@ const MOONCAKE_CHUNK: &str = "64MiB";
 
 /// The table of a workload that is not a job file, and what messages call it.
 fn table_file(name: &str, changes: &WorkloadChanges) -> Result<Option<(String, toml::Table)>, LabError> {
+    if generator::label(name).is_some() {
+        let settings = [("kind", "generator"), ("name", name)];
+        let settings = settings.map(|(key, value)| (key.to_string(), Value::from(value)));
+        return Ok(Some((name.to_string(), toml::Table::from_iter(settings))));
+    }
     let is_table = name.ends_with(".toml") || workload_names().iter().any(|known| known == name);
     if is_table {
         let found = find::find::<BuiltInWorkloads>("workload", "workloads", name, "toml")?;
@@ -416,13 +426,14 @@ pub(crate) fn table_of(name: &str, changes: &WorkloadChanges) -> Result<toml::Ta
     Ok(table_file(name, changes)?.map_or_else(of_jobs, |(_, table)| table))
 }
 
-/// Whether a name says itself that it is a workload's: a job file, a table with a `kind`, a block trace.
+/// Whether a name says itself that it is a workload's: a job file, a table with a `kind`, a block trace, a generator.
 pub(crate) fn is_workload_file(name: &str) -> bool {
     let has_kind = || {
         let text = base::input::read_text(Path::new(name), TEXT_BYTES_MAX).unwrap_or_default();
         toml::from_str::<toml::Table>(&text).is_ok_and(|table| table.contains_key("kind"))
     };
-    name.ends_with(".fio")
+    generator::label(name).is_some()
+        || name.ends_with(".fio")
         || begins_with_section(Path::new(name))
         || is_trace(name)
         || (name.ends_with(".toml") && has_kind())

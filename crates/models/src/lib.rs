@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! btree, cachelib, f2fs, kvcache, lsm, objects        \
-//! workload::{fio::JobFile, trace, tenants}::Settings   > Spec -> dyn workload::Source -> batches of Request
+//! generator (written by the caller)                    \
+//! workload::{fio::JobFile, trace, tenants}::Settings    > Spec -> dyn workload::Source -> batches of Request
 //! ```
 //!
 //! A model decides what a program would write, where and when, and keeps none of its data. It has no clock and no threads and
@@ -15,6 +16,7 @@ pub mod cache;
 pub mod cachelib;
 mod distribution;
 pub mod f2fs;
+pub mod generator;
 pub mod kvcache;
 pub mod lsm;
 pub mod objects;

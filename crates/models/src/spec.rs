@@ -13,9 +13,9 @@ use toml::{Table, Value};
 use workload::fio::JobFile;
 use workload::{Source, Target, Workload, WorkloadError, classifier, deserialize, tenants, trace};
 
-use crate::{btree, cachelib, f2fs, kvcache, lsm, objects};
+use crate::{btree, cachelib, f2fs, generator, kvcache, lsm, objects};
 
-/// Names of the kinds.
+/// Names of the kinds that files can say; a `generator` is its caller's.
 const KINDS: [&str; 9] = [
     "fio",
     "trace",
@@ -68,6 +68,7 @@ enum Kind {
     Lsm(Box<lsm::Settings>),
     Btree(Box<btree::Settings>),
     Tenants(tenants::Settings<Spec>),
+    Generator(generator::Settings),
 }
 
 impl From<JobFile> for Spec {
@@ -114,6 +115,7 @@ impl Spec {
                 let read = |place: &str, table: &Table| Spec::parse(place, table, find_jobs);
                 Kind::Tenants(tenants::Settings::parse(place, &settings, &read)?)
             }
+            "generator" => Kind::Generator(deserialize(place, Value::Table(settings))?),
             other => return Err(unknown_kind(place, other)),
         };
         Spec::from(kind).with(place, of_any)
@@ -175,6 +177,23 @@ impl Spec {
             _ => None,
         }
     }
+
+    /// The name of the generator that makes its requests, if one does.
+    pub fn generator(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Generator(settings) => Some(&settings.name),
+            _ => None,
+        }
+    }
+
+    /// The same workload on drives with mapping units of so many bytes, which only a generator asks for.
+    #[must_use]
+    pub fn for_mapping_units(mut self, bytes: u64) -> Spec {
+        if let Kind::Generator(settings) = &mut self.kind {
+            settings.mapping_unit_bytes = bytes;
+        }
+        self
+    }
 }
 
 impl Spec {
@@ -200,6 +219,7 @@ impl Kind {
             Kind::Lsm(settings) => Box::new(settings.source(target, seed)?),
             Kind::Btree(settings) => Box::new(settings.source(target, seed)?),
             Kind::Tenants(settings) => Box::new(settings.source(target, seed)?),
+            Kind::Generator(settings) => settings.source(target, seed)?,
         })
     }
 }
@@ -216,6 +236,7 @@ impl Kind {
             Kind::Lsm(settings) => settings.memory_bytes(target)?,
             Kind::Btree(settings) => settings.memory_bytes(target)?,
             Kind::Tenants(settings) => settings.memory_bytes(target)?,
+            Kind::Generator(settings) => settings.memory_bytes()?,
         })
     }
 }
@@ -236,7 +257,7 @@ impl Workload for Spec {
             Kind::KvcacheTier(settings) => settings.files_mut(),
             Kind::ObjectCache(settings) => settings.trace.iter_mut().collect(),
             Kind::Tenants(settings) => settings.files_mut(),
-            Kind::Fio(_) | Kind::F2fs(_) | Kind::Lsm(_) | Kind::Btree(_) => Vec::new(),
+            Kind::Fio(_) | Kind::F2fs(_) | Kind::Lsm(_) | Kind::Btree(_) | Kind::Generator(_) => Vec::new(),
         }
     }
 

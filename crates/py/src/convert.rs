@@ -1,16 +1,31 @@
 //! Values between Python and the lab: nested settings, errors.
 
 use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use lab::LabError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyCFunction, PyDict, PyString, PyTuple};
 use serde_json::Value;
+use workload::WorkloadError;
 
 use crate::WarpError;
+use crate::generator::{Generators, PythonGenerator};
 
 /// An error of the engine as Python's: its sentence.
 pub fn warp_error(error: impl std::fmt::Display) -> PyErr {
     WarpError::new_err(error.to_string())
+}
+
+/// An error of the lab as Python's; if it comes from Python, with the exception that it comes from.
+pub fn lab_error(error: LabError) -> PyErr {
+    let raised = warp_error(&error);
+    if let LabError::Workload(WorkloadError::Generator { source, .. }) = error
+        && let Ok(cause) = source.downcast::<PyErr>()
+    {
+        Python::attach(|py| raised.set_cause(py, Some(*cause)));
+    }
+    raised
 }
 
 /// A scale: the denominator as a number, or the text of a scale.
@@ -25,7 +40,41 @@ pub fn shown<'py>(value: &Bound<'py, PyAny>, module: &str, function: &str) -> Py
 
 /// Nested settings: mappings, lists, text, numbers (NumPy's too), booleans; no None.
 pub fn table(place: &str, settings: &Bound<'_, PyAny>) -> PyResult<toml::Table> {
-    let text = to_json(settings)?;
+    // Numbers of NumPy are not Python's, but know which one they are.
+    let to_python = settings
+        .py()
+        .import("operator")?
+        .call_method1("methodcaller", ("item",))?;
+    table_with(place, settings, &to_python)
+}
+
+/// As [`table`], with functions in the place of the workloads that they make; the caller has to keep these.
+pub fn table_of_workloads(
+    place: &str,
+    settings: &Bound<'_, PyAny>,
+    generators: &mut Generators,
+) -> PyResult<toml::Table> {
+    let py = settings.py();
+    let found = Arc::new(Mutex::new(Generators::new()));
+    let kept = found.clone();
+    let name = move |arguments: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<Py<PyAny>> {
+        let value = arguments.get_item(0)?;
+        if !value.is_callable() {
+            return Ok(value.call_method0("item")?.unbind());
+        }
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = PythonGenerator::name_of(&value, &mut kept)?;
+        Ok(PyString::new(value.py(), &name).into_any().unbind())
+    };
+    let default = PyCFunction::new_closure(py, None, None, name)?;
+    let table = table_with(place, settings, &default)?;
+    generators.append(&mut found.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(table)
+}
+
+/// Nested settings; `default` makes of what JSON does not know something that it does.
+fn table_with(place: &str, settings: &Bound<'_, PyAny>, default: &Bound<'_, PyAny>) -> PyResult<toml::Table> {
+    let text = to_json(settings, default)?;
     serde_json::from_str(&text).map_err(|error| warp_error(format!("{place}: {error}")))
 }
 
@@ -34,12 +83,10 @@ pub fn optional_table(place: &str, settings: Option<&Bound<'_, PyAny>>) -> PyRes
     settings.map_or_else(|| Ok(toml::Table::new()), |settings| table(place, settings))
 }
 
-fn to_json(value: &Bound<'_, PyAny>) -> PyResult<String> {
+fn to_json(value: &Bound<'_, PyAny>, default: &Bound<'_, PyAny>) -> PyResult<String> {
     let py = value.py();
     let options = PyDict::new(py);
-    // Numbers of NumPy are not Python's, but know which one they are.
-    let to_python = py.import("operator")?.call_method1("methodcaller", ("item",))?;
-    options.set_item("default", to_python)?;
+    options.set_item("default", default)?;
     options.set_item("allow_nan", false)?;
     let mapping = py.import("collections.abc")?.getattr("Mapping")?;
     let value = if value.is_instance(&mapping)? {

@@ -18,7 +18,8 @@ use pyo3::types::PyDict;
 use studio::asked::Asked;
 
 use crate::WarpError;
-use crate::convert::{self, optional_table, path_or_name, table, warp_error};
+use crate::convert::{self, lab_error, optional_table, path_or_name, table, table_of_workloads, warp_error};
+use crate::generator::{Generators, PythonGenerator};
 use crate::point::Point;
 use crate::result::{Results, RunOptions, RunResult};
 use crate::studio::common_origin;
@@ -38,13 +39,16 @@ use crate::table::Table;
 #[pyclass(frozen, module = "warp_ssd")]
 pub struct Experiment {
     pub experiment: LabExperiment,
+    /// What makes the requests of its workloads that are written in Python.
+    generators: Generators,
 }
 
-/// The workload that a name or a table says.
-fn workload_choice(workload: &Bound<'_, PyAny>) -> PyResult<WorkloadChoice> {
-    match workload.extract::<String>() {
-        Ok(name) => Ok(WorkloadChoice::Named(name)),
-        Err(_) => Ok(WorkloadChoice::Table(table("workload", workload)?)),
+/// The workload that a name, a table or a callable says.
+fn workload_choice(workload: &Bound<'_, PyAny>, generators: &mut Generators) -> PyResult<WorkloadChoice> {
+    match path_or_name(workload)? {
+        Some(name) => Ok(WorkloadChoice::Named(name)),
+        None if workload.is_callable() => PythonGenerator::name_of(workload, generators).map(WorkloadChoice::Named),
+        None => Ok(WorkloadChoice::Table(table("workload", workload)?)),
     }
 }
 
@@ -54,16 +58,28 @@ fn feedback_settings(settings: &Bound<'_, PyAny>) -> PyResult<feedback::Settings
     find::deserialize("feedback", settings.into()).map_err(warp_error)
 }
 
+impl Experiment {
+    /// Whether a workload of it is written in Python.
+    pub fn has_generators(&self) -> bool {
+        !self.generators.is_empty()
+    }
+}
+
 #[pymethods]
 impl Experiment {
     #[new]
     fn new(experiment: &Bound<'_, PyAny>) -> PyResult<Experiment> {
+        let mut generators = Generators::new();
         let found = match path_or_name(experiment)? {
             Some(name) => LabExperiment::find(&name),
-            None => LabExperiment::from_table("experiment", table("experiment", experiment)?),
+            None => {
+                let table = table_of_workloads("experiment", experiment, &mut generators)?;
+                LabExperiment::from_table("experiment", table)
+            }
         };
         Ok(Experiment {
             experiment: found.map_err(warp_error)?,
+            generators,
         })
     }
 
@@ -72,14 +88,17 @@ impl Experiment {
     /// Parameters
     /// ----------
     /// workload
-    ///     A job file, a workload, or a block trace: a name or a path.
+    ///     A job file, a workload, or a block trace: a name or a path. Or a function that makes requests (`warp_ssd.generators`).
     /// device
     ///     Name or path of a device profile.
     #[staticmethod]
-    fn of_workload(workload: &str, device: &str) -> Experiment {
-        Experiment {
-            experiment: LabExperiment::of_workload(workload, device),
-        }
+    fn of_workload(workload: &Bound<'_, PyAny>, device: &str) -> PyResult<Experiment> {
+        let mut generators = Generators::new();
+        let name = PythonGenerator::name_of(workload, &mut generators)?;
+        Ok(Experiment {
+            experiment: LabExperiment::of_workload(&name, device),
+            generators,
+        })
     }
 
     /// Name of its folder.
@@ -162,7 +181,7 @@ impl Experiment {
     /// seeds
     ///     Seeds to run each point with.
     /// workload
-    ///     Another workload: a name, a path, or a table with a ``kind``.
+    ///     Another workload: a name, a path, a table with a ``kind``, or a function that makes requests (`warp_ssd.generators`).
     /// seconds
     ///     In virtual time: seconds that the last jobs of a job file, and those with a runtime, may run.
     /// timed
@@ -215,6 +234,7 @@ impl Experiment {
         interval: bool,
         snapshot: Option<PathBuf>,
     ) -> PyResult<Vec<Point>> {
+        let mut generators = self.generators.clone();
         let selection = Selection {
             quick,
             overrides: optional_table("overrides", overrides)?,
@@ -226,7 +246,9 @@ impl Experiment {
             until: until.map(str::parse::<Until>).transpose().map_err(WarpError::new_err)?,
             prefill_capacities,
             seeds,
-            workload: workload.map(workload_choice).transpose()?,
+            workload: workload
+                .map(|workload| workload_choice(workload, &mut generators))
+                .transpose()?,
             seconds,
             timed,
             replay: replay
@@ -246,17 +268,22 @@ impl Experiment {
             let RunSet { form, cells, .. } = self.experiment.select(&selection)?;
             Ok::<_, LabError>((form, prepare(cells)?))
         });
-        let (form, prepared) = prepared.map_err(warp_error)?;
+        let (form, prepared) = prepared.map_err(lab_error)?;
         let prepared = prepared.into_iter();
         let origin = Some(Arc::new(Asked {
             experiment: self.experiment.clone(),
             selection,
         }));
-        let point = |prepared| Point {
-            axes: axes.clone(),
-            form,
-            prepared: Arc::new(prepared),
-            origin: origin.clone(),
+        let point = |prepared: RunPlan| {
+            let name = prepared.cell().workload.generator();
+            let generator = generators.iter().find(|known| Some(known.name()) == name).cloned();
+            Point {
+                axes: axes.clone(),
+                form,
+                generator,
+                prepared: Arc::new(prepared),
+                origin: origin.clone(),
+            }
         };
         Ok(prepared.map(point).collect())
     }

@@ -12,6 +12,7 @@
 mod convert;
 mod device;
 mod experiment;
+mod generator;
 mod interrupt;
 mod lifetimes;
 mod point;
@@ -120,6 +121,7 @@ mod _engine {
         devices,
         experiment::Experiment,
         experiment_text, experiments,
+        generator::WorkloadTarget,
         lifetimes::{Lifetimes, measure},
         memory_available,
         point::Point,
@@ -128,7 +130,7 @@ mod _engine {
         result::{PointResult, Results, RunResult},
         store::{StoreFolder, compare, runs},
         studio::{StudioServer, studio_order, studio_order_of_experiment, studio_order_of_runs, studio_widget},
-        table::Table,
+        table::{Table, frames},
         whatif::{Answer, whatif},
         workloads,
     };

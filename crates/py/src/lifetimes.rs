@@ -5,7 +5,8 @@ use lab::lifetimes::{self, Measured, Setup};
 use lab::run::Progress;
 use pyo3::prelude::*;
 
-use crate::convert::{self, optional_table, to_python, warp_error};
+use crate::convert::{self, lab_error, optional_table, to_python, warp_error};
+use crate::generator::{Generators, PythonGenerator};
 use crate::interrupt::stoppable;
 use crate::table::Table;
 
@@ -20,7 +21,7 @@ pub struct Lifetimes {
 /// Parameters
 /// ----------
 /// workload
-///     A block trace, a job file or a workload: a name or a path.
+///     A block trace, a job file or a workload: a name or a path. Or a function that makes requests (`warp_ssd.generators`).
 /// device
 ///     Name or path of the device profile that it is laid out on.
 /// capacity_bytes
@@ -41,7 +42,7 @@ pub struct Lifetimes {
                     write_capacities = lifetimes::WRITE_CAPACITIES, overrides = None))]
 pub fn measure(
     py: Python<'_>,
-    workload: &str,
+    workload: &Bound<'_, PyAny>,
     device: &str,
     capacity_bytes: Option<u64>,
     scale: Option<&Bound<'_, PyAny>>,
@@ -62,9 +63,12 @@ pub fn measure(
         overrides: optional_table("overrides", overrides)?,
         write_capacities,
     };
+    // Kept until everything is run.
+    let mut generators = Generators::new();
+    let workload = PythonGenerator::name_of(workload, &mut generators)?;
     let progress = Progress::default();
-    let measured = stoppable(py, &progress, || Ok(()), || setup.measure(workload, &progress))?;
-    let measured = measured.map_err(warp_error)?;
+    let measured = stoppable(py, &progress, || Ok(()), || setup.measure(&workload, &progress))?;
+    let measured = measured.map_err(lab_error)?;
     Ok(Lifetimes { measured })
 }
 

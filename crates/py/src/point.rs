@@ -8,7 +8,8 @@ use lab::selection::Form;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::{from_json, warp_error};
+use crate::convert::{from_json, lab_error, warp_error};
+use crate::generator::PythonGenerator;
 use crate::result::{PointResult, Results, RunOptions};
 use crate::studio::Origin;
 
@@ -20,6 +21,8 @@ pub struct Point {
     pub prepared: Arc<RunPlan>,
     /// Not of one that was pickled.
     pub origin: Origin,
+    /// What makes the requests of its workload, if that is written in Python.
+    pub generator: Option<Arc<PythonGenerator>>,
 }
 
 impl Point {
@@ -43,21 +46,30 @@ pub fn key_of<'py>(py: Python<'py>, axes: &[String], cell: &CellKey) -> PyResult
 impl Point {
     /// From what pickling made of one.
     #[new]
-    fn new(pickled: &str) -> PyResult<Point> {
+    #[pyo3(signature = (pickled, workload = None))]
+    fn new(py: Python<'_>, pickled: &str, workload: Option<&Bound<'_, PyAny>>) -> PyResult<Point> {
         let (axes, form, cell): (Vec<String>, Form, Cell) = serde_json::from_str(pickled).map_err(warp_error)?;
-        let mut prepared = prepare(vec![cell]).map_err(warp_error)?;
+        // Under the name that it had, which its results are kept under.
+        let name = cell.workload.generator().map(str::to_string);
+        let generator = workload
+            .map(|workload| PythonGenerator::new(workload, name))
+            .transpose()?;
+        let mut prepared = py.detach(|| prepare(vec![cell])).map_err(lab_error)?;
         Ok(Point {
             axes: Arc::new(axes),
             form,
             prepared: Arc::new(prepared.remove(0)),
             origin: None,
+            generator,
         })
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, Option<Py<PyAny>>))> {
         let point = slf.get();
         let pickled = serde_json::to_string(&(&*point.axes, point.form, point.cell())).expect("a cell serializes");
-        Ok((slf.getattr("__class__")?, (pickled,)))
+        let generator = point.generator.as_ref();
+        let workload = generator.map(|generator| generator.callable().clone_ref(slf.py()));
+        Ok((slf.getattr("__class__")?, (pickled, workload)))
     }
 
     /// What distinguishes it within its experiment: ``device``, ``variant`` ("" without variants), and a value for each axis.

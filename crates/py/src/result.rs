@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use ssd::gc::VictimPolicy;
 
-use crate::convert::{shown, to_python, warp_error};
+use crate::convert::{lab_error, shown, to_python, warp_error};
 use crate::interrupt::stoppable;
 use crate::point::key_of;
 use crate::policy::{self, PolicyCalls, PythonPlacementPolicy, PythonVictimPolicy};
@@ -105,7 +105,7 @@ fn run_prepared(
         calls: shared.calls(),
         seconds: shared.seconds(),
     };
-    Ok((results.map_err(warp_error)?, cost))
+    Ok((results.map_err(lab_error)?, cost))
 }
 
 /// What points measured, in tables.
@@ -115,7 +115,7 @@ pub struct Results {
     tail_capacities: f64,
     pub cells: Vec<CellResult>,
     policy_cost: PolicyCost,
-    /// Whether Python decided.
+    /// Whether Python decided, or made the requests.
     has_policies: bool,
     origin: Origin,
 }
@@ -131,12 +131,15 @@ impl Results {
         origin: Origin,
     ) -> PyResult<Results> {
         let (cells, policy_cost) = run_prepared(py, prepared, how)?;
+        let is_generated = |plan: &Arc<RunPlan>| plan.cell().workload.generator().is_some();
         Ok(Results {
             axes: axes.clone(),
             tail_capacities,
             cells,
             policy_cost,
-            has_policies: how.victim_policy.is_some() || how.placement_policy.is_some(),
+            has_policies: how.victim_policy.is_some()
+                || how.placement_policy.is_some()
+                || prepared.iter().any(is_generated),
             origin,
         })
     }
@@ -146,7 +149,7 @@ impl Results {
         self.origin.clone()
     }
 
-    /// Whether policies in Python decided.
+    /// Whether policies in Python decided, or workloads in Python made the requests.
     pub fn has_policies(&self) -> bool {
         self.has_policies
     }

@@ -103,6 +103,9 @@ fn made<'py>(py: Python<'py>, made: &Made) -> PyResult<(Bound<'py, PyAny>, Vec<P
 const NO_ORIGIN: &str = "studio: these points were not made together by one call of Experiment.points in this process, so what they \
                          were asked for with is not known; make them so";
 
+const ASKS_NO_PYTHON: &str = "studio: Python decides in these runs, by a policy or a workload that is written in it, and a session \
+                              asks no Python; show runs without them";
+
 /// The order of what was run, or of points that are to be run, and the files that it names.
 ///
 /// Raises
@@ -117,8 +120,7 @@ pub fn studio_order_of_runs<'py>(
     if let Ok(results) = runs.cast::<Results>() {
         let results = results.get();
         if results.has_policies() {
-            let problem = "studio: policies in Python decided in these runs, and a session asks no Python; show runs without them";
-            return Err(warp_error(problem));
+            return Err(warp_error(ASKS_NO_PYTHON));
         }
         let origin = results.origin().ok_or_else(|| warp_error(NO_ORIGIN))?;
         let cells = results.cells.iter();
@@ -132,6 +134,9 @@ pub fn studio_order_of_runs<'py>(
         return made(py, &py.detach(|| origin.order(&runs)).map_err(warp_error)?);
     }
     let points: Vec<PyRef<'py, Point>> = runs.extract()?;
+    if points.iter().any(|point| point.generator.is_some()) {
+        return Err(warp_error(ASKS_NO_PYTHON));
+    }
     let origin = common_origin(points.iter().map(|point| &point.origin)).ok_or_else(|| warp_error(NO_ORIGIN))?;
     let plans: Vec<_> = points.iter().map(|point| point.prepared.clone()).collect();
     let found = py.detach(|| {
@@ -162,7 +167,11 @@ pub fn studio_order_of_experiment<'py>(
     overrides: Option<&Bound<'py, PyAny>>,
     seed: u64,
 ) -> PyResult<(Bound<'py, PyAny>, Vec<PathBuf>)> {
-    let experiment = &experiment.get().experiment;
+    let experiment = experiment.get();
+    if experiment.has_generators() {
+        return Err(warp_error(ASKS_NO_PYTHON));
+    }
+    let experiment = &experiment.experiment;
     let source = Source::of(experiment).map_err(warp_error)?;
     let (name, own_device) = match &source {
         Source::Experiment(name) => (name, None),

@@ -13,7 +13,7 @@ use lab::export::{self, Column, Values};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::convert::shown;
+use crate::convert::{shown, warp_error};
 
 /// A table of results.
 ///
@@ -55,6 +55,17 @@ fn array(column: Column) -> (Field, ArrayRef) {
         }
     };
     (Field::new(column.name, array.data_type().clone(), nullable), array)
+}
+
+/// A library of data frames, which the package works without.
+#[pyfunction]
+pub fn frames<'py>(py: Python<'py>, library: &str) -> PyResult<Bound<'py, PyModule>> {
+    py.import(library).map_err(|error| {
+        let problem = format!("to_{library} needs {library}: pip install \"warp_ssd[frames]\"");
+        let refused = warp_error(problem);
+        refused.set_cause(py, Some(error));
+        refused
+    })
 }
 
 #[pymethods]
@@ -101,12 +112,13 @@ impl Table {
 
     /// As ``pandas.DataFrame``.
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        frames(slf.py(), "pandas")?;
         Table::to_pyarrow(slf)?.call_method0("to_pandas")
     }
 
     /// As ``polars.DataFrame``.
     fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("polars")?.call_method1("DataFrame", (slf,))
+        frames(slf.py(), "polars")?.call_method1("DataFrame", (slf,))
     }
 
     fn __len__(&self) -> usize {

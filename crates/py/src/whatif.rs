@@ -9,7 +9,8 @@ use lab::twin::Scale;
 use lab::whatif::{Answer as LabAnswer, Factors, Question};
 use pyo3::prelude::*;
 
-use crate::convert::{self, optional_table, shown, to_python, warp_error};
+use crate::convert::{self, lab_error, optional_table, shown, to_python, warp_error};
+use crate::generator::{Generators, PythonGenerator};
 use crate::interrupt::stoppable;
 use crate::table::Table;
 
@@ -25,7 +26,7 @@ pub struct Answer {
 /// Parameters
 /// ----------
 /// workload
-///     A block trace, a job file or a workload: a name or a path.
+///     A block trace, a job file or a workload: a name or a path. Or a function that makes requests (`warp_ssd.generators`).
 /// device
 ///     Name or path of a device profile.
 /// drive_bytes
@@ -60,7 +61,7 @@ pub struct Answer {
 #[allow(clippy::too_many_arguments)] // Keyword arguments of Python.
 pub fn whatif(
     py: Python<'_>,
-    workload: &str,
+    workload: &Bound<'_, PyAny>,
     device: &str,
     drive_bytes: Option<u64>,
     over_provisioning: Option<f64>,
@@ -74,7 +75,9 @@ pub fn whatif(
     embodied_kg_per_gigabyte: Option<f64>,
     interval: bool,
 ) -> PyResult<Answer> {
-    let defaults = Question::new(workload);
+    // Kept until everything is run.
+    let mut generators = Generators::new();
+    let defaults = Question::new(&PythonGenerator::name_of(workload, &mut generators)?);
     let scale = scale.map(convert::scale::<Scale>);
     let question = Question {
         device: device.to_string(),
@@ -92,10 +95,10 @@ pub fn whatif(
         },
         ..defaults
     };
-    let study = py.detach(|| question.study()).map_err(warp_error)?;
+    let study = py.detach(|| question.study()).map_err(lab_error)?;
     let progress = Progress::default();
     let answer = stoppable(py, &progress, || Ok(()), || study.run(interval, &progress))?;
-    let answer = answer.map_err(warp_error)?.expect("whoever stops it raises");
+    let answer = answer.map_err(lab_error)?.expect("whoever stops it raises");
     Ok(Answer { answer })
 }
 

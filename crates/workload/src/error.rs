@@ -43,6 +43,14 @@ pub enum WorkloadError {
         /// What is wrong with it, and what would be right.
         problem: String,
     },
+    /// A generator that the lab's caller has written failed.
+    #[error("{place}: {source}")]
+    Generator {
+        /// The generator, and what it was asked for.
+        place: String,
+        /// Why, in the words of the language that it is written in.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A job file says something impossible.
     #[error(transparent)]
     Job(#[from] JobError),

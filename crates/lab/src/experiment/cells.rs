@@ -317,6 +317,7 @@ impl Experiment {
             WorkloadChoice::Table(table) => changes_of_work.parse(&self.file, table)?,
         };
         let mut device = origin.config(&overrides)?;
+        let workload = workload.for_mapping_units(device.geometry.mapping_unit_bytes);
         device.seed = seed;
         match run.timed {
             Some(false) if device.timing.is_some() && origin.snapshot().is_some() => {

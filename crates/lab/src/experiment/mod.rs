@@ -355,7 +355,7 @@ impl Experiment {
     /// A workload on a device, as an experiment of one cell: it ends by itself, on the drive at full size.
     pub fn of_workload(workload: &str, device: &str) -> Experiment {
         let run = RunSettings::default();
-        let name = find::stem(workload);
+        let name = workloads::label(workload);
         Experiment {
             slug: name.clone(),
             file: workload.to_string(),

@@ -1,0 +1,187 @@
+//! Workloads that the lab's caller has written: generators of requests, found by name.
+//!
+//! ```text
+//! caller -> register(name, Generator) -> `kind = "generator"`, `name = "..."` -> Settings -> dyn Source
+//! ```
+//!
+//! A name stands for one generator with its code and its parameters, because results are kept under it. The registry holds
+//! no generator alive. It runs nothing, and knows no language that a generator is written in.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use serde::{Deserialize, Serialize};
+use workload::{Source, Target, WorkloadError};
+
+/// Makes the requests of a workload on any drive. It can be asked for several sources, and gives each of them the same requests.
+pub trait Generator: Send + Sync {
+    /// Its requests on a drive with mapping units of so many bytes.
+    ///
+    /// # Errors
+    /// It fails, or gives what are no requests.
+    fn source(&self, target: &Target, mapping_unit_bytes: u64, seed: u64) -> Result<Box<dyn Source>, WorkloadError>;
+
+    /// Memory that a source takes at most, bytes, without that of the caller's own code.
+    fn memory_bytes(&self) -> u64;
+}
+
+/// Divides the name of a generator from the digest of its code and parameters.
+const DIGEST_MARK: char = '#';
+
+type Registered = BTreeMap<String, Weak<dyn Generator>>;
+
+fn registered() -> MutexGuard<'static, Registered> {
+    static REGISTERED: Mutex<Registered> = Mutex::new(BTreeMap::new());
+    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes a generator known under `NAME#DIGEST` for as long as its owner keeps it.
+///
+/// # Panics
+/// The name has no digest.
+pub fn register(name: &str, generator: &Arc<dyn Generator>) {
+    assert!(
+        name.contains(DIGEST_MARK),
+        "{name}: a generator's name tells its versions apart"
+    );
+    let mut registered = registered();
+    registered.retain(|_, known| known.strong_count() > 0);
+    registered.insert(name.to_string(), Arc::downgrade(generator));
+}
+
+/// The generator with this name.
+fn find(name: &str) -> Option<Arc<dyn Generator>> {
+    registered().get(name).and_then(Weak::upgrade)
+}
+
+/// What a generator with this name is called where nobody asks for its version; none if there is no such generator.
+pub fn label(name: &str) -> Option<&str> {
+    find(name)?;
+    name.split(DIGEST_MARK).next()
+}
+
+/// Settings of the kind `generator`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Settings {
+    /// Under which it was registered.
+    pub(crate) name: String,
+    /// Mapping unit of the drive at full size.
+    #[serde(default = "smallest_unit_bytes")]
+    pub(crate) mapping_unit_bytes: u64,
+}
+
+fn smallest_unit_bytes() -> u64 {
+    Target::default().unit_bytes()
+}
+
+impl Settings {
+    fn generator(&self) -> Result<Arc<dyn Generator>, WorkloadError> {
+        find(&self.name).ok_or_else(|| {
+            let problem = "is a generator that this process does not have; run it where the function is defined";
+            WorkloadError::setting(format!("workload {}", self.name), problem)
+        })
+    }
+
+    pub(crate) fn source(&self, target: &Target, seed: u64) -> Result<Box<dyn Source>, WorkloadError> {
+        let unit_bytes = target
+            .twin
+            .map_or(self.mapping_unit_bytes, |twin| twin.mapping_unit_bytes);
+        self.generator()?.source(target, unit_bytes, seed)
+    }
+
+    pub(crate) fn memory_bytes(&self) -> Result<u64, WorkloadError> {
+        Ok(self.generator()?.memory_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{drive, twin};
+    use crate::{JobsOf, Spec};
+    use workload::{Operation, Request, Workload as _};
+
+    /// A write of each mapping unit in turn, once.
+    struct InOrder;
+
+    struct Units {
+        next_bytes: u64,
+        end_bytes: u64,
+        unit_bytes: u64,
+    }
+
+    impl Generator for InOrder {
+        fn source(&self, target: &Target, unit_bytes: u64, _seed: u64) -> Result<Box<dyn Source>, WorkloadError> {
+            Ok(Box::new(Units {
+                next_bytes: 0,
+                end_bytes: target.capacity_bytes(),
+                unit_bytes,
+            }))
+        }
+
+        fn memory_bytes(&self) -> u64 {
+            64
+        }
+    }
+
+    impl Source for Units {
+        fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+            let before = requests.len();
+            while requests.len() - before < limit && self.next_bytes < self.end_bytes {
+                requests.push(Request {
+                    stream: 0,
+                    operation: Operation::Write,
+                    offset_bytes: self.next_bytes,
+                    bytes: self.unit_bytes as u32,
+                    placement: None,
+                });
+                self.next_bytes += self.unit_bytes;
+            }
+            Ok(requests.len() - before)
+        }
+
+        fn streams(&self) -> Vec<String> {
+            vec!["in order".to_string()]
+        }
+    }
+
+    fn spec(name: &str) -> Spec {
+        let table = toml::from_str(&format!("kind = \"generator\"\nname = \"{name}\"\n")).expect("TOML");
+        Spec::parse("workload", &table, &|_: JobsOf<'_>| unreachable!("it has no jobs")).expect("a workload")
+    }
+
+    #[test]
+    fn a_generator_is_a_kind_of_workload_for_as_long_as_its_owner_keeps_it() {
+        let generator: Arc<dyn Generator> = Arc::new(InOrder);
+        register("in_order#1", &generator);
+        assert_eq!(label("in_order#1"), Some("in_order"));
+        let spec = spec("in_order#1").for_mapping_units(16 << 10);
+        let units = |target: &Target| {
+            let mut requests = Vec::new();
+            let mut source = spec.source(target, 1).expect("it is registered");
+            source.next_batch(&mut requests, 1000).expect("requests");
+            (requests.len(), requests[0].bytes)
+        };
+        assert_eq!(units(&drive(1)), (64, 16 << 10), "mapping units of the drive");
+        let small = twin(64, 64);
+        let unit_bytes = small.twin.expect("it is a twin").mapping_unit_bytes;
+        assert_eq!(units(&small).1, unit_bytes as u32, "mapping units of the twin");
+        assert_eq!(spec.memory_bytes(&drive(1)).expect("it is registered"), 64);
+        let again: Spec = serde_json_like(&spec);
+        assert_eq!(again.generator(), Some("in_order#1"));
+        drop(generator);
+        assert_eq!(label("in_order#1"), None);
+        let error = again.source(&drive(1), 1).err().expect("nobody keeps it").to_string();
+        assert!(
+            error.contains("in_order#1") && error.contains("does not have"),
+            "{error}"
+        );
+    }
+
+    /// A workload as it comes back from what it is serialized to.
+    fn serde_json_like(spec: &Spec) -> Spec {
+        let text = toml::to_string(spec).expect("settings serialize");
+        toml::from_str(&text).expect("they come back")
+    }
+}
