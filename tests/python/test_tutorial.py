@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
+
+from warp_ssd import Experiment, WarpError
 
 TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.ipynb"
 
@@ -15,6 +18,9 @@ TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.ipynb"
 def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What all cells print, one after the other."""
     notebook = nbformat.read(TUTORIAL, as_version=4)
+    # `pip install .` brings neither of them.
+    without = 'import sys\nsys.modules |= {"pandas": None, "polars": None}'
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(without))
     folder = tmp_path_factory.mktemp("notebook")
     NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
@@ -31,3 +37,18 @@ def test_the_tutorial_runs_and_finds_the_secret(printed: str) -> None:
     assert "mean absolute error" in printed
     assert "gc.unit_selection = fifo" in printed
     assert "0 failed" in printed
+
+
+def test_the_last_cell_says_what_it_needs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    last = [cell.source for cell in nbformat.read(TUTORIAL, as_version=4).cells if cell.cell_type == "code"][-1]
+    exec(last, {})
+    assert 'pip install ".[notebook]"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_table_names_the_library_that_it_needs(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    table = Experiment("three_stream").published()
+    with pytest.raises(WarpError, match=rf'to_{library} needs {library}: pip install "warp_ssd\[frames\]"'):
+        getattr(table, f"to_{library}")()
