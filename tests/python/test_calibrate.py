@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from warp_ssd import Device, Experiment, WarpError, profile_text
 from warp_ssd.calibrate import Calibration, Measurement, calibrate, fdp_stats, published, read_csv, usual_scales
 from warp_ssd.calibrate.__main__ import main
 from warp_ssd.calibrate.knobs import KNOBS, label, read_knobs
+from warp_ssd.calibrate.objective import Objective
 from warp_ssd.sweep import sweep
 
 OP, POLICY, ISOLATION = "geometry.over_provisioning", "gc.unit_selection", "handles.isolation"
@@ -100,6 +102,47 @@ def test_what_the_data_cannot_determine_is_said(tmp_path: Path) -> None:
     again = calibrate([cell], {OP: (0.05, 0.3), ISOLATION: None}, **options)
     assert len(list(tmp_path.glob("points/*.parquet"))) == stored, "everything was there"
     assert again.toml == found.toml
+
+
+@pytest.mark.parametrize(
+    ("free", "says"),
+    [
+        ({"geometry.over_provisionin": (0.05, 0.3)}, "did you mean over_provisioning"),
+        ({"geometri.over_provisioning": (0.05, 0.3)}, "did you mean geometry"),
+        ({POLICY: ["greedy", "cost_aged"]}, "did you mean cost_age"),
+        (["geometry.over_provisionin"], r"did you mean geometry\.over_provisioning\?\): its range is not known"),
+        ({"over_provisioning": (0.05, 0.3)}, "give the dotted path of a device setting"),
+    ],
+)
+def test_a_misspelt_knob_is_a_misspelt_knob(free: Any, says: str) -> None:
+    cell = Measurement(waf=2.4, experiment="one_stream", at={"run:write_capacities": 2.0})
+    with pytest.raises(WarpError, match=says):
+        calibrate([cell], free, scales=["1/1024"], trials=24, progress=False)
+
+
+def test_ctrl_c_shows_the_best_so_far_and_keeps_what_was_evaluated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "cells.csv"
+    file.write_text("workload,waf,write_capacities\none_stream,2.4,2\n")
+    command = [str(file), "--free", f"{OP}=0.05:0.3", "--scales", "1/1024", "--trials", "24", "--workers", "1"]
+    evaluated = Objective.evaluate
+
+    def stopped_at_the_third_batch(objective: Objective, candidates: Any) -> Any:
+        if len(objective.seen) >= 16:
+            raise KeyboardInterrupt
+        return evaluated(objective, candidates)
+
+    monkeypatch.setattr(Objective, "evaluate", stopped_at_the_third_batch)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    assert main(command) == 130
+    printed, said = capsys.readouterr()
+    assert "best of 16 settings so far, on twins of 1/1024:" in printed
+    assert f"{OP} = 0." in printed
+    store = re.search(r"--store (\S+) goes on from here", said)
+    assert store is not None
+    assert len(list(Path(store[1]).glob("points/*.parquet"))) == 16
 
 
 def test_a_csv_is_read_line_by_line(tmp_path: Path) -> None:

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from .._engine import WarpError, experiment_text, profile_text
 from ..store import Store
@@ -35,6 +37,7 @@ from .search import Tell
 __all__ = [
     "KNOBS",
     "Calibration",
+    "CalibrationStopped",
     "CrossValidation",
     "FigureError",
     "KnobFit",
@@ -48,6 +51,23 @@ __all__ = [
     "read_nuisances",
     "usual_scales",
 ]
+
+
+class CalibrationStopped(KeyboardInterrupt):
+    """Ctrl-C during a calibration.
+
+    Attributes
+    ----------
+    so_far
+        The best settings that were evaluated, in words.
+    store
+        Folder of what was evaluated: a calibration with this store goes on from there.
+    """
+
+    def __init__(self, so_far: str, store: Path) -> None:
+        super().__init__(f"{so_far}\n\nstopped; with store={str(store)!r} the next calibration goes on from here")
+        self.so_far = so_far
+        self.store = store
 
 
 def calibrate(
@@ -114,7 +134,8 @@ def calibrate(
     title
         Of the profile; default: the start profile's.
     engine, workers, memory_budget_bytes, store, progress
-        As in `sweep`. With a store a calibration that was killed finds what it had evaluated.
+        As in `sweep`. With a store a calibration that was killed finds what it had evaluated. Without one it is kept when Ctrl-C
+        stops the calibration, and deleted otherwise.
 
     Returns
     -------
@@ -124,6 +145,8 @@ def calibrate(
     ------
     WarpError
         A measurement or knob is none, or no settings can be run.
+    CalibrationStopped
+        Ctrl-C.
     """
     cells = as_measurements(measurements)
     knobs = [*read_knobs(free), *(one.knob for one in nuisances)]
@@ -157,7 +180,10 @@ def calibrate(
                 nuisances=nuisances,
             )
             fit = Fit(objective, knobs, start, seeds, tell, text, nuisances)
-            return fit.run(scales, trials, seed, _description(cells), title, members, leave_out)
+            try:
+                return fit.run(scales, trials, seed, _description(cells), title, members, leave_out)
+            except KeyboardInterrupt as stop:
+                raise CalibrationStopped(fit.so_far(), results.path) from stop
         finally:
             pool.close()
 
@@ -188,8 +214,15 @@ def _folder(store: str | os.PathLike[str] | None) -> Iterator[str]:
     if store is not None:
         yield os.fspath(store)
         return
-    with tempfile.TemporaryDirectory(prefix="warp-calibrate-") as folder:
+    folder = tempfile.mkdtemp(prefix="warp-calibrate-")
+    try:
         yield folder
+    except CalibrationStopped:
+        raise
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

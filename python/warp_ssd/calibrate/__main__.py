@@ -11,7 +11,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .._engine import WarpError
-from . import ENSEMBLES_OF, KNOBS, Measurement, Nuisance, calibrate, fdp_stats, published, read_csv, read_nuisances
+from . import (
+    ENSEMBLES_OF,
+    KNOBS,
+    CalibrationStopped,
+    Measurement,
+    Nuisance,
+    calibrate,
+    fdp_stats,
+    published,
+    read_csv,
+    read_nuisances,
+)
 from .cross_validation import BY
 from .ensemble import MEMBERS
 from .measurement import parse_value
@@ -50,8 +61,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (WarpError, OSError) as error:
         print(f"calibrate: {error}", file=sys.stderr)
         return 1
+    except CalibrationStopped as stop:
+        print(stop.so_far)
+        print(f"calibrate: stopped; the same command with --store {stop.store} goes on from here", file=sys.stderr)
+        return 130
     except KeyboardInterrupt:
-        print("calibrate: stopped; with --store the next run goes on from here", file=sys.stderr)
+        print("calibrate: stopped before anything was evaluated", file=sys.stderr)
         return 130
     return 0
 

@@ -11,7 +11,7 @@ from .._engine import WarpError
 from .cross_validation import cross_validate
 from .determine import determine, knob_fit, threshold
 from .ensemble import residual, spread
-from .knobs import Knob, plain_value
+from .knobs import Knob, label, plain_value
 from .nuisances import Nuisance
 from .objective import Evaluation, Objective, Settings
 from .result import Calibration, Member, experiment_with_fit, residual_table, with_fit
@@ -60,6 +60,8 @@ class Fit:
         self._start = start
         self._seeds = seeds
         self._tell = tell
+        # In the order in which they are used: each says more than the one before it.
+        self._objectives: list[Objective] = []
 
     def run(
         self,
@@ -81,6 +83,7 @@ class Fit:
             What figures go by that are predicted from the others; `None`: they are not.
         """
         small = self._objective
+        small.check_names(self._knobs)
         first = self._search(trials, seed)
         intervals = determine(small, self._knobs, self._best(small), self._limit(small), self._tell)
         # The profiles may have come across something better.
@@ -92,6 +95,7 @@ class Fit:
         last = small
         for scale in scales[1:]:
             last = small.other(scale=scale)
+            self._objectives.append(last)
             found = self._on_larger(last, found)
         best = self._best(last)
         chosen = self._ensemble(last, members)
@@ -120,6 +124,21 @@ class Fit:
             toml=toml,
         )
 
+    def so_far(self) -> str:
+        """The best settings of those that were evaluated, in words, for a calibration that is stopped."""
+        for objective in reversed(self._objectives):
+            fits = [one for one in objective.seen.values() if one.wafs and len(one.settings) == len(self._knobs)]
+            if fits:
+                best = min(fits, key=lambda one: one.loss)
+                values = [f"{knob.path} = {label(best.settings[knob.path])}" for knob in self._knobs]
+                rows = [
+                    f"{one.waf:>9.3f} {waf:>7.3f} {waf - one.waf:>+7.3f}  {one.name}"
+                    for one, waf in zip(objective.measurements, best.wafs, strict=True)
+                ]
+                begin = f"best of {len(objective.seen)} settings so far, on twins of {objective.scale}:"
+                return "\n".join([begin, *values, "", f"{'measured':>9} {'model':>7} {'error':>7}", *rows])
+        return "nothing was evaluated that fits"
+
     def _settings(self, one: Evaluation) -> Settings:
         """What a member says: settings by dotted path."""
         settings: dict[str, object] = {}
@@ -133,6 +152,7 @@ class Fit:
         small, knobs = self._objective, self._knobs
         # What lies far apart one seed tells apart; what is near needs all of them.
         first = small.other(seeds=self._seeds[:1])
+        self._objectives += [first, small]
         search(first, knobs, self._start_values(), trials, seed, self._tell)
         promising = best_of_each_kind(first, self._spanned, _CANDIDATES)
         if not promising:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -162,6 +163,12 @@ def read_knobs(free: Sequence[str] | Mapping[str, object]) -> list[Knob]:
     return [_knob(path, values) for path, values in given.items()]
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The nearest of these names, in brackets; nothing if none is near."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.7)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
 def _knob(path: str, values: object) -> Knob:
     if ":" in path:
         raise WarpError(f"{path} is no setting of a drive; what the workload or the reading leaves open is a nuisance")
@@ -169,7 +176,8 @@ def _knob(path: str, values: object) -> Knob:
         return knob_of(path, values, whole=path.endswith("_bytes"))
     if path not in KNOBS:
         raise WarpError(
-            f"{path}: its range is not known; give (low, high) or a list of values; known are {', '.join(KNOBS)}"
+            f"{path}{did_you_mean(path, KNOBS)}: its range is not known; give (low, high) or a list of values; "
+            f"known are {', '.join(KNOBS)}"
         )
     return KNOBS[path]
 

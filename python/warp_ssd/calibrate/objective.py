@@ -8,6 +8,7 @@ Every evaluation is in the store, so a calibration that was killed, or is repeat
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, variance
@@ -18,6 +19,7 @@ from ..grid import Row, rows
 from ..store import Store
 from ..sweep import run_jobs
 from ..workers import Job, Workers
+from .knobs import Knob, did_you_mean
 from .measurement import Measurement
 from .nuisances import METRIC, Nuisance
 
@@ -25,6 +27,9 @@ Settings = Mapping[str, object]
 """A value for each knob, by path; nuisances are among them."""
 
 LOSSES = ("squared", "absolute")
+
+_UNKNOWN = re.compile(r"unknown (?:field|variant) `(?P<name>[^`]*)`|'(?P<path>[^']*)' cannot be varied")
+"""What the engine says of a name that it does not know."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +158,26 @@ class Objective:
         self.seen = {
             key: replace(one, loss=self.loss_of(one.wafs)) if one.wafs else one for key, one in self.seen.items()
         }
+
+    def check_names(self, knobs: Sequence[Knob]) -> None:
+        """Refuses knobs of the drive that no profile has, and names among their values that the engine does not know.
+
+        A drive that cannot be is no mistake of this kind: other knobs may make it possible.
+
+        Raises
+        ------
+        WarpError
+            A name is not known: the engine's sentence, with the nearest one.
+        """
+        for knob in (knob for knob in knobs if not knob.nuisance):
+            for value in knob.choices or (knob.low,):
+                error = self._points({knob.path: value})
+                if not isinstance(error, str):
+                    continue
+                found = _UNKNOWN.search(error)
+                if found is not None:
+                    near = did_you_mean(found["name"] or "", re.findall(r"`([^`]+)`", error[found.end() :]))
+                    raise WarpError(f"knob {knob.path}{near}: {error}")
 
     def evaluate(self, candidates: Sequence[Settings]) -> list[Evaluation]:
         """Evaluates settings, side by side."""
