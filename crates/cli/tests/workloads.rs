@@ -247,8 +247,8 @@ const ODD_COLUMNS: [&str; 2] = ["--columns", "-,time:ms,offset:sectors,bytes:sec
 #[test]
 fn any_csv_is_a_trace_when_its_columns_are_named() {
     let folder = folder();
-    write(&folder, "odd.csv", odd_trace(60_000, 5_000));
-    let zstd = zstd::encode_all(odd_trace(60_000, 5_000).as_bytes(), 1).expect("it is in memory");
+    write(&folder, "odd.csv", odd_trace(60_000, 6_000));
+    let zstd = zstd::encode_all(odd_trace(60_000, 6_000).as_bytes(), 1).expect("it is in memory");
     write(&folder, "odd.csv.zst", zstd);
     refused(
         &folder,
@@ -367,7 +367,7 @@ fn a_trace_of_a_cache_goes_through_a_cache() {
     let first = text.lines().next().expect("a line");
     for words in [
         "twitter.csv is a trace of what a cache was asked",
-        "CacheLib on all of the drive, 7.68 TB",
+        "CacheLib on all of the drive, 6.98 TiB",
         "DRAM",
         "workload.kind=trace",
     ] {
