@@ -65,8 +65,9 @@ def sweep(
         A name, the path of an `experiment.toml`, its content as a dict, or an `Experiment`.
     grid
         Values for each thing that is varied, the last one fastest: the dotted path of a device setting
-        (`"geometry.over_provisioning"`), `device`, `variant` or an axis of the experiment, `workload`,
-        (a name, a table, or a function that makes requests: `warp_ssd.generators`), `workload:PATH`, `run:scale`, `run:write_capacities`, `run:prefill_capacities`, or `change:NAME` for several of these at a time
+        (`"geometry.over_provisioning"`), `device`, `variant` or an axis of the experiment, `workload` (a name, a table, or a function
+        that makes requests: `warp_ssd.generators`), `workload:PATH`, `run:scale`, `run:write_capacities`,
+        `run:prefill_capacities`, or `change:NAME` for several of these at a time
         (`{"name": ..., "workload:a.size": ...}`). Without it all points of the experiment itself are run.
     sampler
         Any iterable of dicts with the same keys, for instance `latin_hypercube(...)`; instead of `grid`, or for each of its
@@ -141,7 +142,7 @@ def _coordinates(
 
 
 def store_key(point_hash: str, policies: str) -> str:
-    """The name of a result in the store: the hash of the point's input, in which a workload in Python is, and of the policies, if there are any."""
+    """The name of a result in the store: the hash of the point's input (a workload in Python is part of it) and of the policies."""
     return hashlib.sha256((point_hash + policies).encode()).hexdigest()[: len(point_hash)] if policies else point_hash
 
 
