@@ -114,7 +114,14 @@ fn with_files() -> TempDir {
     };
     let trace: String = (0..60_000).map(line).collect();
     let compressed = zstd::encode_all(trace.as_bytes(), 1).expect("it is compressed");
-    write(&folder, "msr.csv", &trace);
+    for name in ["msr.csv", "trace.csv"] {
+        write(&folder, name, &trace);
+    }
+    // Of no known format, as `--columns` describes them on the pages.
+    let odd = |index: u64| format!("{},W,{},16\n", index * 1000, index * 7919 % 40_000 * 32);
+    write(&folder, "odd.csv", &(0..20_000).map(odd).collect::<String>());
+    let numbered = |index: u64| format!("{index},{},1,{},16\n", index * 1000, index * 7919 % 40_000 * 32);
+    write(&folder, "numbered.csv", &(0..20_000).map(numbered).collect::<String>());
     write(&folder, "volume7.csv.zst", &compressed);
     write(&folder, "capture.csv.zst", &compressed);
     write(&folder, "owners.csv", "wal,0,1048576,1\ntables,1048576,67108864\n");

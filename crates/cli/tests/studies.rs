@@ -176,7 +176,7 @@ fn only_what_an_experiment_needs_is_mandatory() {
     refused(&folder, &["run", "least"], &["least/experiment.toml", "devices"]);
     write(&folder, "least/experiment.toml", "devices = [\"small.toml\"]\n");
     refused(&folder, &["run", "./least"], &["least/experiment.toml", "no workload"]);
-    refused(&folder, &["run", "./nowhere"], &["./nowhere/experiment.toml"]);
+    refused(&folder, &["run", "./nowhere"], &["./nowhere", "there is no such file"]);
 }
 
 #[test]
