@@ -145,7 +145,7 @@ impl Reader {
                 } else {
                     let remedy = column_list::question(lines.head()).unwrap_or_else(|| {
                         format!(
-                            "say what its columns are, such as --columns time,op,offset,bytes, or format = {}",
+                            "say format = {}, or what its columns are, such as --columns time,op,offset,bytes",
                             Format::NAMES
                         )
                     });
