@@ -72,7 +72,6 @@ const ARGUMENTS: &[Row] = &[
         "gc.unit_selection|5000|1 to 4096",
     ),
     ("", "run one_stream --capacity big", "--capacity|big|8G"),
-    ("", "run one_stream --capacity 8G --scale 1/2", "--capacity|--scale"),
     ("", "run one_stream --feedback lifetime", "--feedback|lifetime"),
     ("", "run one_stream --feedback-every 2", "--feedback"),
     (

@@ -844,7 +844,7 @@ mod tests {
         assert_eq!(
             said,
             [
-                "unwritten read: 25.0 % of the pages read were never written, which takes no time; prefill the drive",
+                "unwritten read: 25.0 % of the pages read were never written, which takes no time; fill the drive first (--prefill)",
                 "without effect: fsync would change something on a drive and does not here"
             ]
         );

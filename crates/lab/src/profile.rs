@@ -227,8 +227,8 @@ impl Profile {
         let changed = self.values_with(place, overrides)?;
         let mut config: DeviceConfig = find::deserialize_at(Value::Table(changed)).map_err(|(path, problem)| {
             match overrides.iter().find(|(set, _)| is_within(&path, set)) {
-                Some((set, value)) => self.wrong_override(set, value, &problem),
-                None => LabError::invalid(place, find::placed(&path, &problem)),
+                Some((set, value)) if place == self.file => self.wrong_override(set, value, &problem),
+                _ => LabError::invalid(place, find::placed(&path, &problem)),
             }
         })?;
         // Sizes are published as round numbers, and a drive's are whole stripes.
@@ -262,9 +262,11 @@ impl Profile {
 
     /// A setting that is not known, or has an impossible value: by its own path, with the nearest that there is.
     fn wrong_override(&self, set: &str, value: &Value, problem: &str) -> LabError {
-        let hint = match problem.starts_with("unknown field") && !problem.contains("did you mean") {
-            true => self.nearest_setting(set),
-            false => String::new(),
+        let hint = match problem.starts_with("unknown field") {
+            // A word alone is a setting of the workload more often than one of another table.
+            true if !set.contains('.') => "; settings of the workload begin with workload.".to_string(),
+            true if !problem.contains("did you mean") => self.nearest_setting(set),
+            _ => String::new(),
         };
         LabError::invalid(&format!("{set} = {value}"), format!("{problem}{hint}"))
     }

@@ -226,7 +226,7 @@ fn what_a_trace_overwrites_is_counted_in_bytes_that_it_writes() {
     assert!((0.01..0.3).contains(&share), "{share}");
     let answer = answer(asked(&trace));
     let note = answer.notes.iter().find(|note| note.contains("overwrites little"));
-    let said = format!("overwrites little: {:.0} % of the bytes that it writes", share * 100.0);
+    let said = format!("overwrites little: {:.1} % of the bytes that it writes", share * 100.0);
     assert!(
         note.is_some_and(|note| note.contains(&said)),
         "{said}: {:?}",

@@ -120,7 +120,7 @@ mod tests {
         results.truncate(2);
         assert!(scales(&results).is_empty());
         let lines = doubts(&results, TextFormat::Lines);
-        assert_eq!(lines.lines().count(), 1, "{lines}");
+        assert_eq!(lines.lines().count(), 2, "{lines}");
         for (result, difference) in results.iter_mut().zip([0.004, 0.02]) {
             let compared = Some(ScaleComparison {
                 smaller: Scale(256),

@@ -211,7 +211,11 @@ mod tests {
         assert_eq!(rows[0], ["device", "variant", "zipf 2.2", "zipf 1.2", "80/20"]);
         assert_eq!(rows.len(), 1 + 6);
         assert_eq!(rows[1][..2], ["ssd_a", "FDP"]);
-        let waf = |index: usize| Value::Amplification(results[index].write_amplification()).to_string();
+        let waf = |index: usize| {
+            let result: &CellResult = &results[index];
+            let value = Value::Amplification(result.write_amplification());
+            value.doubtful_if(result.is_doubtful()).to_string()
+        };
         assert_eq!((&rows[1][2], &rows[6][4]), (&waf(0), &waf(17)));
         let text = super::super::write_amplifications(&results, &sample::axes(), &NO_INTERVALS).text_within(usize::MAX);
         assert_eq!(text.lines().next(), Some("across: overwrite"));

@@ -194,13 +194,15 @@ impl Question {
             let layout = self.layout(&own)?;
             return Ok(Drive::new(own, &layout, None));
         };
+        // Reclaim units of a size that somebody has given stay, where they fit.
         if of_device.contains_key(RECLAIM_UNIT_BYTES) {
-            let mut sized = own;
+            let mut sized = own.clone();
             let unit_bytes = sized.geometry.mapping_unit_bytes;
             sized.geometry.capacity_bytes = Some(bytes / unit_bytes * unit_bytes);
             sized.geometry.physical_bytes = None;
-            let layout = self.layout(&sized)?;
-            return Ok(Drive::new(sized, &layout, None));
+            if let Ok(layout) = Layout::new(&sized) {
+                return Ok(Drive::new(sized, &layout, None));
+            }
         }
         let resized = twin::resized(&self.device, &own, bytes)?;
         let layout = self.layout(&resized)?;
