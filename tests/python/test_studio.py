@@ -230,7 +230,7 @@ def test_policies_in_python_are_not_shown(policies: dict[str, Any]) -> None:
         "three_stream", devices=["ssd_a"], scale="1/4096", write_capacities=0.2, only=["FDP", "80/20"], **policies
     )
     for shown in (found, found[0]):
-        with pytest.raises(WarpError, match="policies in Python decided"):
+        with pytest.raises(WarpError, match="Python decides in these runs"):
             studio(shown)
 
 

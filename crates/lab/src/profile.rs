@@ -263,8 +263,6 @@ impl Profile {
     /// A setting that is not known, or has an impossible value: by its own path, with the nearest that there is.
     fn wrong_override(&self, set: &str, value: &Value, problem: &str) -> LabError {
         let hint = match problem.starts_with("unknown field") {
-            // A word alone is a setting of the workload more often than one of another table.
-            true if !set.contains('.') => "; settings of the workload begin with workload.".to_string(),
             true if !problem.contains("did you mean") => self.nearest_setting(set),
             _ => String::new(),
         };
@@ -282,6 +280,8 @@ impl Profile {
         let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_string();
         let lasts: Vec<String> = known.iter().map(|path| last(path)).collect();
         let nearest = base::nearest(&last(set), lasts.iter().map(String::as_str));
+        // A word alone may be a setting of the workload: few mistakes are made in the first letter.
+        let nearest = nearest.filter(|name| set.contains('.') || name.chars().next() == set.chars().next());
         let found = nearest.and_then(|nearest| lasts.iter().position(|name| name == nearest));
         found.map_or_else(
             || "; settings of the workload begin with workload.".to_string(),

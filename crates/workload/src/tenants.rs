@@ -450,8 +450,8 @@ mod tests {
             (("rate = 3", "rat = 3"), "workload.tenants.one.rat: unknown field"),
             (
                 ("placement_indices = [2]", "placement_ids = [2]"),
-                "workload.tenants.one.placement_ids: unknown field `placement_ids`, expected one of `share_percent`, `rate`, \
-                 `placement_indices`",
+                "workload.tenants.one.placement_ids: unknown field `placement_ids` (did you mean placement_indices?), expected one of \
+                 `share_percent`, `rate`, `placement_indices`",
             ),
         ] {
             let text = TWO.replace(change.0, change.1);
