@@ -67,7 +67,7 @@ pub enum Command {
     /// Say how long what a workload writes lives, and how far two workloads are apart in that
     Lifetimes(Lifetimes),
     /// Write a workload as fio iologs, to be replayed on a real drive
-    Export(Export),
+    Export(Box<Export>),
     /// Say what a device profile means: geometry, reclaim units, spare, memory
     Explain(Explain),
     /// Measure the model, or a served drive, against the machine's limits

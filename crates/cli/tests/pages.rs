@@ -119,9 +119,9 @@ fn with_files() -> TempDir {
     }
     // Of no known format, as `--columns` describes them on the pages.
     let odd = |index: u64| format!("{},W,{},16\n", index * 1000, index * 7919 % 40_000 * 32);
-    write(&folder, "odd.csv", &(0..20_000).map(odd).collect::<String>());
+    write(&folder, "odd.csv", (0..20_000).map(odd).collect::<String>());
     let numbered = |index: u64| format!("{index},{},1,{},16\n", index * 1000, index * 7919 % 40_000 * 32);
-    write(&folder, "numbered.csv", &(0..20_000).map(numbered).collect::<String>());
+    write(&folder, "numbered.csv", (0..20_000).map(numbered).collect::<String>());
     write(&folder, "volume7.csv.zst", &compressed);
     write(&folder, "capture.csv.zst", &compressed);
     write(&folder, "owners.csv", "wal,0,1048576,1\ntables,1048576,67108864\n");

@@ -42,6 +42,9 @@ pub fn key_of<'py>(py: Python<'py>, axes: &[String], cell: &CellKey) -> PyResult
     Ok(key)
 }
 
+/// A point as it is pickled: its cell as JSON, and the workload if that is a function of Python.
+type Pickled = (String, Option<Py<PyAny>>);
+
 #[pymethods]
 impl Point {
     /// From what pickling made of one.
@@ -64,7 +67,7 @@ impl Point {
         })
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, Option<Py<PyAny>>))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled)> {
         let point = slf.get();
         let pickled = serde_json::to_string(&(&*point.axes, point.form, point.cell())).expect("a cell serializes");
         let generator = point.generator.as_ref();

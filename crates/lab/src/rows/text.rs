@@ -137,7 +137,7 @@ impl Rows {
             format!("| {} |\n", cells.join(" | "))
         };
         let notes: String = self.notes.iter().map(|note| TextFormat::Markdown.words(note)).collect();
-        let heads = line(&mut self.columns.iter().map(|column| heading(column)));
+        let heads = line(&mut self.columns.iter().map(heading));
         let rules = line(&mut self.columns.iter().map(|column| {
             let rule = if column.kind == Kind::Number { "--:" } else { "---" };
             rule.to_string()

@@ -341,17 +341,18 @@ impl Replay {
             _ if number == NAMED_MAX => "all others".to_string(),
             _ => (number + 1).to_string(),
         };
-        let kinds: [(GroupBy, &Numbered, &dyn Fn(usize) -> String); 3] = [
-            (GroupBy::Volume, &self.volumes, &|number| numbered(&names[0], number)),
-            (GroupBy::Process, &self.processes, &|number| numbered(&names[1], number)),
-            (GroupBy::Size, &self.sizes, &|number| SIZE_NAMES[number].to_string()),
+        let sizes = SIZE_NAMES.map(str::to_string);
+        let kinds = [
+            (GroupBy::Volume, &self.volumes, names[0].as_slice()),
+            (GroupBy::Process, &self.processes, names[1].as_slice()),
+            (GroupBy::Size, &self.sizes, sizes.as_slice()),
         ];
-        for (by, measured, name) in kinds {
+        for (by, measured, names) in kinds {
             let found = measured.iter().enumerate();
             groups.extend(found.filter_map(|(number, directions)| {
                 Some(Group {
                     by,
-                    name: name(number),
+                    name: numbered(names, number),
                     directions: (**directions.as_ref()?).clone(),
                 })
             }));

@@ -274,7 +274,7 @@ pub(super) fn question(head: &[u8]) -> Option<String> {
     let rows = |delimiter: Delimiter| {
         let rows: Vec<Vec<&[u8]>> = lines.iter().map(|line| delimiter.split(line)).collect();
         let columns = rows.first()?.len();
-        let is_even = columns >= 3 && columns <= COLUMNS_MAX && rows.iter().all(|row| row.len() == columns);
+        let is_even = (3..=COLUMNS_MAX).contains(&columns) && rows.iter().all(|row| row.len() == columns);
         is_even.then_some(rows)
     };
     let mut rows = Delimiter::ALL.into_iter().find_map(rows)?;
@@ -384,10 +384,10 @@ impl Guess {
             list: Vec::new(),
             words: Vec::new(),
         };
-        for index in 0..=last {
+        for (index, column) in columns.iter().enumerate().take(last + 1) {
             let (entry, words) = match index {
                 _ if index == operation => {
-                    let entry = columns[index].operations().expect("it is one of operations");
+                    let entry = column.operations().expect("it is one of operations");
                     let words = if entry == "op" {
                         "the operation"
                     } else {
@@ -398,7 +398,7 @@ impl Guess {
                 _ if index == offset => (format!("offset{unit}"), format!("the offset in {unit_words}")),
                 _ if index == length => (format!("bytes{unit}"), format!("the size in {unit_words}")),
                 _ if Some(index) == time => {
-                    let unit = columns[index].time_unit().expect("it is one of times");
+                    let unit = column.time_unit().expect("it is one of times");
                     (format!("time:{unit}"), format!("the time in {unit}"))
                 }
                 _ => {
