@@ -242,6 +242,22 @@ fn odd_trace(lines: u64, units: u64) -> String {
     "# recorded by a program of our own\n".to_string() + &(0..lines).map(line).collect::<String>()
 }
 
+/// A trace on a drive of 64 MiB without times, as JSON.
+fn on_64_mib(folder: &TempDir, trace: &'static str, more: &[&'static str]) -> serde_json::Value {
+    let arguments = [
+        "run",
+        trace,
+        "--device",
+        "ssd_a",
+        "--capacity",
+        "64M",
+        "--untimed",
+        "--no-keep",
+        "--json",
+    ];
+    of_json(folder, &[&arguments[..], more].concat())
+}
+
 const ODD_COLUMNS: [&str; 2] = ["--columns", "-,time:ms,offset:sectors,bytes:sectors,op:RD/WR"];
 
 #[test]
@@ -258,20 +274,7 @@ fn any_csv_is_a_trace_when_its_columns_are_named() {
             "--columns time,op,offset,bytes",
         ],
     );
-    let run = |name| {
-        let arguments = [
-            "run",
-            name,
-            "--device",
-            "ssd_a",
-            "--capacity",
-            "64M",
-            "--untimed",
-            "--no-keep",
-            "--json",
-        ];
-        of_json(&folder, &[&arguments[..], &ODD_COLUMNS].concat())
-    };
+    let run = |name| on_64_mib(&folder, name, &ODD_COLUMNS);
     let plain = run("odd.csv");
     assert_eq!(plain["cells"][0]["host_bytes_written"], 40_000 * 4096);
     assert_eq!(
@@ -298,20 +301,7 @@ fn a_folder_of_traces_is_taken_where_a_file_is() {
         zstd::encode_all(second.as_bytes(), 1).expect("it is in memory"),
     );
     write(&folder, "whole.csv", first + &second);
-    let run = |name| {
-        let arguments = [
-            "run",
-            name,
-            "--device",
-            "ssd_a",
-            "--capacity",
-            "64M",
-            "--untimed",
-            "--no-keep",
-            "--json",
-        ];
-        of_json(&folder, &arguments)["cells"][0]["host_bytes_written"].clone()
-    };
+    let run = |name| on_64_mib(&folder, name, &[])["cells"][0]["host_bytes_written"].clone();
     assert_eq!(run("day"), 500 * 4096);
     assert_eq!(run("day"), run("whole.csv"));
     let export = prints(&folder, &["export", "day", "day.log", "--capacity", "64M"]);
