@@ -28,6 +28,7 @@ use crate::steady::{self, Until};
 use crate::twin::{self, Scale, ScaleChoice};
 use crate::workloads::{self, WorkloadChanges};
 use base::Bytes;
+use ssd::config::Geometry;
 use ssd::{DeviceConfig, Layout};
 
 pub use answer::{Answer, PlacementAnswer};
@@ -206,7 +207,11 @@ impl Question {
         }
         let resized = twin::resized(&self.device, &own, bytes)?;
         let layout = self.layout(&resized)?;
-        Ok(Drive::new(resized, &layout, Some(bytes)))
+        let drive = Drive::new(resized, &layout, Some(bytes));
+        Ok(Drive {
+            note: drive.note_of(&own.geometry),
+            ..drive
+        })
     }
 
     /// How full a drive is.
@@ -255,6 +260,8 @@ struct Drive {
     units: u32,
     /// Its capacity, if its reclaim units are those of a drive of this size, not the profile's.
     resized_bytes: Option<u64>,
+    /// How its reclaim units differ from the profile's, if they go with its capacity.
+    note: Option<String>,
 }
 
 impl Drive {
@@ -266,19 +273,17 @@ impl Drive {
             handles: layout.handles.len() as u64,
             units: layout.superblocks(),
             resized_bytes,
+            note: None,
         }
     }
 }
 
 impl Drive {
-    /// What is said of a drive whose reclaim units go with its size.
-    fn note(&self, question: &Question) -> Result<Option<String>, LabError> {
-        let own = Profile::find(&question.device)?
-            .config(&divided(&question.settings()).0)?
-            .geometry;
+    /// What is said of a drive whose reclaim units go with its size, beside those of its profile.
+    fn note_of(&self, own: &Geometry) -> Option<String> {
         let geometry = &self.config.geometry;
-        if self.resized_bytes.is_none() || geometry.reclaim_unit_bytes == own.reclaim_unit_bytes {
-            return Ok(None);
+        if geometry.reclaim_unit_bytes == own.reclaim_unit_bytes {
+            return None;
         }
         let mapping = if geometry.mapping_unit_bytes == own.mapping_unit_bytes {
             String::new()
@@ -289,13 +294,13 @@ impl Drive {
                 Bytes(own.mapping_unit_bytes)
             )
         };
-        Ok(Some(format!(
+        Some(format!(
             "A drive of {:.3} TB is taken to have reclaim units of {} (not {}): a superblock spans all dies, and there are more or fewer of them. \
              `--set {RECLAIM_UNIT_BYTES}=SIZE` says another size.{mapping}",
             self.capacity_bytes as f64 / 1e12,
             Bytes(geometry.reclaim_unit_bytes),
             Bytes(own.reclaim_unit_bytes)
-        )))
+        ))
     }
 }
 
@@ -319,7 +324,7 @@ impl Shown {
         let share = survey.touched_bytes as f64 / drive.capacity_bytes as f64;
         let is_filled = survey.is_trace && (share < FILLED || question.fill.is_some());
         Shown::check(question, survey, drive, is_filled)?;
-        let mut notes: Vec<String> = drive.note(question)?.into_iter().collect();
+        let mut notes: Vec<String> = drive.note.clone().into_iter().collect();
         let (config, resized_bytes) = if is_filled {
             let (config, filled_bytes, note) = filled(question, survey, drive)?;
             notes.push(note);
