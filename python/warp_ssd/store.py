@@ -7,7 +7,7 @@ A row has the columns of `RECORD`, the point's counters and measures (those of `
 series, GC log, jobs, latencies, placement feedback) as lists of rows. Names of devices, variants and axes are not in it: the same input may be a point of
 several experiments, so a sweep joins its own names to what it reads.
 
-A file appears whole or not at all (the engine writes it: `crates/lab/src/store.rs`), so any number of processes may share a
+A file appears whole or not at all (the engine writes it: `crates/analysis/src/store.rs`), so any number of processes may share a
 store and any of them may be killed. Nothing is ever deleted here; a folder that is deleted costs time, not correctness. Runs of
 the `warp` command are kept in a store, too: `warp_ssd.runs`, `warp_ssd.compare`.
 """

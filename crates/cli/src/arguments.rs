@@ -18,10 +18,10 @@ use std::time::Duration;
 use advise::PolicyName;
 use bytesize::ByteSize;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use lab::cell::ReplayMode;
-use lab::selection::Selection;
-use lab::steady::Until;
-use lab::twin::{Scale, ScaleChoice};
+use experiment::cell::ReplayMode;
+use experiment::cell::Until;
+use experiment::selection::Selection;
+use experiment::twin::{Scale, ScaleChoice};
 use toml::Value;
 
 pub use assert::{Assert, OfHandle};
@@ -222,19 +222,19 @@ pub struct Lifetimes {
     /// Another one, to be compared with it
     pub other: Option<String>,
     /// Device profile that both are laid out on
-    #[arg(long, default_value = lab::lifetimes::DEVICE)]
+    #[arg(long, default_value = analysis::lifetimes::DEVICE)]
     pub device: String,
     /// Lay them out on a drive like the device, but of another capacity, such as 256M
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "scale")]
     pub capacity: Option<u64>,
     /// Lay them out on a twin of the drive, 1/N of its size
-    #[arg(long, default_value = lab::lifetimes::SCALE)]
+    #[arg(long, default_value = analysis::lifetimes::SCALE)]
     pub scale: Scale,
     /// Change a setting of both, e.g. --set geometry.over_provisioning=0.2
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
     pub set: Vec<(String, Value)>,
     /// Drive-writes after which one that never ends is cut off
-    #[arg(long, value_name = "CAPACITIES", default_value_t = lab::lifetimes::WRITE_CAPACITIES)]
+    #[arg(long, value_name = "CAPACITIES", default_value_t = analysis::lifetimes::WRITE_CAPACITIES)]
     pub write: f64,
     #[command(flatten)]
     pub output: OutputFormat,

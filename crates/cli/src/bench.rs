@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use experiment::LabError;
 use host::bench::{tcp, vfio_user, waits};
-use lab::bench::{self, Settings};
-use lab::rows::{Column, Rows, Value};
-use lab::{LabError, describe};
 use nvme::{Identity, Subsystem, SubsystemConfig};
+use report::describe;
+use report::rows::{Column, Rows, Value};
 use serde::Serialize;
+use simulate::bench::{self, Settings};
 use ssd::DeviceConfig;
 use ssd::config::Geometry;
 use transport::data::Memory;

@@ -8,9 +8,9 @@ use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 use base::Bytes;
+use experiment::LabError;
 use host::capture::{Disk, Summary};
-use lab::LabError;
-use lab::run::Watch;
+use simulate::run::Watch;
 
 use crate::arguments::Capture;
 use crate::output::complain;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use analysis::interval::Intervals;
+use experiment::LabError;
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::LabError;
-use lab::interval::Intervals;
-use lab::run::{CellResult, Options, Progress, RunPlan, Watch};
+use simulate::run::{CellResult, Options, Progress, RunPlan, Watch};
 
 /// A run shows a bar when it takes longer than this.
 const QUIET: Duration = Duration::from_secs(2);
@@ -72,7 +72,7 @@ pub fn run_cells(
     options: Options<'_>,
     progress: &Progress,
 ) -> Result<(Vec<CellResult>, Intervals, bool), LabError> {
-    let work = || lab::run::run_all_with(plans, options, progress);
+    let work = || simulate::run::run_all_with(plans, options, progress);
     let results = with_bar(progress, plans.len(), work)?;
     let (results, intervals) = Intervals::split(results);
     Ok((results, intervals, progress.stopped()))

@@ -3,11 +3,11 @@
 use std::io;
 use std::path::Path;
 
-use lab::LabError;
-use lab::experiment::Experiment;
-use lab::run::{Progress, Watch};
-use lab::selection::Selection;
-use lab::twin::ScaleChoice;
+use experiment::LabError;
+use experiment::definition::Experiment;
+use experiment::selection::Selection;
+use experiment::twin::ScaleChoice;
+use simulate::run::{Progress, Watch};
 use workload::trace::{self, ExportSettings, ExportSummary, Feed, IologVersion};
 use workload::{Request, Source, WorkloadError};
 
@@ -27,7 +27,7 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
         write_capacities: command.requests.map(|_| 1.0),
         ..Selection::default()
     };
-    let plans = lab::run::prepare(experiment.select(&selection)?.cells)?;
+    let plans = simulate::run::prepare(experiment.select(&selection)?.cells)?;
     let to_standard_output = output::is_standard_output(&command.to);
     if command.per_placement && to_standard_output {
         return Err(bad_option(
@@ -112,7 +112,7 @@ fn standard_output(feed: Feed<'_>, settings: &ExportSettings) -> Result<ExportSu
 
 fn one_file(command: &Export, feed: Feed<'_>, settings: &ExportSettings) -> Result<ExportSummary, LabError> {
     let mut exported = Ok(ExportSummary::default());
-    let written = lab::export::write_atomically(&command.to, |file| {
+    let written = experiment::files::write_atomically(&command.to, |file| {
         exported = trace::export(feed, settings, &command.to.display().to_string(), file);
         // Which of the two it was, the workload or the file, is told apart below.
         exported.as_ref().map(|_| ()).map_err(|_| io::Error::other("stopped"))

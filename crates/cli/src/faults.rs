@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use base::input::TEXT_BYTES_MAX;
-use lab::LabError;
+use experiment::LabError;
 use nvme::fault::{FaultsReport, Plan};
 use transport::http::{self, Change};
 use transport::metrics::FAULTS;

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base::Bytes;
+use experiment::LabError;
 use host::guest::{Accelerator, Attached, Built, Ended, GuestError, Machine, Stream, Task, boot, build, cache};
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::LabError;
-use lab::rows::{Column, Rows, Value};
+use report::rows::{Column, Rows, Value};
 use ssd::{OwnerStats, Stats};
 use transport::drive::DriveOptions;
 use transport::server::{ServeOptions, Server};

@@ -5,8 +5,8 @@ use std::path::Path;
 use base::input::RESULT_BYTES_MAX;
 use host::inspect::FdpReport;
 use host::inspect::decode::{self, EventRecord};
-use lab::rows::{Column, Rows, TextFormat, Value};
 use nvme_spec::LogId;
+use report::rows::{Column, Rows, TextFormat, Value};
 use serde::Serialize;
 
 use crate::arguments::Inspect;

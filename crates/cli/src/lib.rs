@@ -33,7 +33,7 @@ mod whatif;
 use std::ffi::OsString;
 
 use clap::Parser;
-use lab::LabError;
+use experiment::LabError;
 
 use arguments::{Arguments, Command};
 use output::{complain, print};

@@ -1,8 +1,8 @@
 //! `warp lifetimes`: how long what a workload writes lives, and how far two workloads are apart in that.
 
-use lab::LabError;
-use lab::lifetimes::{self, Measured, Setup};
-use lab::run::Watch;
+use analysis::lifetimes::{self, Measured, Setup};
+use experiment::LabError;
+use simulate::run::Watch;
 
 use crate::arguments::Lifetimes;
 use crate::{Outcome, execute, print};
@@ -29,7 +29,7 @@ pub fn lifetimes(command: &Lifetimes) -> Result<Outcome, LabError> {
     if command.output.is_json() {
         print(&format!("{}\n", lifetimes::to_json(&measured)?));
     } else {
-        print(&lifetimes::table(&measured)?.shown(command.output.tables()));
+        print(&report::rows::lifetimes(&measured)?.shown(command.output.tables()));
     }
     Ok(Outcome::Done)
 }

@@ -2,7 +2,7 @@
 
 use base::hint;
 use clap::CommandFactory;
-use lab::LabError;
+use experiment::LabError;
 
 use crate::arguments::{Arguments, Completions, Man};
 use crate::{Outcome, print};

@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::exit;
 
-use lab::LabError;
+use experiment::LabError;
 
 use crate::bad_option;
 

@@ -2,16 +2,19 @@
 
 use std::time::Instant;
 
-use lab::cell::RunSettings;
-use lab::experiment::Experiment;
-use lab::interval::Intervals;
-use lab::judge::{Comparison, Judge};
-use lab::record::ClaimsRecord;
-use lab::run::{CellResult, Options, RefusedCell, RunPlan};
-use lab::selection::{Form, Selection};
-use lab::store::Origin;
-use lab::{LabError, export, golden, rows};
+use analysis::export;
+use analysis::golden;
+use analysis::interval::Intervals;
+use analysis::judge::{Comparison, Judge};
+use analysis::record::ClaimsRecord;
+use analysis::store::Origin;
+use experiment::LabError;
+use experiment::cell::RunSettings;
+use experiment::definition::Experiment;
+use experiment::selection::{Form, Selection};
+use report::rows;
 use serde_json::Value as Json;
+use simulate::run::{CellResult, Options, RefusedCell, RunPlan};
 
 use crate::arguments::Reproduce;
 use crate::execute;
@@ -50,7 +53,7 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
             quick: command.quick,
             ..command.settings.selection()
         })?;
-        let (plans, refused) = lab::run::prepare_possible(selected.cells)?;
+        let (plans, refused) = simulate::run::prepare_possible(selected.cells)?;
         let begun = Instant::now();
         let (results, intervals, stopped) = execute::run_cells(&plans, Options::default(), &progress)?;
         if stopped {

@@ -4,16 +4,20 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use lab::cell::Cell;
-use lab::experiment::Experiment;
-use lab::interval::Intervals;
-use lab::judge::Judge;
-use lab::report::{Library, write_judged};
-use lab::rows::TextFormat;
-use lab::run::{CellResult, Options, RefusedCell, RunPlan};
-use lab::selection::{RunSet, Selection};
-use lab::store::Origin;
-use lab::{LabError, export, feedback, rows, workloads};
+use analysis::export;
+use analysis::interval::Intervals;
+use analysis::judge::Judge;
+use analysis::store::Origin;
+use experiment::LabError;
+use experiment::cell::Cell;
+use experiment::definition::Experiment;
+use experiment::feedback;
+use experiment::selection::{RunSet, Selection};
+use experiment::workloads;
+use report::rows;
+use report::rows::TextFormat;
+use report::{Library, write_judged};
+use simulate::run::{CellResult, Options, RefusedCell, RunPlan};
 
 use crate::arguments::Run;
 use crate::execute;
@@ -43,7 +47,7 @@ pub fn run(command: &Run, is_bare: bool) -> Result<Outcome, LabError> {
         form,
         cells,
     } = experiment.select(&selection(command, target)?)?;
-    let (plans, refused) = lab::run::prepare_possible(cells)?;
+    let (plans, refused) = simulate::run::prepare_possible(cells)?;
     let cache = |plan: &RunPlan| workloads::cache_sentence(target, &plan.cell().workload, plan.target().device_bytes);
     if let Some(sentence) = plans.first().and_then(cache) {
         experiment.notes = sentence;
@@ -290,7 +294,7 @@ fn write_files(
         let text = fio_json_of(results);
         wrote(
             path,
-            export::write_atomically(path, |file| file.write_all(text.as_bytes())),
+            experiment::files::write_atomically(path, |file| file.write_all(text.as_bytes())),
         );
     }
     outcome.and(saved(command, results)).map(|()| written)
@@ -311,6 +315,6 @@ fn fio_json_of(results: &[CellResult]) -> String {
         .timed
         .as_ref()
         .expect("it was refused before the run otherwise");
-    let text = serde_json::to_string_pretty(&lab::timed::to_fio_json(timed)).expect("JSON serializes");
+    let text = serde_json::to_string_pretty(&simulate::timed::to_fio_json(timed)).expect("JSON serializes");
     format!("{text}\n")
 }

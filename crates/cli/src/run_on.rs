@@ -10,18 +10,18 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use analysis::export::JSON_VERSION;
+use analysis::store::Origin;
+use experiment::cell::Cell;
+use experiment::definition::Experiment;
+use experiment::selection::Selection;
 use host::drive::{DataPort, Drive};
 use host::inspect::decode::Statistics;
 use host::inspect::passthrough::Passthrough;
 use host::inspect::remote::Remote;
-use lab::cell::Cell;
-use lab::experiment::Experiment;
-use lab::export::JSON_VERSION;
-use lab::rows::{Column, Rows, TextFormat, Value};
-use lab::run::Progress;
-use lab::selection::Selection;
-use lab::store::Origin;
+use report::rows::{Column, Rows, TextFormat, Value};
 use serde_json::json;
+use simulate::run::Progress;
 use workload::{Operation, Request, Source, Workload as _};
 
 use crate::arguments::Run;

@@ -1,7 +1,9 @@
 //! `warp runs` and `warp compare`: what was run before, and two results beside each other.
 
-use lab::store::{KeptRuns, Origin, Store};
-use lab::{LabError, compare, report, rows};
+use analysis::compare;
+use analysis::store::{KeptRuns, Origin, Store};
+use experiment::LabError;
+use report::rows;
 use serde_json::Value;
 
 use crate::arguments::{Compare, Keep, OutputFormat, Runs, RunsCommand};
@@ -39,7 +41,7 @@ fn list(store: &Store, command: &Runs) -> Result<Outcome, LabError> {
         crate::output::complain(&format!("left out: {problem}"));
     }
     if command.output.is_json() {
-        let rows = Value::Array(runs.iter().map(lab::store::KeptRun::row_json).collect());
+        let rows = Value::Array(runs.iter().map(analysis::store::KeptRun::row_json).collect());
         print(&format!("{rows}\n"));
         return Ok(Outcome::Done);
     }
@@ -85,7 +87,7 @@ pub fn compare(command: &Compare) -> Result<Outcome, LabError> {
         print(&format!("{}\n", comparison.to_json()));
         return Ok(Outcome::Done);
     }
-    print(&comparison.table().shown(command.output.tables()));
+    print(&rows::comparison(&comparison).shown(command.output.tables()));
     if let Some(file) = written {
         print(&command.output.tables().words(&format!("wrote {}\n", file.display())));
     }

@@ -8,9 +8,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use base::input::TEXT_BYTES_MAX;
+use experiment::LabError;
+use experiment::profile::Profile;
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::LabError;
-use lab::profile::Profile;
 use nvme::fault::PowerLoss;
 use nvme::{Identity, SubsystemConfig};
 use serde::Deserialize;
@@ -256,7 +256,7 @@ fn hosts(file: &Path) -> Result<Vec<AllowedHost>, LabError> {
     })?;
     let invalid = |problem: String| LabError::invalid(&name, problem);
     // Without the line of the file: it may be a secret.
-    let listed: HostsFile = toml::from_str(&text).map_err(|error| invalid(lab::find::toml_problem(&error)))?;
+    let listed: HostsFile = toml::from_str(&text).map_err(|error| invalid(experiment::find::toml_problem(&error)))?;
     if listed
         .host
         .iter()
@@ -341,7 +341,7 @@ fn device(drive: &ServedDrive, capacity_bytes: Option<u64>) -> Result<DeviceConf
         config.timing = None;
     }
     match capacity_bytes {
-        Some(capacity_bytes) => lab::twin::resized(&drive.device, &config, capacity_bytes),
+        Some(capacity_bytes) => experiment::twin::resized(&drive.device, &config, capacity_bytes),
         None => Ok(config),
     }
 }

@@ -1,11 +1,13 @@
 //! `warp devices`, `jobs`, `explain`: looking at things.
 
-use lab::catalogue::Kind;
-use lab::experiment::Experiment;
-use lab::profile::Profile;
-use lab::rows::wrapped;
-use lab::selection::Selection;
-use lab::{LabError, describe, twin};
+use experiment::LabError;
+use experiment::definition::Experiment;
+use experiment::profile::Profile;
+use experiment::selection::Selection;
+use experiment::twin;
+use report::catalogue::Kind;
+use report::describe;
+use report::rows::wrapped;
 use workload::fio::{self, FioOption};
 
 use crate::arguments::{Devices, Explain, Jobs, OutputFormat};
@@ -53,7 +55,7 @@ pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
         write_capacities: Some(1.0),
         ..Selection::default()
     };
-    let plan = lab::run::prepare(experiment.select(&selection)?.cells)?.remove(0);
+    let plan = simulate::run::prepare(experiment.select(&selection)?.cells)?.remove(0);
     let Some(jobs) = plan.cell().workload.jobs() else {
         return Err(bad_option(name, "is no job file; `warp run` runs it"));
     };

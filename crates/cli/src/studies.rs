@@ -1,7 +1,7 @@
 //! `warp list`, `warp new`, and `warp run` without anything to run: where to start.
 
-use lab::LabError;
-use lab::catalogue::{Entry, Kind};
+use experiment::LabError;
+use report::catalogue::{Entry, Kind};
 
 use crate::arguments::{List, New, NewThing, OutputFormat};
 use crate::{Outcome, print};
@@ -67,7 +67,7 @@ fn list_all(output: &OutputFormat) -> Result<Outcome, LabError> {
 
 pub fn new(command: &New) -> Result<Outcome, LabError> {
     let NewThing::Experiment { name } = &command.what;
-    let files = lab::template::write(name)?;
+    let files = experiment::template::write(name)?;
     let files: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
     print(&format!("wrote {}\nwarp run {name}\n", files.join(", ")));
     Ok(Outcome::Done)

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
-use lab::LabError;
+use experiment::LabError;
 use studio::order::Beginning;
 use studio::{Order, StudioOptions};
 use transport::http::HttpOptions;

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use experiment::LabError;
 use host::inspect::passthrough::Passthrough;
 use host::inspect::remote::{Remote, Visitor};
 use host::inspect::{FdpReport, report};
-use lab::LabError;
 use ssd::SnapshotError;
 use transport::drive::{DriveError, StoredDrive, stored};
 

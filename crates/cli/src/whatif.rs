@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use lab::rows::{self, Column, Rows, TextFormat, Value};
-use lab::store::Origin;
-use lab::whatif::{Answer, Factors, Question, Study};
-use lab::{LabError, workloads};
+use analysis::store::Origin;
+use experiment::LabError;
+use experiment::workloads;
+use report::rows::{self, Column, Rows, TextFormat, Value};
 use ssd::Layout;
+use whatif::{Answer, Factors, Question, Study};
 
 use crate::arguments::WhatIf;
 use crate::execute;

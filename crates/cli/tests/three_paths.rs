@@ -3,7 +3,7 @@
 //! counters must be equal to the byte; `tests/host` does the same with a real fio in a real kernel, within 2 %.
 //!
 //! ```text
-//! Case -> lab::run -------------------------------------------------> Stats
+//! Case -> simulate::run -------------------------------------------------> Stats
 //!      -> fio's schedule -> Host (vfio-user | NVMe/TCP) -> Server -> Stats, the same
 //! ```
 //!
@@ -13,14 +13,14 @@
 
 use std::path::{Path, PathBuf};
 
+use experiment::cell::{Cell, CellKey, ReplayMode, RunSettings};
+use experiment::profile::{Overrides, Profile};
+use experiment::twin::{self, ScaleChoice};
+use experiment::workloads::{WorkloadChanges, read_jobs};
 use host::command::write_command;
 use host::initiator::pcie::{Driver, DriverOptions};
 use host::initiator::tcp::{self, Controller, HostOptions};
 use host::inspect::decode;
-use lab::cell::{Cell, CellKey, ReplayMode, RunSettings};
-use lab::profile::{Overrides, Profile};
-use lab::twin::{self, ScaleChoice};
-use lab::workloads::{WorkloadChanges, read_jobs};
 use models::Spec;
 use nvme::{Identity, SubsystemConfig};
 use nvme_spec::command::IoManagementCdw10;
@@ -203,8 +203,8 @@ impl Case {
             ensemble: None,
             snapshot: None,
         };
-        let prepared = lab::run::prepare(vec![cell]).expect("a possible run");
-        let results = lab::run::run_all(&prepared, false, u64::MAX, &()).expect("enough memory");
+        let prepared = simulate::run::prepare(vec![cell]).expect("a possible run");
+        let results = simulate::run::run_all(&prepared, false, u64::MAX, &()).expect("enough memory");
         results[0].stats.clone()
     }
 

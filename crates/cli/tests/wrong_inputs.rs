@@ -548,7 +548,7 @@ fn there_are_more_than_a_hundred() {
 
 #[test]
 fn remedies_are_options_of_the_command_that_prints_them() {
-    use lab::finding::Command;
+    use simulate::finding::Command;
     let folder = folder();
     for (command, name) in [(Command::Run, "run"), (Command::WhatIf, "whatif")] {
         let help = prints(&folder, &[name, "--help"]);

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lab::LabError;
+use experiment::LabError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyString, PyTuple};
 use serde_json::Value;

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lab::clocked::ClockedDevice;
-use lab::export::device as tables;
-use lab::profile::{Overrides, Profile};
-use lab::twin::{self, Scale};
+use analysis::export::device as tables;
+use experiment::profile::{Overrides, Profile};
+use experiment::twin::{self, Scale};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyTuple};
 use serde::Serialize;
+use simulate::clocked::ClockedDevice;
 use ssd::{DeviceConfig, HostError, Lpn, Placement, PlacementIndex, PlacementList, Write};
 
 use crate::WarpError;

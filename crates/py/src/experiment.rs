@@ -3,18 +3,20 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lab::cell::ReplayMode;
-use lab::experiment::Experiment as LabExperiment;
-use lab::export::tables;
-use lab::judge::Judge;
-use lab::run::{RunPlan, prepare};
-use lab::selection::{Form, RunSet, Selection};
-use lab::steady::Until;
-use lab::twin::ScaleChoice;
-use lab::workloads::WorkloadChoice;
-use lab::{LabError, feedback, find};
+use analysis::export::tables;
+use analysis::judge::Judge;
+use experiment::LabError;
+use experiment::cell::ReplayMode;
+use experiment::cell::Until;
+use experiment::definition::Experiment as LabExperiment;
+use experiment::feedback;
+use experiment::find;
+use experiment::selection::{Form, RunSet, Selection};
+use experiment::twin::ScaleChoice;
+use experiment::workloads::WorkloadChoice;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use simulate::run::{RunPlan, prepare};
 use studio::asked::Asked;
 
 use crate::WarpError;

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use lab::run::Progress;
 use pyo3::prelude::*;
+use simulate::run::Progress;
 
 /// How often the interpreter is asked whether Ctrl-C was pressed.
 const LISTEN_EVERY: Duration = Duration::from_millis(50);

@@ -39,19 +39,23 @@ create_exception!(
 /// Names of the device profiles, in ``./devices`` and built in.
 #[pyfunction]
 fn devices() -> Vec<String> {
-    lab::profile::Profile::names()
+    ::experiment::profile::Profile::names()
 }
 
 /// Names of the experiments, in ``./experiments`` and built in.
 #[pyfunction]
 fn experiments() -> Vec<String> {
-    lab::experiment::Experiment::names()
+    ::experiment::definition::Experiment::names()
 }
 
 /// Names of the workloads: job files in ``./jobs`` and tables in ``./workloads``, and those built in.
 #[pyfunction]
 fn workloads() -> Vec<String> {
-    let mut names = [lab::workloads::job_names(), lab::workloads::workload_names()].concat();
+    let mut names = [
+        ::experiment::workloads::job_names(),
+        ::experiment::workloads::workload_names(),
+    ]
+    .concat();
     names.sort();
     names
 }
@@ -69,7 +73,7 @@ fn workloads() -> Vec<String> {
 ///     There is no such profile, or something in it is wrong.
 #[pyfunction]
 fn profile<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    let profile = lab::profile::Profile::find(name).map_err(convert::warp_error)?;
+    let profile = ::experiment::profile::Profile::find(name).map_err(convert::warp_error)?;
     let values = serde_json::to_value(profile.values()).expect("TOML values are JSON's");
     convert::to_python(py, &values)
 }
@@ -82,7 +86,7 @@ fn profile<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
 ///     Name or path of the profile.
 #[pyfunction]
 fn profile_text(name: &str) -> PyResult<String> {
-    lab::profile::Profile::text(name).map_err(convert::warp_error)
+    ::experiment::profile::Profile::text(name).map_err(convert::warp_error)
 }
 
 /// The text of an experiment, as it stands in its file.
@@ -93,14 +97,14 @@ fn profile_text(name: &str) -> PyResult<String> {
 ///     Name or path of the experiment.
 #[pyfunction]
 fn experiment_text(name: &str) -> PyResult<String> {
-    let found = lab::experiment::Experiment::text(name).map_err(convert::warp_error)?;
+    let found = ::experiment::definition::Experiment::text(name).map_err(convert::warp_error)?;
     Ok(found.text)
 }
 
 /// Bytes of memory that runs may use: nine tenths of what the system says is available.
 #[pyfunction]
 fn memory_available() -> u64 {
-    lab::run::memory_available()
+    simulate::run::memory_available()
 }
 
 /// Runs the ``warp`` command with these arguments, of which the first is its name; returns its exit code. It may end the process.

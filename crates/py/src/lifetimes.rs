@@ -1,9 +1,9 @@
 //! How long what a workload writes lives.
 
-use lab::export::tables;
-use lab::lifetimes::{self, Measured, Setup};
-use lab::run::Progress;
+use analysis::export::tables;
+use analysis::lifetimes::{self, Measured, Setup};
 use pyo3::prelude::*;
+use simulate::run::Progress;
 
 use crate::convert::{self, lab_error, optional_table, to_python, warp_error};
 use crate::generator::{Generators, PythonGenerator};
@@ -114,7 +114,7 @@ impl Lifetimes {
     }
 
     fn __str__(&self) -> String {
-        let table = lifetimes::table(std::slice::from_ref(&self.measured));
+        let table = report::rows::lifetimes(std::slice::from_ref(&self.measured));
         table.expect("it is one workload").text()
     }
 }

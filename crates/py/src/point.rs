@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use lab::cell::{Cell, CellKey};
-use lab::run::{RunPlan, prepare};
-use lab::selection::Form;
+use analysis::fingerprint;
+use experiment::cell::{Cell, CellKey};
+use experiment::selection::Form;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use simulate::run::{RunPlan, prepare};
 
 use crate::convert::{from_json, lab_error, warp_error};
 use crate::generator::PythonGenerator;
@@ -107,14 +108,14 @@ impl Point {
     ///     A file that the workload reads cannot be read.
     #[getter]
     fn hash(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| self.cell().hash()).map_err(warp_error)
+        py.detach(|| fingerprint::hash(self.cell())).map_err(warp_error)
     }
 
     /// Its complete input: the resolved device and workload, the settings of the run, the seed, and the version of results. Files
     /// that the workload reads are there by a digest of their contents.
     #[getter]
     fn input<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        from_json(py, &py.detach(|| self.cell().input()).map_err(warp_error)?)
+        from_json(py, &py.detach(|| fingerprint::input(self.cell())).map_err(warp_error)?)
     }
 
     /// Runs it.

@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use lab::policy::{PlacementPolicy, Placements};
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
+use simulate::policy::{PlacementPolicy, Placements};
 use ssd::RuId;
 use ssd::gc::{Candidates as DeviceCandidates, Random, VictimPolicy};
 use workload::{PlacementIndex, Request};

@@ -4,18 +4,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use lab::experiment::Experiment as LabExperiment;
-use lab::export::{self, tables};
-use lab::interval::Intervals;
-use lab::judge::Judge;
-use lab::policy::{PlacementPolicy, Policies};
-use lab::report::{self, Library};
-use lab::rows;
-use lab::run::{CellResult, Options, Progress, RunPlan, run_all_with};
-use lab::selection::Form;
+use analysis::export::{self, tables};
+use analysis::interval::Intervals;
+use analysis::judge::Judge;
+use experiment::definition::Experiment as LabExperiment;
+use experiment::selection::Form;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use report::rows;
+use report::{self, Library};
+use simulate::policy::{PlacementPolicy, Policies};
+use simulate::run::{CellResult, Options, Progress, RunPlan, run_all_with};
 use ssd::gc::VictimPolicy;
 
 use crate::convert::{lab_error, shown, to_python, warp_error};

@@ -3,8 +3,8 @@
 use std::ffi::CString;
 use std::path::PathBuf;
 
-use lab::export::tables;
-use lab::store::Store;
+use analysis::export::tables;
+use analysis::store::Store;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 
@@ -84,6 +84,6 @@ pub fn runs(py: Python<'_>, limit: usize) -> PyResult<Table> {
 #[pyfunction]
 pub fn compare(py: Python<'_>, a: PathBuf, b: PathBuf) -> PyResult<Table> {
     let [a, b] = [a, b].map(|name| name.display().to_string());
-    let comparison = py.detach(|| lab::compare::find(&a, &b)).map_err(warp_error)?;
+    let comparison = py.detach(|| analysis::compare::find(&a, &b)).map_err(warp_error)?;
     Ok(comparison.columns().into())
 }

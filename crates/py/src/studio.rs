@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lab::twin::ScaleChoice;
+use experiment::twin::ScaleChoice;
 use pyo3::prelude::*;
 use studio::asked::{Asked, AskedRun, Made, Source};
 use studio::order::Beginning;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use analysis::export::{self, Column, Values};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt16Array,
@@ -9,7 +10,6 @@ use arrow_array::{
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{Field, Schema, SchemaRef};
-use lab::export::{self, Column, Values};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 

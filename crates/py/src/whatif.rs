@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use lab::export::tables;
-use lab::report::Library;
-use lab::run::Progress;
-use lab::twin::Scale;
-use lab::whatif::{Answer as LabAnswer, Factors, Question};
+use ::whatif::{Answer as LabAnswer, Factors, Question};
+use experiment::twin::Scale;
 use pyo3::prelude::*;
+use report::Library;
+use simulate::run::Progress;
 
 use crate::convert::{self, lab_error, optional_table, shown, to_python, warp_error};
 use crate::generator::{Generators, PythonGenerator};
@@ -136,7 +135,7 @@ impl Answer {
 
     /// A row for each placement, none first: write amplification with its interval, what the drive lasts, costs and embodies.
     fn placements(&self) -> Table {
-        tables::placements(&self.answer).into()
+        self.answer.columns().into()
     }
 
     /// All of it, as `warp whatif --json` prints it.

@@ -10,12 +10,12 @@
 
 use std::path::{Path, PathBuf};
 
-use lab::LabError;
-use lab::cell::{Cell, CellKey};
-use lab::experiment::Experiment;
-use lab::selection::Selection;
-use lab::twin::{Scale, ScaleChoice};
-use lab::workloads::WorkloadChoice;
+use experiment::LabError;
+use experiment::cell::{Cell, CellKey};
+use experiment::definition::Experiment;
+use experiment::selection::Selection;
+use experiment::twin::{Scale, ScaleChoice};
+use experiment::workloads::WorkloadChoice;
 use serde_json::{Value, json};
 use toml::Table;
 
@@ -293,7 +293,7 @@ fn what_counts(cell: &Cell) -> Vec<(&'static str, Value)> {
 
 #[cfg(test)]
 mod tests {
-    use lab::selection::Form;
+    use experiment::selection::Form;
 
     use super::*;
 

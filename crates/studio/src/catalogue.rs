@@ -1,10 +1,10 @@
 //! What there is to run, for the page: the lab's catalogue with what a choice needs.
 
-use lab::LabError;
-use lab::catalogue::{Entry, Kind};
-use lab::experiment::Experiment;
-use lab::profile::{Overrides, Profile};
-use lab::workloads;
+use experiment::LabError;
+use experiment::definition::Experiment;
+use experiment::profile::{Overrides, Profile};
+use experiment::workloads;
+use report::catalogue::{Entry, Kind};
 use serde_json::{Value, json};
 use ssd::Layout;
 use workload::fio::{self, Effect, FioOption};

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::time::{Duration, Instant};
 
-use lab::LabError;
-use lab::live::Forked;
-use lab::run::MemoryNeed;
+use experiment::LabError;
 use serde_json::json;
+use simulate::live::Forked;
+use simulate::run::MemoryNeed;
 use toml::Table;
 
 use crate::export::{ExportLane, Material};

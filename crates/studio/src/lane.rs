@@ -10,10 +10,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lab::LabError;
-use lab::live::{Activity, Forked, LiveRun, Position};
-use lab::run::CellResult;
+use experiment::LabError;
 use serde_json::{Value, json};
+use simulate::live::{Activity, Forked, LiveRun, Position};
+use simulate::run::CellResult;
 use ssd::{Event, OwnerStats};
 use transport::census::Holdings;
 
@@ -170,14 +170,14 @@ impl Lane {
             || self
                 .run
                 .as_ref()
-                .is_some_and(|run| run.phase() == lab::live::Phase::Ended)
+                .is_some_and(|run| run.phase() == simulate::live::Phase::Ended)
     }
 
     /// Whether the drive is being filled.
     pub fn is_filling(&self) -> bool {
         self.run
             .as_ref()
-            .is_some_and(|run| run.phase() == lab::live::Phase::Filling)
+            .is_some_and(|run| run.phase() == simulate::live::Phase::Filling)
     }
 
     /// What was told of it does not hold any more.
@@ -362,9 +362,9 @@ impl Lane {
         let works = is_running || self.goal.is_some();
         match run.phase() {
             _ if self.failed.is_some() => Phase::Failed,
-            lab::live::Phase::Ended => Phase::Ended,
-            lab::live::Phase::Filling if works => Phase::Filling,
-            lab::live::Phase::Running if works => Phase::Running,
+            simulate::live::Phase::Ended => Phase::Ended,
+            simulate::live::Phase::Filling if works => Phase::Filling,
+            simulate::live::Phase::Running if works => Phase::Running,
             _ if run.position() == Position::default() => Phase::Waiting,
             _ => Phase::Paused,
         }

@@ -1,7 +1,7 @@
 //! The studio: a server for a page in which drives live.
 //!
 //! ```text
-//! page -> Order -> session: Engine (a thread; lanes of lab::live) -> State -> frames -> page
+//! page -> Order -> session: Engine (a thread; lanes of simulate::live) -> State -> frames -> page
 //!     \-> catalogue, texts, store, exports
 //! ```
 //!

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use base::Bytes;
-use lab::LabError;
+use experiment::LabError;
 
 /// Bytes that may be taken. Clones are the same memory.
 #[derive(Clone)]

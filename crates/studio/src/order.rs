@@ -1,7 +1,7 @@
 //! Orders: what a session is to run, as a page says it and as a permalink holds it.
 //!
 //! ```text
-//! JSON -> Order (checked) -> lab::Selection of each lane -> Experiment::select -> run::prepare -> Lane
+//! JSON -> Order (checked) -> experiment::selection::Selection of each lane -> Experiment::select -> run::prepare -> Lane
 //! ```
 //!
 //! The same Order gives the same integers on every machine. Whoever sends one reads no file of this machine with it: what it
@@ -10,15 +10,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lab::LabError;
-use lab::cell::{Cell, RunSettings};
-use lab::experiment::Experiment;
-use lab::profile::Profile;
-use lab::run::{MemoryNeed, RunPlan};
-use lab::selection::{RunSet, Selection};
-use lab::twin::{self, ScaleChoice};
-use lab::workloads::{self, WorkloadChoice};
+use experiment::LabError;
+use experiment::cell::{Cell, RunSettings};
+use experiment::definition::Experiment;
+use experiment::profile::Profile;
+use experiment::selection::{RunSet, Selection};
+use experiment::twin::{self, ScaleChoice};
+use experiment::workloads::{self, WorkloadChoice};
 use serde::{Deserialize, Serialize};
+use simulate::run::{MemoryNeed, RunPlan};
 use toml::{Table, Value};
 
 use crate::texts;
@@ -447,7 +447,7 @@ impl Prepared {
             let sizes = twin::sizes(&cell.key.device, &cell.device, largest).map_err(named)?;
             cell.run.scale = ScaleChoice::Fixed(sizes[0]);
         }
-        let (plan, reserved) = lab::run::prepare_within(cell, reserve).map_err(named)?;
+        let (plan, reserved) = simulate::run::prepare_within(cell, reserve).map_err(named)?;
         let lane = LanePlan {
             settings: RunSettings {
                 scale: plan.cell().run.scale,

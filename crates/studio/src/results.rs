@@ -1,9 +1,9 @@
 //! What lanes come to, as JSON: results, latencies, streams, settings.
 
-use lab::export;
-use lab::run::CellResult;
-use lab::timed::measure::{Direction, JobResult, LatencySeries, TimedResult};
+use analysis::export;
 use serde_json::{Map, Value, json};
+use simulate::run::CellResult;
+use simulate::timed::measure::{Direction, JobResult, LatencySeries, TimedResult};
 use ssd::Wear;
 use workload::Operation;
 

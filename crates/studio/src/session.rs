@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use lab::LabError;
+use experiment::LabError;
 use tokio::sync::watch;
 
 use crate::drive::{DriveEngine, ServedDrive};

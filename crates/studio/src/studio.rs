@@ -13,8 +13,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use lab::LabError;
-use lab::store::{KeptRun, Store};
+use analysis::store::{KeptRun, Store};
+use experiment::LabError;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -65,7 +65,7 @@ impl StudioOptions {
             http,
             granted: Vec::new(),
             idle_max: IDLE_MAX,
-            memory_bytes: lab::run::memory_available() / MEMORY_SHARE,
+            memory_bytes: simulate::run::memory_available() / MEMORY_SHARE,
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A text comes from whoever reaches the server, so it must not lead to files, pipes or devices of this machine, nor to its environment:
 //! what could is refused here, before anything reads it.
 
-use lab::workloads;
+use experiment::workloads;
 use serde::Serialize;
 use toml::{Table, Value};
 use transport::actions::Plan;
@@ -98,8 +98,8 @@ fn problem_of_toml(error: &toml::de::Error, text: &str) -> Problem {
     Problem::new(line, error.message().replace('\n', ", "))
 }
 
-fn problems_of(error: &lab::LabError) -> Vec<Problem> {
-    let lab::LabError::Job(error) = error else {
+fn problems_of(error: &experiment::LabError) -> Vec<Problem> {
+    let experiment::LabError::Job(error) = error else {
         return vec![Problem::new(None, error.to_string())];
     };
     let of = |error: &JobError| {

@@ -5,8 +5,8 @@ mod common;
 use std::process::Command;
 
 use common::{Message, Socket, begin, get, order, small_order, start};
-use lab::experiment::Experiment;
-use lab::selection::Selection;
+use experiment::definition::Experiment;
+use experiment::selection::Selection;
 use serde_json::{Value, json};
 use studio::Studio;
 
@@ -43,9 +43,9 @@ fn run(text: &str) -> Vec<(String, u64, u64)> {
         .select(&Selection::default())
         .unwrap_or_else(|error| panic!("{error}\n{text}"))
         .cells;
-    let plans = lab::run::prepare(cells).expect("it can be run");
-    let results = lab::run::run_all(&plans, false, 8 << 30, &()).expect("it runs");
-    let row = |result: &lab::run::CellResult| {
+    let plans = simulate::run::prepare(cells).expect("it can be run");
+    let results = simulate::run::run_all(&plans, false, 8 << 30, &()).expect("it runs");
+    let row = |result: &simulate::run::CellResult| {
         (
             result.key.variant.clone(),
             result.stats.host_bytes_written(),

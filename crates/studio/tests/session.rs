@@ -5,11 +5,11 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{Message, Socket, begin, get, options, order, small_order, start};
-use lab::experiment::Experiment;
-use lab::run::CellResult;
-use lab::selection::Selection;
-use lab::twin::{Scale, ScaleChoice};
+use experiment::definition::Experiment;
+use experiment::selection::Selection;
+use experiment::twin::{Scale, ScaleChoice};
 use serde_json::{Value, json};
+use simulate::run::CellResult;
 use studio::Studio;
 use toml::Table;
 
@@ -30,8 +30,8 @@ fn unwatched(variant: &str, set: &[(&str, toml::Value)]) -> CellResult {
             .collect::<Table>(),
         ..Selection::default()
     };
-    let plans = lab::run::prepare(experiment.select(&selection).expect("a selection").cells).expect("a run");
-    let results = lab::run::run_all(&plans, false, 8 << 30, &()).expect("it runs");
+    let plans = simulate::run::prepare(experiment.select(&selection).expect("a selection").cells).expect("a run");
+    let results = simulate::run::run_all(&plans, false, 8 << 30, &()).expect("it runs");
     results.into_iter().next().expect("one run")
 }
 

@@ -9,10 +9,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ::advise::{Advice, Advisor, Loss, Move};
 use base::Bytes;
+use experiment::LabError;
 use host::inspect::watch::Sample;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lab::LabError;
-use lab::rows::{Column, Rows, Value};
+use report::rows::{Column, Rows, Value};
 use serde::Serialize;
 
 use super::notice::Notice;

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use ::advise::{Owner, OwnerMap};
 use base::input::RESULT_BYTES_MAX;
+use experiment::LabError;
 use host::inspect::file_map::{self, BlockDevice, Extent, Omissions};
 use host::inspect::watch::Namespace;
-use lab::LabError;
 
 use super::connection::DriveConnection;
 use super::notice::Notice;

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use clap::{Args, ValueEnum};
-use lab::rows::TextFormat;
+use report::rows::TextFormat;
 
 /// What is printed of a result.
 #[derive(Args, Default)]

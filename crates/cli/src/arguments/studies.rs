@@ -1,7 +1,7 @@
 //! Commands about what there is to run.
 
 use clap::{Args, Subcommand, ValueEnum};
-use lab::catalogue::Kind;
+use report::catalogue::Kind;
 
 use super::OutputFormat;
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use lab::twin::ScaleChoice;
+use experiment::twin::ScaleChoice;
 use toml::Value;
 
 use super::assignment;

@@ -1,8 +1,9 @@
 //! What a command is told of a trace.
 
 use clap::Args;
-use lab::profile::Overrides;
-use lab::{LabError, workloads};
+use experiment::LabError;
+use experiment::profile::Overrides;
+use experiment::workloads;
 use toml::Value;
 use workload::trace::ColumnList;
 

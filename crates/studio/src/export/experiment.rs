@@ -7,9 +7,9 @@
 //! A run that branched off within another one is no experiment's: it is named in a comment and left out. One that began anew is a
 //! variant like any other.
 
-use lab::LabError;
-use lab::experiment::Experiment;
-use lab::live::Forked;
+use ::experiment::LabError;
+use ::experiment::definition::Experiment;
+use simulate::live::Forked;
 use toml::{Table, Value};
 
 use super::{ExportLane, Material};

@@ -13,11 +13,12 @@ mod trace;
 
 use std::sync::Arc;
 
-use lab::interval::NO_INTERVALS;
-use lab::live::Activity;
-use lab::report::{Library, Report};
-use lab::run::CellResult;
-use lab::{LabError, export};
+use ::experiment::LabError;
+use analysis::export;
+use analysis::interval::NO_INTERVALS;
+use report::{Library, Report};
+use simulate::live::Activity;
+use simulate::run::CellResult;
 
 use crate::lane::{Branch, Log};
 use crate::order::{LanePlan, Order, Prepared};
@@ -146,7 +147,7 @@ impl Material {
             title: self.prepared.title(),
             front: None,
             refused: &[],
-            command: lab::finding::Command::Run,
+            command: simulate::finding::Command::Run,
             source: &experiment.source,
             notes: &experiment.notes,
             axes: &axes,

@@ -1,6 +1,6 @@
 //! A session as a program: the experiment's text in Python, which runs it.
 
-use lab::LabError;
+use ::experiment::LabError;
 
 use super::{Material, experiment};
 

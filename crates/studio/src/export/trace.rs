@@ -9,8 +9,8 @@
 //! The axis is virtual time where a lane has it. Elsewhere it is what the host has written: a microsecond is a mebibyte, and a collection
 //! is as long as the bytes that it copied. The trace says so itself.
 
-use lab::timed::measure::TimedRequest;
 use serde_json::{Value, json};
+use simulate::timed::measure::TimedRequest;
 use ssd::Ring;
 use ssd::timing::{Piece, Work};
 use workload::Operation;

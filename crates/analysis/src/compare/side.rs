@@ -1,0 +1,584 @@
+//! One side of a comparison, out of whatever it was written in.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use serde_json::{Value, json};
+
+use super::documents;
+use crate::store::KeptRun;
+use experiment::error::LabError;
+
+/// What a run measured by name, in the order in which it is shown.
+type Metrics = Vec<(String, f64)>;
+
+/// A cell by what distinguishes it, with the values of its seeds by metric.
+pub(super) type NamedCell = (String, Vec<(String, Vec<f64>)>);
+
+/// A result.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// The file, or the short name of a run.
+    pub name: String,
+    /// When, by what and out of what it came, as far as it says so.
+    pub origin: Value,
+    /// What a reader has to know of how it was read.
+    pub notes: Vec<String>,
+    kind: &'static str,
+    runs: Vec<Run>,
+}
+
+/// One seed of a cell.
+#[derive(Clone, Debug)]
+struct Run {
+    device: String,
+    /// Variant and values of the grid.
+    place: String,
+    metrics: Metrics,
+}
+
+impl Side {
+    /// Reads a result of `warp run --json`, a run that was kept, fio's JSON, or the output of `nvme fdp stats`.
+    ///
+    /// Of several JSON documents the last one counts. Text around them is skipped, and [`Side::notes`] says so.
+    ///
+    /// # Errors
+    /// It is none of them: says what can be read. A count is no decimal number, or a document has no end: says where.
+    pub fn read(name: &str, text: &str) -> Result<Side, LabError> {
+        let invalid = |problem| LabError::invalid(name, problem);
+        let Some(document) = documents::find_last(text).map_err(invalid)? else {
+            let (run, count) = fdp_statistics_text(text).map_err(invalid)?.unzip();
+            let mut side = Side::new(name, "FDP statistics", json!({}), run.map(|run| vec![run]))?;
+            side.note_last_of(count.unwrap_or(1), "statistics");
+            return Ok(side);
+        };
+        let mut side = Side::of_json(name, &document.json)?;
+        side.note_last_of(document.count, "JSON documents");
+        match document.skipped_lines {
+            0 => {}
+            1 => side.note("1 line around the JSON was skipped"),
+            lines => side.note(&format!("{lines} lines around the JSON were skipped")),
+        }
+        Ok(side)
+    }
+
+    fn of_json(name: &str, json: &Value) -> Result<Side, LabError> {
+        match json["format"].as_str() {
+            Some("warp-run") => return Side::of_results(name, &json["result"], origin_of(json)),
+            Some("warp-results") => return Side::of_results(name, json, json!({})),
+            _ => {}
+        }
+        if json["jobs"].is_array() && json.get("fio version").is_some() {
+            let origin = json!({ "fio": json["fio version"], "at": json["time"] });
+            let runs = vec![Run::alone(of_fio(json))];
+            let mut side = Side::new(name, "fio's results", origin, Some(runs))?;
+            for job in repeated_names(json) {
+                side.note(&format!(
+                    "several jobs are named {job}; fio adds them up with --group_reporting"
+                ));
+            }
+            return Ok(side);
+        }
+        // nvme-cli's keys; those of `warp inspect --json`.
+        let [short, long] = [["hbmw", "mbmw"], ["host_bytes_written", "media_bytes_written"]];
+        let ours = json.pointer("/enabled/statistics").unwrap_or(json);
+        let invalid = |problem| LabError::invalid(name, problem);
+        let mut run = of_statistics(json, short).map_err(invalid)?;
+        if run.is_none() {
+            run = of_statistics(ours, long).map_err(invalid)?;
+        }
+        Side::new(name, "FDP statistics", json!({}), run.map(|run| vec![run]))
+    }
+
+    fn note(&mut self, text: &str) {
+        self.notes.push(format!("{}: {text}", self.name));
+    }
+
+    fn note_last_of(&mut self, count: usize, things: &str) {
+        if count > 1 {
+            self.note(&format!("the last of {count} {things} was read"));
+        }
+    }
+
+    /// A run that was kept.
+    ///
+    /// # Errors
+    /// It measured nothing.
+    pub fn of_run(run: &KeptRun) -> Result<Side, LabError> {
+        Side::of_results(&run.id, &run.document["result"], origin_of(&run.document))
+    }
+
+    fn of_results(name: &str, results: &Value, origin: Value) -> Result<Side, LabError> {
+        let cells = results["cells"].as_array();
+        let run = |cell: &Value| {
+            let grid = cell["grid"].as_object().into_iter().flatten();
+            let grid = grid.map(|(axis, value)| format!("{axis} {}", value.as_str().unwrap_or_default()));
+            let variant = cell["variant"].as_str().unwrap_or_default().to_string();
+            let parts: Vec<String> = [variant]
+                .into_iter()
+                .chain(grid)
+                .filter(|part| !part.is_empty())
+                .collect();
+            Run {
+                device: cell["device"].as_str().unwrap_or_default().to_string(),
+                place: parts.join(" | "),
+                metrics: of_cell(cell),
+            }
+        };
+        Side::new(
+            name,
+            "results of WARP",
+            origin,
+            cells.map(|cells| cells.iter().map(run).collect()),
+        )
+    }
+
+    fn new(name: &str, kind: &'static str, origin: Value, runs: Option<Vec<Run>>) -> Result<Side, LabError> {
+        let runs = runs.unwrap_or_default();
+        if runs.iter().all(|run| run.metrics.is_empty()) {
+            let problem = "is no result: give a run of `warp runs`, the JSON of `warp run --json` or of fio \
+                           (--output-format=json), or what `nvme fdp stats` prints";
+            return Err(LabError::invalid(name, problem));
+        }
+        Ok(Side {
+            name: name.to_string(),
+            origin,
+            notes: Vec::new(),
+            kind,
+            runs,
+        })
+    }
+
+    /// What it is, in a line.
+    pub fn about(&self) -> String {
+        let mut parts = vec![format!("{} ({})", self.name, self.kind)];
+        parts.extend(self.origin["title"].as_str().map(str::to_string));
+        let devices = self.devices();
+        if devices.iter().any(|device| !device.is_empty()) {
+            parts.push(devices.join(", "));
+        }
+        parts.extend(self.origin["at"].as_str().map(str::to_string));
+        parts.join(" · ")
+    }
+
+    /// Its devices, each once.
+    pub(super) fn devices(&self) -> Vec<String> {
+        let mut devices: Vec<String> = Vec::new();
+        for run in &self.runs {
+            if !devices.contains(&run.device) {
+                devices.push(run.device.clone());
+            }
+        }
+        devices
+    }
+
+    /// Its cells with the values of their seeds.
+    pub(super) fn by_cell(&self, by_device: bool) -> Vec<NamedCell> {
+        let mut cells: Vec<NamedCell> = Vec::new();
+        for run in &self.runs {
+            let parts = [if by_device { run.device.as_str() } else { "" }, run.place.as_str()];
+            let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            let metrics = &mut entry(&mut cells, &parts.join(" | ")).1;
+            for (name, value) in &run.metrics {
+                entry(metrics, name).1.push(*value);
+            }
+        }
+        cells
+    }
+}
+
+impl Run {
+    /// The one run of something that knows no cells.
+    fn alone(metrics: Metrics) -> Run {
+        Run {
+            device: String::new(),
+            place: String::new(),
+            metrics,
+        }
+    }
+}
+
+/// The entry of a name, added at the end if it is new.
+fn entry<'a, T: Default>(entries: &'a mut Vec<(String, T)>, name: &str) -> &'a mut (String, T) {
+    let known = entries.iter().position(|(known, _)| known == name);
+    let index = known.unwrap_or_else(|| {
+        entries.push((name.to_string(), T::default()));
+        entries.len() - 1
+    });
+    &mut entries[index]
+}
+
+/// Where a run that was kept comes from.
+fn origin_of(document: &Value) -> Value {
+    let keys = ["id", "at", "target", "title", "warp", "engine", "seconds"];
+    let known = keys
+        .iter()
+        .filter_map(|key| Some((key.to_string(), document.get(*key)?.clone())));
+    Value::Object(known.collect())
+}
+
+/// What a cell of `warp run --json` measured.
+fn of_cell(cell: &Value) -> Metrics {
+    let mut metrics = Metrics::new();
+    let mut add = |name: String, value: &Value| metrics.extend(value.as_f64().map(|value| (name, value)));
+    add("WAF".to_string(), &cell["waf"]);
+    add("WAF at the end".to_string(), &cell["tail_waf"]);
+    let capacity = cell["capacity_bytes"].as_f64().filter(|bytes| *bytes > 0.0);
+    let capacities = |bytes: Option<f64>| {
+        bytes
+            .zip(capacity)
+            .map_or(Value::Null, |(bytes, all)| (bytes / all).into())
+    };
+    for owner in cell["owners"].as_array().into_iter().flatten() {
+        let name = owner["owner"].as_str().unwrap_or_default();
+        let pages = owner["gc_pages_copied"].as_f64().zip(cell["page_bytes"].as_f64());
+        let copied = pages.map(|(pages, bytes)| pages * bytes);
+        let host = owner["host_bytes_written"].as_f64();
+        if [host, copied].iter().all(|bytes| bytes.unwrap_or(0.0) == 0.0) {
+            continue;
+        }
+        add(format!("{name} WAF"), &owner["waf"]);
+        if name != "shared" {
+            add(format!("{name} host, x capacity"), &capacities(host));
+        }
+        add(format!("{name} copied, x capacity"), &capacities(copied));
+    }
+    for (name, value) in cell["measures"].as_object().into_iter().flatten() {
+        add(name.clone(), value);
+    }
+    metrics.extend(of_fio(&cell["fio"]));
+    metrics
+}
+
+/// The jobs of fio's JSON with their names.
+fn fio_jobs(fio: &Value) -> impl Iterator<Item = (&str, &Value)> + Clone {
+    let jobs = fio["jobs"].as_array().into_iter().flatten();
+    jobs.map(|job| (job["jobname"].as_str().unwrap_or("job"), job))
+}
+
+/// Names of several jobs of fio's JSON: instances of one, without `--group_reporting`.
+fn repeated_names(fio: &Value) -> BTreeSet<&str> {
+    let mut seen = HashSet::new();
+    let names = fio_jobs(fio).map(|(name, _)| name);
+    names.filter(|name| !seen.insert(*name)).collect()
+}
+
+/// Bandwidths, rates and latencies of fio's JSON. Jobs of one name are numbered.
+fn of_fio(fio: &Value) -> Metrics {
+    let mut metrics = Metrics::new();
+    let repeated = repeated_names(fio);
+    let mut numbers: HashMap<&str, u32> = HashMap::new();
+    for (name, job) in fio_jobs(fio) {
+        let number = numbers.entry(name).or_default();
+        *number += 1;
+        let name = if repeated.contains(name) {
+            format!("{name} ({number})")
+        } else {
+            name.to_string()
+        };
+        for direction in ["read", "write", "trim"] {
+            let of = &job[direction];
+            if of["total_ios"].as_f64().unwrap_or(0.0) == 0.0 {
+                continue;
+            }
+            let mut add = |what: String, value: Option<f64>| {
+                metrics.extend(value.map(|value| (format!("{name} {direction} {what}"), value)));
+            };
+            add("MB/s".to_string(), of["bw_bytes"].as_f64().map(|bytes| bytes / 1e6));
+            add("IOPS".to_string(), of["iops"].as_f64());
+            let latency = &of["clat_ns"];
+            add("mean, us".to_string(), latency["mean"].as_f64().map(|ns| ns / 1e3));
+            for (percentile, value) in latency["percentile"].as_object().into_iter().flatten() {
+                let digits = percentile.trim_end_matches('0').trim_end_matches('.');
+                // fio prints eighteen; these are what anybody quotes.
+                if ["50", "90", "99", "99.9", "99.99"].contains(&digits) {
+                    add(format!("p{digits}, us"), value.as_f64().map(|ns| ns / 1e3));
+                }
+            }
+        }
+    }
+    metrics
+}
+
+/// FDP statistics in JSON: host and media bytes under these keys, as numbers or in quotes. `None` without them.
+fn of_statistics(json: &Value, keys: [&str; 2]) -> Result<Option<Run>, String> {
+    let [Some(host), Some(media)] = keys.map(|key| json.get(key)) else {
+        return Ok(None);
+    };
+    let bytes = |key: &str, value: &Value| -> Result<f64, String> {
+        let bytes = match value {
+            // Those of 128 bits are floating point numbers here.
+            Value::Number(number) => number.as_f64().filter(|bytes| *bytes >= 0.0 && bytes.fract() == 0.0),
+            Value::String(text) => decimal(text),
+            _ => None,
+        };
+        bytes.ok_or_else(|| format!("{key:?} is {value}; {COUNT_EXPECTED}"))
+    };
+    Ok(statistics(bytes(keys[0], host)?, bytes(keys[1], media)?))
+}
+
+/// The last statistics of the text that `nvme fdp stats` prints, and how many there are. `None` without any.
+fn fdp_statistics_text(text: &str) -> Result<Option<(Run, usize)>, String> {
+    let [host, media] = ["(HBMW)", "(MBMW)"];
+    let lines = text.lines().zip(1..);
+    let values = |name: &'static str| {
+        lines.clone().filter_map(move |(line, number)| {
+            let (_, value) = line.split_once(name)?;
+            let value = value.trim_start();
+            Some((number, value.strip_prefix(':').unwrap_or(value).trim()))
+        })
+    };
+    let Some((host_line, host_value)) = values(host).last() else {
+        return Ok(None);
+    };
+    let Some((media_line, media_value)) = values(media).last().filter(|(line, _)| *line >= host_line) else {
+        return Err(format!(
+            "line {host_line}: {host} is not followed by {media}; give all that `nvme fdp stats` printed"
+        ));
+    };
+    let bytes = |name: &str, line: usize, value: &str| {
+        decimal(value).ok_or_else(|| format!("line {line}: {name} is {value:?}; {COUNT_EXPECTED}"))
+    };
+    let run = statistics(
+        bytes(host, host_line, host_value)?,
+        bytes(media, media_line, media_value)?,
+    );
+    Ok(run.map(|run| (run, values(host).count())))
+}
+
+const COUNT_EXPECTED: &str = "expected a whole decimal number of bytes, as `nvme fdp stats` prints it";
+
+/// Separators of thousands in locales, which nvme-cli prints.
+const SEPARATORS: [char; 7] = [',', '.', '\'', ' ', '\u{a0}', '\u{202f}', '\u{2019}'];
+
+/// A decimal number of at most 128 bits, as nvme-cli prints it (`uint128_t_to_l10n_string`); `None` for anything else.
+fn decimal(text: &str) -> Option<f64> {
+    let separator = text.chars().find(|letter| SEPARATORS.contains(letter));
+    let groups: Vec<&str> = separator.map_or(vec![text], |separator| text.split(separator).collect());
+    // nvme-cli counts bytes: behind separators of several bytes its groups have fewer than three digits.
+    let has_threes = separator.is_some_and(|separator| separator.len_utf8() == 1);
+    let length_is_right = |index: usize, group: &str| match index {
+        _ if !has_threes => !group.is_empty(),
+        0 => (1..=3).contains(&group.len()),
+        _ => group.len() == 3,
+    };
+    let is_number = groups
+        .iter()
+        .enumerate()
+        .all(|(index, group)| length_is_right(index, group) && group.bytes().all(|digit| digit.is_ascii_digit()));
+    groups
+        .concat()
+        .parse::<u128>()
+        .ok()
+        .filter(|_| is_number)
+        .map(|bytes| bytes as f64)
+}
+
+fn statistics(host_bytes: f64, media_bytes: f64) -> Option<Run> {
+    (host_bytes > 0.0).then(|| Run::alone(vec![("WAF".to_string(), media_bytes / host_bytes)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metrics(text: &str) -> Metrics {
+        Side::read("a file", text).expect("a result").runs.remove(0).metrics
+    }
+
+    #[test]
+    fn statistics_of_nvme_cli_are_read_as_text_and_as_json() {
+        let waf = vec![("WAF".to_string(), 1.5)];
+        let text = "Host Bytes with Metadata Written (HBMW): 2,000,000\nMedia Bytes with Metadata Written (MBMW): 3,000,000\n\
+                    Media Bytes Erased (MBE): 0\n";
+        assert_eq!(metrics(text), waf);
+        assert_eq!(metrics("{\"hbmw\":2000000,\"mbmw\":3000000,\"mbe\":0}"), waf);
+        assert_eq!(metrics("{\"hbmw\":\"2000000\",\"mbmw\":\"3000000\"}"), waf);
+        let inspected = json!({ "enabled": { "statistics": { "host_bytes_written": 2, "media_bytes_written": 3 } } });
+        assert_eq!(metrics(&inspected.to_string()), waf);
+    }
+
+    #[test]
+    fn fio_is_read_by_job_and_direction() {
+        let idle = json!({ "total_ios": 0, "bw_bytes": 0 });
+        let percentile = json!({ "1.000000": 9000, "99.000000": 90_000, "99.900000": 120_000 });
+        let latency = json!({ "mean": 70_500.0, "percentile": percentile });
+        let read = json!({ "total_ios": 5, "bw_bytes": 4_000_000, "iops": 1000.5, "clat_ns": latency });
+        let fio = json!({ "fio version": "fio-3.42", "jobs": [{ "jobname": "r", "read": read, "write": idle }] });
+        let expected = [
+            ("MB/s", 4.0),
+            ("IOPS", 1000.5),
+            ("mean, us", 70.5),
+            ("p99, us", 90.0),
+            ("p99.9, us", 120.0),
+        ];
+        let expected: Metrics = expected.map(|(name, value)| (format!("r read {name}"), value)).to_vec();
+        assert_eq!(metrics(&fio.to_string()), expected);
+    }
+
+    /// What was said of a result beside its numbers.
+    fn notes(text: &str) -> Vec<String> {
+        Side::read("a file", text).expect("a result").notes
+    }
+
+    fn refusal(text: &str) -> String {
+        Side::read("x", text).expect_err("no result").to_string()
+    }
+
+    #[test]
+    fn statistics_are_read_with_the_separators_of_locales() {
+        for [host, media] in [
+            ["2000000", "3000000"],
+            ["2,000,000", "3,000,000"],
+            ["2.000.000", "3.000.000"],
+            ["2'000'000", "3'000'000"],
+            // nvme-cli counts bytes, not letters, between separators of several bytes.
+            [
+                "2\u{202f}0\u{202f}0\u{202f}0\u{202f}000",
+                "3\u{202f}0\u{202f}0\u{202f}0\u{202f}000",
+            ],
+            ["20\u{a0}00\u{a0}000", "30\u{a0}00\u{a0}000"],
+        ] {
+            let text = format!(
+                "Host Bytes with Metadata Written (HBMW): {host}\nMedia Bytes with Metadata Written (MBMW): {media}\n"
+            );
+            assert_eq!(metrics(&text), [("WAF".to_string(), 1.5)], "{host}");
+        }
+        // 128 bits, as JSON has them.
+        let wide = "{\"hbmw\":200000000000000000000000000,\"mbmw\":300000000000000000000000000}";
+        assert!((metrics(wide)[0].1 - 1.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_count_that_is_not_decimal_is_refused_with_its_line() {
+        for media in [
+            "0x2dc6c0",
+            "3e6",
+            "3.0e6",
+            "-3000000",
+            "+3000000",
+            "3.00 MB",
+            "3,000,000 bytes",
+            "3MiB",
+            "2,5",
+            "3,00,000",
+            "3,000.000",
+            ",300",
+            "300,",
+            "3,,000",
+            "",
+            "n/a",
+            "NaN",
+            "3 of 7",
+            "340282366920938463463374607431768211456",
+        ] {
+            let text = format!(
+                "Host Bytes with Metadata Written (HBMW): 2000000\nMedia Bytes with Metadata Written (MBMW): {media}\n"
+            );
+            assert_eq!(
+                refusal(&text),
+                format!(
+                    "x: line 2: (MBMW) is {media:?}; expected a whole decimal number of bytes, as `nvme fdp stats` prints it"
+                )
+            );
+        }
+        for media in [
+            "-3", "1.5", "\"0x10\"", "\"1e3\"", "\"inf\"", "\"-3\"", "true", "null", "[3]",
+        ] {
+            assert_eq!(
+                refusal(&format!("{{\"hbmw\":2,\"mbmw\":{media}}}")),
+                format!(
+                    "x: \"mbmw\" is {media}; expected a whole decimal number of bytes, as `nvme fdp stats` prints it"
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn of_several_statistics_the_last_ones_are_read() {
+        let one = |host: u64, media: u64| {
+            format!(
+                "Host Bytes with Metadata Written (HBMW): {host}\nMedia Bytes with Metadata Written (MBMW): {media}\n"
+            )
+        };
+        let both = format!("before\n{}after\n{}", one(10, 20), one(30, 90));
+        assert_eq!(metrics(&both), [("WAF".to_string(), 3.0)]);
+        assert_eq!(notes(&both), ["a file: the last of 2 statistics was read"]);
+        assert_eq!(notes(&one(10, 20)), [""; 0]);
+        // Bytes of one reading are never divided by those of another.
+        let torn = format!("{}Host Bytes with Metadata Written (HBMW): 30\n", one(10, 20));
+        assert_eq!(
+            refusal(&torn),
+            "x: line 3: (HBMW) is not followed by (MBMW); give all that `nvme fdp stats` printed"
+        );
+    }
+
+    /// What fio says of a job that did so many requests a second.
+    fn fio_document(iops: u32) -> String {
+        let read = json!({ "total_ios": 5, "iops": iops });
+        let document = json!({ "fio version": "fio-3.42", "jobs": [{ "jobname": "r", "read": read }] });
+        serde_json::to_string_pretty(&document).expect("it is JSON")
+    }
+
+    #[test]
+    fn notes_around_the_json_of_fio_are_skipped_and_said() {
+        let expected = [("r read IOPS".to_string(), 7.0)];
+        let text = format!(
+            "fio: this platform does not support {{process shared}} mutexes, forcing use of threads.\n\n{}\nfio: file hash not empty on exit\n",
+            fio_document(7)
+        );
+        assert_eq!(metrics(&text), expected);
+        assert_eq!(notes(&text), ["a file: 2 lines around the JSON were skipped"]);
+        let glued = format!("Jobs: 1 (f=1): [r(1)][100.0%][eta 00m:00s]\r{}", fio_document(7));
+        assert_eq!(metrics(&glued), expected);
+        assert_eq!(notes(&glued), ["a file: 1 line around the JSON was skipped"]);
+        assert_eq!(notes(&fio_document(7)), [""; 0]);
+        assert_eq!(metrics(&format!("\u{feff}{}", fio_document(7))), expected);
+    }
+
+    #[test]
+    fn of_the_documents_of_status_interval_the_last_one_is_read() {
+        let text = format!("{}\n{}{}\n", fio_document(1), fio_document(2), fio_document(3));
+        assert_eq!(metrics(&text), [("r read IOPS".to_string(), 3.0)]);
+        assert_eq!(notes(&text), ["a file: the last of 3 JSON documents was read"]);
+        // One that was cut off is not the last result.
+        let whole = fio_document(1);
+        let torn = format!("{whole}\n{}", &fio_document(2)[..40]);
+        let line = whole.lines().count() + 1;
+        assert_eq!(
+            refusal(&torn),
+            format!(
+                "x: line {line}: the JSON that begins here has no end; give the whole output, or cut this part off"
+            )
+        );
+    }
+
+    #[test]
+    fn jobs_of_one_name_are_not_seeds_of_one_job() {
+        let read = |iops: u32| json!({ "jobname": "r", "read": { "total_ios": 5, "iops": iops } });
+        let fio = json!({ "fio version": "fio-3.42", "jobs": [read(1), read(2)] }).to_string();
+        let expected = [
+            ("r (1) read IOPS".to_string(), 1.0),
+            ("r (2) read IOPS".to_string(), 2.0),
+        ];
+        assert_eq!(metrics(&fio), expected);
+        assert_eq!(
+            notes(&fio),
+            ["a file: several jobs are named r; fio adds them up with --group_reporting"]
+        );
+    }
+
+    #[test]
+    fn what_is_no_result_is_refused() {
+        for text in [
+            "",
+            "hello",
+            "{}",
+            "[1]",
+            "{\"format\":\"warp-results\",\"cells\":[]}",
+            "{\"hbmw\":0,\"mbmw\":0}",
+        ] {
+            let error = Side::read("x.json", text).expect_err("no result").to_string();
+            assert!(error.starts_with("x.json: is no result: give"), "{error}");
+        }
+    }
+}

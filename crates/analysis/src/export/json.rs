@@ -1,0 +1,319 @@
+//! Results as JSON.
+
+use serde_json::{Value, json};
+use ssd::{Owner, OwnerStats};
+
+use super::tables::{SampleRow, sample_rows};
+use crate::judge::Judge;
+use experiment::cell::CellKey;
+use experiment::coordinates::axis_name;
+use experiment::definition::Experiment;
+use experiment::metric::Metric;
+use simulate::feedback::{FeedbackResult, ReadingRow};
+use simulate::run::{CellResult, RefusedCell, Sample};
+use simulate::timed::measure::Latencies;
+use simulate::timed::measure::OPERATIONS;
+use simulate::timed::replay::{Burst, Group, Response, TracePace};
+
+/// Version of the schema of [`to_json`]; it grows when a key changes its meaning or goes, not when one is added.
+pub const JSON_VERSION: u32 = 1;
+
+/// Everything that was measured and judged, as JSON: what `warp run --json` prints, and what is kept of a run.
+pub fn judged_json(experiment: &Experiment, judge: &Judge<'_>, results: &[CellResult]) -> Value {
+    let mut json = to_json(&experiment.axes(), judge.tail_capacities(), results, false);
+    let intervals: Vec<Value> = judge
+        .measured()
+        .filter_map(|key| interval_json(&experiment.axes(), judge, key))
+        .collect();
+    if !intervals.is_empty() {
+        json["intervals"] = intervals.into();
+    }
+    if !judge.refused().is_empty() {
+        json["refused"] = refused_json(&experiment.axes(), judge.refused());
+    }
+    json["experiment"] = experiment.slug.clone().into();
+    json["comparisons"] = json!(judge.comparisons());
+    json["verdicts"] = json!(judge.verdicts());
+    json
+}
+
+/// All results with a stable schema; `samples` adds the time series.
+pub fn to_json(axes: &[String], tail_capacities: f64, results: &[CellResult], samples: bool) -> Value {
+    let cells: Vec<Value> = results
+        .iter()
+        .map(|result| cell_json(axes, tail_capacities, result, samples))
+        .collect();
+    json!({
+        "format": "warp-results",
+        "version": JSON_VERSION,
+        "axes": axes,
+        "tail_capacities": tail_capacities,
+        "cells": cells,
+    })
+}
+
+/// What the ensemble of a cell's device says of its write amplification; `None` if it was not run.
+fn interval_json(axes: &[String], judge: &Judge<'_>, key: &CellKey) -> Option<Value> {
+    let of = |metric: &Metric| {
+        let interval = judge.interval(key, metric)?;
+        Some(
+            json!({ "value": judge.value(key, metric), "low": interval.low, "high": interval.high, "members": interval.members }),
+        )
+    };
+    Some(json!({
+        "device": key.device,
+        "variant": key.variant,
+        "grid": grid_json(axes, key),
+        "waf": of(&Metric::WriteAmplification)?,
+        "tail_waf": of(&Metric::TailWriteAmplification)?,
+    }))
+}
+
+/// Cells that could not be run.
+pub fn refused_json(axes: &[String], cells: &[RefusedCell]) -> Value {
+    let cells = cells.iter().map(|cell| {
+        json!({
+            "device": cell.key.device,
+            "variant": cell.key.variant,
+            "grid": grid_json(axes, &cell.key),
+            "seed": cell.seed,
+            "error": cell.error,
+        })
+    });
+    cells.collect()
+}
+
+/// The values of a cell on the axes, by their names.
+fn grid_json(axes: &[String], key: &CellKey) -> serde_json::Map<String, Value> {
+    let values = key.grid.iter().enumerate();
+    values
+        .map(|(index, value)| (axis_name(axes, index), Value::from(value.as_str())))
+        .collect()
+}
+
+fn cell_json(axes: &[String], tail_capacities: f64, result: &CellResult, samples: bool) -> Value {
+    let stats = &result.stats;
+    let owners: Vec<Value> = stats.owners().map(|(owner, row)| owner_json(owner, row)).collect();
+    let wear = &result.wear;
+    let mut cell = json!({
+        "device": result.key.device,
+        "variant": result.key.variant,
+        "grid": grid_json(axes, &result.key),
+        "seed": result.seed,
+        "scale_denominator": result.scale.0,
+        "complete": result.complete,
+        "findings": result.findings(),
+        "capacity_bytes": result.capacity_bytes,
+        "reclaim_units": result.superblocks,
+        "page_bytes": stats.page_bytes,
+        "waf": stats.write_amplification(),
+        "tail_waf": stats.write_amplification().map(|_| result.tail_write_amplification(tail_capacities)),
+        "host_bytes_written": stats.host_bytes_written(),
+        "media_bytes_written": stats.media_bytes_written(),
+        "media_bytes_erased": stats.media_bytes_erased(),
+        "pages_deallocated": stats.pages_deallocated,
+        "pages_redirected": stats.pages_redirected,
+        "background_collections": stats.background_collections,
+        "foreground_collections": stats.foreground_collections,
+        "forced_collections": stats.forced_collections,
+        "units_closed_by_host": stats.units_closed_by_host,
+        "units_closed_early": stats.units_closed_early,
+        "block_erases": { "fewest": wear.fewest_erases, "mean": wear.mean_erases(), "most": wear.most_erases },
+        "owners": owners,
+    });
+    if let Some(steady) = &result.steady {
+        cell["steady"] = json!(steady);
+    }
+    if let Some(search) = &result.search {
+        let compared = search.compared;
+        cell["scale_search"] = json!({
+            "smaller_scale_denominator": compared.map(|compared| compared.smaller.0),
+            "difference": compared.map(|compared| compared.difference),
+        });
+    }
+    if let Some(endurance) = &result.endurance {
+        cell["endurance"] = json!(endurance);
+    }
+    if !result.measures.is_empty() {
+        let measures = result.measures.iter();
+        let measures = measures.map(|measure| (measure.name.clone(), Value::from(measure.value)));
+        cell["measures"] = measures.collect::<serde_json::Map<String, Value>>().into();
+    }
+    if let Some(timed) = &result.timed {
+        cell["fio"] = simulate::timed::to_fio_json(timed);
+        if let Some(pace) = &timed.trace {
+            cell["replay"] = replay_json(pace);
+        }
+    }
+    if let Some(feedback) = &result.feedback {
+        cell["feedback"] = feedback_json(feedback, samples);
+    }
+    if samples {
+        let samples = result.samples.iter();
+        cell["samples"] = samples.map(|sample| sample_json(result, sample)).collect();
+    }
+    cell
+}
+
+/// How the requests of a trace came, and what came of that.
+fn replay_json(pace: &TracePace) -> Value {
+    let mut json = json!({ "pace": pace.to_string() });
+    let Some(replay) = pace.replay() else { return json };
+    let total = replay.total();
+    let group = |group: &Group| -> Vec<Value> {
+        let of = |(direction, response): (&&str, &Response)| {
+            let mut json = latencies_json(&response.latencies);
+            json["by"] = group.by.name().into();
+            json["name"] = group.name.clone().into();
+            json["direction"] = (*direction).into();
+            json["bytes"] = response.bytes.into();
+            json["late"] = json!(response.late);
+            json["gc_waits"] = json!(response.collections);
+            if response.recorded.count() > 0 {
+                json["recorded"] = latencies_json(&response.recorded);
+            }
+            json
+        };
+        let directions = OPERATIONS.iter().zip(&group.directions);
+        let used = directions.filter(|(_, response)| response.latencies.count() > 0);
+        used.map(of).collect()
+    };
+    let burst = |burst: &Burst| {
+        json!({
+            "window_ns": burst.window_ns,
+            "from_ns": burst.from_ns,
+            "requests": burst.requests,
+            "bytes": burst.bytes,
+            "mean_ns": burst.latency_sum_ns as f64 / burst.requests.max(1) as f64,
+            "max_ns": burst.latency_max_ns,
+            "late": burst.late,
+            "gc_waits": burst.collections,
+        })
+    };
+    json["speed"] = replay.speed.into();
+    json["queue_depth"] = replay.queue_depth.into();
+    json["last_due_ns"] = replay.last_due_ns.into();
+    json["last_late_ns"] = replay.last_late_ns.into();
+    json["lateness"] = latencies_json(&replay.lateness);
+    json["late"] = json!(total.late);
+    json["gc_waits"] = json!(total.collections);
+    json["out_of_order"] = json!(replay.out_of_order);
+    json["tick_ns"] = replay.tick_ns.into();
+    json["groups"] = replay.groups.iter().flat_map(group).collect();
+    json["bursts"] = replay.bursts.iter().map(burst).collect();
+    json
+}
+
+fn latencies_json(latencies: &Latencies) -> Value {
+    json!({
+        "requests": latencies.count(),
+        "mean_ns": latencies.mean_ns(),
+        "p50_ns": latencies.percentile_ns(50.0),
+        "p99_ns": latencies.percentile_ns(99.0),
+        "p99_9_ns": latencies.percentile_ns(99.9),
+        "max_ns": latencies.max_ns(),
+    })
+}
+
+/// A closed loop; with the time series also what each collection copied.
+fn feedback_json(feedback: &FeedbackResult, samples: bool) -> Value {
+    let reading = |reading: &ReadingRow| {
+        let step = |(owner, from, to, reason): &(usize, u16, u16, advise::Reason)| json!({ "owner": feedback.owner_name(*owner), "from": from, "to": to, "reason": reason });
+        json!({
+            "host_bytes": reading.host_bytes,
+            "collections": reading.collections,
+            "events": reading.events,
+            "moves": reading.moves.iter().map(step).collect::<Vec<_>>(),
+        })
+    };
+    let mut json = json!({
+        "owners": feedback.owners,
+        "events_lost": feedback.events_lost,
+        "readings": feedback.readings.iter().map(reading).collect::<Vec<_>>(),
+    });
+    if samples {
+        json["collections"] = json!(feedback.collections);
+    }
+    json
+}
+
+/// The counters of an owner, each written out: a field renamed in the device must not rename a key.
+fn owner_json(owner: Owner, row: &OwnerStats) -> Value {
+    json!({
+        "owner": owner.to_string(),
+        "ruh": owner.handle().map(|handle| handle.0),
+        "waf": row.write_amplification(),
+        "host_bytes_written": row.host_bytes_written,
+        "host_pages_written": row.host_pages_written,
+        "gc_pages_copied": row.gc_pages_copied,
+        "gc_pages_received": row.gc_pages_received,
+        "blocks_remapped": row.blocks_remapped,
+        "pages_remapped": row.pages_remapped,
+        "units_opened": row.units_opened,
+        "units_reclaimed": row.units_reclaimed,
+        "pages_erased": row.pages_erased,
+        "valid_pages_reclaimed": row.valid_pages_reclaimed,
+    })
+}
+
+fn sample_json(result: &CellResult, sample: &Sample) -> Value {
+    let owner = |row: SampleRow<'_>| {
+        json!({
+            "owner": row.owner,
+            "host_bytes_written": row.stats.host_bytes_written,
+            "gc_pages_copied": row.stats.gc_pages_copied,
+            "units": row.units,
+            "valid_pages": row.valid_pages,
+        })
+    };
+    json!({
+        "host_bytes": sample.host_bytes,
+        "media_bytes": sample.media_bytes,
+        "owners": sample_rows(result, sample).map(owner).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use simulate::testing as sample;
+
+    #[test]
+    fn the_schema_of_the_json_is_this() {
+        let results = &sample::results()[..1];
+        let value = to_json(&sample::axes(), 1.0, results, true);
+        assert_eq!(
+            (&value["format"], &value["version"]),
+            (&json!("warp-results"), &json!(1))
+        );
+        let cell = &value["cells"][0];
+        let keys: Vec<&str> = cell
+            .as_object()
+            .expect("an object")
+            .keys()
+            .map(String::as_str)
+            .collect();
+        let expected = "device variant grid seed scale_denominator complete findings capacity_bytes reclaim_units page_bytes waf \
+                        tail_waf host_bytes_written media_bytes_written media_bytes_erased pages_deallocated \
+                        pages_redirected background_collections foreground_collections forced_collections \
+                        units_closed_by_host units_closed_early block_erases owners samples";
+        assert_eq!(keys.join(" "), expected);
+        assert_eq!(cell["grid"], json!({ "overwrite": "zipf 2.2" }));
+        assert_eq!(cell["findings"], json!([]));
+        assert_eq!(
+            cell["media_bytes_written"],
+            json!(results[0].stats.media_bytes_written())
+        );
+        assert_eq!(
+            cell["owners"][1]["gc_pages_copied"],
+            json!(results[0].stats.handles[1].gc_pages_copied)
+        );
+        assert_eq!(cell["owners"][8]["ruh"], Value::Null);
+        assert_eq!(cell["samples"].as_array().map(Vec::len), Some(results[0].samples.len()));
+        assert!(to_json(&[], 1.0, results, false)["cells"][0].get("samples").is_none());
+        assert_eq!(
+            to_json(&[], 1.0, results, false)["cells"][0]["grid"],
+            json!({ "axis 1": "zipf 2.2" })
+        );
+    }
+}

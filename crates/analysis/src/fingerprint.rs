@@ -1,0 +1,310 @@
+//! The complete input of a run as canonical JSON, and its hash: the name under which a result can be kept.
+//!
+//! ```text
+//! Cell (device, workload, settings, seed) + contents of the files it reads + engine -> JSON -> SHA-256
+//! ```
+//!
+//! Two cells with the same hash give the same bytes. What a cell is called, the paths of files, seeds of other cells
+//! and names of the grid are no part of it. Nothing is run and nothing is kept here.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex};
+use std::time::SystemTime;
+
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use ssd::DeviceConfig;
+
+use crate::engine;
+use crate::export::JSON_VERSION;
+use experiment::cell::{Cell, RunSettings};
+use experiment::error::LabError;
+use models::Spec;
+use workload::Workload;
+use workload::trace::spool;
+
+/// Version of this form; it grows when the same cell gets another one.
+const INPUT_VERSION: u32 = 2;
+
+/// What [`input`] writes.
+#[derive(Serialize)]
+struct Input<'a> {
+    format: &'static str,
+    version: u32,
+    /// Version of the results.
+    results: u32,
+    /// The digest of what the program was built from: another engine may give other results.
+    engine: &'a str,
+    device: &'a DeviceConfig,
+    workload: &'a Spec,
+    run: Value,
+    seed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    feedback: Option<&'a experiment::feedback::Settings>,
+    /// The saved device that the run goes on with, by its contents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snapshot: Option<String>,
+}
+
+/// The settings that a single run depends on. A new one is among them unless it is named here.
+fn run_of(settings: &RunSettings) -> Value {
+    let mut run = serde_json::to_value(settings).expect("settings serialize");
+    let fields = run.as_object_mut().expect("settings are fields");
+    // The device has timing or has none, a cell has one of the seeds, and a cell was chosen.
+    for name in ["timed", "seeds", "only"] {
+        fields.shift_remove(name).expect("a setting of runs");
+    }
+    run
+}
+
+/// Everything that the result of a cell depends on, as JSON on one line.
+///
+/// # Errors
+/// A file that its workload reads cannot be read.
+pub fn input(cell: &Cell) -> Result<String, LabError> {
+    input_of(cell, engine::digest())
+}
+
+/// The input of a cell for an engine.
+fn input_of(cell: &Cell, engine: &str) -> Result<String, LabError> {
+    let mut workload = cell.workload.clone();
+    for file in workload.files_mut() {
+        *file = PathBuf::from(digest_name(file)?);
+    }
+    let input = Input {
+        format: "warp-input",
+        version: INPUT_VERSION,
+        results: JSON_VERSION,
+        engine,
+        device: &cell.device,
+        workload: &workload,
+        run: run_of(&cell.run),
+        seed: cell.seed,
+        feedback: cell.feedback.as_ref(),
+        snapshot: cell.snapshot.as_deref().map(digest_name).transpose()?,
+    };
+    Ok(serde_json::to_string(&input).expect("a cell serializes"))
+}
+
+/// The hash of [`input`]: 64 hexadecimal digits.
+///
+/// # Errors
+/// As [`input`].
+pub fn hash(cell: &Cell) -> Result<String, LabError> {
+    Ok(hex(Sha256::digest(input(cell)?)))
+}
+
+/// A file by its contents; of its name only the ending counts, which may say its format.
+fn digest_name(file: &Path) -> Result<String, LabError> {
+    let ending = file.extension().map(|ending| format!(".{}", ending.display()));
+    Ok(format!("sha256:{}{}", digest(file)?, ending.unwrap_or_default()))
+}
+
+/// The digest of a file's contents. Cells of a grid share their traces, so a file is read again only when it has
+/// changed.
+fn digest(file: &Path) -> Result<String, LabError> {
+    if spool::is_stream(file) {
+        let hashed = spool::open(file).and_then(hash_of);
+        return hashed.map_err(|source| LabError::Io {
+            file: spool::shown(file),
+            source,
+        });
+    }
+    /// Length and time of the last change, with the digest of what there was then.
+    type Known = (u64, SystemTime, String);
+    static KNOWN: LazyLock<Mutex<HashMap<PathBuf, Known>>> = LazyLock::new(Mutex::default);
+    let error = |source| LabError::Io {
+        file: file.display().to_string(),
+        source,
+    };
+    let path = file.canonicalize().map_err(error)?;
+    let metadata = path.metadata().map_err(error)?;
+    let state = (metadata.len(), metadata.modified().map_err(error)?);
+    let known = KNOWN.lock().expect("nobody panics with it").get(&path).cloned();
+    if let Some((_, _, digest)) = known.filter(|(bytes, at, _)| (*bytes, *at) == state) {
+        return Ok(digest);
+    }
+    let digest = base::input::open(&path).and_then(hash_of).map_err(error)?;
+    let entry = (state.0, state.1, digest.clone());
+    KNOWN.lock().expect("nobody panics with it").insert(path, entry);
+    Ok(digest)
+}
+
+/// The digest of what comes.
+fn hash_of(contents: impl Read) -> io::Result<String> {
+    let mut contents = BufReader::with_capacity(1 << 20, contents);
+    let mut hash = Sha256::new();
+    loop {
+        let bytes = contents.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(hex(hash.finalize()));
+        }
+        hash.update(bytes);
+        let count = bytes.len();
+        contents.consume(count);
+    }
+}
+
+/// Hexadecimal digits of a digest.
+pub(crate) fn hex(digest: impl AsRef<[u8]>) -> String {
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use experiment::definition::Experiment;
+    use experiment::selection::Selection;
+    use std::collections::BTreeMap;
+
+    /// An experiment with each kind of workload, and one in virtual time.
+    const EVERY_KIND: [&str; 10] = [
+        "three_stream",
+        "cachelib",
+        "f2fs",
+        "tenants",
+        "lsm_levels",
+        "btree_out_of_place",
+        "kvcache_lmcache",
+        "object_cache",
+        "classifiers",
+        "latency",
+    ];
+
+    fn cells(experiment: &str) -> Vec<Cell> {
+        let experiment = Experiment::find(experiment).expect("it is built in");
+        experiment.select(&Selection::default()).expect("a selection").cells
+    }
+
+    /// Paths to everything in a value that is not a container.
+    fn leaves(value: &Value, path: String, found: &mut Vec<String>) {
+        match value {
+            Value::Object(entries) => {
+                for (key, value) in entries {
+                    leaves(value, format!("{path}/{}", key.replace('/', "~1")), found);
+                }
+            }
+            Value::Array(entries) => {
+                for (index, value) in entries.iter().enumerate() {
+                    leaves(value, format!("{path}/{index}"), found);
+                }
+            }
+            _ => found.push(path),
+        }
+    }
+
+    /// The cell with another value at a path; `None` if nothing else can stand there.
+    fn changed(cell: &Value, path: &str) -> Option<Cell> {
+        let others: Vec<Value> = match cell.pointer(path).expect("it was found there") {
+            Value::Bool(value) => vec![(!value).into()],
+            Value::Number(number) if number.is_u64() => {
+                let number = number.as_u64().expect("just seen");
+                vec![(number + 1).into(), (number / 2).into()]
+            }
+            Value::Number(number) => vec![(number.as_f64().expect("a number") * 0.5 + 0.015).into()],
+            Value::Null => vec![7.into(), 0.5.into(), "x".into()],
+            _ => [
+                "x",
+                "randwrite",
+                "write",
+                "1/4",
+                "random",
+                "fifo",
+                "all",
+                "eager",
+                "decimal",
+            ]
+            .map(Value::from)
+            .to_vec(),
+        };
+        let with = |other: Value| {
+            let mut cell = cell.clone();
+            *cell.pointer_mut(path).expect("it was found there") = other;
+            serde_json::from_value::<Cell>(cell).ok()
+        };
+        let now = cell.pointer(path).expect("it was found there");
+        others.into_iter().filter(|other| other != now).find_map(with)
+    }
+
+    #[test]
+    fn a_cell_comes_back_from_its_json_as_it_was() {
+        for cell in EVERY_KIND.iter().flat_map(|name| cells(name)) {
+            let json = serde_json::to_string(&cell).expect("a cell serializes");
+            let again: Cell = serde_json::from_str(&json).expect("it is a cell");
+            assert_eq!(input(&again).expect("no files"), input(&cell).expect("no files"));
+            assert_eq!(json, serde_json::to_string(&again).expect("a cell serializes"));
+        }
+    }
+
+    #[test]
+    fn every_knob_changes_the_hash() {
+        // What a cell and its workload are called, the seeds of other cells, and what its device already says.
+        let names = [
+            "/key/",
+            "/workload_name",
+            "/ensemble/",
+            "/run/seeds/",
+            "/run/only",
+            "/run/timed",
+        ];
+        for name in EVERY_KIND {
+            let cell = cells(name).remove(0);
+            let own = hash(&cell).expect("no files");
+            let json = serde_json::to_value(&cell).expect("a cell serializes");
+            let mut paths = Vec::new();
+            leaves(&json, String::new(), &mut paths);
+            let mut hashes: BTreeMap<String, String> = BTreeMap::new();
+            for path in paths {
+                let Some(other) = changed(&json, &path) else { continue };
+                let other = hash(&other).expect("no files");
+                if names.iter().any(|name| path.starts_with(name)) {
+                    assert_eq!(other, own, "{name}: {path} is no part of the input");
+                } else {
+                    assert_ne!(other, own, "{name}: {path} changes nothing");
+                    let twice = hashes.insert(other, path.clone());
+                    assert_eq!(twice, None, "{name}: {path} gives the hash of another knob");
+                }
+            }
+            assert!(hashes.len() > 40, "{name}: {} knobs", hashes.len());
+        }
+    }
+
+    #[test]
+    fn files_count_by_what_they_hold() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let cell = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("it can be written");
+            let experiment = Experiment::of_workload(&path.display().to_string(), "warp_default");
+            let selection = Selection {
+                write_capacities: Some(0.1),
+                ..Selection::default()
+            };
+            experiment.select(&selection).expect("a trace").cells.remove(0)
+        };
+        let (one, same) = (cell("one.log", "0,W,0,4096\n"), cell("two.log", "0,W,0,4096\n"));
+        assert_eq!(hash(&one).expect("it is there"), hash(&same).expect("it is there"));
+        let other = cell("three.log", "0,W,4096,4096\n");
+        assert_ne!(hash(&one).expect("it is there"), hash(&other).expect("it is there"));
+        let missing = cell("four.log", "");
+        std::fs::remove_file(folder.path().join("four.log")).expect("it was there");
+        let error = hash(&missing).expect_err("it is gone").to_string();
+        assert!(error.contains("four.log"), "{error}");
+    }
+
+    #[test]
+    fn results_of_another_engine_have_another_name() {
+        let cell = &cells("three_stream")[0];
+        let whole = input(cell).expect("it reads no file");
+        assert_eq!(input_of(cell, engine::digest()).expect("it reads no file"), whole);
+        let other = input_of(cell, "0000").expect("it reads no file");
+        assert_ne!(
+            Sha256::digest(other),
+            Sha256::digest(whole),
+            "a store would not find the one for the other"
+        );
+    }
+}

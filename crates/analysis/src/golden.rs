@@ -1,0 +1,212 @@
+//! Golden results: the integers that the quick form of an experiment gave when it was last looked at.
+//!
+//! `experiments/<slug>/golden.json` holds a row for each cell. A run of the same code gives the same bytes on every
+//! machine, so rows are compared exactly; whoever changes one explains it in the commit.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use base::input::RESULT_BYTES_MAX;
+use serde::{Deserialize, Serialize};
+
+use experiment::definition::BuiltIn;
+use experiment::error::LabError;
+use simulate::run::CellResult;
+use simulate::timed::measure::{JobResult, TimedResult};
+use workload::Operation;
+
+/// The integers of one cell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GoldenRow {
+    /// The cell and its seed.
+    pub cell: String,
+    /// Bytes the host wrote.
+    pub host_bytes_written: u64,
+    /// Bytes programmed.
+    pub media_bytes_written: u64,
+    /// Bytes erased.
+    pub media_bytes_erased: u64,
+    /// Pages copied out of the reclaim units of each handle and, last, of the shared pool.
+    pub gc_pages_copied: Vec<u64>,
+    /// What the workload measured, and the device for each tenant: numbers as text, which says every bit of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub measures: BTreeMap<String, String>,
+    /// What the jobs got from a device with timing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<GoldenJob>,
+}
+
+/// The integers of one direction of one job of a timed run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GoldenJob {
+    /// Name of the job.
+    pub job: String,
+    /// Read, write or trim.
+    pub direction: Operation,
+    /// Requests.
+    pub requests: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// How long the job was measured.
+    pub elapsed_ns: u64,
+    /// Sum of the latencies.
+    pub latency_sum_ns: u64,
+    /// Least, 50, 99, 99.9, 99.99 and 99.999 percent of the latencies, and the greatest.
+    pub latency_ns: [u64; 7],
+    /// Requests that waited for garbage collection.
+    pub waited: u64,
+    /// How long, together.
+    pub waited_ns: u64,
+}
+
+impl GoldenJob {
+    fn of(timed: &TimedResult) -> Vec<GoldenJob> {
+        let row = |job: &JobResult, direction: Operation| {
+            let measured = job.direction(direction);
+            let latencies = &measured.latencies;
+            let percentile = |percent| latencies.percentile_ns(percent);
+            GoldenJob {
+                job: job.name.clone(),
+                direction,
+                requests: measured.requests,
+                bytes: measured.bytes,
+                elapsed_ns: job.elapsed_ns(),
+                latency_sum_ns: latencies.sum_ns() as u64,
+                latency_ns: [
+                    latencies.min_ns(),
+                    percentile(50.0),
+                    percentile(99.0),
+                    percentile(99.9),
+                    percentile(99.99),
+                    percentile(99.999),
+                    latencies.max_ns(),
+                ],
+                waited: measured.waits.requests,
+                waited_ns: measured.waits.sum_ns,
+            }
+        };
+        let rows = timed
+            .jobs
+            .iter()
+            .flat_map(|job| Operation::ALL.map(|direction| row(job, direction)));
+        rows.filter(|row| row.requests > 0).collect()
+    }
+}
+
+/// The rows of results.
+pub fn rows(results: &[CellResult]) -> Vec<GoldenRow> {
+    let row = |result: &CellResult| GoldenRow {
+        cell: format!("{} | seed {}", result.key, result.seed),
+        host_bytes_written: result.stats.host_bytes_written(),
+        media_bytes_written: result.stats.media_bytes_written(),
+        media_bytes_erased: result.stats.media_bytes_erased(),
+        gc_pages_copied: (result.stats.handles.iter().chain([&result.stats.shared]))
+            .map(|row| row.gc_pages_copied)
+            .collect(),
+        measures: result
+            .measures
+            .iter()
+            .map(|measure| (measure.name.clone(), measure.value.to_string()))
+            .collect(),
+        jobs: result.timed.as_ref().map(GoldenJob::of).unwrap_or_default(),
+    };
+    results.iter().map(row).collect()
+}
+
+/// Path of an experiment's golden file, from the root of the project.
+pub fn path(slug: &str) -> String {
+    format!("experiments/{slug}/golden.json")
+}
+
+/// Reads a golden file; away from the project the one that is built in.
+///
+/// # Errors
+/// There is none, it cannot be read, or is not one.
+pub fn read(path: &str) -> Result<Vec<GoldenRow>, LabError> {
+    let built_in = || path.strip_prefix("experiments/").and_then(BuiltIn::get);
+    let text = base::input::read(Path::new(path), RESULT_BYTES_MAX).or_else(|error| match built_in() {
+        Some(file) if error.kind() == ErrorKind::NotFound => Ok(file.data.into_owned()),
+        _ => Err(error),
+    });
+    let text = text.map_err(|source| LabError::Io {
+        file: path.to_string(),
+        source,
+    })?;
+    serde_json::from_slice(&text).map_err(|error| LabError::invalid(path, error.to_string()))
+}
+
+/// Writes a golden file, a row a line.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write(path: &str, rows: &[GoldenRow]) -> Result<(), LabError> {
+    let lines: Vec<String> = rows
+        .iter()
+        .map(|row| serde_json::to_string(row).expect("a row serializes"))
+        .collect();
+    let text = format!("[\n{}\n]\n", lines.join(",\n"));
+    experiment::files::write_atomically(Path::new(path), |file| file.write_all(text.as_bytes()))
+}
+
+fn measure_differences<'a>(expected: &'a GoldenRow, row: &'a GoldenRow) -> impl Iterator<Item = String> + 'a {
+    let measures = row.measures.iter();
+    measures.filter_map(|(name, value)| match expected.measures.get(name) {
+        Some(golden) if golden == value => None,
+        Some(golden) => Some(format!("{}: {name} {value} (golden {golden})", row.cell)),
+        None => Some(format!("{}: {name} {value} (not golden)", row.cell)),
+    })
+}
+
+fn job_differences(golden: &GoldenRow, row: &GoldenRow) -> Vec<String> {
+    let pairs = golden
+        .jobs
+        .iter()
+        .zip(&row.jobs)
+        .filter(|(expected, job)| expected != job);
+    let mut differences: Vec<String> = pairs
+        .map(|(expected, job)| {
+            let text = |job: &GoldenJob| serde_json::to_string(job).expect("a row serializes");
+            format!("{}: {} (golden {})", row.cell, text(job), text(expected))
+        })
+        .collect();
+    if golden.jobs.len() != row.jobs.len() {
+        differences.push(format!(
+            "{}: {} rows of jobs (golden {})",
+            row.cell,
+            row.jobs.len(),
+            golden.jobs.len()
+        ));
+    }
+    differences
+}
+
+/// What differs, one sentence for each difference; empty if nothing does.
+pub fn differences(golden: &[GoldenRow], rows: &[GoldenRow]) -> Vec<String> {
+    let mut differences = Vec::new();
+    for row in rows {
+        match golden.iter().find(|expected| expected.cell == row.cell) {
+            None => differences.push(format!("{}: there is no golden row", row.cell)),
+            Some(expected) if expected != row => {
+                differences.push(format!(
+                    "{}: media bytes written {} (golden {}), copied pages {:?} (golden {:?})",
+                    row.cell,
+                    row.media_bytes_written,
+                    expected.media_bytes_written,
+                    row.gc_pages_copied,
+                    expected.gc_pages_copied
+                ));
+                differences.extend(measure_differences(expected, row));
+                differences.extend(job_differences(expected, row));
+            }
+            Some(_) => {}
+        }
+    }
+    let missing = golden
+        .iter()
+        .filter(|expected| rows.iter().all(|row| row.cell != expected.cell));
+    differences.extend(missing.map(|expected| format!("{}: was not run", expected.cell)));
+    differences
+}

@@ -1,0 +1,176 @@
+//! Intervals: what the members of an ensemble predict, from the least to the greatest, and what all of them are off by.
+//!
+//! ```text
+//! Selection { interval } -> cells of the profile and of each member -> run -> [CellResult] -> Intervals + results of profiles
+//! ```
+//!
+//! A member is a device like any other and is run like one; here its results are taken out again and held against those of the
+//! profile. Write amplifications are widened by the ensemble's residual, at either end, but not to less than 1, which no
+//! drive goes below; of everything else the interval is the range alone. `docs/devices.md`, "Ensembles".
+
+use serde::Serialize;
+
+use experiment::cell::CellKey;
+use simulate::run::CellResult;
+
+/// What a number may be.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Interval {
+    /// At least.
+    pub low: f64,
+    /// At most.
+    pub high: f64,
+    /// What each member predicts, as a mean over seeds; members that are the same device as another are not there.
+    pub members: Vec<f64>,
+}
+
+impl Interval {
+    /// Whether a number is in it.
+    pub fn contains(&self, number: f64) -> bool {
+        (self.low..=self.high).contains(&number)
+    }
+}
+
+/// The results of members, and by how much each cell's range is widened.
+#[derive(Clone, Debug, Default)]
+pub struct Intervals {
+    members: Vec<CellResult>,
+    residuals: Vec<(CellKey, f64)>,
+}
+
+/// Those of runs without ensembles.
+pub static NO_INTERVALS: Intervals = Intervals {
+    members: Vec::new(),
+    residuals: Vec::new(),
+};
+
+impl Intervals {
+    /// Takes the results of members out of all of a selection's.
+    pub fn split(results: Vec<CellResult>) -> (Vec<CellResult>, Intervals) {
+        let is_member = |result: &CellResult| result.ensemble.is_some_and(|part| part.member.is_some());
+        let (members, own): (Vec<_>, Vec<_>) = results.into_iter().partition(is_member);
+        let residual = |result: &CellResult| Some((result.key.clone(), result.ensemble?.residual));
+        let residuals = own.iter().filter_map(residual).collect();
+        (own, Intervals { members, residuals })
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.residuals.is_empty()
+    }
+
+    /// The interval of a cell's write amplification, over whichever part of the run `measure` looks at; `own` is the profile's.
+    /// `None` if its device has no ensemble, or a member was stopped.
+    pub fn of_write_amplification(
+        &self,
+        key: &CellKey,
+        own: f64,
+        measure: impl Fn(&CellResult) -> f64,
+    ) -> Option<Interval> {
+        let range = self.range(key, own, |result| Some(measure(result)))?;
+        let (_, residual) = self.residuals.iter().find(|(known, _)| known == key)?;
+        Some(Interval {
+            low: (range.low * (1.0 - residual)).max(range.low.min(1.0)),
+            high: range.high * (1.0 + residual),
+            ..range
+        })
+    }
+
+    /// The range of anything else, as above; `None` also if a member did not measure it.
+    pub fn range(&self, key: &CellKey, own: f64, measure: impl Fn(&CellResult) -> Option<f64>) -> Option<Interval> {
+        if !self.residuals.iter().any(|(known, _)| known == key) {
+            return None;
+        }
+        let of_key = || self.members.iter().filter(|result| result.key == *key);
+        let numbers = distinct(of_key().map(|result| result.ensemble));
+        let mean = |part: &Option<_>| {
+            let seeds = of_key().filter(|result| result.ensemble == *part);
+            let values: Option<Vec<f64>> = seeds
+                .map(|result| measure(result).filter(|_| result.complete))
+                .collect();
+            values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
+        };
+        let members: Vec<f64> = numbers.iter().map(mean).collect::<Option<_>>()?;
+        let (low, high) = members
+            .iter()
+            .fold((own, own), |(low, high), &value| (low.min(value), high.max(value)));
+        Some(Interval { low, high, members })
+    }
+}
+
+/// Values in the order of their first appearance.
+pub fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    values.fold(Vec::new(), |mut seen, value| {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+        seen
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use experiment::cell::EnsemblePart;
+    use simulate::testing as sample;
+
+    /// Results of a cell: the profile's and two members', of two seeds each.
+    fn results(residual: f64) -> Vec<CellResult> {
+        let own = sample::results().remove(5);
+        let of = |member: Option<u32>, seed: u64| CellResult {
+            ensemble: Some(EnsemblePart { member, residual }),
+            seed,
+            ..own.clone()
+        };
+        let members = [None, Some(0), Some(3)];
+        members
+            .into_iter()
+            .flat_map(|member| [of(member, 1), of(member, 2)])
+            .collect()
+    }
+
+    /// Stands for what was measured: by member and seed.
+    fn measured(result: &CellResult) -> f64 {
+        let member = result.ensemble.and_then(|part| part.member);
+        member.map_or(1.5, |member| 1.2 + 0.2 * f64::from(member)) + 0.1 * (result.seed as f64 - 1.5)
+    }
+
+    #[test]
+    fn the_range_of_the_members_is_widened() {
+        let (own, intervals) = Intervals::split(results(0.1));
+        assert_eq!(own.len(), 2);
+        let interval = intervals
+            .of_write_amplification(&own[0].key, 1.5, measured)
+            .expect("it has one");
+        let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-9, "{value}");
+        near(interval.low, 1.2 * 0.9);
+        near(interval.high, 1.8 * 1.1);
+        assert_eq!(interval.members.len(), 2);
+        assert!(interval.contains(1.09) && !interval.contains(1.07));
+        let range = intervals
+            .range(&own[0].key, 2.0, |result| Some(measured(result)))
+            .expect("it has one");
+        near(range.low, 1.2);
+        near(range.high, 2.0);
+    }
+
+    #[test]
+    fn no_drive_writes_less_than_it_is_told_to() {
+        let (own, intervals) = Intervals::split(results(0.5));
+        let interval = intervals
+            .of_write_amplification(&own[0].key, 1.5, measured)
+            .expect("it has one");
+        assert_eq!(interval.low, 1.0);
+    }
+
+    #[test]
+    fn without_an_ensemble_or_all_of_its_members_there_is_none() {
+        let (own, intervals) = Intervals::split(sample::results());
+        assert!(intervals.is_empty() && own.len() == sample::results().len());
+        assert_eq!(intervals.of_write_amplification(&own[0].key, 1.5, measured), None);
+        let mut stopped = results(0.1);
+        stopped[3].complete = false;
+        let (own, intervals) = Intervals::split(stopped);
+        assert_eq!(intervals.of_write_amplification(&own[0].key, 1.5, measured), None);
+    }
+}

@@ -1,0 +1,523 @@
+//! Judging: an experiment's claims, and the published numbers, against what was measured.
+//!
+//! ```text
+//! Experiment (claims, published) + [CellResult] -> Judge -> Verdict, Comparison -> rows, report
+//! ```
+
+use serde::Serialize;
+
+use crate::interval::{Interval as Prediction, Intervals};
+use crate::measurement::measure;
+use experiment::cell::CellKey;
+use experiment::claim::{
+    Claim, Crossover, ErrorBound, Inequality, Interval, MeanRelativeError, PaperFigures, Quick, Ratio, Rule,
+};
+use experiment::coordinates::{Coordinates, Selector};
+use experiment::definition::Experiment;
+use experiment::metric::{Metric, Statistic};
+use experiment::selection::Form;
+use simulate::run::{CellResult, RefusedCell};
+
+/// The verdict on a claim.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdict {
+    /// The claim in words.
+    pub what: String,
+    /// Who says so.
+    pub source: String,
+    /// Whether it holds; a cell that was not measured fails its claims. `None`: it is not made for the form that was run.
+    pub holds: Option<bool>,
+    /// What was found, against what is allowed; or why it is not judged.
+    pub found: String,
+}
+
+impl Verdict {
+    /// How many claims hold, and how many were judged.
+    pub fn count(verdicts: &[Verdict]) -> (usize, usize) {
+        let judged = verdicts.iter().filter_map(|verdict| verdict.holds);
+        judged.fold((0, 0), |(held, judged), holds| (held + usize::from(holds), judged + 1))
+    }
+}
+
+/// A published number beside ours.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// The cell.
+    pub key: CellKey,
+    /// What was measured.
+    pub metric: Metric,
+    /// The paper's drive.
+    pub drive: Option<f64>,
+    /// The paper's emulator.
+    pub emulator: Option<f64>,
+    /// Ours; `None` if the cell was not run.
+    pub ours: Option<f64>,
+    /// What the ensemble says of ours, if it was run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Prediction>,
+    /// Table or figure.
+    pub source: String,
+    /// Whether settings of the experiment were fitted to it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fitted: bool,
+}
+
+impl Comparison {
+    /// Ours less the drive's, or the emulator's where the paper measured no drive.
+    pub fn error(&self) -> Option<f64> {
+        Some(self.ours? - self.drive.or(self.emulator)?)
+    }
+
+    /// The error as a share of the published number.
+    pub fn relative_error(&self) -> Option<f64> {
+        let published = self.drive.or(self.emulator)?;
+        (published != 0.0).then_some(self.error()? / published)
+    }
+
+    /// Whether the drive's write amplification is in the interval; `None` if there is one without the other. Of other metrics it is not
+    /// asked: what an ensemble is off by is known of write amplifications only.
+    pub fn is_inside(&self) -> Option<bool> {
+        let interval = self
+            .interval
+            .as_ref()
+            .filter(|_| self.metric.is_write_amplification())?;
+        Some(interval.contains(self.drive?))
+    }
+
+    /// The published emulator's error as a share of the drive's number.
+    fn emulator_relative_error(&self) -> Option<f64> {
+        let drive = self.drive.filter(|drive| *drive != 0.0)?;
+        Some((self.emulator? - drive) / drive)
+    }
+}
+
+/// The results of an experiment, by cell, averaged over seeds.
+pub struct Judge<'a> {
+    experiment: &'a Experiment,
+    form: Form,
+    coordinates: Coordinates,
+    /// All cells of the experiment.
+    keys: Vec<CellKey>,
+    results: &'a [CellResult],
+    tail_capacities: f64,
+    intervals: Option<&'a Intervals>,
+    refused: &'a [RefusedCell],
+}
+
+impl<'a> Judge<'a> {
+    /// Judges these results, which are of this form of the experiment.
+    pub fn new(experiment: &'a Experiment, form: Form, results: &'a [CellResult], tail_capacities: f64) -> Judge<'a> {
+        let coordinates = experiment.coordinates();
+        Judge {
+            experiment,
+            form,
+            keys: coordinates.keys(),
+            coordinates,
+            results,
+            tail_capacities,
+            intervals: None,
+            refused: &[],
+        }
+    }
+
+    /// Names the cells that could not be run.
+    pub fn with_refused(self, refused: &'a [RefusedCell]) -> Judge<'a> {
+        Judge { refused, ..self }
+    }
+
+    /// The cells that could not be run.
+    pub fn refused(&self) -> &'a [RefusedCell] {
+        self.refused
+    }
+
+    /// Says of numbers what the ensembles say of them too.
+    pub fn with_intervals(self, intervals: &'a Intervals) -> Judge<'a> {
+        Judge {
+            intervals: Some(intervals),
+            ..self
+        }
+    }
+
+    /// Window of the steady-state metric, in capacities.
+    pub fn tail_capacities(&self) -> f64 {
+        self.tail_capacities
+    }
+
+    /// A metric of a cell, averaged over seeds.
+    pub fn value(&self, key: &CellKey, metric: &Metric) -> Option<f64> {
+        let seeds = self
+            .results
+            .iter()
+            .filter(|result| result.key == *key && result.complete);
+        let values: Option<Vec<f64>> = seeds
+            .map(|result| measure(metric, result, self.tail_capacities))
+            .collect();
+        let values = values.filter(|values| !values.is_empty())?;
+        Some(values.iter().sum::<f64>() / values.len() as f64)
+    }
+
+    /// What the ensemble of a cell's device says of a metric; `None` if it was not run.
+    pub fn interval(&self, key: &CellKey, metric: &Metric) -> Option<Prediction> {
+        let (intervals, own) = (self.intervals?, self.value(key, metric)?);
+        let measure = |result: &CellResult| measure(metric, result, self.tail_capacities);
+        if metric.is_write_amplification() {
+            return intervals.of_write_amplification(key, own, |result| measure(result).unwrap_or(own));
+        }
+        intervals.range(key, own, measure)
+    }
+
+    /// The cells that were measured, in the order of the experiment.
+    pub fn measured(&self) -> impl Iterator<Item = &CellKey> {
+        let is_measured = |key: &&CellKey| self.results.iter().any(|result| result.key == **key);
+        self.keys.iter().filter(is_measured)
+    }
+
+    /// Every published number beside ours, in the order of the file; then what is predicted that nobody has published.
+    pub fn comparisons(&self) -> Vec<Comparison> {
+        let published = self.experiment.published.iter();
+        let mut rows: Vec<Comparison> = published.flat_map(|published| self.compare(published)).collect();
+        for predicted in &self.experiment.predicted {
+            let is_known = |key: &CellKey| rows.iter().any(|row| row.key == *key && row.metric == predicted.metric);
+            let keys = self.keys.iter();
+            let keys = keys.filter(|key| self.coordinates.selects(&predicted.at, key) && !is_known(key));
+            let new: Vec<Comparison> = keys.map(|key| self.predict(key, &predicted.metric)).collect();
+            rows.extend(new);
+        }
+        rows
+    }
+
+    fn predict(&self, key: &CellKey, metric: &Metric) -> Comparison {
+        Comparison {
+            key: key.clone(),
+            metric: metric.clone(),
+            drive: None,
+            emulator: None,
+            ours: self.value(key, metric),
+            interval: self.interval(key, metric),
+            source: "not published".to_string(),
+            fitted: false,
+        }
+    }
+
+    fn compare(&self, published: &PaperFigures) -> Vec<Comparison> {
+        let mut rows: Vec<(Selector, Metric)> = vec![(published.at.clone(), published.metric.clone())];
+        if let Some(axis) = &published.along {
+            let at = |value: &String| {
+                let mut at = published.at.clone();
+                at.insert(axis.clone(), value.clone());
+                (at, published.metric.clone())
+            };
+            rows = self.coordinates.values(axis).iter().map(at).collect();
+        } else if !published.statistics.is_empty() {
+            let statistics = published.statistics.iter();
+            let metric = |statistic: &Statistic| published.metric.with_statistic(Some(*statistic));
+            rows = statistics
+                .map(|statistic| (published.at.clone(), metric(statistic)))
+                .collect();
+        }
+        let rows = rows.into_iter().enumerate();
+        rows.filter_map(|(index, (at, metric))| {
+            let key = self.keys.iter().find(|key| self.coordinates.selects(&at, key))?.clone();
+            Some(Comparison {
+                ours: self.value(&key, &metric),
+                interval: self.interval(&key, &metric),
+                key,
+                metric,
+                drive: published.drive.get(index).copied(),
+                emulator: published.emulator.get(index).copied(),
+                source: published.source.clone(),
+                fitted: published.fitted,
+            })
+        })
+        .collect()
+    }
+
+    /// All verdicts, in the order of the file.
+    pub fn verdicts(&self) -> Vec<Verdict> {
+        let judge = |claim: &Claim| {
+            let (holds, found) = match self.unjudged(claim) {
+                Some(reason) => (None, format!("not judged: {reason}")),
+                None => {
+                    let (holds, found) = self.judge(&claim.rule);
+                    (Some(holds), found)
+                }
+            };
+            Verdict {
+                what: claim.what.clone(),
+                source: claim.source.clone(),
+                holds,
+                found,
+            }
+        };
+        self.experiment.claims.iter().map(judge).collect()
+    }
+
+    /// Why a claim says nothing of these results; `None` if it does.
+    fn unjudged(&self, claim: &Claim) -> Option<String> {
+        match (self.form, &claim.quick) {
+            (Form::Full, _) | (Form::Quick, Quick::Judged) => None,
+            (Form::Quick, Quick::TooSmall) => Some("the quick form is too small for it".to_string()),
+            (Form::Quick, Quick::ByChance(reason)) => Some(format!("of the quick form it says nothing: {reason}")),
+            (Form::Changed, _) => Some("it is made for the experiment as it stands, which was changed".to_string()),
+        }
+    }
+
+    /// How many claims are judged in the quick form, and what is wrong with them and with the marks of the others, a
+    /// sentence each: a claim that is marked has to hold, and one that holds has to be marked. The results are the
+    /// quick form's.
+    pub fn quick_problems(&self) -> (usize, Vec<String>) {
+        let claims = &self.experiment.claims;
+        let problem = |claim: &Claim| match (&claim.quick, self.judge(&claim.rule)) {
+            (Quick::Judged, (false, found)) => Some(format!("broken: {}: {found}", claim.what)),
+            (Quick::TooSmall, (true, found)) => Some(format!(
+                "holds in the quick form, but has no mark (quick = true, or the reason why that is chance): {}: {found}",
+                claim.what
+            )),
+            _ => None,
+        };
+        let judged = claims.iter().filter(|claim| claim.quick == Quick::Judged).count();
+        (judged, claims.iter().filter_map(problem).collect())
+    }
+
+    fn judge(&self, rule: &Rule) -> (bool, String) {
+        match rule {
+            Rule::MeanError(rule) => self.judge_mean_error(rule),
+            Rule::RelativeError(rule) => self.judge_relative_error(rule),
+            Rule::MeanRelativeError(rule) => self.judge_mean_relative_error(rule),
+            Rule::Within(rule) => self.judge_within(rule),
+            Rule::Less(rule) => self.judge_less(rule),
+            Rule::Ratio(rule) => self.judge_ratio(rule),
+            Rule::Crossover(rule) => self.judge_crossover(rule),
+        }
+    }
+
+    fn judge_less(&self, rule: &Inequality) -> (bool, String) {
+        let allowed = |left: f64, right: f64| left + rule.margin <= right;
+        let metrics = [&rule.metric, &rule.metric];
+        self.judge_pairs(&rule.left, &rule.right, metrics, allowed, |left, right| {
+            format!("{left:.3} against {right:.3}")
+        })
+    }
+
+    fn judge_ratio(&self, rule: &Ratio) -> (bool, String) {
+        let allowed = |of: f64, to: f64| (rule.low..=rule.high).contains(&(of / to));
+        let metrics = [&rule.metric, rule.to_metric.as_ref().unwrap_or(&rule.metric)];
+        let (holds, found) = self.judge_pairs(&rule.of, &rule.to, metrics, allowed, |of, to| {
+            format!("{:.3} = {of:.3} / {to:.3}", of / to)
+        });
+        (holds, format!("{found}, allowed {}", range(rule.low, rule.high)))
+    }
+
+    /// Published rows with these coordinates, and this metric if one is given.
+    fn published(&self, over: &Selector, metric: Option<&Metric>) -> Vec<Comparison> {
+        let contains =
+            |published: &&PaperFigures| over.iter().all(|(name, value)| published.at.get(name) == Some(value));
+        let rows = self.experiment.published.iter().filter(contains);
+        let rows = rows.flat_map(|row| self.compare(row));
+        rows.filter(|row| metric.is_none_or(|metric| metric.covers(&row.metric)))
+            .collect()
+    }
+
+    fn judge_mean_error(&self, rule: &ErrorBound) -> (bool, String) {
+        let rows = self.published(&rule.over, rule.metric.as_ref());
+        match mean_of(&rows, Comparison::error) {
+            Err(missing) => (false, missing),
+            Ok(mean) => (
+                mean <= rule.at_most,
+                format!("{mean:.3} over {} cells, allowed {:.3}", rows.len(), rule.at_most),
+            ),
+        }
+    }
+
+    fn judge_relative_error(&self, rule: &ErrorBound) -> (bool, String) {
+        let rows = self.published(&rule.over, rule.metric.as_ref());
+        if let Err(missing) = mean_of(&rows, Comparison::relative_error) {
+            return (false, missing);
+        }
+        let error = |row: &Comparison| row.relative_error().unwrap_or(0.0);
+        let worst = rows
+            .iter()
+            .max_by(|one, other| error(one).abs().total_cmp(&error(other).abs()));
+        let worst = worst.expect("there is a row");
+        let found = format!(
+            "at most {:+.1} % ({} at {}) in {} numbers, allowed {:.1} %",
+            error(worst) * 100.0,
+            worst.metric.name(),
+            worst.key,
+            rows.len(),
+            rule.at_most * 100.0
+        );
+        (error(worst).abs() <= rule.at_most, found)
+    }
+
+    fn judge_mean_relative_error(&self, rule: &MeanRelativeError) -> (bool, String) {
+        let rows = self.published(&rule.over, rule.metric.as_ref());
+        let ours = match mean_of(&rows, Comparison::relative_error) {
+            Ok(mean) => mean,
+            Err(missing) => return (false, missing),
+        };
+        let found = format!("{:.1} % over {} numbers", ours * 100.0, rows.len());
+        if let Some(at_most) = rule.at_most {
+            return (ours <= at_most, format!("{found}, allowed {:.1} %", at_most * 100.0));
+        }
+        match mean_of(&rows, Comparison::emulator_relative_error) {
+            Err(_) => (false, format!("{found}, and the emulator has not as many")),
+            Ok(emulator) => {
+                let allowed = emulator * rule.of_emulator.expect("checked when the experiment was read");
+                let found = format!(
+                    "{found}, the emulator's {:.1} %, allowed {:.1} %",
+                    emulator * 100.0,
+                    allowed * 100.0
+                );
+                (ours <= allowed, found)
+            }
+        }
+    }
+
+    fn judge_within(&self, rule: &Interval) -> (bool, String) {
+        let mut found = Vec::new();
+        let mut holds = true;
+        for key in self.selected(&rule.at) {
+            match self.value(&key, &rule.metric) {
+                Some(value) => {
+                    holds &= (rule.low..=rule.high).contains(&value);
+                    found.push(value);
+                }
+                None => return (false, format!("{key} was not measured")),
+            }
+        }
+        let spread = (
+            found.iter().copied().fold(f64::MAX, f64::min),
+            found.iter().copied().fold(f64::MIN, f64::max),
+        );
+        let found = match found.len() {
+            0 => return (false, "no cell was measured".to_string()),
+            1 => format!("{:.3}", spread.0),
+            count => format!("{:.3} to {:.3} in {count} cells", spread.0, spread.1),
+        };
+        (holds, format!("{found}, allowed {}", range(rule.low, rule.high)))
+    }
+
+    /// Applies a test to every pair of cells that differ only in what the selectors say; reports the worst pair first.
+    fn judge_pairs(
+        &self,
+        left: &Selector,
+        right: &Selector,
+        metrics: [&Metric; 2],
+        allowed: impl Fn(f64, f64) -> bool,
+        print: impl Fn(f64, f64) -> String,
+    ) -> (bool, String) {
+        let mut failed = None;
+        let mut last = None;
+        let mut count = 0;
+        for key in self.selected(left) {
+            let other = self.coordinates.moved(&key, right);
+            let (Some(a), Some(b)) = (self.value(&key, metrics[0]), self.value(&other, metrics[1])) else {
+                return (false, format!("{key} or {other} was not measured"));
+            };
+            count += 1;
+            last = Some((a, b));
+            if !allowed(a, b) && failed.is_none() {
+                failed = Some(format!("{} at {key}", print(a, b)));
+            }
+        }
+        match (failed, last) {
+            (Some(failed), _) => (false, failed),
+            (None, Some((a, b))) if count == 1 => (true, print(a, b)),
+            (None, Some(_)) => (true, format!("in all {count} cells")),
+            (None, None) => (false, "no cell was measured".to_string()),
+        }
+    }
+
+    fn judge_crossover(&self, rule: &Crossover) -> (bool, String) {
+        let mut points = Vec::new();
+        for value in self.coordinates.values(&rule.along) {
+            let mut at = rule.left.clone();
+            at.insert(rule.along.clone(), value.clone());
+            let Some(key) = self.selected(&at).into_iter().next() else {
+                continue;
+            };
+            let other = self.coordinates.moved(&key, &rule.right);
+            let (Some(a), Some(b)) = (self.value(&key, &rule.metric), self.value(&other, &rule.metric)) else {
+                return (false, format!("{key} or {other} was not measured"));
+            };
+            let position: f64 = value.parse().expect("checked when the experiment was read");
+            points.push((position, a - b));
+        }
+        let crossing = points.windows(2).find(|pair| pair[0].1 < 0.0 && pair[1].1 >= 0.0);
+        let Some([before, after]) = crossing else {
+            return (
+                false,
+                format!("the curves do not cross, allowed {}", range(rule.low, rule.high)),
+            );
+        };
+        let position = before.0 + (after.0 - before.0) * before.1 / (before.1 - after.1);
+        let holds = (rule.low..=rule.high).contains(&position);
+        (
+            holds,
+            format!("at {position:.3}, allowed {}", range(rule.low, rule.high)),
+        )
+    }
+
+    fn selected(&self, selector: &Selector) -> Vec<CellKey> {
+        let keys = self.keys.iter();
+        keys.filter(|key| self.coordinates.selects(selector, key))
+            .cloned()
+            .collect()
+    }
+}
+
+/// Mean of the absolute errors; or how many there are not.
+fn mean_of(rows: &[Comparison], error: fn(&Comparison) -> Option<f64>) -> Result<f64, String> {
+    let errors: Vec<f64> = rows.iter().filter_map(error).map(f64::abs).collect();
+    if errors.is_empty() || errors.len() < rows.len() {
+        return Err(format!(
+            "{} of {} cells were not measured",
+            rows.len() - errors.len(),
+            rows.len()
+        ));
+    }
+    Ok(errors.iter().sum::<f64>() / errors.len() as f64)
+}
+
+fn range(low: f64, high: f64) -> String {
+    match (low.is_finite(), high.is_finite()) {
+        (true, true) => format!("{low:.3} to {high:.3}"),
+        (true, false) => format!("at least {low:.3}"),
+        _ => format!("at most {high:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without a result every claim fails; with one, this claim's rule cannot be broken.
+    #[test]
+    fn a_broken_mark_and_a_missing_one_are_told() {
+        let problems = |mark: &str, results: &[CellResult]| {
+            let claim =
+                format!("[[claims]]\nwhat = \"it is\"\nsource = \"us\"\n{mark}within = {{ at = {{}}, low = 0.0 }}\n");
+            let run = "write_capacities = 1.0\nscale = \"1/2048\"\n";
+            let text = format!(
+                "title = \"t\"\nsource = \"s\"\ndevices = [\"ssd_a\"]\nworkload = \"three_stream\"\n\
+                 [run]\n{run}[quick]\n{run}{claim}"
+            );
+            let experiment = Experiment::parse("experiments/t/experiment.toml", &text).expect("it is one");
+            let (judged, problems) = Judge::new(&experiment, Form::Quick, results, 1.0).quick_problems();
+            (judged, problems.join("\n"))
+        };
+        let mut held = simulate::testing::results();
+        held.truncate(1);
+        held[0].key = CellKey {
+            device: "ssd_a".to_string(),
+            variant: String::new(),
+            grid: Vec::new(),
+        };
+        assert_eq!(problems("", &[]), (0, String::new()));
+        assert!(problems("", &held).1.contains("has no mark"));
+        assert_eq!(problems("quick = \"chance\"\n", &held), (0, String::new()));
+        assert_eq!(problems("quick = true\n", &held), (1, String::new()));
+        assert!(problems("quick = true\n", &[]).1.starts_with("broken: it is"));
+    }
+}

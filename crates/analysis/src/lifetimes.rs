@@ -1,0 +1,182 @@
+//! How long what a workload writes lives, and how much two workloads differ in that.
+//!
+//! ```text
+//! Setup -> RunPlan -> Source -> workload::lifetimes::Observer -> Measured -> table, columns, JSON
+//! ```
+//!
+//! Nothing is run on a device: lifetimes are the workload's own. On a twin, bytes are those of the drive that it stands for.
+
+use serde_json::{Value as Json, json};
+use workload::Operation;
+use workload::lifetimes::{Observer, Survival};
+
+use experiment::definition::Experiment;
+use experiment::error::LabError;
+use experiment::profile::Overrides;
+use experiment::selection::Selection;
+use experiment::twin::{Scale, ScaleChoice};
+use simulate::run::{Progress, RunPlan, UNWRITTEN_REQUESTS_MAX, Watch};
+
+/// Version of the JSON; it grows when a key changes its meaning or goes.
+const VERSION: u32 = 1;
+/// Requests that are asked for at once.
+const BATCH: usize = 4096;
+/// Shares of what is written whose lifetimes are printed.
+pub const SHARES: [f64; 4] = [0.1, 0.25, 0.5, 0.9];
+
+/// What workloads are laid out on, and how long they are followed.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Device profile.
+    pub device: String,
+    /// A drive like the device, but of this capacity; then there is no scale.
+    pub capacity_bytes: Option<u64>,
+    /// Of the twin.
+    pub scale: Scale,
+    /// Settings of the device by dotted path, and of the workload behind `workload.`.
+    pub overrides: Overrides,
+    /// Drive-writes after which a workload that never ends is cut off.
+    pub write_capacities: f64,
+}
+
+/// The device and the twin that are taken unless another is named.
+pub const DEVICE: &str = "warp_default";
+/// See [`DEVICE`].
+pub const SCALE: &str = "1/64";
+/// Drive-writes, likewise.
+pub const WRITE_CAPACITIES: f64 = 4.0;
+
+impl Setup {
+    /// Follows a workload until it ends, has written enough, or is stopped.
+    ///
+    /// # Errors
+    /// There is no such workload or device, they do not fit, the workload cannot be read, or writes nothing.
+    pub fn measure(&self, workload: &str, progress: &Progress) -> Result<Measured, LabError> {
+        let selection = Selection {
+            overrides: self.overrides.clone(),
+            capacity_bytes: self.capacity_bytes,
+            scale: self.capacity_bytes.is_none().then_some(ScaleChoice::Fixed(self.scale)),
+            write_capacities: Some(self.write_capacities),
+            timed: Some(false),
+            ..Selection::default()
+        };
+        let experiment = Experiment::of_workload(workload, &self.device);
+        let plans = simulate::run::prepare(experiment.select(&selection)?.cells)?;
+        measure(workload, &plans[0], self.write_capacities, progress)
+    }
+}
+
+/// The lifetimes of a workload.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// What it is called.
+    pub name: String,
+    /// Of all streams together.
+    pub all: Survival,
+    /// Of each stream that wrote something, with its name.
+    pub streams: Vec<(String, Survival)>,
+    /// How many bytes of the drive one of its own stands for.
+    denominator: u64,
+}
+
+impl Measured {
+    /// What was seen of all of it, without a name, and of each stream, where there are several.
+    pub fn parts(&self) -> impl Iterator<Item = (Option<&str>, &Survival)> {
+        let streams = self.streams.iter().filter(|_| self.streams.len() > 1);
+        let streams = streams.map(|(name, survival)| (Some(name.as_str()), survival));
+        [(None, &self.all)].into_iter().chain(streams)
+    }
+
+    /// Bytes of the drive that these of its twin stand for.
+    pub fn on_drive(&self, bytes: u64) -> u64 {
+        bytes.saturating_mul(self.denominator)
+    }
+
+    /// Bytes of the drive within which this share of a part ends; `None` if not that much was seen to end.
+    pub fn quantile(&self, survival: &Survival, share: f64) -> Option<u64> {
+        survival.quantile(share).map(|bytes| self.on_drive(bytes))
+    }
+}
+
+/// As [`Setup::measure`], of a plan.
+fn measure(name: &str, plan: &RunPlan, write_capacities: f64, progress: &Progress) -> Result<Measured, LabError> {
+    let mut source = plan.source()?;
+    let names = source.streams();
+    let target = plan.target();
+    let limit = (target.capacity_bytes() as f64 * write_capacities) as u64;
+    let mut observer = Observer::new(target, names.len());
+    let mut requests = Vec::with_capacity(BATCH);
+    let mut without_write = 0;
+    while observer.written_bytes() < limit && without_write < UNWRITTEN_REQUESTS_MAX && !progress.stopped() {
+        requests.clear();
+        if source.next_batch(&mut requests, BATCH)? == 0 {
+            break;
+        }
+        let writes = requests.iter().any(|request| request.operation == Operation::Write);
+        without_write = if writes { 0 } else { without_write + requests.len() };
+        for request in &requests {
+            observer.observe(request);
+        }
+    }
+    if observer.written_bytes() == 0 && !progress.stopped() {
+        return Err(LabError::invalid(name, "writes nothing, so nothing has a lifetime"));
+    }
+    let (all, streams) = observer.finish();
+    let streams = names.into_iter().zip(streams);
+    Ok(Measured {
+        name: name.to_string(),
+        all,
+        streams: streams.filter(|(_, survival)| survival.written_bytes() > 0).collect(),
+        denominator: target.denominator(),
+    })
+}
+
+/// The distance of two workloads and where it is, bytes.
+///
+/// # Errors
+/// They were followed on different scales, or in units of different sizes.
+pub fn distance(a: &Measured, b: &Measured) -> Result<(f64, u64), LabError> {
+    if (a.denominator, a.all.unit_bytes()) != (b.denominator, b.all.unit_bytes()) {
+        let problem = format!(
+            "was followed on a twin of another size, or in other mapping units, than {}; give both the same device and scale",
+            a.name
+        );
+        return Err(LabError::invalid(&b.name, problem));
+    }
+    let (distance, at) = a.all.distance(&b.all);
+    Ok((distance, a.on_drive(at)))
+}
+
+/// As JSON on one line.
+///
+/// # Errors
+/// Two workloads were followed on different scales.
+pub fn to_json(measured: &[Measured]) -> Result<Json, LabError> {
+    let of = |workload: &Measured, survival: &Survival| {
+        let quantiles = SHARES.map(|share| json!({ "share": share, "bytes": workload.quantile(survival, share) }));
+        json!({
+            "written_bytes": workload.on_drive(survival.written_bytes()),
+            "end_within": quantiles,
+            "there_at_the_end": survival.open_share(),
+        })
+    };
+    let workloads = measured.iter().map(|workload| {
+        let streams = workload.streams.iter();
+        let streams = streams.map(|(name, survival)| json!({ "name": name, "lifetimes": of(workload, survival) }));
+        json!({
+            "name": workload.name,
+            "lifetimes": of(workload, &workload.all),
+            "streams": streams.collect::<Vec<_>>(),
+        })
+    });
+    let mut json = json!({
+        "format": "warp-lifetimes",
+        "version": VERSION,
+        "workloads": workloads.collect::<Vec<_>>(),
+    });
+    if let [a, b] = measured {
+        let (distance, at) = distance(a, b)?;
+        json["kolmogorov_smirnov"] = json!({ "distance": distance, "at_bytes": at });
+    }
+    Ok(json)
+}

@@ -1,0 +1,137 @@
+//! Values of metrics in a result.
+//!
+//! A metric of something that was not done, or of a device without timing where it needs one, is not measured: `None`.
+
+use ssd::Nanos;
+
+use experiment::metric::{Metric, Statistic, Window};
+use simulate::run::CellResult;
+use simulate::timed::measure::{Direction, JobResult, TimedResult};
+use workload::Operation;
+
+/// Value of a metric in a result; `None` where it was not measured.
+pub fn measure(metric: &Metric, result: &CellResult, tail_capacities: f64) -> Option<f64> {
+    let capacities = |pages: u64| (pages * result.stats.page_bytes) as f64 / result.capacity_bytes as f64;
+    let handle = |index: &u16| {
+        let handles = &result.stats.handles;
+        handles.get(usize::from(*index)).copied().unwrap_or_default()
+    };
+    let timed = result.timed.as_ref();
+    let measure = |name: &str| result.measures.iter().find(|measure| measure.name == name);
+    Some(match metric {
+        Metric::WriteAmplification => result.write_amplification(),
+        Metric::TailWriteAmplification => result.tail_write_amplification(tail_capacities),
+        Metric::HandleWriteAmplification(index) => handle(index).write_amplification().unwrap_or(1.0),
+        Metric::HandleHostCapacities(index) => capacities(handle(index).host_pages_written),
+        Metric::HandleCopiedCapacities(index) => capacities(handle(index).gc_pages_copied),
+        Metric::SharedCopiedCapacities => capacities(result.stats.shared.gc_pages_copied),
+        Metric::EraseImbalance => f64::from(result.wear.most_erases) / result.wear.mean_erases().max(f64::MIN_POSITIVE),
+        Metric::LatencyUs(of) => {
+            let latencies = total(timed?, of.job.as_deref(), of.direction)?.latencies;
+            let nanoseconds = match of.statistic? {
+                Statistic::Mean => latencies.mean_ns(),
+                Statistic::Deviation => latencies.deviation_ns(),
+                Statistic::Least => latencies.min_ns() as f64,
+                Statistic::Greatest => latencies.max_ns() as f64,
+                Statistic::Percentile(percent) => latencies.percentile_ns(percent) as f64,
+            };
+            nanoseconds / 1e3
+        }
+        Metric::Iops(of) => per_second(of, timed?)?.0,
+        Metric::BandwidthMbS(of) => per_second(of, timed?)?.1 / 1e6,
+        Metric::BandwidthVariation(of) => variation(of, timed?)?,
+        Metric::GcWaitShare(of) => {
+            let total = total(timed?, of.job.as_deref(), of.direction)?;
+            total.waits.requests as f64 / total.requests as f64
+        }
+        Metric::GcWaitUs(of) => {
+            let waits = total(timed?, of.job.as_deref(), of.direction)?.waits;
+            waits.sum_ns as f64 / waits.requests.max(1) as f64 / 1e3
+        }
+        Metric::Measure(name) => measure(name)?.value,
+        Metric::MeasureOnFlash(name) => measure(name)?.value * result.tail_write_amplification(tail_capacities),
+    })
+}
+
+/// Directions that are meant.
+fn directions(direction: Option<Operation>) -> impl Iterator<Item = Operation> {
+    Operation::ALL
+        .into_iter()
+        .filter(move |operation| direction.is_none_or(|wanted| wanted == *operation))
+}
+
+/// Everything that is meant, together; `None` if there is nothing.
+fn total(timed: &TimedResult, job: Option<&str>, direction: Option<Operation>) -> Option<Direction> {
+    let mut total = Direction::default();
+    for (_, job) in timed.named(job) {
+        for operation in directions(direction) {
+            total.add(job.direction(operation));
+        }
+    }
+    (total.requests > 0).then_some(total)
+}
+
+/// From when to when it is measured: of the jobs that are meant, the first start and the last end.
+fn span(of: &Window, timed: &TimedResult) -> Option<(Nanos, Nanos)> {
+    let does = |operation: Operation| move |job: &JobResult| job.direction(operation).requests > 0;
+    let jobs = || {
+        timed
+            .named(of.job.as_deref())
+            .map(|(_, job)| job)
+            .filter(|job| directions(of.direction).any(|operation| does(operation)(job)))
+    };
+    Some((
+        jobs().map(|job| job.from_ns).min()?,
+        jobs().map(|job| job.until_ns).max()?,
+    ))
+}
+
+/// Requests and bytes in a second.
+fn per_second(of: &Window, timed: &TimedResult) -> Option<(f64, f64)> {
+    let (from_ns, until_ns) = span(of, timed)?;
+    if of.from.is_none() && of.to.is_none() {
+        let total = total(timed, of.job.as_deref(), of.direction)?;
+        let seconds = (until_ns - from_ns).max(1) as f64 / 1e9;
+        return Some((total.requests as f64 / seconds, total.bytes as f64 / seconds));
+    }
+    let moments = moments(of, timed)?;
+    let seconds = moments.len() as f64 * timed.series.interval_ns as f64 / 1e9;
+    let sum = |value: fn(&(u64, u64)) -> u64| moments.iter().map(value).sum::<u64>() as f64 / seconds;
+    Some((sum(|moment| moment.0), sum(|moment| moment.1)))
+}
+
+/// Requests and bytes of each interval that lies in the window as a whole.
+fn moments(of: &Window, timed: &TimedResult) -> Option<Vec<(u64, u64)>> {
+    let (from_ns, until_ns) = span(of, timed)?;
+    let (from, to) = of.window();
+    let at = |share: f64| from_ns + (share * (until_ns - from_ns) as f64) as Nanos;
+    let interval_ns = timed.series.interval_ns;
+    let intervals = at(from).div_ceil(interval_ns)..at(to) / interval_ns;
+    let jobs: Vec<usize> = timed.named(of.job.as_deref()).map(|(index, _)| index).collect();
+    let moment = |interval: u64| {
+        let cells = jobs
+            .iter()
+            .flat_map(|job| directions(of.direction).map(move |operation| (*job, operation)));
+        let moments = cells.map(|(job, operation)| timed.series.moment(interval as usize, job, operation));
+        moments.fold((0, 0), |(requests, bytes), moment| {
+            (requests + moment.requests, bytes + moment.bytes)
+        })
+    };
+    let moments: Vec<(u64, u64)> = intervals
+        .filter(|interval| (*interval as usize) < timed.series.len())
+        .map(moment)
+        .collect();
+    (!moments.is_empty()).then_some(moments)
+}
+
+fn variation(of: &Window, timed: &TimedResult) -> Option<f64> {
+    let moments = moments(of, timed)?;
+    let count = moments.len() as f64;
+    let mean = moments.iter().map(|moment| moment.1 as f64).sum::<f64>() / count;
+    let variance = moments
+        .iter()
+        .map(|moment| (moment.1 as f64 - mean).powi(2))
+        .sum::<f64>()
+        / count;
+    (mean > 0.0).then(|| variance.sqrt() / mean)
+}

@@ -1,0 +1,400 @@
+//! The store: what was run, kept on disk so that it can be found, shown and compared again.
+//!
+//! ```text
+//! WARP_RUNS/store.json            format and version
+//!           points/<hash>.parquet results of sweeps, under the hash of their complete input (python/warp_ssd/store.py)
+//!           runs/<time>-<id>.json a run as a whole: what was run, on what, by which engine, what came out
+//! ```
+//!
+//! A file appears whole or not at all, and none is replaced but a point by the same point, so any number of processes may
+//! share a store and any of them may be killed. Nothing is deleted here. `docs/results.md` explains the keys.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use base::input::TEXT_BYTES_MAX;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::engine;
+use crate::fingerprint::{self, hex};
+use experiment::cell::Cell;
+use experiment::error::LabError;
+use experiment::files::write_atomically;
+
+/// What a store says of itself; the same bytes that the Python package has always written.
+const MARKER: &str = r#"{"format": "warp-store", "version": 1}"#;
+/// Version of a kept run; it grows when a key changes its meaning or goes.
+const RUN_VERSION: u32 = 1;
+/// Bytes of a kept run, at most: those of large experiments have some millions.
+const RUN_BYTES_MAX: u64 = 256 << 20;
+/// Digits of a run's short name.
+const ID_DIGITS: usize = 8;
+/// The environment variable that says where the store is.
+const FOLDER_VARIABLE: &str = "WARP_RUNS";
+
+/// A folder of results.
+#[derive(Clone, Debug)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// A run that was kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeptRun {
+    /// Its short name: the same for the same run with the same result.
+    pub id: String,
+    /// All of it.
+    pub document: Value,
+}
+
+/// Runs that were kept, and the files between them that are none.
+#[derive(Debug, Default)]
+pub struct KeptRuns {
+    /// The runs, newest first.
+    pub runs: Vec<KeptRun>,
+    /// Why a file is none: torn, too long, of another program.
+    pub unreadable: Vec<LabError>,
+}
+
+/// What is kept of a run beside its result.
+#[derive(Clone, Debug)]
+pub struct Origin<'a> {
+    /// What was asked for: an experiment, a workload.
+    pub target: &'a str,
+    /// One line about it.
+    pub title: &'a str,
+    /// How long it took.
+    pub seconds: f64,
+    /// What was run, each with its complete input.
+    pub cells: Vec<&'a Cell>,
+}
+
+impl Store {
+    /// The store of this user: where `WARP_RUNS` says, or `warp` in the user's folder of data (`XDG_DATA_HOME`, or
+    /// `.local/share` at home).
+    ///
+    /// # Errors
+    /// Nothing of that is set; or as [`Store::open`].
+    pub fn of_user() -> Result<Store, LabError> {
+        let variable = |name: &str| {
+            std::env::var_os(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
+        let folder = variable(FOLDER_VARIABLE)
+            .or_else(|| variable("XDG_DATA_HOME").map(|folder| folder.join("warp")))
+            .or_else(|| variable("HOME").map(|home| home.join(".local/share/warp")));
+        let folder = folder.ok_or_else(|| {
+            let problem = "is not set, nor XDG_DATA_HOME or HOME; say where runs are kept";
+            LabError::invalid(FOLDER_VARIABLE, problem)
+        })?;
+        Store::open(&folder)
+    }
+
+    /// Opens a store, and makes it if there is none.
+    ///
+    /// # Errors
+    /// The folder cannot be made, or holds a store of another version: names it.
+    pub fn open(folder: &Path) -> Result<Store, LabError> {
+        for part in ["points", "runs"] {
+            std::fs::create_dir_all(folder.join(part)).map_err(|source| io_error(folder, source))?;
+        }
+        let marker = folder.join("store.json");
+        match base::input::read_text(&marker, TEXT_BYTES_MAX) {
+            Ok(text) if text == MARKER => {}
+            Ok(_) => {
+                let problem = "not a store of version 1; give another folder, or delete this one";
+                return Err(LabError::invalid(&marker.display().to_string(), problem));
+            }
+            Err(_) => write_atomically(&marker, |file| file.write_all(MARKER.as_bytes()))?,
+        }
+        Ok(Store {
+            folder: folder.to_path_buf(),
+        })
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The file of a point.
+    pub fn point(&self, key: &str) -> PathBuf {
+        self.folder.join("points").join(format!("{key}.parquet"))
+    }
+
+    /// Stores the file of a point, over one that is there already.
+    ///
+    /// # Errors
+    /// It cannot be written: names it.
+    pub fn put_point(&self, key: &str, content: &[u8]) -> Result<(), LabError> {
+        write_atomically(&self.point(key), |file| file.write_all(content))
+    }
+
+    /// Keeps a run with its result (that of `warp run --json`); returns its short name.
+    ///
+    /// # Errors
+    /// It cannot be written, or a file that a workload reads is gone.
+    pub fn keep(&self, origin: &Origin<'_>, result: &Value) -> Result<String, LabError> {
+        let inputs = origin.cells.iter().map(|cell| {
+            let input: Value = serde_json::from_str(&fingerprint::input(cell)?).expect("an input is JSON");
+            Ok(json!({ "hash": fingerprint::hash(cell)?, "input": input }))
+        });
+        let inputs: Vec<Value> = inputs.collect::<Result<_, LabError>>()?;
+        let mut document = json!({
+            "format": "warp-run",
+            "version": RUN_VERSION,
+            "target": origin.target,
+            "title": origin.title,
+            "warp": env!("CARGO_PKG_VERSION"),
+            "engine": engine::digest(),
+            "inputs": inputs,
+            "result": result,
+        });
+        let id = hex(Sha256::digest(document.to_string()))[..ID_DIGITS].to_string();
+        let now = chrono::Utc::now();
+        document["id"] = id.as_str().into();
+        document["at"] = now.to_rfc3339_opts(chrono::SecondsFormat::Secs, true).into();
+        document["seconds"] = origin.seconds.into();
+        // In the order of their names runs are in the order of their time.
+        let name = format!("{}-{id}.json", now.format("%Y%m%dT%H%M%S%6fZ"));
+        let text = format!("{document}\n");
+        write_atomically(&self.folder.join("runs").join(name), |file| {
+            file.write_all(text.as_bytes())
+        })?;
+        Ok(id)
+    }
+
+    /// The runs that were kept last, newest first, `limit` at most.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn runs(&self, limit: usize) -> Result<KeptRuns, LabError> {
+        let mut kept = KeptRuns::default();
+        for file in self.files()? {
+            if kept.runs.len() == limit {
+                break;
+            }
+            match read(&file) {
+                Ok(run) => kept.runs.push(run),
+                Err(error) => kept.unreadable.push(error),
+            }
+        }
+        Ok(kept)
+    }
+
+    /// How many runs were kept.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn count(&self) -> Result<usize, LabError> {
+        Ok(self.files()?.len())
+    }
+
+    /// The run of this short name, or of one that begins so; the newest, if the same was run again.
+    ///
+    /// # Errors
+    /// There is none, or there are several.
+    pub fn find(&self, id: &str) -> Result<KeptRun, LabError> {
+        let unknown = |problem: String| Err(LabError::invalid(&format!("run {id}"), problem));
+        let files = self.files()?;
+        let matches: Vec<&PathBuf> = files.iter().filter(|file| id_of(file).starts_with(id)).collect();
+        let Some(newest) = matches.first().filter(|_| !id.is_empty()) else {
+            return unknown(
+                "there is none; `warp runs` lists what was kept, and a file is named by its path".to_string(),
+            );
+        };
+        if let Some(other) = matches.iter().find(|file| id_of(file) != id_of(newest)) {
+            return unknown(format!(
+                "may be {} or {}; give more digits",
+                id_of(newest),
+                id_of(other)
+            ));
+        }
+        read(newest)
+    }
+
+    /// Files of runs, newest first.
+    fn files(&self) -> Result<Vec<PathBuf>, LabError> {
+        let folder = self.folder.join("runs");
+        let entries = std::fs::read_dir(&folder).map_err(|source| io_error(&folder, source))?;
+        let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        files.retain(|file| !id_of(file).is_empty());
+        files.sort();
+        files.reverse();
+        Ok(files)
+    }
+}
+
+/// The short name in the name of a run's file; empty of another one.
+fn id_of(file: &Path) -> &str {
+    let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let stem = name.strip_suffix(".json").and_then(|stem| stem.split_once('-'));
+    stem.map_or("", |(_, id)| id)
+}
+
+fn read(file: &Path) -> Result<KeptRun, LabError> {
+    let text = base::input::read_text(file, RUN_BYTES_MAX).map_err(|source| io_error(file, source))?;
+    let invalid = |why: &str| {
+        let problem = format!("is no run that was kept ({why}); delete it, or restore it from a copy");
+        LabError::invalid(&file.display().to_string(), problem)
+    };
+    let document: Value = serde_json::from_str(&text).map_err(|error| invalid(&error.to_string()))?;
+    if document["format"] != "warp-run" {
+        return Err(invalid("its format is another one"));
+    }
+    Ok(KeptRun {
+        id: id_of(file).to_string(),
+        document,
+    })
+}
+
+fn io_error(path: &Path, source: std::io::Error) -> LabError {
+    LabError::Io {
+        file: path.display().to_string(),
+        source,
+    }
+}
+
+impl KeptRun {
+    /// A text of the document; empty where there is none.
+    pub fn text(&self, key: &str) -> &str {
+        self.document[key].as_str().unwrap_or_default()
+    }
+
+    /// Its devices, each once.
+    pub fn devices(&self) -> Vec<&str> {
+        let mut devices: Vec<&str> = Vec::new();
+        for device in self.cells().iter().filter_map(|cell| cell["device"].as_str()) {
+            if !devices.contains(&device) {
+                devices.push(device);
+            }
+        }
+        devices
+    }
+
+    /// Of a single run its write amplification; `None` of several, and where nothing was written.
+    pub fn write_amplification(&self) -> Option<f64> {
+        match self.cells() {
+            [cell] => cell["waf"].as_f64(),
+            _ => None,
+        }
+    }
+
+    /// Of its cells, as many as wrote something, the least write amplification and the greatest.
+    pub fn write_amplification_range(&self) -> Option<[f64; 2]> {
+        let of_cells = || self.cells().iter().filter_map(|cell| cell["waf"].as_f64());
+        Some([of_cells().reduce(f64::min)?, of_cells().reduce(f64::max)?])
+    }
+
+    /// What a list of runs says of it, as JSON.
+    pub fn row_json(&self) -> Value {
+        let fields = ["id", "at", "target", "title", "warp", "engine", "seconds"];
+        let known = fields.map(|field| (field.to_string(), self.document[field].clone()));
+        let mut known: serde_json::Map<String, Value> = known.into_iter().collect();
+        known.insert("devices".to_string(), self.devices().into());
+        known.insert("runs".to_string(), self.cells().len().into());
+        known.insert("waf".to_string(), self.write_amplification().into());
+        let range = self.write_amplification_range();
+        known.insert("waf_range".to_string(), range.map_or(Value::Null, |range| json!(range)));
+        Value::Object(known)
+    }
+
+    /// The cells of its result.
+    pub fn cells(&self) -> &[Value] {
+        self.document["result"]["cells"].as_array().map_or(&[], Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin(target: &str) -> Origin<'_> {
+        Origin {
+            target,
+            title: "a title",
+            seconds: 1.5,
+            cells: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn runs_are_found_by_their_names_newest_first() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("it is made");
+        let keep = |target: &str| {
+            store
+                .keep(&origin(target), &json!({ "cells": [] }))
+                .expect("it is kept")
+        };
+        let ids = ["one", "two", "one"].map(keep);
+        assert_eq!(ids[0], ids[2], "the same run has the same name");
+        assert_eq!(store.count().expect("a folder"), 3, "and replaces nothing");
+        let targets = |limit| {
+            let kept = store.runs(limit).expect("they can be read");
+            kept.runs
+                .iter()
+                .map(|run| run.text("target").to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(targets(9), ["one", "two", "one"]);
+        assert_eq!(targets(2), ["one", "two"]);
+        assert_eq!(store.find(&ids[1][..6]).expect("it is there").text("target"), "two");
+        assert_eq!(store.find(&ids[0]).expect("it is there").document["seconds"], 1.5);
+        let error = store.find("").expect_err("all begin so").to_string();
+        assert!(error.contains("warp runs"), "{error}");
+        let again = Store::open(folder.path()).expect("it is there");
+        assert_eq!(again.count().expect("a folder"), 3);
+        // A part that somebody who was killed left behind is no run.
+        std::fs::write(folder.path().join("runs/.20260101-abc.json-x.part"), "{").expect("it is written");
+        assert_eq!(again.runs(9).expect("they can be read").runs.len(), 3);
+    }
+
+    #[test]
+    fn files_that_are_no_runs_are_named_beside_those_that_are() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("it is made");
+        store.keep(&origin("one"), &json!({ "cells": [] })).expect("it is kept");
+        let at = |name: &str| folder.path().join("runs").join(name);
+        std::fs::write(at("20990101T000000000000Z-torn.json"), "{\"format\":").expect("it is written");
+        std::fs::write(at("20980101T000000000000Z-other.json"), "[]").expect("it is written");
+        let endless = std::fs::File::create(at("20970101T000000000000Z-endless.json")).expect("it is made");
+        endless.set_len(RUN_BYTES_MAX + 1).expect("it is of holes");
+        std::os::unix::fs::symlink("/dev/zero", at("20960101T000000000000Z-zeroes.json")).expect("a link");
+        let kept = store.runs(1).expect("they can be read");
+        assert_eq!(kept.runs[0].text("target"), "one");
+        let said: Vec<String> = kept.unreadable.iter().map(LabError::to_string).collect();
+        for (said, wanted) in said.iter().zip(["torn", "other", "endless", "zeroes"]) {
+            assert!(said.contains(&format!("Z-{wanted}.json: ")), "{said}");
+        }
+        assert_eq!(said.len(), 4);
+    }
+
+    #[test]
+    fn a_run_of_several_cells_says_the_least_and_the_greatest_write_amplification() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("it is made");
+        let row = |cells: Value| {
+            let id = store.keep(&origin("cells"), &json!({ "cells": cells }));
+            let run = store.find(&id.expect("it is kept")).expect("it is there");
+            let row = run.row_json();
+            (row["runs"].clone(), row["waf"].clone(), row["waf_range"].clone())
+        };
+        assert_eq!(row(json!([{ "waf": 1.5 }])), (1.into(), json!(1.5), json!([1.5, 1.5])));
+        // One that wrote nothing has none.
+        let several = json!([{ "waf": 2.25 }, { "waf": null }, { "waf": 1.5 }, { "waf": 1.75 }]);
+        assert_eq!(row(several), (4.into(), Value::Null, json!([1.5, 2.25])));
+        assert_eq!(row(json!([{ "waf": null }])), (1.into(), Value::Null, Value::Null));
+        assert_eq!(row(json!([])), (0.into(), Value::Null, Value::Null));
+    }
+
+    #[test]
+    fn a_store_of_another_version_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join("store.json"), "{}").expect("it is written");
+        let error = Store::open(folder.path()).expect_err("it is another").to_string();
+        assert!(error.contains("store.json: not a store of version 1"), "{error}");
+    }
+}

@@ -1,0 +1,154 @@
+//! The same experiment gives the same integers, however its cells are spread over threads, and however many of them one drive has.
+//!
+//! Golden rows of a small experiment are compared between pools of one and of two threads, between orders of the cells,
+//! between memory budgets, and between seeds, which must differ.
+
+use analysis::golden::{self, GoldenRow};
+use experiment::cell::Cell;
+use experiment::definition::Experiment;
+use experiment::selection::Selection;
+use simulate::run;
+
+/// Three streams in three variants on two drives, with two seeds: twelve cells, of a few hundred thousand pages each.
+const EXPERIMENT: &str = r#"
+title = "determinism"
+source = "none"
+devices = ["ssd_a", "warp_default"]
+workload = "three_stream"
+[run]
+write_capacities = 1.6
+scale = "1/2048"
+seeds = [1, 2]
+[quick]
+write_capacities = 1.6
+scale = "1/2048"
+[change]
+device = { "geometry.physical_bytes" = "2TiB", "gc.unit_selection" = "random", "geometry.reclaim_unit_bytes" = "8GiB" }
+jobs = { overwrite = { random_distribution = "zipf:1.2" } }
+[[variants]]
+name = "FDP"
+[[variants]]
+name = "Mixed"
+jobs = { overwrite = { plids = 0 } }
+[[variants]]
+name = "NoFDP"
+jobs = { global = { dataplacement = "none" } }
+"#;
+
+/// A drive whose maps fit no cache, as it is: its run is shared among the threads that are left.
+const LARGE: &str = r#"
+title = "determinism of a large drive"
+source = "none"
+devices = ["ssd_a"]
+workload = "one_stream"
+[run]
+write_capacities = 2.2
+scale = "1/1"
+seeds = [1]
+[quick]
+write_capacities = 2.2
+scale = "1/1"
+[change]
+device = { "geometry.capacity_bytes" = "18GiB", "geometry.reclaim_unit_bytes" = "128MiB" }
+jobs = { random = { norandommap = 1 } }
+[[variants]]
+name = "as it is"
+[[variants]]
+name = "hot data is not told"
+device = { "handles.separation_bytes" = 0 }
+"#;
+
+fn cells(seeds: &[u64]) -> Vec<Cell> {
+    cells_of(EXPERIMENT, seeds)
+}
+
+fn cells_of(experiment: &str, seeds: &[u64]) -> Vec<Cell> {
+    let experiment = Experiment::parse("experiments/determinism/experiment.toml", experiment).expect("it is one");
+    let selection = Selection {
+        seeds: Some(seeds.to_vec()),
+        ..Selection::default()
+    };
+    experiment.select(&selection).expect("the experiment has cells").cells
+}
+
+/// The golden rows of these cells, run on this many threads and with this much memory.
+fn rows(cells: Vec<Cell>, threads: usize, memory_bytes: u64) -> Vec<GoldenRow> {
+    let prepared = run::prepare(cells).expect("the cells can run");
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .expect("threads");
+    let results = pool.install(|| run::run_all(&prepared, false, memory_bytes, &()));
+    let results = results.expect("there is memory");
+    assert!(
+        results.iter().any(|result| result.write_amplification() > 1.01),
+        "collection was part of it"
+    );
+    golden::rows(&results)
+}
+
+#[test]
+fn threads_order_and_memory_do_not_show() {
+    let one = rows(cells(&[1, 2]), 1, u64::MAX);
+    assert_eq!(one.len(), 12);
+    assert_eq!(rows(cells(&[1, 2]), 2, u64::MAX), one, "two threads");
+
+    let mut reversed = cells(&[1, 2]);
+    reversed.reverse();
+    let mut backwards = rows(reversed, 2, u64::MAX);
+    backwards.reverse();
+    assert_eq!(backwards, one, "cells in reverse order");
+
+    let largest = run::prepare(cells(&[1])).expect("the cells can run");
+    let largest = largest.iter().map(|cell| cell.memory_bytes).max().expect("a cell");
+    assert_eq!(rows(cells(&[1, 2]), 2, largest), one, "memory for one cell at a time");
+    assert!(golden::differences(&one, &one).is_empty());
+}
+
+#[test]
+fn threads_of_one_run_do_not_show() {
+    for cell in cells_of(LARGE, &[1]) {
+        let run = |threads| rows(vec![cell.clone()], threads, u64::MAX);
+        let one = run(1);
+        for threads in [2, 5, 16] {
+            assert_eq!(run(threads), one, "{threads} threads for one drive");
+        }
+    }
+}
+
+#[test]
+fn another_seed_gives_other_rows() {
+    let (one, other) = (rows(cells(&[1]), 2, u64::MAX), rows(cells(&[2]), 2, u64::MAX));
+    assert_eq!(one.len(), other.len());
+    for (one, other) in one.iter().zip(&other) {
+        assert_ne!(one.cell, other.cell, "the seed is part of the name");
+        assert_ne!(
+            (one.media_bytes_written, &one.gc_pages_copied),
+            (other.media_bytes_written, &other.gc_pages_copied),
+            "{} and {} give the same",
+            one.cell,
+            other.cell
+        );
+    }
+    assert_eq!(golden::differences(&one, &other).len(), one.len() + other.len());
+}
+
+#[test]
+fn rows_survive_their_file() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("golden.json");
+    let path = path.to_str().expect("a path in UTF-8");
+    let mut short = cells(&[1]);
+    short.truncate(3);
+    let rows = rows(short, 2, u64::MAX);
+    golden::write(path, &rows).expect("the file is written");
+    assert_eq!(golden::read(path).expect("the file is read"), rows);
+}
+
+/// The workload's seed is moved from fio's default, modulo 2^64.
+#[test]
+fn every_seed_is_one() {
+    let seeds = [u64::MAX, u64::MAX - 0x89, 1 << 63];
+    let rows = rows(cells(&seeds), 2, u64::MAX);
+    assert_eq!(rows.len(), 18);
+}

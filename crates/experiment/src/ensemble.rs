@@ -1,0 +1,205 @@
+//! Ensembles: all settings of a drive that explain what was measured on it nearly as well as its profile does.
+//!
+//! ```toml
+//! ensemble_residual = 0.05
+//!
+//! [[ensemble]]
+//! loss = 12.3
+//! settings = { "geometry.over_provisioning" = 0.19, "gc.unit_selection" = "cost_age" }
+//! ```
+//!
+//! A profile is one point of what the measurements allow; its ensemble is spread over all of it. What the members differ in
+//! is what the measurements leave open, and what they predict differently is uncertain for that reason. `ensemble_residual`
+//! is the other reason: how far off all of them are where it can be seen. An experiment may have one too, of what its paper
+//! leaves open: its members change the workload as well (`workload.PATH`, as `--set` does). Calibration (`warp calibrate`) writes
+//! both. Nothing is run here.
+
+use serde::{Deserialize, Serialize};
+use ssd::Layout;
+use toml::Value;
+
+use crate::definition::Change;
+use crate::error::LabError;
+use crate::find;
+use crate::profile::{Overrides, Profile};
+use crate::selection::divided;
+
+/// Keys of a profile, or of an experiment, that are its ensemble's.
+pub(crate) const KEYS: [&str; 2] = ["ensemble_residual", "ensemble"];
+
+/// See the module.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Ensemble {
+    /// Share by which a range of write amplifications is widened at either end, 0 to 1: what a model with these settings is off
+    /// by, whichever of them are taken.
+    #[serde(rename = "ensemble_residual")]
+    pub residual: f64,
+    /// At least one.
+    #[serde(rename = "ensemble")]
+    pub members: Vec<Member>,
+}
+
+/// Settings that explain the measurements nearly as well as the profile's.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Member {
+    /// What differs from the profile, by dotted path; of an experiment's member also settings of the workload, behind `workload.`.
+    pub settings: Overrides,
+    /// Twice the negative logarithm of their likelihood, up to a constant; the smaller, the better they fit.
+    pub loss: f64,
+}
+
+impl Member {
+    /// It as a change to the cells of an experiment.
+    pub(crate) fn change(&self) -> Change {
+        let (device, settings) = divided(&self.settings);
+        Change {
+            device,
+            settings,
+            ..Change::default()
+        }
+    }
+}
+
+impl Ensemble {
+    /// Takes the two keys out of the table of a file that may have them, and reads them.
+    ///
+    /// # Errors
+    /// As [`Ensemble::read`].
+    pub(crate) fn take(file: &str, table: &mut toml::Table) -> Result<Option<Ensemble>, LabError> {
+        let taken = KEYS
+            .into_iter()
+            .filter_map(|key| Some((key.to_string(), table.remove(key)?)));
+        let taken: toml::Table = taken.collect();
+        let is_there = !taken.is_empty();
+        is_there.then(|| Ensemble::read(file, taken)).transpose()
+    }
+
+    /// Reads the two keys of a profile or an experiment; `file` is its.
+    ///
+    /// # Errors
+    /// One of them is missing, has an unknown field or a number that makes no sense: names file and field.
+    pub(crate) fn read(file: &str, table: toml::Table) -> Result<Ensemble, LabError> {
+        let ensemble: Ensemble = find::deserialize(file, Value::Table(table))?;
+        let invalid = |problem: String| Err(LabError::invalid(file, problem));
+        if !(0.0..=1.0).contains(&ensemble.residual) {
+            return invalid(format!(
+                "ensemble_residual = {}: must be a share, between 0 and 1",
+                ensemble.residual
+            ));
+        }
+        if ensemble.members.is_empty() {
+            return invalid("ensemble = []: give at least one member, or leave it out".to_string());
+        }
+        match ensemble.members.iter().position(|member| !member.loss.is_finite()) {
+            None => Ok(ensemble),
+            Some(index) => invalid(format!("ensemble[{index}].loss: must be a finite number")),
+        }
+    }
+
+    /// Refuses members that are no devices.
+    ///
+    /// # Errors
+    /// The first one: names file, member and field.
+    pub(crate) fn check(&self, profile: &Profile) -> Result<(), LabError> {
+        for (index, member) in self.members.iter().enumerate() {
+            let place = format!("{}, ensemble[{index}].settings", profile.file);
+            let mut config = profile.config_at(&place, &member.settings)?;
+            // What is not possible with times is refused where the member runs in time.
+            config.timing = None;
+            Layout::new(&config).map_err(|error| LabError::invalid(&place, error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Paths of all settings that a member changes, in their order.
+    pub fn paths(&self) -> Vec<&str> {
+        let mut paths: Vec<&str> = self
+            .members
+            .iter()
+            .flat_map(|member| member.settings.keys().map(String::as_str))
+            .collect();
+        paths.sort_unstable();
+        paths.dedup();
+        paths
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::find::TextFile;
+
+    /// The default device with these lines at the top level of its profile and these at its end.
+    fn profile(top: &str, end: &str) -> Result<Profile, String> {
+        let text = Profile::text("warp_default").expect("it is built in");
+        let found = TextFile {
+            name: "mine".to_string(),
+            file: "mine.toml".to_string(),
+            text: format!("{top}\n{text}\n{end}"),
+        };
+        Profile::parse(&found).map_err(|error| error.to_string())
+    }
+
+    fn refusal(top: &str, end: &str) -> String {
+        profile(top, end).expect_err("it is none")
+    }
+
+    const RESIDUAL: &str = "ensemble_residual = 0.05";
+
+    #[test]
+    fn members_are_read_and_can_be_devices() {
+        let member = |settings: &str| format!("[[ensemble]]\nloss = 1.5\nsettings = {{ {settings} }}\n");
+        let end = member("\"geometry.over_provisioning\" = 0.2") + &member("\"gc.unit_selection\" = \"fifo\"");
+        let profile = profile(RESIDUAL, &end).expect("it is a profile");
+        let ensemble = profile.ensemble.as_ref().expect("it has one");
+        assert_eq!((ensemble.residual, ensemble.members.len()), (0.05, 2));
+        assert_eq!(ensemble.paths(), ["gc.unit_selection", "geometry.over_provisioning"]);
+        let changed = profile.config(&ensemble.members[0].settings).expect("a device");
+        assert_eq!(changed.geometry.over_provisioning, 0.2);
+    }
+
+    #[test]
+    fn what_is_no_ensemble_is_refused_with_its_place() {
+        let good = "[[ensemble]]\nloss = 1.5\nsettings = {}\n";
+        for (top, end, expected) in [
+            ("", good, "missing field `ensemble_residual`"),
+            (RESIDUAL, "", "missing field `ensemble`"),
+            (
+                "ensemble_residual = 1.5",
+                good,
+                "ensemble_residual = 1.5: must be a share",
+            ),
+            ("ensemble_residual = 0.1\nensemble = []", "", "at least one member"),
+            (
+                RESIDUAL,
+                "[[ensemble]]\nsettings = {}\n",
+                "ensemble[0]: missing field `loss`",
+            ),
+            (
+                RESIDUAL,
+                "[[ensemble]]\nloss = inf\nsettings = {}\n",
+                "ensemble[0].loss",
+            ),
+            (
+                RESIDUAL,
+                "[[ensemble]]\nloss = 1\nsettings = {}\nx = 1\n",
+                "unknown field `x`",
+            ),
+            (
+                RESIDUAL,
+                &format!("{good}[[ensemble]]\nloss = 1.5\nsettings = {{ \"gc.unit_selection\" = \"best\" }}\n"),
+                "mine.toml, ensemble[1].settings: gc.unit_selection: ",
+            ),
+            (
+                RESIDUAL,
+                "[[ensemble]]\nloss = 1.5\nsettings = { \"geometry.over_provisioning\" = 7.0 }\n",
+                "mine.toml, ensemble[0].settings: geometry.over_provisioning",
+            ),
+        ] {
+            let problem = refusal(top, end);
+            assert!(problem.starts_with("mine.toml"), "{problem}");
+            assert!(problem.contains(expected), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What is run: device profiles, workloads by name, experiments, and the cells that they consist of.
+//!
+//! ```text
+//! devices/*.toml -> profile, ensemble ---------\
+//! jobs/, workloads/, traces -> workloads -------> definition + selection -> Cell
+//! experiments/*/experiment.toml -> definition --/        \-> claim (judged in `analysis`)
+//! ```
+//!
+//! This crate reads and checks. It runs nothing.
+
+pub mod cell;
+pub mod claim;
+pub mod coordinates;
+pub mod definition;
+pub mod ensemble;
+pub mod error;
+pub mod feedback;
+pub mod files;
+pub mod find;
+pub mod metric;
+pub mod profile;
+pub mod selection;
+pub mod template;
+pub mod twin;
+pub mod workloads;
+
+pub use error::LabError;

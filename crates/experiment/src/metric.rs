@@ -1,0 +1,302 @@
+//! Metrics: names of the numbers of a result, as experiments, claims and tables give them.
+//!
+//! `docs/experiments.md` has their form in TOML. A metric of something that was not done, or of a device without timing
+//! where it needs one, is not measured: `None`.
+
+use serde::{Deserialize, Serialize};
+use workload::Operation;
+
+/// A number taken from a result. Capacities are the device's logical capacity.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Media to host bytes over the whole run.
+    #[default]
+    WriteAmplification,
+    /// The same over the end of the run (`run.tail_capacities`).
+    TailWriteAmplification,
+    /// (host + copied) / host of one handle.
+    HandleWriteAmplification(u16),
+    /// Host bytes of one handle, in capacities.
+    HandleHostCapacities(u16),
+    /// Bytes copied out of one handle's reclaim units, in capacities.
+    HandleCopiedCapacities(u16),
+    /// Bytes copied out of the shared pool, in capacities.
+    SharedCopiedCapacities,
+    /// Most to mean erase count of a block.
+    EraseImbalance,
+    /// A statistic of the latencies, microseconds.
+    LatencyUs(LatencyOf),
+    /// Requests in a second.
+    Iops(Window),
+    /// Millions of bytes in a second.
+    BandwidthMbS(Window),
+    /// Standard deviation to mean of the bandwidth over time.
+    BandwidthVariation(Window),
+    /// Share of the requests that waited for garbage collection, 0 to 1.
+    GcWaitShare(Of),
+    /// Mean wait of those that waited, microseconds; 0 if none did.
+    GcWaitUs(Of),
+    /// What the workload measured of itself, or the device for a tenant, by name (`hit_ratio`,
+    /// `cache.write_amplification`).
+    Measure(String),
+    /// The same, of bytes that a workload writes, in bytes of flash: times the write amplification of the end of the run
+    /// (`written_bytes_per_page`: bytes of flash for each page).
+    MeasureOnFlash(String),
+}
+
+/// Whose requests.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Of {
+    /// Section of the job file; all jobs of the run if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// `read`, `write` or `trim`; all together if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Operation>,
+}
+
+/// Whose latencies, and what of them.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct LatencyOf {
+    /// As in [`Of`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// As in [`Of`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Operation>,
+    /// Which; left out where a list of published numbers or a claim over them says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statistic: Option<Statistic>,
+}
+
+/// Whose requests, and when.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// As in [`Of`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// As in [`Of`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Operation>,
+    /// From this share of the time in which the job was measured, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<f64>,
+    /// To this share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<f64>,
+}
+
+/// A statistic of latencies.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Statistic {
+    /// `mean`
+    Mean,
+    /// `stdev`: of all requests.
+    Deviation,
+    /// `min`
+    Least,
+    /// `max`
+    Greatest,
+    /// `p99.9`: what this percentage of the requests does not exceed.
+    Percentile(f64),
+}
+
+impl TryFrom<String> for Statistic {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Statistic, String> {
+        let percentile = |text: &str| text.strip_prefix('p')?.parse::<f64>().ok();
+        match text.as_str() {
+            "mean" => Ok(Statistic::Mean),
+            "stdev" => Ok(Statistic::Deviation),
+            "min" => Ok(Statistic::Least),
+            "max" => Ok(Statistic::Greatest),
+            other => match percentile(other) {
+                Some(percent) if percent > 0.0 && percent <= 100.0 => Ok(Statistic::Percentile(percent)),
+                _ => Err(format!(
+                    "statistic {other:?}: must be mean, stdev, min, max, or a percentile such as p99.9"
+                )),
+            },
+        }
+    }
+}
+
+impl From<Statistic> for String {
+    fn from(statistic: Statistic) -> String {
+        match statistic {
+            Statistic::Mean => "mean".to_string(),
+            Statistic::Deviation => "stdev".to_string(),
+            Statistic::Least => "min".to_string(),
+            Statistic::Greatest => "max".to_string(),
+            Statistic::Percentile(percent) => format!("p{percent}"),
+        }
+    }
+}
+
+impl Metric {
+    /// The metric in words.
+    pub fn name(&self) -> String {
+        match self {
+            Metric::WriteAmplification => "WAF".to_string(),
+            Metric::TailWriteAmplification => "WAF at the end".to_string(),
+            Metric::HandleWriteAmplification(handle) => format!("WAF of RUH {handle}"),
+            Metric::HandleHostCapacities(handle) => format!("host x capacity of RUH {handle}"),
+            Metric::HandleCopiedCapacities(handle) => format!("copied x capacity of RUH {handle}"),
+            Metric::SharedCopiedCapacities => "copied x capacity of shared".to_string(),
+            Metric::EraseImbalance => "most / mean erase count".to_string(),
+            Metric::LatencyUs(of) => {
+                let statistic = of.statistic.map_or_else(|| "all".to_string(), String::from);
+                format!("latency {statistic}, us{}", whose(of.job.as_ref(), of.direction))
+            }
+            Metric::Iops(of) => format!("IOPS{}", of.name()),
+            Metric::BandwidthMbS(of) => format!("MB/s{}", of.name()),
+            Metric::BandwidthVariation(of) => format!("variation of MB/s{}", of.name()),
+            Metric::GcWaitShare(of) => format!("waited for GC, share{}", whose(of.job.as_ref(), of.direction)),
+            Metric::GcWaitUs(of) => format!("wait for GC, us{}", whose(of.job.as_ref(), of.direction)),
+            Metric::Measure(name) => name.replace('_', " "),
+            Metric::MeasureOnFlash(name) => format!("{} on flash", name.replace('_', " ")),
+        }
+    }
+
+    /// Name of the column of the table of cells that has it, if one has.
+    pub fn column(&self) -> Option<&str> {
+        match self {
+            Metric::WriteAmplification => Some("write_amplification"),
+            Metric::TailWriteAmplification => Some("tail_write_amplification"),
+            Metric::Measure(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a write amplification.
+    pub fn is_write_amplification(&self) -> bool {
+        use Metric::{HandleWriteAmplification, TailWriteAmplification, WriteAmplification};
+        matches!(
+            self,
+            WriteAmplification | TailWriteAmplification | HandleWriteAmplification(_)
+        )
+    }
+
+    /// Whether its values are so large or so various that errors are said in percent.
+    pub fn is_relative(&self) -> bool {
+        matches!(
+            self,
+            Metric::LatencyUs(_) | Metric::Iops(_) | Metric::BandwidthMbS(_) | Metric::MeasureOnFlash(_)
+        )
+    }
+
+    /// The latency metric with this statistic; any other as it is.
+    pub fn with_statistic(&self, statistic: Option<Statistic>) -> Metric {
+        match self {
+            Metric::LatencyUs(of) => Metric::LatencyUs(LatencyOf {
+                statistic: statistic.or(of.statistic),
+                ..of.clone()
+            }),
+            other => other.clone(),
+        }
+    }
+
+    /// Whether a metric is meant by this one: the same, or the same latencies where this one leaves the statistic open.
+    pub fn covers(&self, other: &Metric) -> bool {
+        match (self, other) {
+            (Metric::LatencyUs(one), Metric::LatencyUs(other)) if one.statistic.is_none() => {
+                (&one.job, one.direction) == (&other.job, other.direction)
+            }
+            _ => self == other,
+        }
+    }
+
+    /// Refuses what has no number.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            Metric::LatencyUs(of) if of.statistic.is_none() => {
+                Err("latency_us needs a statistic, such as p99.9".to_string())
+            }
+            Metric::Iops(of) | Metric::BandwidthMbS(of) | Metric::BandwidthVariation(of) => of.check(),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn whose(job: Option<&String>, direction: Option<Operation>) -> String {
+    let job = job.map(|job| format!(" of {job}")).unwrap_or_default();
+    let direction = direction.map_or("", |direction| match direction {
+        Operation::Read => ", reads",
+        Operation::Write => ", writes",
+        Operation::Trim => ", trims",
+    });
+    job + direction
+}
+
+impl Window {
+    fn name(&self) -> String {
+        let whose = whose(self.job.as_ref(), self.direction);
+        if self.from.is_none() && self.to.is_none() {
+            return whose;
+        }
+        let (from, to) = self.window();
+        format!("{whose}, {:.0} % to {:.0} % of its time", from * 100.0, to * 100.0)
+    }
+
+    /// The shares between which it lies.
+    pub fn window(&self) -> (f64, f64) {
+        (self.from.unwrap_or(0.0), self.to.unwrap_or(1.0))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let (from, to) = self.window();
+        if (0.0..=1.0).contains(&from) && (0.0..=1.0).contains(&to) && from < to {
+            return Ok(());
+        }
+        Err(format!("from = {from}, to = {to}: must be rising, between 0 and 1"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Holder {
+        metric: Metric,
+    }
+
+    fn metric(text: &str) -> Result<Metric, String> {
+        let holder: Result<Holder, _> = toml::from_str(&format!("metric = {text}"));
+        holder.map(|holder| holder.metric).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_documented_forms_are_read() {
+        let latency = metric(r#"{ latency_us = { job = "reader", direction = "read", statistic = "p99.9" } }"#);
+        let latency = latency.expect("it is a metric");
+        assert_eq!(latency.name(), "latency p99.9, us of reader, reads");
+        let open = metric(r#"{ latency_us = { job = "reader", direction = "read" } }"#).expect("it is a metric");
+        assert!(open.covers(&latency) && !latency.covers(&open) && open.check().is_err());
+        assert_eq!(open.with_statistic(Some(Statistic::Percentile(99.9))), latency);
+        for text in [
+            "\"write_amplification\"",
+            "{ iops = { job = \"a\" } }",
+            "{ bandwidth_mb_s = {} }",
+            "{ bandwidth_variation = { from = 0.5 } }",
+            "{ gc_wait_share = { job = \"a\" } }",
+            "{ gc_wait_us = { direction = \"write\" } }",
+            "{ handle_write_amplification = 1 }",
+        ] {
+            metric(text).expect(text).check().expect(text);
+        }
+        let wrong = metric(r#"{ latency_us = { statistic = "median" } }"#).expect_err("it is none");
+        assert!(wrong.contains("p99.9"), "{wrong}");
+        assert!(
+            metric("{ iops = { from = 0.9, to = 0.1 } }")
+                .expect("a form")
+                .check()
+                .is_err()
+        );
+    }
+}

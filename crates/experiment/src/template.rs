@@ -1,0 +1,42 @@
+//! A new experiment to begin with: a folder with a commented file and a job file beside it, which runs as it is.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::definition::Experiment;
+use crate::error::LabError;
+use crate::files::write_atomically;
+
+/// The files of a new experiment.
+const FILES: [(&str, &str); 2] = [
+    ("experiment.toml", include_str!("template/experiment.toml")),
+    ("streams.fio", include_str!("template/streams.fio")),
+];
+
+/// Writes a new experiment into a folder that there is not yet, and returns its files.
+///
+/// # Errors
+/// There is something of that name, here or built in, or the folder cannot be made: names it.
+pub fn write(name: &str) -> Result<Vec<PathBuf>, LabError> {
+    let folder = Path::new(name);
+    let refuse = |problem: &str| Err(LabError::invalid(name, problem));
+    if folder.file_name().is_none() {
+        return refuse("is no name of a folder; give one such as my_study");
+    }
+    if folder.exists() {
+        return refuse("exists, and nothing is overwritten; give another name");
+    }
+    if Experiment::names().iter().any(|known| known == name) {
+        return refuse("is an experiment of the project; give another name");
+    }
+    std::fs::create_dir_all(folder).map_err(|source| LabError::output(folder, source))?;
+    let mut written = Vec::new();
+    for (file, text) in FILES {
+        let path = folder.join(file);
+        write_atomically(&path, |out| {
+            out.write_all(text.replace("NAME", name.trim_end_matches('/')).as_bytes())
+        })?;
+        written.push(path);
+    }
+    Ok(written)
+}

@@ -1,0 +1,184 @@
+//! What there is to run, and on what: one line about each experiment, device, job file and workload.
+//!
+//! ```text
+//! names in the working folder and built in + the first words of each file + docs/claims.md -> [Entry] -> Rows, JSON
+//! ```
+//!
+//! How long something takes is what the record of the last full run says, not an estimate; without a record nothing is
+//! said. Nothing is run here.
+
+use serde::Serialize;
+
+use crate::rows::{Column, Rows, Value};
+use analysis::record;
+use experiment::definition::Experiment;
+use experiment::error::LabError;
+use experiment::profile::Profile;
+use experiment::workloads;
+
+/// A kind of things that can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// What the papers measured, and studies of one's own.
+    Experiments,
+    /// Drives.
+    Devices,
+    /// Workloads as fio job files.
+    Jobs,
+    /// Workloads with a `kind`: caches, file systems, databases, tenants.
+    Workloads,
+}
+
+impl Kind {
+    /// All of them, in the order in which they are listed.
+    pub const ALL: [Kind; 4] = [Kind::Experiments, Kind::Devices, Kind::Jobs, Kind::Workloads];
+
+    /// What they are called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Experiments => "experiments",
+            Kind::Devices => "devices",
+            Kind::Jobs => "jobs",
+            Kind::Workloads => "workloads",
+        }
+    }
+
+    /// What to do with one of them.
+    fn remedy(self) -> &'static str {
+        match self {
+            Kind::Experiments => "warp run NAME; warp reproduce NAME beside the paper",
+            Kind::Devices => "warp devices NAME: every value with its source",
+            Kind::Jobs => "warp jobs NAME: what it does; warp run NAME --device DEVICE",
+            Kind::Workloads => "warp run NAME --device DEVICE --write CAPACITIES",
+        }
+    }
+
+    /// All of this kind, by name.
+    ///
+    /// # Errors
+    /// A file in the working folder that is none: names file and field.
+    pub fn entries(self) -> Result<Vec<Entry>, LabError> {
+        match self {
+            Kind::Experiments => experiments(),
+            Kind::Devices => devices(),
+            Kind::Jobs => jobs(),
+            Kind::Workloads => workloads_with_a_kind(),
+        }
+    }
+
+    /// The table of them, and a line that says what to do with one.
+    pub fn table(self, entries: &[Entry]) -> Rows {
+        let note = format!("{} ({})", self.name(), self.remedy());
+        let takes = self == Kind::Experiments;
+        let columns = [Column::label("name"), Column::text("about")].into_iter();
+        let mut rows = Rows::new(columns.chain(takes.then(|| Column::number("takes", "s")))).note(note);
+        for entry in entries {
+            let seconds = Value::optional(entry.seconds, |seconds| Value::Fixed(seconds, 0));
+            let cells = [entry.name.as_str().into(), entry.title.as_str().into()];
+            rows.add(cells.into_iter().chain(takes.then_some(seconds)));
+        }
+        rows
+    }
+}
+
+/// Something that can be named on the command line.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// The question that it answers, or what it is.
+    pub title: String,
+    /// Seconds that its full form took when all claims were judged last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+}
+
+impl Entry {
+    fn new(name: &str, title: impl Into<String>) -> Entry {
+        Entry {
+            name: name.to_string(),
+            title: title.into(),
+            seconds: None,
+        }
+    }
+}
+
+fn experiments() -> Result<Vec<Entry>, LabError> {
+    let seconds = record::recorded_seconds();
+    let entry = |name: &String| {
+        let experiment = Experiment::find(name)?;
+        Ok(Entry {
+            seconds: seconds
+                .get(&experiment.slug)
+                .copied()
+                .filter(|_| experiment.is_built_in()),
+            ..Entry::new(name, experiment.title)
+        })
+    };
+    let mut names = Experiment::names();
+    names.extend(Experiment::names_here());
+    names.iter().map(entry).collect()
+}
+
+fn devices() -> Result<Vec<Entry>, LabError> {
+    let entry = |name: &String| Ok(Entry::new(name, Profile::find(name)?.title));
+    Profile::names().iter().map(entry).collect()
+}
+
+fn jobs() -> Result<Vec<Entry>, LabError> {
+    let entry = |name: &String| Ok(Entry::new(name, first_sentence(&workloads::text_of_jobs(name)?)));
+    workloads::job_names().iter().map(entry).collect()
+}
+
+fn workloads_with_a_kind() -> Result<Vec<Entry>, LabError> {
+    let entry = |name: &String| Ok(Entry::new(name, first_sentence(&workloads::text_of_workload(name)?)));
+    workloads::workload_names().iter().map(entry).collect()
+}
+
+/// The first sentence of the comment that a file begins with.
+fn first_sentence(text: &str) -> String {
+    let comment = text.lines().map_while(|line| line.strip_prefix([';', '#']));
+    let words: Vec<&str> = comment.flat_map(str::split_whitespace).collect();
+    // "Fig. 4" is no end.
+    let ends = |pair: &[&str]| pair[0].ends_with('.') && !pair[1].starts_with(char::is_numeric);
+    let last = words.windows(2).position(ends).unwrap_or(words.len().saturating_sub(1));
+    let sentence = words[..words.len().min(last + 1)].join(" ");
+    sentence.trim_end_matches('.').to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_sentence_of_a_comment() {
+        let text =
+            "; Two streams, WARP Fig. 4a, on halves\n; of the drive. The paper gives no rates.\n[job]\nrw=write\n";
+        assert_eq!(
+            first_sentence(text),
+            "Two streams, WARP Fig. 4a, on halves of the drive"
+        );
+        assert_eq!(first_sentence("# One. Two. Three.\n"), "One");
+        assert_eq!(first_sentence("[job]\n; not at the beginning\n"), "");
+        assert_eq!(first_sentence("#\n"), "");
+    }
+
+    #[test]
+    fn everything_that_is_built_in_says_what_it_is() {
+        for kind in Kind::ALL {
+            let entries = kind.entries().expect("they are right");
+            assert!(!entries.is_empty(), "{kind:?}");
+            for entry in &entries {
+                assert!(entry.title.len() > 10, "{kind:?} {}: {:?}", entry.name, entry.title);
+            }
+            assert_eq!(kind.table(&entries).rows.len(), entries.len());
+        }
+    }
+
+    #[test]
+    fn most_experiments_have_a_record_of_how_long_they_take() {
+        let entries = Kind::Experiments.entries().expect("they are right");
+        let known = entries.iter().filter(|entry| entry.seconds.is_some()).count();
+        assert!(10 * known > 9 * entries.len(), "{known} of {}", entries.len());
+    }
+}

@@ -1,0 +1,211 @@
+//! Tables about things that are not results of a run: profiles, layouts, benchmarks.
+
+use base::Bytes;
+use ssd::config::MarksOf;
+use ssd::{DeviceConfig, Layout};
+
+use crate::rows::{Column, Rows, Value, distinct};
+use experiment::ensemble::Member;
+use experiment::profile::Profile;
+use experiment::workloads::plain;
+use simulate::bench::Bench;
+
+/// The values of a profile with their sources.
+pub fn sources(profile: &Profile) -> Rows {
+    let texts = ["value", "", "source"].map(Column::text);
+    let mut rows = Rows::new([Column::label("setting")].into_iter().chain(texts));
+    for (path, entry) in &profile.sources {
+        let fitted = if entry.fitted { "fitted" } else { "" };
+        rows.add([path, &entry.value, fitted, &entry.source].map(Value::from));
+    }
+    rows
+}
+
+/// What the members of a profile's ensemble say of each setting that they differ in; empty if it has none.
+pub fn ensemble(profile: &Profile) -> Rows {
+    let [own, members] = ["value", "ensemble"].map(Column::text);
+    let rows = Rows::new([Column::label("setting"), own, members]);
+    let Some(ensemble) = &profile.ensemble else { return rows };
+    let losses: Vec<f64> = ensemble.members.iter().map(|member| member.loss).collect();
+    let mut rows = rows.note(format!(
+        "ensemble: {} members, loss {}; ranges of write amplification are widened by {}",
+        losses.len(),
+        span(&losses),
+        Value::Share(ensemble.residual)
+    ));
+    for path in ensemble.paths() {
+        let own = profile.value(path);
+        let of_member = |member: &Member| member.settings.get(path).or(own).cloned();
+        let values: Vec<toml::Value> = ensemble.members.iter().filter_map(of_member).collect();
+        let own = own.map(plain).unwrap_or_default();
+        rows.add([path.into(), own.into(), Value::Text(values_in_words(&values))]);
+    }
+    rows
+}
+
+/// Numbers by their least and greatest, names by how often each is there.
+fn values_in_words(values: &[toml::Value]) -> String {
+    let number = |value: &toml::Value| value.as_float().or(value.as_integer().map(|value| value as f64));
+    let numbers: Vec<f64> = values.iter().filter_map(number).collect();
+    if numbers.len() == values.len() {
+        return span(&numbers);
+    }
+    let names = values.iter().map(plain);
+    let counted = distinct(names.clone()).into_iter().map(|name| {
+        let count = names.clone().filter(|other| *other == name).count();
+        format!("{name} ({count})")
+    });
+    counted.collect::<Vec<_>>().join(", ")
+}
+
+/// From the least to the greatest.
+fn span(numbers: &[f64]) -> String {
+    let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+    let greatest = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if least == greatest {
+        return least.to_string();
+    }
+    format!("{least} to {greatest}")
+}
+
+/// What a configuration comes to.
+pub fn layout(config: &DeviceConfig, layout: &Layout) -> Rows {
+    Rows::pairs([room(config, layout), units(config, layout), collection(config, layout)].concat())
+}
+
+/// A line of a layout: what it is about, and what there is to say.
+type Line = (&'static str, String);
+
+fn of_pages(layout: &Layout, pages: impl Into<u64>) -> Bytes {
+    Bytes(pages.into() * layout.page_bytes)
+}
+
+fn room(config: &DeviceConfig, layout: &Layout) -> Vec<Line> {
+    let capacity = of_pages(layout, layout.logical_pages);
+    let units = Value::Count(layout.logical_pages.into());
+    let over_provisioning = format!(
+        "{:.2} % of the capacity after rounding ({:.2} % asked for)",
+        layout.effective_over_provisioning() * 100.0,
+        config.geometry.over_provisioning * 100.0
+    );
+    vec![
+        (
+            "logical capacity",
+            format!("{capacity} ({units} mapping units of {})", Bytes(layout.page_bytes)),
+        ),
+        ("flash", of_pages(layout, layout.physical_pages).to_string()),
+        ("over-provisioning", over_provisioning),
+        ("memory for a run", Bytes(layout.memory_bytes()).to_string()),
+    ]
+}
+
+fn units(config: &DeviceConfig, layout: &Layout) -> Vec<Line> {
+    let geometry = &config.geometry;
+    let dies = format!(
+        "{} channels x {} dies x {} planes",
+        geometry.channels, geometry.dies_per_channel, geometry.planes_per_die
+    );
+    let superblocks = format!(
+        "{} in each reclaim group, {} each: {} blocks of {}",
+        layout.superblocks_per_group,
+        of_pages(layout, layout.superblock_pages),
+        layout.blocks_per_superblock,
+        of_pages(layout, layout.block_pages)
+    );
+    let smaller = layout.classes.iter().skip(1);
+    let smaller = smaller.map(|class| format!("1/{} ({})", class.divisor, of_pages(layout, class.pages)));
+    let smaller = smaller.collect::<Vec<_>>().join(", ");
+    let spare = format!(
+        "{} superblocks in each reclaim group, {} more in reserve",
+        layout.spare_superblocks, layout.reserve_superblocks
+    );
+    let handles = format!(
+        "{} ({:?} unless overridden)",
+        layout.handles.len(),
+        config.handles.isolation
+    );
+    vec![
+        ("dies", dies),
+        ("reclaim groups", layout.groups.to_string()),
+        ("superblocks", superblocks),
+        (
+            "smaller reclaim units",
+            if smaller.is_empty() {
+                "none".to_string()
+            } else {
+                smaller
+            },
+        ),
+        ("spare", spare),
+        ("reclaim unit handles", handles),
+    ]
+}
+
+fn collection(config: &DeviceConfig, layout: &Layout) -> Vec<Line> {
+    let gc = &config.gc;
+    let at = |slices_free: u64, mark: f64| {
+        let superblocks = slices_free as f64 / f64::from(layout.slices_per_superblock);
+        let whole = match gc.marks_of {
+            MarksOf::Spare => "the spare",
+            MarksOf::All => "all reclaim units",
+        };
+        format!(
+            "at {superblocks:.1} superblocks free in a reclaim group ({} % of {whole})",
+            percent(mark)
+        )
+    };
+    let policy = format!(
+        "handle: {:?}, reclaim unit: {:?}",
+        gc.handle_selection, gc.unit_selection
+    );
+    let background = if layout.background_free_slices == 0 {
+        "off".to_string()
+    } else {
+        let at = at(layout.background_free_slices, gc.background_mark);
+        format!("{at}, reclaim units at most {} % valid", percent(gc.lazy_valid_share))
+    };
+    vec![
+        ("garbage collection", policy),
+        (
+            "foreground collection",
+            at(layout.foreground_free_slices, gc.foreground_mark),
+        ),
+        ("background collection", background),
+    ]
+}
+
+/// A share in percent, without digits that only binary fractions have.
+fn percent(share: f64) -> f64 {
+    (share * 1e6).round() / 1e4
+}
+
+/// A benchmark.
+pub fn bench(bench: &Bench) -> Rows {
+    let mut rows = Rows::new([
+        Column::label("workload"),
+        Column::number("media page", "ns"),
+        Column::number("host page", "ns"),
+        Column::number("WAF", ""),
+        Column::number("ratio", "x yardstick"),
+    ]);
+    for row in &bench.rows {
+        rows.add([
+            row.workload.as_str().into(),
+            Value::Fixed(row.media_page_ns, 2),
+            Value::Fixed(row.host_page_ns, 2),
+            Value::Amplification(row.write_amplification),
+            Value::Fixed(row.ratio, 2),
+        ]);
+    }
+    let device = format!(
+        "{}, {} device, over-provisioning {:.0} %",
+        bench.processor,
+        Bytes(bench.capacity_bytes),
+        bench.over_provisioning * 100.0
+    );
+    let yardstick = format!(
+        "yardstick: {:.2} ns for a batched random read-modify-write over an array of the L2P's size",
+        bench.yardstick_ns
+    );
+    rows.note(device).note(yardstick)
+}

@@ -1,0 +1,88 @@
+//! The section of placement feedback: what each collection copied of whom, and what was done about it (Kang & Shin,
+//! Fig. 1).
+
+use super::html::{self, Swatch, columns, figure, legend, note};
+use super::panels::Panels;
+use super::plotly::{BarMode, HoverMode, Interruption, Plot, Shape, Stroke, Trace};
+use super::plots::{POINTS, axis, axis_from_zero, colour, new_plot, rounded};
+use crate::rows::{self, Rows, distinct};
+use simulate::feedback::FeedbackResult;
+
+/// Bars of a figure at most.
+const BARS: usize = POINTS / 2;
+const NOBODY: &str = "nobody's";
+const NOBODY_COLOUR: &str = "#9AA0A6";
+
+/// The readings of each cell as a table, and its collections as bars.
+pub fn feedback(panels: &Panels<'_>) -> String {
+    let results = || {
+        panels
+            .firsts()
+            .filter_map(|result| Some((result, result.feedback.as_ref()?)))
+    };
+    let names = distinct(results().flat_map(|(_, feedback)| feedback.owners.clone()));
+    if names.is_empty() {
+        return String::new();
+    }
+    let cells = results().map(|(result, feedback)| (vec![result.key.to_string()], rows::readings(result, feedback)));
+    let table = Rows::stacked(["cell"], cells);
+    let mut figures = String::new();
+    for (index, (result, feedback)) in results().enumerate() {
+        let plot = collections(feedback, &names);
+        figures.push_str(&figure(
+            &format!("feedback-{index}"),
+            &result.key.to_string(),
+            260,
+            &plot,
+        ));
+    }
+    let entry = |(index, name): (usize, &String)| (name.clone(), Swatch::Area(colour(index)));
+    let entries: Vec<(String, Swatch)> = names
+        .iter()
+        .enumerate()
+        .map(entry)
+        .chain([(NOBODY.to_string(), Swatch::Area(NOBODY_COLOUR))])
+        .collect();
+    note(
+        "Pages copied by a collection, by the owner of the data; where there are more collections than bars, a bar is the mean of several in \
+         a row. Dashed lines are readings of the event log.",
+    ) + &legend(&entries)
+        + &columns(460, &figures)
+        + &html::table(&table)
+}
+
+fn collections(feedback: &FeedbackResult, names: &[String]) -> Plot {
+    let mut plot = new_plot(axis("collection"), axis_from_zero("pages copied"));
+    let each = feedback.collections.len().div_ceil(BARS).max(1);
+    let x: Vec<usize> = (0..feedback.collections.len()).step_by(each).collect();
+    for owner in 0..=feedback.owners.len() {
+        let mean = |rows: &[simulate::feedback::CollectionRow]| {
+            let pages: u64 = rows.iter().map(|row| u64::from(row.copied[owner])).sum();
+            rounded(pages as f64 / rows.len() as f64)
+        };
+        let bars: Vec<f64> = feedback.collections.chunks(each).map(mean).collect();
+        if bars.iter().all(|pages| *pages == 0.0) {
+            continue;
+        }
+        let place = feedback
+            .owners
+            .get(owner)
+            .and_then(|name| names.iter().position(|known| known == name));
+        let name = feedback.owners.get(owner).map_or(NOBODY, String::as_str);
+        let colour = place.map_or(NOBODY_COLOUR, colour);
+        plot.data.push(Trace::bar(x.clone(), bars, colour).named(name));
+    }
+    let stroke = Stroke {
+        color: "#1F2933",
+        width: 1.0,
+        dash: Some(Interruption::Dashed),
+    };
+    let readings = feedback.readings.iter();
+    plot.layout.shapes = readings
+        .map(|reading| Shape::vertical(reading.collections as f64, stroke))
+        .collect();
+    plot.layout.barmode = Some(BarMode::Stack);
+    plot.layout.bargap = Some(0.0);
+    plot.layout.hovermode = Some(HoverMode::XUnified);
+    plot
+}

@@ -1,0 +1,367 @@
+//! One page about a run: tables and plots that need nothing from a network.
+//!
+//! ```text
+//! CellResult -> panels (which lines share a plot) -> plots (plotly, as JSON) \
+//! CellResult, Comparison, Verdict -> rows         -> html tables              > page -> report.html
+//! ```
+//!
+//! The plotting library stands beside the page, once for a folder, or in it ([`Library`]); a small script draws the plots one after the
+//! other, in the colours of the reader's screen. Runs of several seeds are averaged, over time with a band; where only one can be shown it is
+//! the first. Nothing is
+//! measured or judged here, and the page loads nothing from a network. `docs/results.md` explains what it shows.
+
+pub mod catalogue;
+mod comparison;
+pub mod describe;
+mod feedback;
+mod front;
+mod html;
+mod panels;
+mod plotly;
+mod plots;
+pub mod rows;
+mod sections;
+mod timed;
+
+use std::io::Write;
+use std::path::Path;
+
+use analysis::interval::Intervals;
+use analysis::judge::{Comparison, Judge, Verdict};
+use experiment::definition::Experiment;
+use experiment::error::LabError;
+use experiment::files::write_atomically;
+use simulate::finding::Command;
+use simulate::run::{CellResult, RefusedCell};
+
+pub use comparison::write_comparison;
+pub use front::{Bar, Front};
+use html::{Page, escape};
+use panels::Panels;
+
+/// Where a page has the plotting library, of a megabyte, from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Library {
+    /// A file beside the page, one for all pages of a folder; a page without it says so.
+    Beside,
+    /// The page itself, which can then be sent around.
+    Inside,
+}
+
+/// Whether a file is the whole library.
+fn is_library(file: &Path) -> bool {
+    std::fs::metadata(file).is_ok_and(|found| found.len() == plotly::LIBRARY.len() as u64)
+}
+
+/// What a report is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Report<'a> {
+    /// Heading of the page.
+    pub title: &'a str,
+    /// What comes first, before everything else, which is folded away then.
+    pub front: Option<&'a Front>,
+    /// Cells that could not be run.
+    pub refused: &'a [RefusedCell],
+    /// The command that made it, whose options its remedies name.
+    pub command: Command,
+    /// Figure or table that the experiment follows; empty if it follows none.
+    pub source: &'a str,
+    /// Notes of the experiment; blank lines separate paragraphs.
+    pub notes: &'a str,
+    /// Names of the grid axes, in the order of the values in a cell's key.
+    pub axes: &'a [String],
+    /// Window of the write amplification at the end, in multiples of the capacity.
+    pub tail_capacities: f64,
+    /// What was measured; several seeds of a cell are several results.
+    pub results: &'a [CellResult],
+    /// What the ensembles say of it.
+    pub intervals: &'a Intervals,
+    /// Published numbers beside ours.
+    pub comparisons: &'a [Comparison],
+    /// Claims and whether they hold.
+    pub verdicts: &'a [Verdict],
+}
+
+/// Writes the page about an experiment that was run, as the command and Python do.
+///
+/// # Errors
+/// The file cannot be written: names it and the system's reason.
+pub fn write_judged(
+    experiment: &Experiment,
+    judge: &Judge<'_>,
+    results: &[CellResult],
+    intervals: &Intervals,
+    library: Library,
+    path: &Path,
+) -> Result<(), LabError> {
+    let report = Report {
+        title: &experiment.title,
+        front: None,
+        command: Command::Run,
+        refused: judge.refused(),
+        source: &experiment.source,
+        notes: &experiment.notes,
+        axes: &experiment.axes(),
+        tail_capacities: judge.tail_capacities(),
+        results,
+        intervals,
+        comparisons: &judge.comparisons(),
+        verdicts: &judge.verdicts(),
+    };
+    report.write(library, path)
+}
+
+impl Report<'_> {
+    /// Writes the page, and the plotting library beside it if that is its place and it is not there yet; each appears whole or not
+    /// at all.
+    ///
+    /// # Errors
+    /// A file cannot be written: names it and the system's reason.
+    pub fn write(&self, library: Library, path: &Path) -> Result<(), LabError> {
+        let page = self.html(library);
+        let beside = path.with_file_name(plotly::LIBRARY_FILE);
+        if library == Library::Beside && page.contains(plotly::LIBRARY_FILE) && !is_library(&beside) {
+            write_atomically(&beside, |file| file.write_all(plotly::LIBRARY.as_bytes()))?;
+        }
+        write_atomically(path, |file| file.write_all(page.as_bytes()))
+    }
+
+    /// The page.
+    pub fn html(&self, library: Library) -> String {
+        let panels = Panels::new(self.results, self.axes);
+        let mut page = Page::new(self.title);
+        page.lead(&self.lead());
+        match self.front {
+            None => page.headline(&sections::headline(&panels)),
+            Some(front) => {
+                page.headline(&front.headline);
+                let (heading, table) = &front.table;
+                page.section("answer", heading, &(front.chart() + &html::table(table)));
+                page.section("remedy", "What to do", &front.remedy());
+                page.section("assumed", "What was assumed, and what is doubtful", &front.notes());
+                page.fold_what_follows("Everything that was run and measured");
+            }
+        }
+        if !self.refused.is_empty() {
+            page.section("refused", "Refused", &html::table(&rows::refused(self.refused)));
+        }
+        page.section("summary", "Write amplification", &sections::summary(self, &panels));
+        page.section("claims", "Claims", &sections::claims(self.verdicts));
+        page.section("published", "Published numbers", &sections::published(self.comparisons));
+        page.section("workload", "The workload's own figures", &sections::measures(self));
+        page.section("latency", "Latency", &timed::latency(&panels));
+        page.section("replay", "Replay at the recorded times", &timed::replays(&panels));
+        page.section("bandwidth", "Bandwidth over time", &timed::bandwidth(&panels));
+        page.section(
+            "block-size",
+            "Bandwidth over block size",
+            &timed::block_sizes(self.results, self.axes),
+        );
+        page.section(
+            "over-time",
+            "Write amplification over written volume",
+            &sections::over_time(self, &panels),
+        );
+        page.section("feedback", "Placement feedback", &feedback::feedback(&panels));
+        page.section("handles", "Reclaim unit handles", &sections::handles(&panels));
+        page.section("occupancy", "Reclaim unit occupancy", &sections::occupancy(&panels));
+        page.section(
+            "collections",
+            "Garbage collection",
+            &sections::collections(self, &panels),
+        );
+        page.section("device", "Device totals and wear", &sections::device(self));
+        page.section("runs", "What was run", &sections::runs(self));
+        page.section("notes", "Notes", &sections::notes(self.notes));
+        page.finish(library)
+    }
+
+    fn lead(&self) -> String {
+        let stopped = self.results.iter().filter(|result| !result.complete).count();
+        let mut parts = vec![match self.results.len() {
+            1 => "1 run".to_string(),
+            runs => format!("{runs} runs"),
+        }];
+        if !self.source.is_empty() {
+            parts.insert(0, self.source.to_string());
+        }
+        if stopped > 0 {
+            parts.push(format!("{stopped} stopped before the end"));
+        }
+        if !self.verdicts.is_empty() {
+            let (held, judged) = Verdict::count(self.verdicts);
+            if judged > 0 {
+                parts.push(format!("{held} of {judged} claims hold"));
+            }
+            if judged < self.verdicts.len() {
+                parts.push(format!("{} claims not judged", self.verdicts.len() - judged));
+            }
+        }
+        escape(&parts.join(" · "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use simulate::testing;
+
+    use super::*;
+    use crate::rows::Rows;
+
+    fn report<'a>(results: &'a [CellResult], axes: &'a [String]) -> Report<'a> {
+        Report {
+            title: "Three <streams>",
+            front: None,
+            refused: &[],
+            command: Command::Run,
+            source: "Fig. 3",
+            notes: "First.\n\nA & B.",
+            axes,
+            tail_capacities: 1.0,
+            results,
+            intervals: &analysis::interval::NO_INTERVALS,
+            comparisons: &[],
+            verdicts: &[],
+        }
+    }
+
+    /// The page without the plotting library.
+    fn body(page: &str) -> &str {
+        let start = page.find("<main").expect("the page has a main part");
+        &page[start..]
+    }
+
+    #[test]
+    fn the_library_is_embedded_once_and_nothing_is_loaded() {
+        let (results, axes) = (testing::results(), testing::axes());
+        let page = report(&results, &axes).html(Library::Inside);
+        assert_eq!(page.matches("* plotly.js (basic").count(), 1);
+        assert!(!page.contains("MathJax.loader"), "the formula renderer is dead weight");
+        let body = body(&page);
+        assert!(
+            !body.contains("src=") && !body.contains("http") && !page.contains("<link"),
+            "it loads something"
+        );
+        assert!(page.len() < 2_000_000, "{} bytes", page.len());
+    }
+
+    #[test]
+    fn the_library_stands_once_beside_the_pages_of_a_folder() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (results, axes) = (testing::results(), testing::axes());
+        for name in ["one.html", "two.html"] {
+            let path = folder.path().join(name);
+            report(&results, &axes)
+                .write(Library::Beside, &path)
+                .expect("it can be written");
+            let page = std::fs::read_to_string(&path).expect("it was written");
+            assert!(page.contains(&format!("<script src=\"{}\">", plotly::LIBRARY_FILE)));
+            assert!(
+                page.contains("id=\"missing\"") && page.len() < 500_000,
+                "{} bytes",
+                page.len()
+            );
+        }
+        let library = folder.path().join(plotly::LIBRARY_FILE);
+        assert!(is_library(&library) && std::fs::read_dir(folder.path()).expect("a folder").count() == 3);
+        let version = plotly::LIBRARY_FILE
+            .trim_start_matches("plotly-basic-")
+            .trim_end_matches(".min.js");
+        assert!(
+            plotly::LIBRARY[..200].contains(&format!("v{version}\n")),
+            "the file is named by its version"
+        );
+    }
+
+    #[test]
+    fn the_first_sentence_says_what_came_out() {
+        let (results, axes) = (testing::results(), testing::axes());
+        let page = report(&results, &axes).html(Library::Inside);
+        assert!(
+            body(&page).contains("<p class=\"headline\">FDP writes 1."),
+            "no headline"
+        );
+        let front = Front {
+            headline: "It <works>.".to_string(),
+            bars: Vec::new(),
+            remedy: None,
+            table: ("Placements", Rows::default()),
+            notes: vec!["`--fill` says how.".to_string()],
+        };
+        let whole = Report {
+            front: Some(&front),
+            ..report(&results[..1], &axes)
+        };
+        let page = whole.html(Library::Inside);
+        assert!(page.contains("<p class=\"headline\">It &lt;works&gt;.</p>"));
+        assert!(page.contains("<p><code>--fill</code> says how.</p>"));
+        let folded = page.find("<details class=\"rest\">").expect("the rest is folded away");
+        assert!(folded < page.find("<section id=\"summary\">").expect("and is there"));
+    }
+
+    #[test]
+    fn every_cell_is_plotted() {
+        let (results, axes) = (testing::results(), testing::axes());
+        let page = report(&results, &axes).html(Library::Inside);
+        let plots: Vec<serde_json::Value> = body(&page)
+            .split("<script type=\"application/json\"")
+            .skip(1)
+            .map(|rest| &rest[rest.find('>').expect("a tag") + 1..rest.find("</script>").expect("an end")])
+            .map(|json| serde_json::from_str(json).expect("plots are JSON"))
+            .collect();
+        let drawn = body(&page).matches("class=\"plot\"").count();
+        // Two summaries, six panels over time, six of handles, 18 of occupancy.
+        assert_eq!((plots.len(), drawn), (2 + 6 + 6 + 18, 2 + 6 + 6 + 18));
+        assert!(
+            plots
+                .iter()
+                .all(|plot| plot["data"].as_array().is_some_and(|traces| !traces.is_empty()))
+        );
+        let last = &plots[2]["data"][0]["y"];
+        let waf = results[0].write_amplification();
+        let drawn = last
+            .as_array()
+            .and_then(|values| values.last())
+            .and_then(|value| value.as_f64());
+        assert!((drawn.expect("a number") - waf).abs() < 1e-3);
+    }
+
+    #[test]
+    fn text_is_escaped() {
+        let (mut results, axes) = (testing::results(), testing::axes());
+        for result in &mut results {
+            result.key.variant = format!("</script><b>{}", result.key.variant);
+        }
+        let page = report(&results, &axes).html(Library::Inside);
+        assert!(page.contains("<h1>Three &lt;streams&gt;</h1>"));
+        assert!(page.contains("<p>A &amp; B.</p>"));
+        assert!(!body(&page).contains("<b>"));
+    }
+
+    #[test]
+    fn odd_results_make_a_page_too() {
+        let page = report(&[], &[]).html(Library::Inside);
+        assert!(page.contains("Nothing was run."));
+        let mut results = testing::results();
+        results.truncate(1);
+        results[0].key.grid.clear();
+        results[0].key.variant.clear();
+        results[0].samples.clear();
+        results[0].gc_log.clear();
+        results[0].complete = false;
+        let page = report(&results, &[]).html(Library::Inside);
+        assert!(page.contains("(stopped)") && page.contains("1 stopped before the end"));
+    }
+
+    #[test]
+    fn the_file_appears_whole() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("report.html");
+        let (results, axes) = (testing::results(), testing::axes());
+        report(&results, &axes)
+            .write(Library::Inside, &path)
+            .expect("it can be written");
+        let page = std::fs::read_to_string(&path).expect("it was written");
+        assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
+    }
+}

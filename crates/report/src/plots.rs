@@ -1,0 +1,559 @@
+//! Results as plots: which numbers are drawn, in which colours.
+//!
+//! A plot is made of one panel or one cell; captions, legends and arrangement are the page's. Variants have strong
+//! colours (Okabe and Ito's) and a stroke each, handles light ones (Tol's): both are told apart by colour-blind
+//! readers, and neither is mistaken for the other. Long series are thinned out, never averaged.
+
+use serde_json::json;
+use ssd::Owner;
+
+use super::html::{Swatch, escape};
+use super::panels::{Panel, Panels};
+use super::plotly::{
+    Axis, AxisKind, AxisTitle, BarMode, Font, HoverMode, Interruption, Marker, Mode, Plot, RangeMode, Stroke, Trace,
+};
+use crate::rows::{Grid, GridCell, GridRow, OwnerRow, variant_name};
+use simulate::run::{CellResult, Sample};
+
+/// Points of a series at most; more do not show on a screen.
+pub(super) const POINTS: usize = 400;
+
+/// Okabe and Ito's palette without its yellow, which is lost on white.
+const VARIANT_COLOURS: [&str; 7] = [
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",
+];
+
+/// Strokes and their names in CSS: a second way to tell variants apart, for print.
+const VARIANT_STROKES: [(Interruption, &str); 3] = [
+    (Interruption::Solid, "solid"),
+    (Interruption::Dashed, "dashed"),
+    (Interruption::Dotted, "dotted"),
+];
+
+/// Tol's light palette without its grey.
+const HANDLE_COLOURS: [&str; 8] = [
+    "#77AADD", "#EE8866", "#EEDD88", "#44BB99", "#FFAABB", "#99DDFF", "#BBCC33", "#AAAA00",
+];
+const SHARED_COLOUR: &str = "#9AA0A6";
+const FREE_COLOUR: &str = "#F1F3F4";
+
+const HOST_COLOUR: &str = "#A9B8C6";
+const COPIED_COLOUR: &str = "#27364A";
+const INK: &str = "#1F2933";
+const RULE: &str = "#E4E7EB";
+
+pub(super) fn colour(name: usize) -> &'static str {
+    VARIANT_COLOURS[name % VARIANT_COLOURS.len()]
+}
+
+fn stroke(name: usize) -> &'static (Interruption, &'static str) {
+    // Where the colours begin again the strokes are others, so that no line is another's double.
+    &VARIANT_STROKES[(name + name / VARIANT_COLOURS.len()) % VARIANT_STROKES.len()]
+}
+
+pub(super) fn pen(name: usize) -> Stroke {
+    Stroke {
+        color: colour(name),
+        width: 2.0,
+        dash: Some(stroke(name).0),
+    }
+}
+
+fn owner_colour(owner: Owner) -> &'static str {
+    owner.handle().map_or(SHARED_COLOUR, |handle| {
+        HANDLE_COLOURS[usize::from(handle.0) % HANDLE_COLOURS.len()]
+    })
+}
+
+/// Legend of lines by variant.
+pub fn line_entries(panels: &Panels<'_>) -> Vec<(String, Swatch)> {
+    let entry = |(index, name): (usize, &String)| {
+        (
+            variant_name(name).to_string(),
+            Swatch::Line(colour(index), stroke(index).1),
+        )
+    };
+    panels.names.iter().enumerate().map(entry).collect()
+}
+
+/// Legend of any lines, in the order of their colours.
+pub fn named_entries(names: &[String]) -> Vec<(String, Swatch)> {
+    let entry = |(index, name): (usize, &String)| (name.clone(), Swatch::Line(colour(index), stroke(index).1));
+    names.iter().enumerate().map(entry).collect()
+}
+
+/// Legend of what was written.
+pub fn written_entries() -> Vec<(String, Swatch)> {
+    vec![
+        ("written by the host".to_string(), Swatch::Area(HOST_COLOUR)),
+        ("copied by garbage collection".to_string(), Swatch::Area(COPIED_COLOUR)),
+    ]
+}
+
+/// Legend of owners that held a reclaim unit at any time.
+pub fn owner_entries(panels: &Panels<'_>) -> Vec<(String, Swatch)> {
+    let mut owners: Vec<Owner> = panels
+        .firsts()
+        .flat_map(|result| holders(result).map(|(_, owner)| owner))
+        .collect();
+    owners.sort();
+    owners.dedup();
+    let entry = |owner: Owner| (owner.to_string(), Swatch::Area(owner_colour(owner)));
+    owners
+        .into_iter()
+        .map(entry)
+        .chain([("free".to_string(), Swatch::Area(FREE_COLOUR))])
+        .collect()
+}
+
+/// Least and greatest of a value over all panels of a device, with some air, so that its panels can be compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    low: f64,
+    high: f64,
+}
+
+impl Range {
+    fn over(values: impl Iterator<Item = f64>, start: f64) -> Range {
+        let (low, high) = values.fold((start, start), |(low, high), value| (low.min(value), high.max(value)));
+        let air = ((high - low) * 0.06).max(0.02);
+        Range {
+            low: low - air,
+            high: high + air,
+        }
+    }
+
+    /// Of write amplification over time, since the start and of late.
+    pub fn over_time(panels: &Panels<'_>, device: &str, window_capacities: f64) -> Range {
+        let of_device = panels.panels.iter().filter(|panel| panel.device == device);
+        let results = of_device.flat_map(|panel| panel.lines.iter().flat_map(|line| &line.seeds));
+        let drawn = |result: &&CellResult| [cumulative(result), windowed(result, window_capacities)].concat();
+        let values: Vec<f64> = results.flat_map(drawn).map(|(_, waf)| waf).collect();
+        Range::over(values.into_iter(), 1.0)
+    }
+
+    /// Of bytes written through a handle, from 0.
+    pub fn written(panels: &Panels<'_>, device: &str) -> Range {
+        let of_device = panels.panels.iter().filter(|panel| panel.device == device);
+        let rows = of_device.flat_map(|panel| panel.lines.iter().flat_map(|line| OwnerRow::used(line.first())));
+        let range = Range::over(rows.map(|row| row.host_capacities + row.copied_capacities), 0.0);
+        Range { low: 0.0, ..range }
+    }
+
+    fn axis(self, title: &str) -> Axis {
+        Axis {
+            range: Some([self.low, self.high]),
+            ..axis(title)
+        }
+    }
+}
+
+fn waf(sample: &Sample) -> Option<f64> {
+    (sample.host_bytes > 0).then(|| sample.media_bytes as f64 / sample.host_bytes as f64)
+}
+
+/// Write amplification since the start over what was written.
+fn cumulative(result: &CellResult) -> Vec<(f64, f64)> {
+    let point = |sample: &Sample| Some((written_capacities(result, sample), rounded(waf(sample)?)));
+    thinned(&result.samples).filter_map(point).collect()
+}
+
+/// Write amplification of the last so many capacities over what was written, from where there are as many.
+fn windowed(result: &CellResult, window_capacities: f64) -> Vec<(f64, f64)> {
+    let window_bytes = (window_capacities * result.capacity_bytes as f64) as u64;
+    let point = |sample: &Sample| {
+        let begin = sample.host_bytes.checked_sub(window_bytes)?;
+        let before = result.samples.partition_point(|earlier| earlier.host_bytes <= begin);
+        // Before the first sample nothing was written.
+        let then = before.checked_sub(1).map(|index| &result.samples[index]);
+        let (host, media) = then.map_or((0, 0), |then| (then.host_bytes, then.media_bytes));
+        let host = sample.host_bytes.checked_sub(host).filter(|host| *host > 0)?;
+        let waf = (sample.media_bytes - media) as f64 / host as f64;
+        Some((written_capacities(result, sample), rounded(waf)))
+    };
+    thinned(&result.samples).filter_map(point).collect()
+}
+
+/// Where collections begin, if the run shows it: before, there was room.
+fn first_collection(result: &CellResult) -> Option<(f64, f64)> {
+    let collected = |sample: &Sample| sample.owners.iter().any(|owner| owner.units_reclaimed > 0);
+    let index = result.samples.iter().position(collected).filter(|index| *index > 0)?;
+    let sample = &result.samples[index];
+    Some((written_capacities(result, sample), rounded(waf(sample)?)))
+}
+
+/// The height of a line at a place, by linear interpolation; its ends beyond them.
+fn height_at(line: &[(f64, f64)], x: f64) -> f64 {
+    let next = line.partition_point(|(place, _)| *place < x);
+    match (next.checked_sub(1).map(|before| line[before]), line.get(next)) {
+        (Some((left, low)), Some((right, high))) => low + (high - low) * (x - left) / (right - left),
+        (Some((_, end)), None) => end,
+        (None, Some((_, begin))) => *begin,
+        (None, None) => 0.0,
+    }
+}
+
+/// At most [`POINTS`] samples, evenly chosen, the last one among them.
+fn thinned(samples: &[Sample]) -> impl Iterator<Item = &Sample> {
+    let kept = samples.len().min(POINTS);
+    let index = move |point: usize| {
+        if kept < 2 {
+            point
+        } else {
+            point * (samples.len() - 1) / (kept - 1)
+        }
+    };
+    (0..kept).map(move |point| &samples[index(point)])
+}
+
+/// Few digits, so that the page stays small.
+pub(super) fn rounded(value: f64) -> f64 {
+    (value * 10_000.0).round() / 10_000.0
+}
+
+fn written_capacities(result: &CellResult, sample: &Sample) -> f64 {
+    rounded(sample.host_bytes as f64 / result.capacity_bytes as f64)
+}
+
+pub(super) fn axis(title: &str) -> Axis {
+    let font = |color| Font {
+        family: None,
+        size: 11,
+        color,
+    };
+    Axis {
+        title: AxisTitle {
+            text: title.to_string(),
+            font: font(Some("#52606D")),
+        },
+        gridcolor: RULE,
+        linecolor: "#9AA5B1",
+        showline: true,
+        automargin: true,
+        tickfont: font(None),
+        ..Axis::default()
+    }
+}
+
+/// An axis with zero at one end.
+pub(super) fn axis_from_zero(title: &str) -> Axis {
+    Axis {
+        rangemode: Some(RangeMode::ToZero),
+        ..axis(title)
+    }
+}
+
+pub(super) fn log_axis(title: &str) -> Axis {
+    Axis {
+        kind: Some(AxisKind::Log),
+        ..axis(title)
+    }
+}
+
+pub(super) fn new_plot(x: Axis, y: Axis) -> Plot {
+    let font = Font {
+        family: Some("system-ui, -apple-system, Segoe UI, Roboto, sans-serif"),
+        size: 12,
+        color: Some(INK),
+    };
+    Plot::new(x, y, font)
+}
+
+/// The values of an axis, if all are numbers.
+fn numbers(grid: &Grid) -> Option<Vec<f64>> {
+    grid.columns.iter().map(|column| column.parse().ok()).collect()
+}
+
+/// Legend of [`summary`].
+pub fn summary_entries(panels: &Panels<'_>, grid: &Grid) -> Vec<(String, Swatch)> {
+    if numbers(grid).is_some() {
+        return line_entries(panels);
+    }
+    let entry = |(index, name): (usize, &String)| (variant_name(name).to_string(), Swatch::Area(colour(index)));
+    panels.names.iter().enumerate().map(entry).collect()
+}
+
+/// Write amplification of a device against the first grid axis: curves if it has numbers, otherwise bars.
+pub fn summary(panels: &Panels<'_>, grid: &Grid, rows: &[&GridRow], axis_name: &str) -> Plot {
+    let numbers = numbers(grid);
+    let mut x = axis(&escape(axis_name));
+    if numbers.is_none() {
+        x.kind = Some(AxisKind::Category);
+        x.showgrid = Some(false);
+    }
+    // Room above the highest bar for its number.
+    let values = rows
+        .iter()
+        .flat_map(|row| row.cells.iter().flatten().map(|cell| cell.value));
+    let y = Axis {
+        range: Some([0.0, values.fold(1.0, f64::max) * 1.12]),
+        ..axis("write amplification")
+    };
+    let mut plot = new_plot(x, y);
+    for row in rows {
+        let name = panels.names.iter().position(|name| *name == row.variant).unwrap_or(0);
+        plot.data.push(match &numbers {
+            Some(numbers) => summary_line(name, numbers, row),
+            None => summary_bars(name, grid, row),
+        });
+    }
+    plot.layout.barmode = Some(BarMode::Group);
+    plot
+}
+
+/// The row's values, for the vertical axis.
+fn summary_values(row: &GridRow) -> Vec<Option<f64>> {
+    let values = row.cells.iter().map(|cell| cell.map(|cell| rounded(cell.value)));
+    values.collect()
+}
+
+fn summary_line(name: usize, numbers: &[f64], row: &GridRow) -> Trace {
+    let line = Trace::scatter(numbers, summary_values(row), Mode::LinesMarkers);
+    line.drawn(pen(name)).named(variant_name(&row.variant))
+}
+
+fn summary_bars(name: usize, grid: &Grid, row: &GridRow) -> Trace {
+    let columns: Vec<String> = grid.columns.iter().map(|column| escape(column)).collect();
+    let label = |cell: &Option<GridCell>| cell.map_or(String::new(), |cell| format!("{:.2}", cell.value));
+    Trace {
+        text: row.cells.iter().map(label).collect(),
+        textposition: Some("outside"),
+        cliponaxis: Some(false),
+        ..Trace::bar(columns, summary_values(row), colour(name)).named(variant_name(&row.variant))
+    }
+}
+
+/// Write amplification against what the host wrote: since the start for each variant, and thin what it was of late. Several seeds
+/// are their mean, with a band from the least to the greatest.
+pub fn over_time(panels: &Panels<'_>, panel: &Panel<'_>, range: Range, window_capacities: f64) -> Plot {
+    let x = axis_from_zero("host bytes written (x capacity)");
+    let mut plot = new_plot(x, range.axis("write amplification"));
+    for line in &panel.lines {
+        let seeds: Vec<Vec<(f64, f64)>> = line.seeds.iter().map(|result| cumulative(result)).collect();
+        if seeds.iter().any(|seed| !seed.is_empty()) {
+            plot.data.extend(mean_and_band(panels.name(line), line.name, &seeds));
+        }
+    }
+    for line in &panel.lines {
+        let (x, y): (Vec<f64>, Vec<f64>) = windowed(line.first(), window_capacities).into_iter().unzip();
+        if !x.is_empty() {
+            let name = format!("{}, last {window_capacities} x capacity", panels.name(line));
+            let thin = Stroke {
+                width: 1.0,
+                ..pen(line.name)
+            };
+            plot.data.push(Trace {
+                opacity: Some(0.65),
+                ..Trace::scatter(x, y, Mode::Lines).drawn(thin).named(&name)
+            });
+        }
+        if let Some((x, y)) = first_collection(line.first()) {
+            plot.data.push(Trace {
+                marker: Some(Marker {
+                    color: colour(line.name),
+                    symbol: Some("triangle-up"),
+                    size: Some(9),
+                }),
+                ..Trace::scatter(vec![x], vec![y], Mode::Markers).named("collections begin")
+            });
+        }
+    }
+    plot.layout.hovermode = Some(HoverMode::XUnified);
+    plot
+}
+
+/// The mean of lines; of several, an area from the least to the greatest under it.
+fn mean_and_band(name: &str, index: usize, lines: &[Vec<(f64, f64)>]) -> Vec<Trace> {
+    let longest = lines.iter().max_by_key(|line| line.len()).expect("there is a line");
+    let x: Vec<f64> = longest.iter().map(|(place, _)| *place).collect();
+    let over = |fold: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
+        let heights = |place: &f64| -> Vec<f64> { lines.iter().map(|line| height_at(line, *place)).collect() };
+        x.iter().map(|place| rounded(fold(&heights(place)))).collect()
+    };
+    let mean = over(&|heights| heights.iter().sum::<f64>() / heights.len() as f64);
+    let mean = Trace::scatter(x.clone(), mean, Mode::Lines)
+        .drawn(pen(index))
+        .named(name);
+    if lines.len() == 1 {
+        return vec![mean];
+    }
+    let edge = Stroke {
+        width: 0.0,
+        dash: None,
+        ..pen(index)
+    };
+    let least = over(&|heights| heights.iter().copied().fold(f64::MAX, f64::min));
+    let most = over(&|heights| heights.iter().copied().fold(f64::MIN, f64::max));
+    let least = Trace::scatter(x.clone(), least, Mode::Lines).drawn(edge);
+    let most = Trace::scatter(x, most, Mode::Lines).drawn(edge);
+    let band = Trace {
+        fill: Some("tonexty"),
+        fillcolor: Some(format!("{}2E", colour(index))),
+        ..most.named(&format!("{name}, greatest of the seeds"))
+    };
+    vec![mean, least.named(&format!("{name}, least of the seeds")), band]
+}
+
+/// What the host wrote through each handle and what was copied out of its reclaim units, a group for each variant.
+pub fn written(panels: &Panels<'_>, panel: &Panel<'_>, range: Range) -> Plot {
+    let (mut names, mut owners, mut host, mut copied) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (index, line) in panel.lines.iter().enumerate() {
+        for row in OwnerRow::used(line.first()) {
+            names.push(escape(panels.name(line)));
+            // Places stand in the order in which their names first occur in any group: with names of its own, which look the same, each
+            // group has its handles in their order.
+            owners.push(row.owner.to_string() + &"\u{200b}".repeat(index));
+            host.push(rounded(row.host_capacities));
+            copied.push(rounded(row.copied_capacities));
+        }
+    }
+    let x = Axis {
+        kind: Some(AxisKind::MultiCategory),
+        dividercolor: Some(RULE),
+        showgrid: Some(false),
+        ..axis("")
+    };
+    let mut plot = new_plot(x, range.axis("bytes (x capacity)"));
+    let categories = json!([names, owners]);
+    plot.data = vec![
+        Trace::bar(categories.clone(), host, HOST_COLOUR).named("host"),
+        Trace::bar(categories, copied, COPIED_COLOUR).named("copied"),
+    ];
+    plot.layout.barmode = Some(BarMode::Stack);
+    plot.layout.bargap = Some(0.25);
+    plot
+}
+
+/// Owners that held a reclaim unit at any time, with their index in a sample.
+fn holders(result: &CellResult) -> impl Iterator<Item = (usize, Owner)> {
+    let holds = |index: usize, sample: &Sample| sample.units.get(index).is_some_and(|units| *units > 0);
+    let owners = result.stats.owners().map(|(owner, _)| owner).enumerate();
+    owners.filter(move |&(index, _)| result.samples.iter().any(|sample| holds(index, sample)))
+}
+
+/// Reclaim units of each owner and free ones against what the host wrote.
+pub fn occupancy(result: &CellResult) -> Plot {
+    let samples: Vec<&Sample> = thinned(&result.samples).collect();
+    let x: Vec<f64> = samples
+        .iter()
+        .map(|sample| written_capacities(result, sample))
+        .collect();
+    let held: Vec<u64> = samples.iter().map(|sample| sample.units.iter().sum()).collect();
+    let all = u64::from(result.superblocks);
+    // Handles with reclaim units smaller than a superblock can hold more of them than there are superblocks.
+    let whole = held.iter().all(|units| *units <= all);
+    let y = Axis {
+        range: whole.then_some([0.0, all as f64]),
+        ..axis_from_zero("reclaim units")
+    };
+    let mut plot = new_plot(axis("host bytes written (x capacity)"), y);
+    for (index, owner) in holders(result) {
+        let units: Vec<u64> = samples.iter().map(|sample| sample.units[index]).collect();
+        plot.data.push(area(&x, units, &owner.to_string(), owner_colour(owner)));
+    }
+    if whole {
+        let free = held.iter().map(|units| all - units).collect();
+        plot.data.push(area(&x, free, "free", FREE_COLOUR));
+    }
+    plot.layout.hovermode = Some(HoverMode::XUnified);
+    plot
+}
+
+fn area(x: &[f64], units: Vec<u64>, name: &str, colour: &'static str) -> Trace {
+    let edge = Stroke {
+        color: "#FFFFFF",
+        width: 0.5,
+        dash: None,
+    };
+    Trace {
+        stackgroup: Some("units"),
+        fill: Some("tonexty"),
+        fillcolor: Some(colour.to_string()),
+        ..Trace::scatter(x, units, Mode::Lines).drawn(edge).named(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use simulate::testing as sample;
+
+    #[test]
+    fn long_series_are_thinned_and_keep_their_ends() {
+        let sample = &sample::results()[0].samples[0];
+        for length in [0, 1, 2, 399, 400, 401, 5000] {
+            let samples: Vec<Sample> = (0..length)
+                .map(|index| Sample {
+                    host_bytes: index,
+                    ..sample.clone()
+                })
+                .collect();
+            let kept: Vec<u64> = thinned(&samples).map(|sample| sample.host_bytes).collect();
+            assert_eq!(kept.len() as u64, length.min(400));
+            assert_eq!(kept.first(), samples.first().map(|sample| &sample.host_bytes));
+            assert_eq!(kept.last(), samples.last().map(|sample| &sample.host_bytes));
+            assert!(kept.windows(2).all(|pair| pair[0] < pair[1]));
+        }
+    }
+
+    #[test]
+    fn occupancy_adds_up_to_all_reclaim_units() {
+        let result = &sample::results()[0];
+        let plot: serde_json::Value = serde_json::from_str(&occupancy(result).to_json()).expect("JSON");
+        let traces = plot["data"].as_array().expect("traces");
+        let sum: u64 = traces
+            .iter()
+            .map(|trace| trace["y"][10].as_u64().expect("a count"))
+            .sum();
+        assert_eq!(sum, u64::from(result.superblocks));
+        assert_eq!(
+            traces.last().map(|trace| &trace["name"]),
+            Some(&serde_json::json!("free"))
+        );
+    }
+
+    #[test]
+    fn the_window_forgets_the_start_and_seeds_are_a_band() {
+        let result = &sample::results()[2];
+        let (all, late) = (cumulative(result), windowed(result, 1.0));
+        assert!(late[0].0 >= 1.0 && late.len() < all.len());
+        assert!(late.last() > all.last(), "what is copied grows: {late:?}");
+        assert_eq!(first_collection(result), None, "it collected from the start");
+        let mut later = result.clone();
+        for owner in later.samples[..10].iter_mut().flat_map(|sample| &mut sample.owners) {
+            owner.units_reclaimed = 0;
+        }
+        assert_eq!(first_collection(&later).map(|(x, _)| x), Some(all[10].0));
+        let lines = [vec![(0.0, 1.0), (2.0, 3.0)], vec![(0.0, 1.0), (1.0, 1.0), (2.0, 1.0)]];
+        let traces = mean_and_band("FDP", 0, &lines);
+        let heights: Vec<&serde_json::Value> = traces.iter().map(|trace| &trace.y).collect();
+        assert_eq!(
+            heights,
+            [
+                &json!([1.0, 1.5, 2.0]),
+                &json!([1.0, 1.0, 1.0]),
+                &json!([1.0, 2.0, 3.0])
+            ]
+        );
+    }
+
+    #[test]
+    fn no_line_is_the_double_of_another() {
+        let looks: Vec<String> = (0..21)
+            .map(|name| format!("{}{}", colour(name), stroke(name).1))
+            .collect();
+        assert_eq!(crate::rows::distinct(looks.iter().cloned()).len(), looks.len());
+    }
+
+    #[test]
+    fn panels_of_a_device_share_their_range() {
+        let results = sample::results();
+        let panels = Panels::new(&results, &sample::axes());
+        let (a, b) = (
+            Range::over_time(&panels, "ssd_a", 1.0),
+            Range::over_time(&panels, "ssd_b", 1.0),
+        );
+        let highest = results[17].samples.iter().filter_map(waf).fold(0.0, f64::max);
+        assert!(a.high < b.high && b.high > highest && a.low < 1.0);
+    }
+}

@@ -1,0 +1,143 @@
+//! What is said below a summary: what makes numbers doubtful, and the scales that were found.
+
+use super::{Column, Rows, TextFormat, Value};
+use simulate::finding::{self, Command, Finding};
+use simulate::run::{AGREEMENT, CellResult};
+use simulate::steady::ROUNDS;
+
+/// What a mark in a table means.
+pub const MARK: &str = "* doubtful, because of what stands below";
+
+/// A line for each kind of finding, and the scale of each run whose scale was searched for.
+pub fn doubts(results: &[CellResult], format: TextFormat) -> String {
+    let mark = results.iter().any(CellResult::is_doubtful).then(|| MARK.to_string());
+    let lines = mark.into_iter().chain(finding::lines(results, Command::Run));
+    let lines: String = lines.map(|line| format!("{line}\n")).collect();
+    let lines = format.words(&super::wrapped(&format!("{}{lines}", steady(results))));
+    let scales = scales(results);
+    if scales.is_empty() {
+        return lines;
+    }
+    format!("{}{lines}", scales.shown(format))
+}
+
+/// What runs that went on until they were steady came to.
+fn steady(results: &[CellResult]) -> String {
+    let of = |result: &CellResult| {
+        let state = result.steady.filter(|state| state.reached)?;
+        let cell = if results.len() > 1 {
+            format!("{}: ", result.key)
+        } else {
+            String::new()
+        };
+        Some(format!(
+            "{cell}steady: WAF {:.3} +- {:.3} (95 %) over {ROUNDS} drive-writes, after {:.1}\n",
+            state.waf, state.half_width, state.after_capacities
+        ))
+    };
+    results.iter().filter_map(of).collect()
+}
+
+/// What must be known before the numbers are read; empty if nothing must.
+pub fn warning(results: &[CellResult]) -> String {
+    let wrote = |result: &CellResult| result.stats.total().host_bytes_written > 0;
+    if !results.is_empty() && !results.iter().any(wrote) {
+        super::wrapped("The host wrote nothing, so there is no write amplification.")
+    } else if finding::is_empty_of_meaning(results) {
+        let is_partial = |finding: &Finding| matches!(finding, Finding::PartialWrites { .. });
+        let whose = if results.iter().any(|result| result.findings().iter().any(is_partial)) {
+            "of requests smaller than its mapping unit"
+        } else {
+            "of a new drive"
+        };
+        super::wrapped(&format!(
+            "! This drive never collected: its WAF is that {whose}, and says nothing of garbage collection."
+        ))
+    } else {
+        String::new()
+    }
+}
+
+/// The scale of each run whose scale was searched for, and how far the next smaller twin was away.
+pub fn scales(results: &[CellResult]) -> Rows {
+    let seeds = super::distinct(results.iter().map(|result| result.seed)).len() > 1;
+    let seed = seeds.then(|| Column::number("seed", ""));
+    let columns = [Column::label("cell")].into_iter().chain(seed);
+    let [scale, smaller, difference] = scale_columns();
+    let mut rows = Rows::new(columns.chain([scale, smaller, difference]));
+    for result in results.iter().filter(|result| result.search.is_some()) {
+        let seed = seeds.then_some(Value::Index(result.seed));
+        let cells = [Value::Text(result.key.to_string())].into_iter().chain(seed);
+        rows.add(cells.chain(scale_values(result)));
+    }
+    rows.note(format!(
+        "scale auto: the first twin within {:.0} % of the next smaller one",
+        AGREEMENT * 100.0
+    ))
+}
+
+/// Heads of [`scale_values`].
+pub(super) fn scale_columns() -> [Column; 3] {
+    ["scale", "next smaller", "difference"].map(|heading| Column::number(heading, ""))
+}
+
+/// The scale of a run, the scale of the next smaller twin that was run, and how far that was away.
+pub(super) fn scale_values(result: &CellResult) -> [Value; 3] {
+    let compared = result.search.and_then(|search| search.compared);
+    [
+        result.scale.to_string().into(),
+        Value::optional(compared, |compared| compared.smaller.to_string().into()),
+        Value::optional(compared, |compared| Value::Share(compared.difference)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use experiment::twin::Scale;
+    use simulate::run::{ScaleComparison, ScaleSearch};
+    use simulate::testing as sample;
+
+    #[test]
+    fn a_write_amplification_of_small_requests_is_not_called_that_of_a_new_drive() {
+        let mut result = sample::results().remove(0);
+        result.stats = ssd::Stats::new(4096, 1);
+        result.stats.handles[0].host_bytes_written = 4_096_000;
+        result.stats.handles[0].host_pages_written = 1000;
+        let new = warning(std::slice::from_ref(&result)).replace('\n', " ");
+        assert!(new.contains("its WAF is that of a new drive"), "{new}");
+        result.stats.handles[0].host_bytes_written = 512_000;
+        let small = warning(&[result]).replace('\n', " ");
+        assert!(
+            small.contains("its WAF is that of requests smaller than its mapping unit"),
+            "{small}"
+        );
+    }
+
+    #[test]
+    fn the_scale_of_each_cell_stands_above_the_findings() {
+        let mut results = sample::results();
+        results.truncate(2);
+        assert!(scales(&results).is_empty());
+        let lines = doubts(&results, TextFormat::Lines);
+        assert_eq!(lines.lines().count(), 2, "{lines}");
+        for (result, difference) in results.iter_mut().zip([0.004, 0.02]) {
+            let compared = Some(ScaleComparison {
+                smaller: Scale(256),
+                difference,
+            });
+            result.search = Some(ScaleSearch { compared });
+        }
+        let text = doubts(&results, TextFormat::Lines);
+        let is_there = |parts: &[&str]| text.lines().any(|line| parts.iter().all(|part| line.contains(part)));
+        assert!(
+            is_there(&["ssd_a | FDP | zipf 2.2", "1/64", "1/256", "0.4 %"]),
+            "{text}"
+        );
+        assert!(text.starts_with("scale auto: the first twin within 1 %"), "{text}");
+        let last = "not converged: 1 of 2 cells; 2.0 % from the next smaller twin\n";
+        assert!(text.ends_with(last), "{text}");
+        results[1].search = Some(ScaleSearch { compared: None });
+        assert!(doubts(&results, TextFormat::Lines).contains("–"));
+    }
+}

@@ -1,0 +1,99 @@
+//! Runs that were kept, as tables.
+
+use super::{Column, Rows, Value};
+use analysis::store::KeptRun;
+
+/// Digits of an engine's digest that are shown.
+const ENGINE_DIGITS: usize = 12;
+
+/// A row for each run.
+pub fn kept_runs(runs: &[KeptRun]) -> Rows {
+    let mut rows = Rows::new([
+        Column::label("run"),
+        Column::text("when"),
+        Column::text("what"),
+        Column::text("on"),
+        Column::number("runs", ""),
+        Column::number("WAF", ""),
+    ]);
+    for run in runs {
+        rows.add([
+            run.id.as_str().into(),
+            run.text("at").replace('T', " ").replace('Z', "").into(),
+            run.text("target").into(),
+            run.devices().join(", ").into(),
+            Value::Count(run.cells().len() as u64),
+            Value::optional(run.write_amplification_range(), |[least, most]| {
+                let [least, most] = [least, most].map(|waf| Value::Amplification(waf).to_string());
+                match least == most {
+                    true => Value::Text(least),
+                    false => Value::Text(format!("{least} to {most}")),
+                }
+            }),
+        ]);
+    }
+    rows
+}
+
+/// What one was, and what each of its cells measured.
+pub fn kept_run(run: &KeptRun) -> (Rows, Rows) {
+    let engine = run.text("engine");
+    let mut about = vec![
+        ("run", Value::from(run.id.as_str())),
+        ("what", format!("{} ({})", run.text("target"), run.text("title")).into()),
+        ("when", run.text("at").into()),
+        (
+            "engine",
+            format!(
+                "WARP {}, {}",
+                run.text("warp"),
+                &engine[..engine.len().min(ENGINE_DIGITS)]
+            )
+            .into(),
+        ),
+    ];
+    let seconds = run.document["seconds"].as_f64();
+    about.extend(seconds.map(|seconds| ("took", format!("{seconds:.1} s").into())));
+    let mut cells = Rows::new([
+        Column::label("device"),
+        Column::label("variant"),
+        Column::text("at"),
+        Column::number("seed", ""),
+        Column::number("WAF", ""),
+        Column::number("at the end", ""),
+    ]);
+    let amplification = |value: &serde_json::Value| Value::optional(value.as_f64(), Value::Amplification);
+    for cell in run.cells() {
+        let text = |key: &str| cell[key].as_str().unwrap_or_default().to_string();
+        let grid = cell["grid"].as_object().into_iter().flatten();
+        let grid: Vec<String> = grid
+            .map(|(axis, value)| format!("{axis} {}", value.as_str().unwrap_or_default()))
+            .collect();
+        cells.add([
+            text("device").into(),
+            text("variant").into(),
+            grid.join(", ").into(),
+            Value::optional(cell["seed"].as_u64(), Value::Index),
+            amplification(&cell["waf"]),
+            amplification(&cell["tail_waf"]),
+        ]);
+    }
+    (Rows::pairs(about), cells)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_run_of_several_cells_says_the_least_and_the_greatest_write_amplification() {
+        let run = KeptRun {
+            id: "several".to_string(),
+            document: json!({ "cells": [{ "waf": 2.25 }, { "waf": null }, { "waf": 1.5 }, { "waf": 1.75 }] }),
+        };
+        let printed = kept_runs(&[run]).text();
+        assert!(printed.contains("1.500 to 2.250"), "{printed}");
+    }
+}

@@ -1,0 +1,40 @@
+//! How long what workloads write lives, as a table.
+
+use analysis::lifetimes::{Measured, SHARES, distance};
+use experiment::error::LabError;
+
+use super::{Column, Rows, Value};
+
+/// A table: a row for all of a workload, and one for each of its streams, where there are several; for two workloads how far their
+/// lifetimes are apart stands above it.
+///
+/// # Errors
+/// Two workloads were followed on different scales.
+pub fn lifetimes(measured: &[Measured]) -> Result<Rows, LabError> {
+    let shares = SHARES.map(|share| Column::number(format!("{:.0} %", share * 100.0), ""));
+    let columns = [Column::label("written by"), Column::number("written", "")].into_iter();
+    let columns = columns.chain(shares).chain([Column::number("at the end", "%")]);
+    let mut table = Rows::new(columns);
+    if let [a, b] = measured {
+        let (distance, at) = distance(a, b)?;
+        let at = Value::Bytes(at);
+        table.notes.push(format!(
+            "Kolmogorov-Smirnov distance of the lifetimes of {} and {}: {distance:.3}, after {at} were written",
+            a.name, b.name
+        ));
+    }
+    table.notes.push(
+        "bytes written until so much of it is overwritten or trimmed; at the end: what is still there then".to_string(),
+    );
+    for workload in measured {
+        for (stream, survival) in workload.parts() {
+            let name = stream.map_or_else(|| workload.name.clone(), |stream| format!("  {stream}"));
+            let written = Value::Bytes(workload.on_drive(survival.written_bytes()));
+            let mut cells = vec![name.into(), written];
+            cells.extend(SHARES.map(|share| Value::optional(workload.quantile(survival, share), Value::Bytes)));
+            cells.push(Value::Share(survival.open_share()));
+            table.add(cells);
+        }
+    }
+    Ok(table)
+}

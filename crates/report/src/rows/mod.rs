@@ -1,0 +1,410 @@
+//! Tables as values: headings with units, typed cells, notes. Every table that a person sees is one, in every form.
+//!
+//! ```text
+//! results of runs -> results, grid \                / text: within the terminal's width
+//! profiles, layouts -> describe     > Rows -> Value
+//! the command's own tables         /                \ report::html: the page
+//! ```
+//!
+//! A [`Value`] knows how it is printed, so a number looks the same in a terminal and in a report. Nothing here prints,
+//! colours or judges. `docs/results.md` explains every word.
+
+mod comparison;
+mod findings;
+mod grid;
+mod kept;
+mod lifetimes;
+mod refused;
+mod replay;
+mod results;
+mod text;
+
+use std::fmt;
+
+use base::Bytes;
+
+pub(crate) use analysis::interval::distinct;
+pub use comparison::comparison;
+pub use experiment::coordinates::axis_name;
+pub use findings::{MARK, doubts, scales, warning};
+pub(crate) use grid::axes_of;
+pub use grid::{Grid, GridCell, GridRow, variant_name};
+pub use kept::{kept_run, kept_runs};
+pub use lifetimes::lifetimes;
+pub use refused::refused;
+pub use replay::{bursts, replay};
+pub use results::{
+    OwnerRow, above_the_oracle, collections, comparisons, covered, device, handles, jobs, last_collections, measures,
+    readings, results, run, verdicts, wear, write_amplifications,
+};
+pub(crate) use simulate::timed::measure::OPERATIONS;
+pub use text::{TextFormat, wrapped};
+
+/// A cell: what it says and how it is printed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Nothing to say: a ratio of nothing, a cell that was not run.
+    Nothing,
+    /// Words.
+    Text(String),
+    /// A number that names something: a seed, an index.
+    Index(u64),
+    /// A number of things, with a comma for every three digits.
+    Count(u64),
+    /// A size, as [`Bytes`] prints it.
+    Bytes(u64),
+    /// Write amplification, in three digits after the point.
+    Amplification(f64),
+    /// Write amplification with the interval of an ensemble: least and greatest.
+    Interval(f64, [f64; 2]),
+    /// Write amplification of a run that did not come to its end.
+    Stopped(f64),
+    /// A number that a finding makes doubtful, which is said below the table.
+    Doubtful(Box<Value>),
+    /// A difference of write amplifications.
+    Difference(f64),
+    /// A multiple of the device's logical capacity, in two digits after the point.
+    Capacities(f64),
+    /// A share of one, in percent.
+    Share(f64),
+    /// A share by which something is more or less.
+    Change(f64),
+    /// Four significant digits, and all of a whole number: latencies and rates.
+    Significant(f64),
+    /// The same with the range of an ensemble: least and greatest.
+    SignificantInterval(f64, [f64; 2]),
+    /// As many digits after the point.
+    Fixed(f64, usize),
+}
+
+impl Value {
+    /// A number, or [`Value::Nothing`].
+    pub fn optional<T>(value: Option<T>, of: impl FnOnce(T) -> Value) -> Value {
+        value.map_or(Value::Nothing, of)
+    }
+
+    /// The same, marked if it is doubtful.
+    pub fn doubtful_if(self, is_doubtful: bool) -> Value {
+        if is_doubtful {
+            Value::Doubtful(Box::new(self))
+        } else {
+            self
+        }
+    }
+
+    /// As another program reads it: a number with nothing about it, its unit in the head of its column.
+    pub(crate) fn plain(&self) -> String {
+        match *self {
+            Value::Nothing => String::new(),
+            Value::Count(count) | Value::Bytes(count) => count.to_string(),
+            Value::Amplification(number)
+            | Value::Difference(number)
+            | Value::Capacities(number)
+            | Value::Share(number)
+            | Value::Change(number)
+            | Value::Significant(number) => number.to_string(),
+            Value::Doubtful(ref value) => value.plain(),
+            _ => self.to_string(),
+        }
+    }
+
+    /// The unit of [`Value::plain`], where a person reads it in the cell itself.
+    pub(crate) fn unit(&self) -> Option<&'static str> {
+        match self {
+            Value::Bytes(_) => Some("bytes"),
+            Value::Share(_) | Value::Change(_) => Some("share"),
+            _ => None,
+        }
+    }
+
+    /// A float that may be a count: a whole number as such, anything else in as many digits.
+    pub fn number(value: f64, digits: usize) -> Value {
+        let whole = value.fract() == 0.0 && (0.0..=u64::MAX as f64).contains(&value);
+        if whole {
+            Value::Count(value as u64)
+        } else {
+            Value::Fixed(value, digits)
+        }
+    }
+}
+
+impl<T: Into<String>> From<T> for Value {
+    fn from(text: T) -> Value {
+        Value::Text(text.into())
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Value::Nothing => out.write_str("–"),
+            Value::Text(ref text) => out.write_str(text),
+            Value::Index(index) => write!(out, "{index}"),
+            Value::Count(count) => out.write_str(&with_commas(count)),
+            Value::Bytes(bytes) => write!(out, "{}", Bytes(bytes)),
+            Value::Amplification(value) => write!(out, "{value:.3}"),
+            Value::Interval(value, [low, high]) => write!(out, "{value:.2} ({low:.2}-{high:.2})"),
+            Value::Stopped(value) => write!(out, "{value:.3} (stopped)"),
+            Value::Doubtful(ref value) => write!(out, "{value}*"),
+            Value::Difference(value) => write!(out, "{value:+.3}"),
+            // What rounds to zero without being zero is said to be small: 0.00 means none at all.
+            Value::Capacities(value) if value > 0.0 && value < 0.005 => out.write_str("<0.01"),
+            Value::Capacities(value) => write!(out, "{value:.2}"),
+            Value::Share(share) => write!(out, "{:.1} %", share * 100.0),
+            Value::Change(share) => write!(out, "{:+.1} %", share * 100.0),
+            Value::Significant(value) => write!(out, "{value:.*}", significant_digits(value)),
+            Value::SignificantInterval(value, ends) => {
+                let [value, low, high] = [value, ends[0], ends[1]].map(Value::Significant);
+                write!(out, "{value} ({low}-{high})")
+            }
+            Value::Fixed(value, digits) => write!(out, "{value:.digits$}"),
+        }
+    }
+}
+
+fn with_commas(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Digits after the point that make four in all.
+fn significant_digits(value: f64) -> usize {
+    match value.abs() {
+        size if size >= 1000.0 => 0,
+        size if size >= 100.0 => 1,
+        size if size >= 10.0 => 2,
+        _ => 3,
+    }
+}
+
+/// What a column holds, which decides where its cells stand and which of them may be broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Names of what the row is about; they are repeated where a table is folded.
+    Label,
+    /// Words, at the left.
+    Text,
+    /// Numbers, at the right and in one piece.
+    Number,
+}
+
+/// The head of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// What is in it.
+    pub heading: String,
+    /// In which unit, if its cells do not say that; otherwise empty.
+    pub unit: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+}
+
+impl Column {
+    /// A column of names.
+    pub fn label(heading: impl Into<String>) -> Column {
+        Column::new(heading, "", Kind::Label)
+    }
+
+    /// A column of words.
+    pub fn text(heading: impl Into<String>) -> Column {
+        Column::new(heading, "", Kind::Text)
+    }
+
+    /// A column of numbers in a unit.
+    pub fn number(heading: impl Into<String>, unit: &'static str) -> Column {
+        Column::new(heading, unit, Kind::Number)
+    }
+
+    fn new(heading: impl Into<String>, unit: &'static str, kind: Kind) -> Column {
+        Column {
+            heading: heading.into(),
+            unit,
+            kind,
+        }
+    }
+}
+
+/// How a row is marked where that can be shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mark {
+    /// Not at all.
+    #[default]
+    None,
+    /// As it should be.
+    Holds,
+    /// Not as it should be.
+    Fails,
+}
+
+/// A line of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// One for each column.
+    pub cells: Vec<Value>,
+    /// Whether it is good or bad.
+    pub mark: Mark,
+}
+
+/// A table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rows {
+    /// Lines that stand before it.
+    pub notes: Vec<String>,
+    /// Heads of the columns. A table whose headings are all empty has no head.
+    pub columns: Vec<Column>,
+    /// In the order in which they are shown.
+    pub rows: Vec<Row>,
+}
+
+impl Rows {
+    /// An empty table.
+    pub fn new(columns: impl IntoIterator<Item = Column>) -> Rows {
+        Rows {
+            columns: columns.into_iter().collect(),
+            ..Rows::default()
+        }
+    }
+
+    /// Names and what is said about them, without headings.
+    pub fn pairs<N: Into<String>, T: Into<Value>>(pairs: impl IntoIterator<Item = (N, T)>) -> Rows {
+        let mut rows = Rows::new([Column::label(""), Column::text("")]);
+        for (name, text) in pairs {
+            rows.add([Value::Text(name.into()), text.into()]);
+        }
+        rows
+    }
+
+    /// Puts a line before the table.
+    pub fn note(mut self, note: impl Into<String>) -> Rows {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Adds a row.
+    pub fn add(&mut self, cells: impl IntoIterator<Item = Value>) {
+        self.add_marked(Mark::None, cells);
+    }
+
+    /// Adds a row that is good or bad.
+    pub fn add_marked(&mut self, mark: Mark, cells: impl IntoIterator<Item = Value>) {
+        let cells: Vec<Value> = cells.into_iter().collect();
+        assert_eq!(cells.len(), self.columns.len(), "a row has a cell for each column");
+        self.rows.push(Row { cells, mark });
+    }
+
+    /// Whether there is nothing to show.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Tables under each other, with what each is about before its rows. A column that a table does not have is empty
+    /// there.
+    pub fn stacked<L: Into<String>>(
+        labels: impl IntoIterator<Item = L>,
+        tables: impl IntoIterator<Item = (Vec<String>, Rows)>,
+    ) -> Rows {
+        let mut all = Rows::new(labels.into_iter().map(Column::label));
+        let labels = all.columns.len();
+        for (names, table) in tables {
+            let place = |column: Column| {
+                let known = all.columns[labels..].iter().position(|known| *known == column);
+                labels
+                    + known.unwrap_or_else(|| {
+                        all.columns.push(column);
+                        all.columns.len() - 1 - labels
+                    })
+            };
+            let places: Vec<usize> = table.columns.into_iter().map(place).collect();
+            for row in table.rows {
+                let mut cells: Vec<Value> = names.iter().map(Value::from).collect();
+                assert_eq!(cells.len(), labels, "a table has a name for each label");
+                cells.resize(all.columns.len(), Value::Nothing);
+                places
+                    .iter()
+                    .zip(row.cells)
+                    .for_each(|(place, cell)| cells[*place] = cell);
+                all.rows.push(Row { cells, mark: row.mark });
+            }
+        }
+        for row in &mut all.rows {
+            row.cells.resize(all.columns.len(), Value::Nothing);
+        }
+        all
+    }
+
+    /// The same on its side: a row for each column.
+    pub fn upright(self, heading: &str, names: impl IntoIterator<Item = String>) -> Rows {
+        let columns = names.into_iter().map(|name| Column::number(name, ""));
+        let mut upright = Rows::new([Column::label(heading)].into_iter().chain(columns));
+        upright.notes = self.notes;
+        for (index, column) in self.columns.into_iter().enumerate() {
+            let cells = self.rows.iter().map(|row| row.cells[index].clone());
+            upright.add([Value::Text(column.heading)].into_iter().chain(cells));
+        }
+        upright
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits() {
+        let cases = [
+            (Value::Amplification(2.0), "2.000"),
+            (Value::Stopped(1.5), "1.500 (stopped)"),
+            (Value::Amplification(1.24).doubtful_if(true), "1.240*"),
+            (Value::Interval(1.409, [1.3, 1.554]), "1.41 (1.30-1.55)"),
+            (Value::Capacities(4.425), "4.42"),
+            (Value::Capacities(0.0), "0.00"),
+            (Value::Capacities(0.0049), "<0.01"),
+            (Value::Capacities(0.0051), "0.01"),
+            (Value::Share(0.1234), "12.3 %"),
+            (Value::Change(-0.05), "-5.0 %"),
+            (Value::Difference(0.0123), "+0.012"),
+            (Value::Bytes(64 << 20), "64 MiB"),
+            (Value::Significant(123.456), "123.5"),
+            (Value::Significant(12_345.6), "12346"),
+            (
+                Value::SignificantInterval(12_345.6, [987.65, 20_000.0]),
+                "12346 (987.6-20000)",
+            ),
+            (Value::number(3.0, 4), "3"),
+            (Value::number(0.5, 4), "0.5000"),
+            (Value::optional(None, Value::Share), "–"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(value.to_string(), text, "{value:?}");
+        }
+        let counts = [0, 12, 123, 1234, 123_456, 1_234_567].map(|count| Value::Count(count).to_string());
+        assert_eq!(counts, ["0", "12", "123", "1,234", "123,456", "1,234,567"]);
+    }
+
+    #[test]
+    fn stacked_tables_share_their_columns() {
+        let one = |heading: &str, count| {
+            let mut rows = Rows::new([Column::number("x", ""), Column::number(heading, "")]);
+            rows.add([Value::Count(1), Value::Count(count)]);
+            rows
+        };
+        let all = Rows::stacked(
+            ["cell"],
+            [(vec!["a".into()], one("y", 2)), (vec!["b".into()], one("z", 3))],
+        );
+        let headings: Vec<&str> = all.columns.iter().map(|column| column.heading.as_str()).collect();
+        assert_eq!(headings, ["cell", "x", "y", "z"]);
+        let texts = |row: &Row| row.cells.iter().map(Value::to_string).collect::<Vec<_>>();
+        assert_eq!(texts(&all.rows[0]), ["a", "1", "2", "–"]);
+        assert_eq!(texts(&all.rows[1]), ["b", "1", "–", "3"]);
+        let upright = one("y", 2).upright("what", ["here".to_string()]);
+        assert_eq!(texts(&upright.rows[1]), ["y", "2"]);
+    }
+}

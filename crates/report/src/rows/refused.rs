@@ -1,0 +1,13 @@
+//! Cells that could not be run, as a table.
+
+use super::{Column, Rows, distinct};
+use simulate::run::RefusedCell;
+
+/// A row for each cell, whatever its seeds, with the reason; no rows if all cells ran.
+pub fn refused(cells: &[RefusedCell]) -> Rows {
+    let mut rows = Rows::new([Column::label("refused"), Column::text("why")]);
+    for (key, error) in distinct(cells.iter().map(|cell| (cell.key.to_string(), cell.error.clone()))) {
+        rows.add([key.into(), error.into()]);
+    }
+    rows
+}

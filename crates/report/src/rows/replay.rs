@@ -1,0 +1,171 @@
+//! Tables of a block trace that was replayed at its own times.
+
+use ssd::Nanos;
+
+use super::{Column, OPERATIONS, Rows, Value};
+use simulate::timed::measure::Latencies;
+use simulate::timed::replay::{Burst, Group, GroupBy, ReplayResult, Response};
+use workload::Operation;
+
+/// Volumes, and processes, in a table: those with most requests. JSON has all that were told apart.
+const SHOWN_MAX: usize = 10;
+/// A tick of the recorded times from which on short bursts are the clock's and not the host's.
+const COARSE_TICK_NS: Nanos = 1_000_000;
+
+/// What requests came to, all of them and by volume, process and size; after some sentences about lateness and collection.
+pub fn replay(replay: &ReplayResult) -> Rows {
+    let has_recorded = replay.total().recorded.count() > 0;
+    let simulated = ["p50", "p99", "p99.9", "max"].map(|heading| Column::number(heading, "us"));
+    let recorded = ["recorded p50", "recorded p99", "recorded p99.9"].map(|heading| Column::number(heading, "us"));
+    let labels = [Column::label("requests of"), Column::label("")];
+    let mut rows = Rows::new(
+        labels
+            .into_iter()
+            .chain([Column::number("requests", "")])
+            .chain(simulated)
+            .chain([
+                Column::number("waited in host", ""),
+                Column::number("waited for GC", ""),
+            ])
+            .chain(recorded.into_iter().filter(|_| has_recorded)),
+    );
+    rows.notes = sentences(replay, has_recorded);
+    for by in [GroupBy::All, GroupBy::Volume, GroupBy::Process, GroupBy::Size] {
+        let mut groups: Vec<&Group> = replay.groups.iter().filter(|group| group.by == by).collect();
+        // One volume or process is all of them.
+        if by != GroupBy::All && groups.len() < 2 {
+            continue;
+        }
+        if by != GroupBy::Size {
+            // Stable: those with as many requests stay in their order.
+            groups.sort_by_key(|group| std::cmp::Reverse(group.requests()));
+        }
+        if groups.len() > SHOWN_MAX {
+            let others = groups.len() - SHOWN_MAX;
+            rows.notes.push(format!(
+                "{others} more of the {}s are in --json: these have most requests",
+                by.name()
+            ));
+            groups.truncate(SHOWN_MAX);
+        }
+        for group in groups {
+            for operation in Operation::ALL {
+                let response = &group.directions[operation as usize];
+                if response.latencies.count() > 0 {
+                    rows.add(values(group, operation, response, has_recorded));
+                }
+            }
+        }
+    }
+    rows
+}
+
+fn values(group: &Group, operation: Operation, response: &Response, has_recorded: bool) -> Vec<Value> {
+    let name = match group.by {
+        GroupBy::All | GroupBy::Size => group.name.clone(),
+        GroupBy::Volume | GroupBy::Process => format!("{} {}", group.by.name(), group.name),
+    };
+    let requests = response.latencies.count();
+    let percentiles = |of: &Latencies| [50.0, 99.0, 99.9].map(|percent| us(of.percentile_ns(percent) as f64));
+    let mut values: Vec<Value> = vec![
+        name.into(),
+        OPERATIONS[operation as usize].into(),
+        Value::Count(requests),
+    ];
+    values.extend(percentiles(&response.latencies));
+    values.extend([
+        us(response.latencies.max_ns() as f64),
+        Value::Share(response.late.requests as f64 / requests as f64),
+        Value::Share(response.collections.requests as f64 / requests as f64),
+    ]);
+    if has_recorded {
+        let is_recorded = response.recorded.count() > 0;
+        let recorded = percentiles(&response.recorded).map(|value| if is_recorded { value } else { Value::Nothing });
+        values.extend(recorded);
+    }
+    values
+}
+
+/// The windows with most arrivals, and what the drive did there.
+pub fn bursts(replay: &ReplayResult) -> Rows {
+    let mut rows = Rows::new([
+        Column::label("most arrivals in"),
+        Column::number("from", "s"),
+        Column::number("requests", ""),
+        Column::number("bytes", ""),
+        Column::number("mean", "us"),
+        Column::number("max", "us"),
+        Column::number("waited in host", ""),
+        Column::number("waited for GC", ""),
+    ]);
+    for burst in replay.bursts.iter().filter(|burst| burst.requests > 0) {
+        rows.add(burst_values(burst));
+    }
+    rows
+}
+
+fn burst_values(burst: &Burst) -> [Value; 8] {
+    let share = |part: u64| Value::Share(part as f64 / burst.requests as f64);
+    [
+        format!("{} ms", burst.window_ns / 1_000_000).into(),
+        Value::Fixed(burst.from_ns as f64 / 1e9, 2),
+        Value::Count(burst.requests),
+        Value::Bytes(burst.bytes),
+        us(burst.latency_sum_ns as f64 / burst.requests as f64),
+        us(burst.latency_max_ns as f64),
+        share(burst.late.requests),
+        share(burst.collections.requests),
+    ]
+}
+
+/// Latencies in this table begin when requests are due; how late the host was, what collection did, and what the trace cannot say.
+fn sentences(replay: &ReplayResult, has_recorded: bool) -> Vec<String> {
+    let total = replay.total();
+    let requests = total.latencies.count().max(1) as f64;
+    let share = |part: u64| Value::Share(part as f64 / requests);
+    let late = &total.late;
+    let mut sentences = vec!["latency from the recorded time of a request to its completion".to_string()];
+    sentences.push(match late.requests {
+        0 => "the drive kept up: no request waited in the host for a place in the queue".to_string(),
+        count => format!(
+            "late: {} of the requests waited in the host for a place in the queue, {} us on average and {} us at most; the last \
+             request was {} us late",
+            share(count),
+            us(late.sum_ns as f64 / count as f64),
+            us(late.max_ns as f64),
+            us(replay.last_late_ns as f64),
+        ),
+    });
+    let waited = &total.collections;
+    let part = waited.sum_ns as f64 / total.latencies.sum_ns().max(1) as f64;
+    sentences.push(format!(
+        "garbage collection: {} of the requests waited for it, {} of all latency and {} us at most",
+        share(waited.requests),
+        Value::Share(part),
+        us(waited.max_ns as f64),
+    ));
+    if replay.out_of_order.requests > 0 {
+        sentences.push(format!(
+            "{} requests stand up to {} us after one that was recorded later; they are due with that one",
+            Value::Count(replay.out_of_order.requests),
+            us(replay.out_of_order.max_ns as f64),
+        ));
+    }
+    if replay.tick_ns >= COARSE_TICK_NS {
+        sentences.push(format!(
+            "the recorded times are multiples of {} ms: all requests of a tick are due at once, so latencies are those of such bursts",
+            Value::Significant(replay.tick_ns as f64 / 1e6),
+        ));
+    }
+    if has_recorded {
+        sentences.push(
+            "recorded: latencies of the system that was traced, beside those of this drive; no claim is made"
+                .to_string(),
+        );
+    }
+    sentences
+}
+
+fn us(nanoseconds: f64) -> Value {
+    Value::Significant(nanoseconds / 1e3)
+}

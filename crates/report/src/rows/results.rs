@@ -1,0 +1,705 @@
+//! Tables of results. Those of one result are stacked by reports, with the cell before each row.
+
+use std::collections::BTreeMap;
+
+use ssd::event::{Reclaim, Trigger};
+use ssd::{Endurance, Owner, OwnerStats};
+use workload::classifier::ORACLE_MEASURE;
+use workload::{Measure, Operation};
+
+use super::findings::{scale_columns, scale_values};
+use super::grid::GridCell;
+use super::{Column, Grid, Mark, Rows, TextFormat, Value};
+use analysis::interval::{Intervals, NO_INTERVALS};
+use analysis::judge::{Comparison, Verdict};
+use simulate::feedback::FeedbackResult;
+use simulate::finding::Finding;
+use simulate::run::CellResult;
+use simulate::timed::measure::OPERATIONS;
+use simulate::timed::measure::{Goal, JobResult, TimedResult};
+use simulate::timed::replay::TracePace;
+
+/// The table of write amplifications of whole runs.
+pub fn write_amplifications(results: &[CellResult], axes: &[String], intervals: &Intervals) -> Rows {
+    summary(results, axes, intervals, CellResult::write_amplification)
+}
+
+/// Write amplification of every cell: devices and variants down, the first grid axis across, averages over seeds.
+///
+/// `measure` is what is averaged: [`CellResult::write_amplification`], or that of the end of the run.
+fn summary(
+    results: &[CellResult],
+    axes: &[String],
+    intervals: &Intervals,
+    measure: impl Fn(&CellResult) -> f64,
+) -> Rows {
+    let grid = Grid::new(results, intervals, measure);
+    let rows = grid.to_rows(axes);
+    if grid.columns.len() > 1 {
+        rows.note(format!("across: {}", super::axis_name(axes, 0)))
+    } else {
+        rows
+    }
+}
+
+/// How much more each variant writes than the variant with an oracle, as shares of what that one writes, averages over seeds; `None`
+/// if there is nothing to compare.
+pub fn above_the_oracle(results: &[CellResult], axes: &[String]) -> Option<Rows> {
+    let knows = |result: &&CellResult| result.measures.iter().any(|measure| measure.name == ORACLE_MEASURE);
+    let (oracle, others): (Vec<&CellResult>, Vec<&CellResult>) = results.iter().partition(knows);
+    let grid = |of: Vec<&CellResult>| {
+        let of: Vec<CellResult> = of.into_iter().cloned().collect();
+        Grid::new(&of, &NO_INTERVALS, CellResult::write_amplification)
+    };
+    let (oracle, mut others) = (grid(oracle), grid(others));
+    for row in &mut others.rows {
+        let best = oracle
+            .rows
+            .iter()
+            .find(|best| best.device == row.device && best.rest == row.rest);
+        for (cell, column) in row.cells.iter_mut().zip(&others.columns) {
+            let index = oracle.columns.iter().position(|other| other == column);
+            let best = best.zip(index).and_then(|(best, index)| best.cells[index]);
+            *cell = cell.zip(best).map(|(cell, best)| GridCell {
+                value: cell.value / best.value - 1.0,
+                ..cell
+            });
+        }
+    }
+    let has_any = others.rows.iter().any(|row| row.cells.iter().any(Option::is_some));
+    has_any.then(|| {
+        let rows = others.to_rows_of(axes, |cell| Value::Change(cell.value));
+        rows.note("above the oracle, which knows when each page dies")
+    })
+}
+
+/// Everything that a run shows in a terminal: write amplifications, what jobs got from the drive, and, if that is asked
+/// for or there is but one result, the handles.
+pub fn results(
+    title: &str,
+    axes: &[String],
+    results: &[CellResult],
+    intervals: &Intervals,
+    with_handles: bool,
+    format: TextFormat,
+) -> String {
+    let summary = write_amplifications(results, axes, intervals).shown(format);
+    let above = above_the_oracle(results, axes)
+        .map(|rows| rows.shown(format))
+        .unwrap_or_default();
+    let mut text = format!(
+        "{}{summary}{above}{}\n",
+        format.words(&format!("{title}\n{}", super::warning(results))),
+        super::doubts(results, format)
+    );
+    let with_measures = |result: &&CellResult| results.len() == 1 && !result.measures.is_empty();
+    for result in results.iter().filter(with_measures) {
+        text += &measures(result)
+            .upright("workload", ["measured".to_string()])
+            .shown(format);
+    }
+    let of_cell = |result: &CellResult, rows: Rows| format!("{}\n", rows.note(result.key.to_string()).shown(format));
+    for result in results {
+        text += &result
+            .timed
+            .iter()
+            .map(|timed| of_cell(result, jobs(timed)))
+            .collect::<String>();
+        let replay = result.timed.iter().filter_map(|timed| timed.trace.as_ref()?.replay());
+        text += &replay
+            .map(|replay| of_cell(result, super::replay(replay)) + &of_cell(result, super::bursts(replay)))
+            .collect::<String>();
+    }
+    for result in results {
+        let feedback = result.feedback.iter();
+        text += &feedback
+            .map(|feedback| of_cell(result, readings(result, feedback)))
+            .collect::<String>();
+    }
+    if with_handles || results.len() == 1 {
+        for result in results {
+            text += &format!(
+                "{}{}{}\n",
+                format.words(&format!("{}\n", result.key)),
+                handles(result).shown(format),
+                format.words(&wear(result))
+            );
+        }
+    }
+    text
+}
+
+/// One reclaim unit handle of a result, or the shared pool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnerRow {
+    /// Which.
+    pub owner: Owner,
+    /// Its counters.
+    pub stats: OwnerStats,
+    /// Bytes that the host wrote through it, in multiples of the capacity.
+    pub host_capacities: f64,
+    /// Bytes copied out of its reclaim units, in multiples of the capacity.
+    pub copied_capacities: f64,
+    /// Valid pages in a reclaim unit when it was reclaimed, as a share of its pages; `None` before the first.
+    pub mean_valid_share: Option<f64>,
+}
+
+impl OwnerRow {
+    /// The handles that were used, and the shared pool if anything went there.
+    pub fn used(result: &CellResult) -> Vec<OwnerRow> {
+        let owners = result.stats.owners();
+        let rows = owners.map(|(owner, stats)| OwnerRow::new(result, owner, *stats));
+        rows.filter(OwnerRow::is_used).collect()
+    }
+
+    fn new(result: &CellResult, owner: Owner, stats: OwnerStats) -> OwnerRow {
+        OwnerRow {
+            owner,
+            stats,
+            host_capacities: stats.host_bytes_written as f64 / result.capacity_bytes as f64,
+            copied_capacities: capacities(result, stats.gc_pages_copied),
+            mean_valid_share: ratio(stats.valid_pages_reclaimed, stats.pages_erased),
+        }
+    }
+
+    /// A reclaim unit that was opened (at the start, for every handle) and never written is no use.
+    fn is_used(&self) -> bool {
+        let stats = &self.stats;
+        stats.host_bytes_written + stats.gc_pages_copied + stats.gc_pages_received + stats.units_reclaimed > 0
+    }
+}
+
+/// Pages in multiples of the device's logical capacity.
+fn capacities(result: &CellResult, pages: u64) -> f64 {
+    (pages * result.stats.page_bytes) as f64 / result.capacity_bytes as f64
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// The unit of what is measured in device capacities.
+const CAPACITIES: &str = "x capacity";
+
+/// The reclaim unit handles of one result.
+pub fn handles(result: &CellResult) -> Rows {
+    let mut rows = Rows::new([
+        Column::label("handle"),
+        Column::number("host", CAPACITIES),
+        Column::number("copied", CAPACITIES),
+        Column::number("own WAF", ""),
+        Column::number("units opened", ""),
+        Column::number("units reclaimed", ""),
+        Column::number("valid at reclaim", ""),
+        Column::number("blocks remapped", ""),
+    ]);
+    for row in OwnerRow::used(result) {
+        let stats = &row.stats;
+        rows.add([
+            row.owner.to_string().into(),
+            Value::Capacities(row.host_capacities),
+            Value::Capacities(row.copied_capacities),
+            Value::optional(stats.write_amplification(), Value::Amplification),
+            Value::Count(stats.units_opened),
+            Value::Count(stats.units_reclaimed),
+            Value::optional(row.mean_valid_share, Value::Share),
+            Value::Count(stats.blocks_remapped),
+        ]);
+    }
+    rows
+}
+
+/// What a workload measured, and the device for each tenant: a column for each measure.
+pub fn measures(result: &CellResult) -> Rows {
+    let columns = result.measures.iter().map(|measure| measure.name.replace('_', " "));
+    let mut rows = Rows::new(columns.map(|name| Column::number(name, "")));
+    if !result.measures.is_empty() {
+        rows.add(result.measures.iter().map(measured));
+    }
+    rows
+}
+
+/// A measure: a count or bytes in whole numbers, anything else in four digits.
+fn measured(measure: &Measure) -> Value {
+    let name = measure.name.rsplit('.').next().unwrap_or_default();
+    if name.starts_with("bytes") || name.ends_with("bytes") {
+        Value::Bytes(measure.value as u64)
+    } else {
+        Value::number(measure.value, 4)
+    }
+}
+
+/// What was read of the drive's events, and what followed; the last row is what came after the readings.
+pub fn readings(result: &CellResult, feedback: &FeedbackResult) -> Rows {
+    let mut rows = Rows::new([
+        Column::label("reading"),
+        Column::number("host", CAPACITIES),
+        Column::number("collections", ""),
+        Column::number("copied", "pages / collection"),
+        Column::text("events that name"),
+        Column::text("moves"),
+    ]);
+    let mut before = 0;
+    let mut add = |name: String, host_bytes: u64, until: usize, texts: [String; 2]| {
+        let of = &feedback.collections[before..until];
+        let pages: u64 = of
+            .iter()
+            .flat_map(|row| &row.copied)
+            .map(|&pages| u64::from(pages))
+            .sum();
+        before = until;
+        let [named, moves] = texts.map(Value::Text);
+        rows.add([
+            Value::Text(name),
+            Value::Capacities(host_bytes as f64 / result.capacity_bytes as f64),
+            Value::Count(of.len() as u64),
+            Value::Significant(pages as f64 / of.len().max(1) as f64),
+            named,
+            moves,
+        ]);
+    };
+    for (index, reading) in feedback.readings.iter().enumerate() {
+        let named = reading.events.iter().enumerate().filter(|(_, events)| **events > 0);
+        let named = named.map(|(owner, events)| format!("{} {events}", feedback.owner_name(owner)));
+        let moves = reading
+            .moves
+            .iter()
+            .map(|(owner, from, to, reason)| format!("{}: {from} -> {to} ({reason})", feedback.owner_name(*owner)));
+        let texts = [
+            named.collect::<Vec<_>>().join(", "),
+            moves.collect::<Vec<_>>().join(", "),
+        ];
+        add((index + 1).to_string(), reading.host_bytes, reading.collections, texts);
+    }
+    let all = feedback.collections.len();
+    add(
+        "end".to_string(),
+        result.stats.host_bytes_written(),
+        all,
+        Default::default(),
+    );
+    rows
+}
+
+/// What the wear of a run comes to, in a line; empty if the profile does not say what the flash survives.
+pub fn wear(result: &CellResult) -> String {
+    let Some(wear) = &result.endurance else {
+        return String::new();
+    };
+    let [worn, writes, left] = wear_values(Some(wear));
+    format!(
+        "wear: {worn} of the rated erases; {writes} drive-writes a day for the warranty at this WAF, {left} left to write\n"
+    )
+}
+
+/// Share of the rated erases, drive-writes a day, bytes left to write.
+fn wear_values(wear: Option<&Endurance>) -> [Value; 3] {
+    let Some(wear) = wear else {
+        return [Value::Nothing, Value::Nothing, Value::Nothing];
+    };
+    let used = Value::Share(wear.life_used);
+    let worn = match wear.worn_blocks {
+        0 => used,
+        blocks => {
+            let [blocks, of] = [blocks, wear.blocks].map(Value::Count);
+            Value::Text(format!("{used} ({blocks} of {of} blocks worn out)"))
+        }
+    };
+    let [writes, left] = [
+        Value::Fixed(wear.drive_writes_per_day, 2),
+        Value::Bytes(wear.host_bytes_left as u64),
+    ];
+    [worn, writes, left]
+}
+
+/// What the jobs of a timed run got from the drive, each direction by itself.
+pub fn jobs(timed: &TimedResult) -> Rows {
+    let latencies = ["mean", "stdev", "p50", "p99", "p99.9", "p99.99", "p99.999", "max"];
+    let labels = [Column::label("job"), Column::label("")];
+    let rates = [Column::number("IOPS", ""), Column::number("MB/s", "")];
+    let latencies = latencies.map(|heading| Column::number(heading, "us"));
+    let mut rows = Rows::new(
+        labels
+            .into_iter()
+            .chain(rates)
+            .chain(latencies)
+            .chain([Column::number("waited for GC", "")]),
+    );
+    rows.notes.extend(timed.trace.as_ref().map(TracePace::to_string));
+    for job in &timed.jobs {
+        rows.notes
+            .extend(job.latency_goal.map(|goal| searched(&job.name, &goal)));
+        for operation in Operation::ALL {
+            if job.direction(operation).requests > 0 {
+                rows.add(job_values(job, operation));
+            }
+        }
+    }
+    rows
+}
+
+/// What a search for a queue depth came to (`latency_target`).
+fn searched(name: &str, goal: &Goal) -> String {
+    let (target_us, percent, depth) = (goal.target_ns / 1000, goal.percent, goal.depth);
+    let how = if goal.found { "found" } else { "not found; tried last" };
+    format!("{name}: queue depth for {percent} % within {target_us} us {how}: {depth}")
+}
+
+fn job_values(job: &JobResult, operation: Operation) -> [Value; 13] {
+    let direction = job.direction(operation);
+    let per_second = |amount: u64| amount as f64 * 1e9 / job.elapsed_ns().max(1) as f64;
+    let latencies = &direction.latencies;
+    let us = |nanoseconds: f64| Value::Significant(nanoseconds / 1e3);
+    let percentile = |percent: f64| us(latencies.percentile_ns(percent) as f64);
+    [
+        job.name.as_str().into(),
+        OPERATIONS[operation as usize].into(),
+        Value::Count(per_second(direction.requests).round() as u64),
+        Value::Significant(per_second(direction.bytes) / 1e6),
+        us(latencies.mean_ns()),
+        us(latencies.deviation_ns()),
+        percentile(50.0),
+        percentile(99.0),
+        percentile(99.9),
+        percentile(99.99),
+        percentile(99.999),
+        us(latencies.max_ns() as f64),
+        Value::Share(direction.waits.requests as f64 / direction.requests as f64),
+    ]
+}
+
+/// Published numbers beside ours.
+pub fn comparisons(comparisons: &[Comparison]) -> Rows {
+    let numbers = ["paper's drive", "paper's emulator", "ours", "error"];
+    let labels = ["cell", "measured"].map(Column::label);
+    let numbers = numbers.map(|heading| Column::number(heading, ""));
+    let with_intervals = comparisons.iter().any(|comparison| comparison.interval.is_some());
+    let inside = with_intervals.then(|| Column::text("inside"));
+    let with_fitted = comparisons.iter().any(|comparison| comparison.fitted);
+    let fitted = with_fitted.then(|| Column::text("fitted to"));
+    let mut rows = Rows::new(
+        labels
+            .into_iter()
+            .chain(numbers)
+            .chain(inside)
+            .chain(fitted)
+            .chain([Column::text("source")]),
+    );
+    for comparison in comparisons {
+        let is_relative = comparison.metric.is_relative();
+        let value = if is_relative {
+            Value::Significant
+        } else {
+            Value::Amplification
+        };
+        let error = if is_relative {
+            Value::optional(comparison.relative_error(), Value::Change)
+        } else {
+            Value::optional(comparison.error(), Value::Difference)
+        };
+        let ours = |ours: f64| match &comparison.interval {
+            Some(interval) if is_relative => Value::SignificantInterval(ours, [interval.low, interval.high]),
+            Some(interval) => Value::Interval(ours, [interval.low, interval.high]),
+            None => value(ours),
+        };
+        let cells = [
+            comparison.key.to_string().into(),
+            comparison.metric.name().into(),
+            Value::optional(comparison.drive, value),
+            Value::optional(comparison.emulator, value),
+            Value::optional(comparison.ours, ours),
+            error,
+        ];
+        let inside = Value::optional(comparison.is_inside(), |inside| {
+            if inside { "yes" } else { "no" }.into()
+        });
+        let inside = with_intervals.then_some(inside);
+        let fitted = with_fitted.then(|| Value::from(if comparison.fitted { "yes" } else { "no" }));
+        rows.add(
+            cells
+                .into_iter()
+                .chain(inside)
+                .chain(fitted)
+                .chain([comparison.source.as_str().into()]),
+        );
+    }
+    rows
+}
+
+/// How many of the published drives' write amplifications lie inside the intervals, in a line; empty if there are no intervals. Those
+/// that were fitted to are counted apart: they have to be inside.
+pub fn covered(comparisons: &[Comparison]) -> String {
+    let inside = |fitted: bool| -> Vec<bool> {
+        let those = comparisons.iter().filter(|comparison| comparison.fitted == fitted);
+        those.filter_map(Comparison::is_inside).collect()
+    };
+    let counted = |inside: &[bool]| {
+        let count = inside.iter().filter(|inside| **inside).count();
+        format!("{count} of {}", inside.len())
+    };
+    let (predicted, fitted) = (inside(false), inside(true));
+    let mut parts = Vec::new();
+    if !predicted.is_empty() {
+        let count = predicted.iter().filter(|inside| **inside).count();
+        let share = Value::Share(count as f64 / predicted.len() as f64);
+        parts.push(format!("{} ({share})", counted(&predicted)));
+    }
+    if !fitted.is_empty() {
+        parts.push(format!("{} that were fitted to", counted(&fitted)));
+    }
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!(
+        "write amplifications of the paper's drive inside our interval: {}\n",
+        parts.join(", and ")
+    )
+}
+
+/// Claims and whether they hold.
+pub fn verdicts(verdicts: &[Verdict]) -> Rows {
+    let [claim, found, source] = ["claim", "found", "source"].map(Column::text);
+    let mut rows = Rows::new([Column::label(""), claim, found, source]);
+    for verdict in verdicts {
+        let (mark, word) = match verdict.holds {
+            Some(true) => (Mark::Holds, "holds"),
+            Some(false) => (Mark::Fails, "FAILS"),
+            None => (Mark::None, "-"),
+        };
+        let texts = [word, &verdict.what, &verdict.found, &verdict.source];
+        rows.add_marked(mark, texts.map(Value::from));
+    }
+    rows
+}
+
+/// What collections of one owner's reclaim units did.
+#[derive(Default)]
+struct CollectionSums {
+    by_trigger: [u64; 3],
+    unit_pages: u64,
+    valid_pages: u64,
+    pages_copied: u64,
+    pages_moved_elsewhere: u64,
+    blocks_remapped: u64,
+}
+
+impl CollectionSums {
+    fn add(&mut self, row: &Reclaim) {
+        let trigger = match row.trigger {
+            Trigger::Background => 0,
+            Trigger::Foreground => 1,
+            Trigger::Forced => 2,
+        };
+        self.by_trigger[trigger] += 1;
+        self.unit_pages += u64::from(row.unit_pages);
+        self.valid_pages += u64::from(row.valid_pages);
+        self.pages_copied += u64::from(row.pages_copied);
+        if row.destination_owner != row.victim_owner {
+            self.pages_moved_elsewhere += u64::from(row.pages_copied);
+        }
+        self.blocks_remapped += u64::from(row.blocks_remapped);
+    }
+}
+
+/// The GC log by the owner of the victim.
+pub fn collections(result: &CellResult) -> Rows {
+    let mut rows = Rows::new([
+        Column::label("victim"),
+        Column::number("background", ""),
+        Column::number("foreground", ""),
+        Column::number("forced", ""),
+        Column::number("valid at reclaim", ""),
+        Column::number("copied", CAPACITIES),
+        Column::number("to other owners", ""),
+        Column::number("blocks remapped", ""),
+    ]);
+    let mut owners: BTreeMap<Owner, CollectionSums> = BTreeMap::new();
+    for row in &result.gc_log {
+        owners.entry(row.victim_owner).or_default().add(row);
+    }
+    for (owner, collected) in owners {
+        let [background, foreground, forced] = collected.by_trigger.map(Value::Count);
+        rows.add([
+            owner.to_string().into(),
+            background,
+            foreground,
+            forced,
+            Value::optional(ratio(collected.valid_pages, collected.unit_pages), Value::Share),
+            Value::Capacities(capacities(result, collected.pages_copied)),
+            Value::optional(
+                ratio(collected.pages_moved_elsewhere, collected.pages_copied),
+                Value::Share,
+            ),
+            Value::Count(collected.blocks_remapped),
+        ]);
+    }
+    rows
+}
+
+/// The last so many collections of the GC log.
+pub fn last_collections(result: &CellResult, count: usize) -> Rows {
+    let mut rows = Rows::new([
+        Column::number("at", CAPACITIES),
+        Column::text("trigger"),
+        Column::text("policy"),
+        Column::number("group", ""),
+        Column::number("unit", ""),
+        Column::text("victim"),
+        Column::text("copies to"),
+        Column::number("valid pages", ""),
+        Column::number("copied", ""),
+        Column::number("blocks remapped", ""),
+    ]);
+    let start = result.gc_log.len().saturating_sub(count);
+    for row in &result.gc_log[start..] {
+        let [valid, of] = [row.valid_pages, row.unit_pages].map(|pages| Value::Count(pages.into()));
+        rows.add([
+            Value::Fixed(capacities(result, row.host_pages_written), 3),
+            row.trigger.name().into(),
+            row.policy.into(),
+            Value::Index(row.group.0.into()),
+            Value::Index(row.victim.0.into()),
+            row.victim_owner.to_string().into(),
+            row.destination_owner.to_string().into(),
+            format!("{valid} of {of}").into(),
+            Value::Count(row.pages_copied.into()),
+            Value::Count(row.blocks_remapped.into()),
+        ]);
+    }
+    rows
+}
+
+/// Counters of the whole device, the erase counts of its blocks, and what that means for its life.
+pub fn device(result: &CellResult) -> Rows {
+    let stats = &result.stats;
+    let wear = &result.wear;
+    let [life_used, drive_writes, left] = wear_values(result.endurance.as_ref());
+    let mut cells = Vec::new();
+    let columns = [
+        ("seed", Value::Index(result.seed)),
+        ("host written", Value::Bytes(stats.host_bytes_written())),
+        ("media written", Value::Bytes(stats.media_bytes_written())),
+        ("media erased", Value::Bytes(stats.media_bytes_erased())),
+        ("background GC", Value::Count(stats.background_collections)),
+        ("foreground GC", Value::Count(stats.foreground_collections)),
+        ("forced GC", Value::Count(stats.forced_collections)),
+        ("closed by host", Value::Count(stats.units_closed_by_host)),
+        ("closed early", Value::Count(stats.units_closed_early)),
+        ("pages deallocated", Value::Count(stats.pages_deallocated)),
+        ("pages redirected", Value::Count(stats.pages_redirected)),
+        ("fewest erases", Value::Count(wear.fewest_erases.into())),
+        ("mean erases", Value::Fixed(wear.mean_erases(), 1)),
+        ("most erases", Value::Count(wear.most_erases.into())),
+        ("life used", life_used),
+        ("drive-writes a day", drive_writes),
+        ("left to write", left),
+    ]
+    .map(|(heading, value)| {
+        cells.push(value);
+        Column::number(heading, "")
+    });
+    let mut rows = Rows::new(columns);
+    rows.add(cells);
+    rows
+}
+
+/// What a run was made with, and how it ended.
+pub fn run(result: &CellResult) -> Rows {
+    let written = result.stats.host_bytes_written() as f64 / result.capacity_bytes as f64;
+    let end = if result.complete { "ran to its end" } else { "stopped" };
+    let searched = result.search.is_some();
+    let [scale, others @ ..] = scale_columns();
+    let others = others.into_iter().filter(|_| searched);
+    let columns = [Column::number("seed", ""), scale].into_iter().chain(others);
+    let mut rows = Rows::new(columns.chain([
+        Column::number("capacity", ""),
+        Column::number("reclaim units", ""),
+        Column::number("handles", ""),
+        Column::number("mapping unit", ""),
+        Column::number("written", CAPACITIES),
+        Column::number("samples", ""),
+        Column::text(""),
+        Column::text("findings"),
+    ]));
+    let [scale, others @ ..] = scale_values(result);
+    let others = others.into_iter().filter(|_| searched);
+    let findings: Vec<String> = result.findings().iter().map(Finding::to_string).collect();
+    let cells = [Value::Index(result.seed), scale].into_iter().chain(others);
+    rows.add(cells.chain([
+        Value::Bytes(result.capacity_bytes),
+        Value::Count(result.superblocks.into()),
+        Value::Count(result.stats.handles.len() as u64),
+        Value::Bytes(result.stats.page_bytes),
+        Value::Capacities(written),
+        Value::Count(result.samples.len() as u64),
+        end.into(),
+        findings.join("; ").into(),
+    ]));
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use simulate::testing as sample;
+
+    fn texts(rows: &Rows) -> Vec<Vec<String>> {
+        let texts = |row: &crate::rows::Row| row.cells.iter().map(Value::to_string).collect();
+        rows.rows.iter().map(texts).collect()
+    }
+
+    #[test]
+    fn handles_that_were_never_used_are_left_out() {
+        let result = &sample::results()[0];
+        let rows = texts(&handles(result));
+        let owners: Vec<&str> = rows.iter().map(|row| row[0].as_str()).collect();
+        assert_eq!(owners, ["RUH 0", "RUH 1", "RUH 2", "shared"]);
+        assert_eq!((rows[3][1].as_str(), rows[3][3].as_str()), ("0.00", "–"));
+        let row = &OwnerRow::used(result)[1];
+        assert_eq!(rows[1][2], Value::Capacities(row.copied_capacities).to_string());
+        let valid_share = row.mean_valid_share.expect("it was reclaimed");
+        assert_eq!(rows[1][6], Value::Share(valid_share).to_string());
+    }
+
+    #[test]
+    fn numbers_are_aligned_at_the_right() {
+        let text = handles(&sample::results()[0]).text_within(usize::MAX);
+        let second = |line: &str| line.split('┆').nth(1).map(str::to_string);
+        let cells: Vec<String> = text.lines().filter_map(second).collect();
+        assert!(
+            cells.len() > 2 && cells.iter().all(|cell| cell.ends_with(' ') && !cell.ends_with("  ")),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn collections_add_up() {
+        let result = &sample::results()[2];
+        let rows = collections(result).rows;
+        let number = |value: &Value| match value {
+            Value::Count(count) => *count,
+            other => panic!("{other:?} is no count"),
+        };
+        let total: u64 = rows.iter().flat_map(|row| row.cells[1..4].iter().map(number)).sum();
+        assert_eq!(total, result.gc_log.len() as u64);
+        let texts = texts(&collections(result));
+        assert_eq!((texts[0][0].as_str(), texts[1][0].as_str()), ("RUH 0", "shared"));
+        // Copies of handle 0, initially isolated, leave it; copies of the pool stay in it.
+        assert_eq!((texts[0][6].as_str(), texts[1][6].as_str()), ("100.0 %", "0.0 %"));
+    }
+
+    #[test]
+    fn what_a_workload_measured_is_a_column_each() {
+        let mut result = sample::results().remove(0);
+        assert!(measures(&result).is_empty());
+        result.measures = [("hit_ratio", 0.5), ("tenant.bytes_written", 4096.0), ("misses", 1234.0)]
+            .map(|(name, value)| Measure {
+                name: name.into(),
+                value,
+            })
+            .to_vec();
+        assert_eq!(texts(&measures(&result)), [["0.5000", "4 KiB", "1,234"]]);
+        let upright = measures(&result).upright("workload", ["measured".to_string()]);
+        assert_eq!(texts(&upright)[1], ["tenant.bytes written", "4 KiB"]);
+    }
+}

@@ -1,0 +1,387 @@
+//! Sections of the page, in words, tables and plots. A section without content is the empty string and does not appear.
+
+use super::html::{self, Fold, columns, figure, fold, heading, legend, note};
+use super::panels::{Line, Lines, Panel, Panels};
+use super::{Report, plots};
+use crate::rows::{self, Grid, GridRow, Rows, variant_name};
+use analysis::judge::{Comparison, Verdict};
+use simulate::finding::{self, Command};
+use simulate::run::CellResult;
+
+/// Panels whose folds are open at first; the reader opens the others.
+const OPEN_FOLDS: usize = 6;
+
+fn fold_of_panel(index: usize) -> Fold {
+    if index < OPEN_FOLDS { Fold::Open } else { Fold::Closed }
+}
+
+/// Collections shown at the end of a GC log.
+const TAIL_ROWS: usize = 10;
+
+/// The tables and plots of write amplification.
+pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> String {
+    if report.results.is_empty() {
+        return note("Nothing was run.");
+    }
+    let whole = Grid::new(report.results, report.intervals, CellResult::write_amplification);
+    let tail = Grid::new(report.results, report.intervals, |result| {
+        result.tail_write_amplification(report.tail_capacities)
+    });
+    let across = if whole.columns.len() > 1 {
+        format!("; across: {}", rows::axis_name(report.axes, 0))
+    } else {
+        String::new()
+    };
+    let mut html = note(&format!(
+        "WAF is media bytes written / host bytes written over the whole run, prefill excluded{across}. {}",
+        seeds(report.results)
+    ));
+    html.push_str(&doubts(report.results, report.command));
+    html.push_str(&summary_plots(report, panels, &whole));
+    // Side by side if both are narrow.
+    let least_width_pixels = 100 * whole.labels() as u32 + 70 * whole.columns.len() as u32;
+    let at_the_end = format!("Over the last {} x capacity", report.tail_capacities);
+    let whole = heading("Over the whole run") + &html::table(&whole.to_rows(report.axes));
+    let tail = heading(&at_the_end) + &html::table(&tail.to_rows(report.axes));
+    html.push_str(&columns(
+        least_width_pixels,
+        &format!("<div>{whole}</div>\n<div>{tail}</div>\n"),
+    ));
+    html
+}
+
+/// What came out, in a sentence; empty if nothing was written.
+pub fn headline(panels: &Panels<'_>) -> String {
+    let of_name = |name: usize| {
+        let lines = panels.cells().filter(|(_, line)| line.name == name);
+        let wafs = lines.map(|(_, line)| {
+            let seeds = line.seeds.iter().filter(|seed| seed.stats.host_bytes_written() > 0);
+            let wafs: Vec<f64> = seeds.map(|seed| seed.write_amplification()).collect();
+            wafs.iter().sum::<f64>() / wafs.len() as f64
+        });
+        let wafs = wafs.filter(|waf| waf.is_finite());
+        wafs.fold(None, |range: Option<(f64, f64)>, waf| {
+            let (low, high) = range.unwrap_or((waf, waf));
+            Some((low.min(waf), high.max(waf)))
+        })
+    };
+    let names = panels.names.iter().enumerate();
+    let found: Vec<(&str, f64, f64)> = names
+        .filter_map(|(index, name)| of_name(index).map(|(low, high)| (variant_name(name), low, high)))
+        .collect();
+    let range = |low: f64, high: f64| match format!("{low:.2}") == format!("{high:.2}") {
+        true => format!("{low:.2}"),
+        false => format!("{low:.2} to {high:.2}"),
+    };
+    match found.as_slice() {
+        [] => String::new(),
+        [(_, low, high)] => format!("The drive writes {} times what the host writes.", range(*low, *high)),
+        [(first, low, high), others @ ..] if others.len() < 6 => {
+            let others: Vec<String> = others
+                .iter()
+                .map(|(name, low, high)| format!("{name} {}", range(*low, *high)))
+                .collect();
+            let first = format!("{first} writes {} times what the host writes", range(*low, *high));
+            format!("{first}, {}.", others.join(", "))
+        }
+        many => {
+            let least = many
+                .iter()
+                .min_by(|one, other| one.1.total_cmp(&other.1))
+                .expect("there are some");
+            let most = many
+                .iter()
+                .max_by(|one, other| one.2.total_cmp(&other.2))
+                .expect("there are some");
+            format!(
+                "Of {}, {} writes least, {:.2} times what the host writes, and {} most, {:.2} times.",
+                many.len(),
+                least.0,
+                least.1,
+                most.0,
+                most.2
+            )
+        }
+    }
+}
+
+/// What makes numbers doubtful, and the scales that were found.
+fn doubts(results: &[CellResult], command: Command) -> String {
+    let mark = results
+        .iter()
+        .any(CellResult::is_doubtful)
+        .then(|| rows::MARK.to_string());
+    let lines = mark.into_iter().chain(finding::lines(results, command));
+    let lines: String = lines.map(|line| html::finding(&line)).collect();
+    lines + &html::table(&rows::scales(results))
+}
+
+fn seeds(results: &[CellResult]) -> String {
+    match rows::distinct(results.iter().map(|result| result.seed)).len() {
+        1 => format!("One run for each cell, seed {}.", results[0].seed),
+        seeds => format!("Averages over {seeds} seeds."),
+    }
+}
+
+/// A plot for each device and further grid value, if there is an axis to plot along.
+fn summary_plots(report: &Report<'_>, panels: &Panels<'_>, grid: &Grid) -> String {
+    if panels.lines == Lines::Devices || grid.columns.len() < 2 {
+        return String::new();
+    }
+    let key = |row: &GridRow| [std::slice::from_ref(&row.device), row.rest.as_slice()].concat();
+    let keys = rows::distinct(grid.rows.iter().map(key));
+    let plot = |(index, parts): (usize, &Vec<String>)| {
+        let rows: Vec<&GridRow> = grid.rows.iter().filter(|row| key(row) == *parts).collect();
+        let plot = plots::summary(panels, grid, &rows, &rows::axis_name(report.axes, 0));
+        figure(&format!("summary-{index}"), &parts.join(" · "), 280, &plot)
+    };
+    let figures: String = keys.iter().enumerate().map(plot).collect();
+    let entries = if panels.lines == Lines::Variants {
+        plots::summary_entries(panels, grid)
+    } else {
+        Vec::new()
+    };
+    legend(&entries) + &columns(460, &figures)
+}
+
+/// A table of each result, one below the other, with the coordinates of its cell.
+fn of_cells<'a>(
+    report: &Report<'_>,
+    results: impl Iterator<Item = &'a CellResult>,
+    table: fn(&CellResult) -> Rows,
+) -> String {
+    let axes = rows::axes_of(report.results, report.axes);
+    let of_cell = |result: &CellResult| {
+        let key = &result.key;
+        let mut names = vec![key.device.clone()];
+        names.extend((0..axes.len()).map(|axis| key.grid.get(axis).cloned().unwrap_or_default()));
+        names.push(rows::variant_name(&key.variant).to_string());
+        (names, table(result))
+    };
+    let labels = ["device"]
+        .into_iter()
+        .chain(axes.iter().map(String::as_str))
+        .chain(["variant"]);
+    html::table(&Rows::stacked(labels, results.map(of_cell)))
+}
+
+/// What each workload measured of itself, and the device for each tenant.
+pub fn measures(report: &Report<'_>) -> String {
+    of_cells(report, report.results.iter(), rows::measures)
+}
+
+/// Claims and whether they hold.
+pub fn claims(verdicts: &[Verdict]) -> String {
+    html::table(&rows::verdicts(verdicts))
+}
+
+/// Published numbers beside ours.
+pub fn published(comparisons: &[Comparison]) -> String {
+    html::table(&rows::comparisons(comparisons))
+}
+
+/// Write amplification over time.
+pub fn over_time(report: &Report<'_>, panels: &Panels<'_>) -> String {
+    let window = report.tail_capacities;
+    let drawn = |panel: &&Panel<'_>| {
+        panel
+            .lines
+            .iter()
+            .any(|line| line.seeds.iter().any(|seed| !seed.samples.is_empty()))
+    };
+    let plot = |(index, panel): (usize, &Panel<'_>)| {
+        let plot = plots::over_time(
+            panels,
+            panel,
+            plots::Range::over_time(panels, &panel.device, window),
+            window,
+        );
+        figure(&format!("over-time-{index}"), &panel.caption, 260, &plot)
+    };
+    let figures: String = panels.panels.iter().filter(drawn).enumerate().map(plot).collect();
+    if figures.is_empty() {
+        return figures;
+    }
+    note(&format!(
+        "Media bytes / host bytes: since the start, and thin over the last {window} x capacity, which is what a drive comes to. Several seeds \
+         are their mean, with a band from the least to the greatest. A triangle is where collections begin: before, there was room. Plots \
+         of a device have the same vertical axis."
+    )) + &legend(&plots::line_entries(panels))
+        + &columns(320, &figures)
+}
+
+/// Bytes and counters of each handle.
+pub fn handles(panels: &Panels<'_>) -> String {
+    if panels.panels.is_empty() {
+        return String::new();
+    }
+    let plot = |(index, panel): (usize, &Panel<'_>)| {
+        let plot = plots::written(panels, panel, plots::Range::written(panels, &panel.device));
+        figure(&format!("handles-{index}"), &panel.caption, 300, &plot)
+    };
+    let figures: String = panels.panels.iter().enumerate().map(plot).collect();
+    let table =
+        |(index, panel): (usize, &Panel<'_>)| fold(fold_of_panel(index), &panel.caption, &handle_table(panels, panel));
+    let tables: String = panels.panels.iter().enumerate().map(table).collect();
+    note(
+        "Bytes that the host wrote through each handle, and bytes copied out of its reclaim units; \"shared\" is the pool \
+         that copies of initially isolated handles go to. Handles that were never used are left out.",
+    ) + &legend(&plots::written_entries())
+        + &columns(480, &figures)
+        + &note(
+            "Own WAF is (host + copied) / host of one handle. Valid at reclaim is the mean share of a reclaim unit's pages \
+             that were valid when it was reclaimed.",
+        )
+        + &tables
+}
+
+fn handle_table(panels: &Panels<'_>, panel: &Panel<'_>) -> String {
+    let lines = panel.lines.iter();
+    let tables = lines.map(|line| (vec![panels.name(line).to_string()], rows::handles(line.first())));
+    html::table(&Rows::stacked([line_heading(panels)], tables))
+}
+
+fn line_heading(panels: &Panels<'_>) -> &'static str {
+    match panels.lines {
+        Lines::Variants => "variant",
+        Lines::FirstAxis => "value",
+        Lines::Devices => "device",
+    }
+}
+
+/// Who holds the reclaim units.
+pub fn occupancy(panels: &Panels<'_>) -> String {
+    if panels.firsts().all(|result| result.samples.is_empty()) {
+        return String::new();
+    }
+    let panel_html = |(index, panel): (usize, &Panel<'_>)| {
+        let lines = panel.lines.iter().filter(|line| !line.first().samples.is_empty());
+        let plot = |line: &Line<'_>| {
+            let plot = plots::occupancy(line.first());
+            figure(
+                &format!("occupancy-{index}-{}", line.name),
+                panels.name(line),
+                220,
+                &plot,
+            )
+        };
+        let figures: String = lines.map(plot).collect();
+        fold(fold_of_panel(index), &panel.caption, &columns(300, &figures))
+    };
+    note("Reclaim units by whose data they hold, at every sample.")
+        + &legend(&plots::owner_entries(panels))
+        + &panels.panels.iter().enumerate().map(panel_html).collect::<String>()
+}
+
+/// The GC log in numbers, and its end.
+pub fn collections(report: &Report<'_>, panels: &Panels<'_>) -> String {
+    let table = of_cells(report, panels.firsts(), rows::collections);
+    if table.is_empty() {
+        return table;
+    }
+    let tails: String = panels
+        .firsts()
+        .filter(|result| !result.gc_log.is_empty())
+        .map(tail)
+        .collect();
+    note("Collections by the owner of the victim and by what made them necessary, from the GC log.")
+        + &table
+        + &fold(
+            Fold::Screen,
+            &format!("The last {TAIL_ROWS} collections of each run"),
+            &tails,
+        )
+}
+
+fn tail(result: &CellResult) -> String {
+    heading(&result.key.to_string()) + &html::table(&rows::last_collections(result, TAIL_ROWS))
+}
+
+/// Counters of the whole device, and the erase counts of its blocks.
+pub fn device(report: &Report<'_>) -> String {
+    if report.results.is_empty() {
+        return String::new();
+    }
+    note(
+        "GC columns count collections; \"closed\" columns count reclaim units closed before they were full; erases are for each \
+         block. Life used is the share of the rated erases, drive-writes a day are what the flash survives for the warranty at \
+         this write amplification, both if the profile has an [endurance].",
+    ) + &fold(
+        Fold::Closed,
+        "Counters of each run",
+        &of_cells(report, report.results.iter(), rows::device),
+    )
+}
+
+/// What every number was measured with.
+pub fn runs(report: &Report<'_>) -> String {
+    if report.results.is_empty() {
+        return String::new();
+    }
+    note(
+        "Scale 1/d is a twin of the drive with the same number of reclaim units, each of 1/d of the pages; capacity is the \
+         twin's. Mapping unit is the size of a page. Findings are what makes the write amplification doubtful.",
+    ) + &fold(
+        Fold::Closed,
+        "Settings of each run",
+        &of_cells(report, report.results.iter(), rows::run),
+    )
+}
+
+/// The experiment's notes, as paragraphs.
+pub fn notes(notes: &str) -> String {
+    let paragraphs = notes
+        .split("\n\n")
+        .map(str::trim)
+        .filter(|paragraph| !paragraph.is_empty());
+    paragraphs
+        .map(|paragraph| format!("<p>{}</p>\n", html::escape(paragraph)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use simulate::testing as sample;
+
+    #[test]
+    fn the_log_of_each_run_is_optional() {
+        let (mut results, axes) = (sample::results(), sample::axes());
+        for result in &mut results {
+            result.gc_log.clear();
+        }
+        let panels = Panels::new(&results, &axes);
+        let report = Report {
+            title: "",
+            front: None,
+            refused: &[],
+            command: Command::Run,
+            source: "",
+            notes: "",
+            axes: &axes,
+            tail_capacities: 1.0,
+            results: &results,
+            intervals: &analysis::interval::NO_INTERVALS,
+            comparisons: &[],
+            verdicts: &[],
+        };
+        assert_eq!(collections(&report, &panels), "");
+        assert_eq!((claims(&[]), published(&[]), notes(" \n\n ")), Default::default());
+    }
+
+    #[test]
+    fn claims_say_whether_they_hold() {
+        let verdict = |holds| Verdict {
+            what: "A < B".into(),
+            source: "Fig. 3".into(),
+            holds: Some(holds),
+            found: "1".into(),
+        };
+        let html = claims(&[verdict(true), verdict(false)]);
+        assert!(
+            html.contains("<tr class=\"holds\"><td>holds</td><td>A &lt; B</td>"),
+            "{html}"
+        );
+        assert!(html.contains("<tr class=\"fails\"><td>FAILS</td>"), "{html}");
+    }
+}

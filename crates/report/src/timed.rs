@@ -1,0 +1,324 @@
+//! Sections of timed runs: latencies of each job, bandwidth over time with garbage collection, bandwidth over block
+//! size.
+
+use super::html::{self, columns, figure, legend, note};
+use super::panels::{Panel, Panels};
+use super::plotly::{Axis, HoverMode, Marker, Mode, Plot, Trace};
+use super::plots::{POINTS, axis, axis_from_zero, line_entries, log_axis, named_entries, new_plot, pen, rounded};
+use crate::rows::{self, OPERATIONS, Rows, distinct, variant_name};
+use simulate::run::CellResult;
+use simulate::timed::measure::TimedResult;
+use workload::Operation;
+
+/// A job and a direction of it.
+type Activity = (String, Operation);
+
+/// What was done in any of the runs.
+fn activities<'a>(timed: impl Iterator<Item = &'a TimedResult>) -> Vec<Activity> {
+    let of = |timed: &TimedResult| -> Vec<Activity> {
+        let jobs = timed.jobs.iter();
+        let all = jobs.flat_map(|job| Operation::ALL.map(|operation| (job, operation)));
+        all.filter(|(job, operation)| job.direction(*operation).requests > 0)
+            .map(|(job, operation)| (job.name.clone(), operation))
+            .collect()
+    };
+    distinct(timed.flat_map(of))
+}
+
+fn activity_name((job, operation): &Activity) -> String {
+    format!("{job}, {}", OPERATIONS[*operation as usize])
+}
+
+fn of_panel<'a>(panel: &'a Panel<'_>) -> impl Iterator<Item = (usize, &'a TimedResult)> {
+    let lines = panel.lines.iter();
+    lines.filter_map(|line| Some((line.name, line.first().timed.as_ref()?)))
+}
+
+/// The table of jobs, and the distributions of their latencies.
+pub fn latency(panels: &Panels<'_>) -> String {
+    let cells = panels
+        .firsts()
+        .filter_map(|result| Some((vec![result.key.to_string()], rows::jobs(result.timed.as_ref()?))));
+    let table = Rows::stacked(["cell"], cells);
+    let mut figures = String::new();
+    for (index, panel) in panels.panels.iter().enumerate() {
+        for (number, activity) in activities(of_panel(panel).map(|(_, timed)| timed)).iter().enumerate() {
+            let caption = [panel.caption.clone(), activity_name(activity)];
+            let caption: Vec<String> = caption.into_iter().filter(|part| !part.is_empty()).collect();
+            let plot = distribution(panels, panel, activity);
+            figures.push_str(&figure(
+                &format!("latency-{index}-{number}"),
+                &caption.join(" · "),
+                260,
+                &plot,
+            ));
+        }
+    }
+    if figures.is_empty() {
+        return figures;
+    }
+    let paces = panels
+        .firsts()
+        .filter_map(|result| Some(result.timed.as_ref()?.trace.as_ref()?.to_string()));
+    let paces: String = distinct(paces).iter().map(|pace| note(pace)).collect();
+    note(
+        "From submission to completion, in virtual time, microseconds. The curves say which share of the requests took at \
+         most so long.",
+    ) + &paces
+        + &html::table(&table)
+        + &legend(&line_entries(panels))
+        + &columns(320, &figures)
+}
+
+/// Traces at their own times: latencies by volume, process and size, lateness, bursts.
+pub fn replays(panels: &Panels<'_>) -> String {
+    let of = |result: &CellResult| {
+        let replay = result.timed.as_ref()?.trace.as_ref()?.replay()?;
+        let (table, bursts) = (rows::replay(replay), rows::bursts(replay));
+        let notes: String = table.notes.iter().map(|sentence| note(sentence)).collect();
+        Some(note(&result.key.to_string()) + &notes + &html::table(&table) + &html::table(&bursts))
+    };
+    panels.firsts().filter_map(of).collect()
+}
+
+fn distribution(panels: &Panels<'_>, panel: &Panel<'_>, (job, operation): &Activity) -> Plot {
+    let mut traces = Vec::new();
+    let mut highest: f64 = 1.0;
+    for (name, timed) in of_panel(panel) {
+        for (_, measured) in timed.named(Some(job)) {
+            let points = thinned(&measured.direction(*operation).latencies.distribution());
+            let text = points
+                .iter()
+                .map(|(_, share)| format!("{:.5} %", share * 100.0))
+                .collect();
+            let x: Vec<f64> = points.iter().map(|(latency_ns, _)| *latency_ns as f64 / 1e3).collect();
+            // The slowest requests stand at the share of all that were faster: there is no place for all of them.
+            let last = points.len().saturating_sub(2);
+            let share = |place: usize| points[place.min(last)].1.min(MOST_NINES);
+            let y: Vec<f64> = (0..points.len()).map(|place| rounded(nines(share(place)))).collect();
+            highest = y.iter().copied().fold(highest, f64::max);
+            let line = Trace::scatter(x, y, Mode::Lines).drawn(pen(name));
+            traces.push(Trace {
+                text,
+                hovertemplate: Some("%{text} within %{x} us"),
+                ..line.named(variant_name(&panels.names[name]))
+            });
+        }
+    }
+    let top = highest.ceil() as u32;
+    let y = Axis {
+        tickvals: (0..=top).collect(),
+        ticktext: (0..=top).map(share_text).collect(),
+        range: Some([0.0, f64::from(top)]),
+        ..axis("share of requests")
+    };
+    let mut plot = new_plot(log_axis("latency (us)"), y);
+    plot.data = traces;
+    plot.layout.hovermode = Some(HoverMode::Closest);
+    plot
+}
+
+/// A share so near to all of them that more nines say nothing.
+const MOST_NINES: f64 = 1.0 - 1e-9;
+
+/// Where a share of the requests stands: 3 is 99.9 %.
+fn nines(share: f64) -> f64 {
+    -(1.0 - share).log10()
+}
+
+/// The share at so many nines.
+fn share_text(nines: u32) -> String {
+    let digits = nines.saturating_sub(2) as usize;
+    match nines {
+        0 => "0 %".to_string(),
+        _ => format!("{:.digits$} %", 100.0 - 10f64.powi(2 - nines as i32)),
+    }
+}
+
+/// At most [`POINTS`] steps of a distribution, the ends among them: more where it is flat, at its tail, so that none of
+/// the last percent is lost.
+fn thinned(steps: &[(u64, f64)]) -> Vec<(u64, f64)> {
+    let tail = steps.partition_point(|(_, share)| *share < 0.99);
+    let every = |steps: &[(u64, f64)]| -> Vec<(u64, f64)> {
+        let stride = steps.len().div_ceil(POINTS / 2).max(1);
+        steps.iter().copied().step_by(stride).collect()
+    };
+    let mut kept = every(&steps[..tail]);
+    kept.extend(every(&steps[tail..]));
+    if let Some(last) = steps.last().filter(|last| kept.last() != Some(last)) {
+        kept.push(*last);
+    }
+    kept
+}
+
+/// Bandwidth of each job, with the intervals in which garbage was collected.
+pub fn bandwidth(panels: &Panels<'_>) -> String {
+    let names = activities(panels.firsts().filter_map(|result| result.timed.as_ref()));
+    let mut figures = String::new();
+    for (index, (panel, line)) in panels.cells().enumerate() {
+        let Some(timed) = &line.first().timed else { continue };
+        let parts = [panel.caption.as_str(), panels.name(line)];
+        let caption: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        figures.push_str(&figure(
+            &format!("bandwidth-{index}"),
+            &caption.join(" · "),
+            240,
+            &over_time(timed, &names),
+        ));
+    }
+    if figures.is_empty() {
+        return figures;
+    }
+    let labels: Vec<String> = names.iter().map(activity_name).collect();
+    note(
+        "By the time of completion. Marks at the bottom are intervals in which reclaim units were reclaimed; the pointer \
+         shows how many pages that copied.",
+    ) + &legend(&named_entries(&labels))
+        + &columns(420, &figures)
+}
+
+fn over_time(timed: &TimedResult, names: &[Activity]) -> Plot {
+    let mut plot = new_plot(axis_from_zero("virtual time (s)"), axis_from_zero("MB/s"));
+    let series = &timed.series;
+    let seconds = |interval: usize| rounded_to_microseconds((interval as u64 * series.interval_ns) as f64 / 1e9);
+    // The last interval is cut short by the end of the run.
+    let intervals = series.len().saturating_sub(1).max(series.len().min(1));
+    let intervals = || (0..intervals).step_by(intervals.div_ceil(POINTS).max(1));
+    for (index, job) in timed.jobs.iter().enumerate() {
+        for operation in Operation::ALL
+            .into_iter()
+            .filter(|one| job.direction(*one).requests > 0)
+        {
+            let name = names.iter().position(|name| *name == (job.name.clone(), operation));
+            let bandwidth = |interval: usize| {
+                rounded(series.moment(interval, index, operation).bytes as f64 * 1e3 / series.interval_ns as f64)
+            };
+            let (x, y): (Vec<f64>, Vec<f64>) = intervals().map(|one| (seconds(one), bandwidth(one))).unzip();
+            let line = Trace::scatter(x, y, Mode::Lines).drawn(pen(name.unwrap_or(0)));
+            plot.data
+                .push(line.named(&activity_name(&(job.name.clone(), operation))));
+        }
+    }
+    let collected: Vec<usize> = intervals()
+        .filter(|interval| series.collections(*interval).count > 0)
+        .collect();
+    if !collected.is_empty() {
+        let text = |interval: &usize| {
+            let collections = series.collections(*interval);
+            format!("{} units, {} pages copied", collections.count, collections.pages_copied)
+        };
+        let x: Vec<f64> = collected.iter().map(|interval| seconds(*interval)).collect();
+        let marks = Trace::scatter(x, vec![0.0; collected.len()], Mode::Markers).named("garbage collection");
+        plot.data.push(Trace {
+            marker: Some(Marker {
+                color: "#9AA0A6",
+                symbol: Some("line-ns-open"),
+                size: Some(8),
+            }),
+            text: collected.iter().map(text).collect(),
+            ..marks
+        });
+    }
+    plot.layout.hovermode = Some(HoverMode::XUnified);
+    plot
+}
+
+fn rounded_to_microseconds(seconds: f64) -> f64 {
+    (seconds * 1e6).round() / 1e6
+}
+
+/// Bandwidth against block size, if an axis of the grid is called `bs`.
+pub fn block_sizes(results: &[CellResult], axes: &[String]) -> String {
+    let Some(place) = axes.iter().position(|axis| axis == "bs") else {
+        return String::new();
+    };
+    let others = |result: &CellResult| {
+        let mut key = result.key.clone();
+        key.grid.remove(place);
+        key.to_string()
+    };
+    let timed = || {
+        results
+            .iter()
+            .filter(|result| result.timed.is_some() && result.key.grid.len() > place)
+    };
+    let names = distinct(timed().map(others));
+    let mut figures = String::new();
+    let activities = activities(results.iter().filter_map(|result| result.timed.as_ref()));
+    for (index, activity) in activities.iter().enumerate() {
+        let mut plot = new_plot(log_axis("block size (KiB)"), axis_from_zero("MB/s"));
+        for (name, text) in names.iter().enumerate() {
+            let mut points: Vec<(f64, f64)> = timed()
+                .filter(|result| others(result) == *text)
+                .filter_map(|result| Some((block_bytes(&result.key.grid[place])? / 1024.0, rate(result, activity)?)))
+                .collect();
+            points.sort_by(|one, other| one.0.total_cmp(&other.0));
+            if points.is_empty() {
+                continue;
+            }
+            let (x, y): (Vec<f64>, Vec<f64>) = points.into_iter().map(|(size, rate)| (size, rounded(rate))).unzip();
+            let line = Trace::scatter(x, y, Mode::LinesMarkers).drawn(pen(name));
+            plot.data.push(line.named(text));
+        }
+        figures.push_str(&figure(
+            &format!("block-size-{index}"),
+            &activity_name(activity),
+            280,
+            &plot,
+        ));
+    }
+    if figures.is_empty() {
+        return figures;
+    }
+    legend(&named_entries(&names)) + &columns(420, &figures)
+}
+
+/// Millions of bytes in a second.
+fn rate(result: &CellResult, (job, operation): &Activity) -> Option<f64> {
+    let (_, measured) = result.timed.as_ref()?.named(Some(job)).next()?;
+    let bytes = measured.direction(*operation).bytes;
+    (bytes > 0).then(|| bytes as f64 * 1e3 / measured.elapsed_ns().max(1) as f64)
+}
+
+/// `4k`, `128 KiB`, `1m`, `4096`: as fio counts, in powers of 1024.
+fn block_bytes(text: &str) -> Option<f64> {
+    let text = text.trim().to_ascii_lowercase();
+    let digits = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());
+    let factor = match text[digits.len()..].trim() {
+        "" | "b" => 1.0,
+        "k" | "kb" | "kib" => 1024.0,
+        "m" | "mb" | "mib" => 1024.0 * 1024.0,
+        _ => return None,
+    };
+    Some(digits.trim().parse::<f64>().ok()? * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_of_nines_says_shares() {
+        let texts: Vec<String> = (0..5).map(share_text).collect();
+        assert_eq!(texts, ["0 %", "90 %", "99 %", "99.9 %", "99.99 %"]);
+        assert!((nines(0.999) - 3.0).abs() < 1e-9 && nines(MOST_NINES) < 10.0);
+    }
+
+    #[test]
+    fn block_sizes_are_read_as_fio_writes_them() {
+        assert_eq!(block_bytes("4k"), Some(4096.0));
+        assert_eq!(block_bytes("128 KiB"), Some(131_072.0));
+        assert_eq!(block_bytes("1m"), Some(1_048_576.0));
+        assert_eq!(block_bytes("512"), Some(512.0));
+        assert_eq!(block_bytes("zipf 1.2"), None);
+    }
+
+    #[test]
+    fn a_thinned_distribution_keeps_its_ends_and_rises() {
+        let steps: Vec<(u64, f64)> = (1..=5000).map(|step| (step * 10, step as f64 / 5000.0)).collect();
+        let kept = thinned(&steps);
+        assert!(kept.len() <= POINTS + 2, "{}", kept.len());
+        assert_eq!((kept.first(), kept.last()), (steps.first(), steps.last()));
+        assert!(kept.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    }
+}

@@ -1,0 +1,477 @@
+//! `warp bench`: what the model costs, against what the machine's memory costs.
+//!
+//! The yardstick is a batched random read-modify-write over an array of the size of the device's L2P map, on huge
+//! pages, measured in turn with the device, so that the ratio holds on a shared machine whose speed drifts. This is the
+//! one place of the lab that reads a clock.
+
+use std::time::Instant;
+
+use memmap2::MmapMut;
+use serde::Serialize;
+use ssd::config::Geometry;
+use ssd::timing::{ChannelTiming, ControllerTiming, LinkTiming, NandTiming};
+use ssd::{Device, DeviceConfig, Event, EventSink, Lpn, Nanos, Placement, TimingConfig, Write};
+
+use crate::mapper::Mapper;
+use crate::recorder::Recorder;
+use crate::run::{Stride, Watch};
+use crate::timed::Runner;
+use experiment::cell::Limits;
+use models::Spec;
+use workload::Target;
+use workload::fio;
+
+/// Writes handed to the device, and additions to the yardstick's array, at a time.
+const BATCH: usize = 64;
+const PAGE_BYTES: u64 = 4096;
+
+/// One measured workload.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// What was written.
+    pub workload: String,
+    /// Nanoseconds for each page programmed, host and copies, or read; the median of the rounds.
+    pub media_page_ns: f64,
+    /// Nanoseconds for each page that the host wrote or read.
+    pub host_page_ns: f64,
+    /// Write amplification meanwhile.
+    pub write_amplification: f64,
+    /// `media_page_ns` to the yardstick, the median of the rounds.
+    pub ratio: f64,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Bench {
+    /// Processor, as the system names it.
+    pub processor: String,
+    /// Capacity of the device in bytes.
+    pub capacity_bytes: u64,
+    /// Its over-provisioning.
+    pub over_provisioning: f64,
+    /// Nanoseconds for a random read-modify-write of a 4-byte entry in an array of the L2P's size; the median.
+    pub yardstick_ns: f64,
+    /// The workloads.
+    pub rows: Vec<Row>,
+}
+
+/// How to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Capacity of the device, bytes.
+    pub capacity_bytes: u64,
+    /// Its over-provisioning.
+    pub over_provisioning: f64,
+    /// Rounds; each measures the yardstick and a quarter of a drive-write.
+    pub rounds: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            capacity_bytes: 64 << 30,
+            over_provisioning: 0.28,
+            rounds: 7,
+        }
+    }
+}
+
+impl Settings {
+    /// Bytes that all workloads together write: a fill, two drive-writes and the rounds each; the timed ones less.
+    fn host_bytes(&self) -> u64 {
+        let rounds = u64::from(self.rounds);
+        let untimed = 4 * (4 * 3 + rounds);
+        let timed = (4 * 2 + rounds) + 4;
+        (untimed + timed) * self.capacity_bytes / 4
+    }
+
+    /// The same device with timing: TLC as of a data centre drive.
+    fn timed_device(&self) -> DeviceConfig {
+        let mut config = self.device();
+        config.geometry.program_unit_bytes = Some(32 << 10);
+        config.timing = Some(TimingConfig {
+            nand: NandTiming {
+                page_bytes: 16 << 10,
+                bits_per_cell: 2,
+                read_ns: vec![45_000],
+                program_ns: 400_000,
+                erase_ns: 3_000_000,
+                suspend_ns: Some(20_000),
+            },
+            channel: ChannelTiming {
+                bytes_per_second: 2_000_000_000,
+                command_ns: 200,
+            },
+            controller: ControllerTiming {
+                cores: 8,
+                read_ns: 4000,
+                write_ns: 4000,
+                page_ns: 100,
+                read_pipeline_ns: 5000,
+                write_pipeline_ns: 5000,
+            },
+            link: LinkTiming {
+                generation: 4,
+                lanes: 4,
+                payload_share: 0.9,
+            },
+            write_buffer_bytes: 64 << 20,
+            read_cache_bytes: 0,
+            tails: Vec::new(),
+        });
+        config
+    }
+
+    fn device(&self) -> DeviceConfig {
+        DeviceConfig {
+            geometry: Geometry {
+                capacity_bytes: Some(self.capacity_bytes),
+                over_provisioning: self.over_provisioning,
+                reclaim_unit_bytes: 256 << 20, // WARP section 5.
+                mapping_unit_bytes: PAGE_BYTES,
+                ..Geometry::default()
+            },
+            seed: 1,
+            ..DeviceConfig::default()
+        }
+    }
+}
+
+/// Measures; `None` if it was stopped.
+pub fn bench(settings: &Settings, watch: &dyn Watch) -> Option<Bench> {
+    watch.expects(settings.host_bytes());
+    let config = settings.device();
+    let mut yardstick = Yardstick::new(settings.capacity_bytes / PAGE_BYTES);
+    let mut rows = Vec::new();
+    let silent = || Device::new(&config).expect("the device of the benchmark is possible");
+    let mut yards = Vec::new();
+    let mut row = |name: &str, pattern, pages| {
+        let mut device = silent();
+        let (row, measured) = measure(name, &mut device, pattern, pages, settings, &mut yardstick, watch)?;
+        yards.extend(measured);
+        rows.push(row);
+        Some(())
+    };
+    row("4 KiB random", Pattern::Random, 1)?;
+    row("128 KiB random", Pattern::Random, 32)?;
+    row("128 KiB sequential", Pattern::Sequential, 32)?;
+    let mut counting = Device::with_sink(&config, Count(0)).expect("the device of the benchmark is possible");
+    let name = "4 KiB random, events on";
+    let (row, measured) = measure(name, &mut counting, Pattern::Random, 1, settings, &mut yardstick, watch)?;
+    rows.push(row);
+    yards.extend(measured);
+    for (name, rw) in [
+        ("4 KiB random, QD 32, timed", "randwrite"),
+        ("4 KiB random read, QD 32, timed", "randread"),
+    ] {
+        let (row, measured) = measure_timed(name, rw, settings, &mut yardstick, watch)?;
+        rows.push(row);
+        yards.extend(measured);
+    }
+    Some(Bench {
+        processor: processor(),
+        capacity_bytes: settings.capacity_bytes,
+        over_provisioning: settings.over_provisioning,
+        yardstick_ns: median(yards),
+        rows,
+    })
+}
+
+/// A sink that does the least it can.
+struct Count(u64);
+
+impl EventSink for Count {
+    fn event(&mut self, event: &Event) {
+        self.0 += u64::from(matches!(event, Event::Reclaim(_)));
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Pattern {
+    Random,
+    Sequential,
+}
+
+/// Brings a device to its steady state (one sequential fill, two drive-writes of the pattern) and measures rounds.
+fn measure<S: EventSink>(
+    name: &str,
+    device: &mut Device<S>,
+    pattern: Pattern,
+    pages: u32,
+    settings: &Settings,
+    yardstick: &mut Yardstick,
+    watch: &dyn Watch,
+) -> Option<(Row, Vec<f64>)> {
+    let capacity = u64::from(device.layout().logical_pages);
+    let mut writer = Writer {
+        random: Random(0x9E37_79B9_7F4A_7C15),
+        position: 0,
+        writes: Vec::new(),
+    };
+    writer.write(device, Pattern::Sequential, 32, capacity, watch)?;
+    writer.write(device, pattern, pages, 2 * capacity, watch)?;
+    measure_rounds(name, settings.rounds, yardstick, capacity / 4, || {
+        let start = device.stats().clone();
+        writer.write(device, pattern, pages, capacity / 4, watch)?;
+        let done = device.stats().since(&start);
+        Some(Pages {
+            media: done.media_bytes_written() / PAGE_BYTES,
+            host: done.host_bytes_written() / PAGE_BYTES,
+        })
+    })
+}
+
+/// Pages of a round.
+struct Pages {
+    /// Programmed, or read.
+    media: u64,
+    /// That the host wrote or read.
+    host: u64,
+}
+
+/// Measures rounds of a workload beside the yardstick at `yard_pages`. `None`: it was stopped.
+fn measure_rounds(
+    name: &str,
+    rounds: u32,
+    yardstick: &mut Yardstick,
+    yard_pages: u64,
+    mut round: impl FnMut() -> Option<Pages>,
+) -> Option<(Row, Vec<f64>)> {
+    let (mut media_ns, mut host_ns, mut ratios, mut yards) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut total = Pages { media: 0, host: 0 };
+    for _ in 0..rounds {
+        let yard = yardstick.measure(yard_pages);
+        let clock = Instant::now();
+        let pages = round()?;
+        let elapsed = clock.elapsed().as_nanos() as f64;
+        media_ns.push(elapsed / pages.media as f64);
+        host_ns.push(elapsed / pages.host as f64);
+        ratios.push(elapsed / pages.media as f64 / yard);
+        yards.push(yard);
+        total.media += pages.media;
+        total.host += pages.host;
+    }
+    let row = Row {
+        workload: name.to_string(),
+        media_page_ns: median(media_ns),
+        host_page_ns: median(host_ns),
+        write_amplification: total.media as f64 / total.host as f64,
+        ratio: median(ratios),
+    };
+    Some((row, yards))
+}
+
+/// Fills a device with timing, for writes writes it once more at random, and measures rounds, all in virtual time.
+fn measure_timed(
+    name: &str,
+    rw: &str,
+    settings: &Settings,
+    yardstick: &mut Yardstick,
+    watch: &dyn Watch,
+) -> Option<(Row, Vec<f64>)> {
+    const SECOND_NS: Nanos = 1_000_000_000;
+    let config = settings.timed_device();
+    let mut device =
+        Device::with_sink(&config, Recorder::new(false, true)).expect("the device of the benchmark is possible");
+    let capacity = u64::from(device.layout().logical_pages);
+    let layout = device.layout().clone();
+    let runner = |jobs: &str, start: Nanos, device: &Device<Recorder>| {
+        let jobs: Spec = fio::parse(jobs, "bench")
+            .expect("the jobs of the benchmark are right")
+            .into();
+        let target = Target {
+            device_bytes: capacity * PAGE_BYTES,
+            ..Target::default()
+        };
+        let mapper = Mapper::new(&layout, &layout.handle_list());
+        let runner = Runner::new(&jobs, &target, 1, &Limits::default(), mapper);
+        let mut runner = runner.expect("they fit the device");
+        runner.begin(start, device);
+        runner
+    };
+    let drive = |runner: &mut Runner, device: &mut Device<Recorder>, requests: u64, bytes: u64| {
+        let mut left = requests;
+        while left > 0 {
+            if watch.stopped() {
+                return None;
+            }
+            let some = left.min(64 * 1024);
+            let stride = Stride {
+                requests: some,
+                host_bytes: u64::MAX,
+                pages: u64::MAX,
+            };
+            let _ = runner.advance(device, stride).expect("a job file has nothing to read");
+            watch.advanced(some * bytes);
+            left -= some;
+        }
+        Some(())
+    };
+    let mut fill = runner(
+        "[fill]\nrw=write\nbs=1m\niodepth=8\nruntime=1d\ntime_based\n",
+        0,
+        &device,
+    );
+    drive(&mut fill, &mut device, capacity / 256, 1 << 20)?;
+    let start = fill.now() + 10 * SECOND_NS;
+    let jobs = format!("[measure]\nrw={rw}\nnorandommap\niodepth=32\nruntime=100d\ntime_based\n");
+    let mut work = runner(&jobs, start, &device);
+    let writes = rw == "randwrite";
+    if writes {
+        drive(&mut work, &mut device, capacity, PAGE_BYTES)?;
+    }
+    measure_rounds(name, settings.rounds, yardstick, capacity / 4, || {
+        let start = device.stats().clone();
+        let bytes = if writes { PAGE_BYTES } else { 0 };
+        drive(&mut work, &mut device, capacity / 4, bytes)?;
+        let host = capacity / 4;
+        let media = if writes {
+            device.stats().since(&start).media_bytes_written() / PAGE_BYTES
+        } else {
+            host
+        };
+        Some(Pages { media, host })
+    })
+}
+
+/// Writes a pattern through the device's batch call.
+struct Writer {
+    random: Random,
+    position: u64,
+    writes: Vec<Write>,
+}
+
+impl Writer {
+    fn write<S: EventSink>(
+        &mut self,
+        device: &mut Device<S>,
+        pattern: Pattern,
+        pages: u32,
+        total_pages: u64,
+        watch: &dyn Watch,
+    ) -> Option<()> {
+        let extents = u64::from(device.layout().logical_pages) / u64::from(pages);
+        let mut left = total_pages / u64::from(pages);
+        while left > 0 {
+            if watch.stopped() {
+                return None;
+            }
+            // A thousand batches between two looks at the switch.
+            let chunk = left.min(1000 * BATCH as u64);
+            left -= chunk;
+            let mut todo = chunk;
+            while todo > 0 {
+                self.writes.clear();
+                for _ in 0..todo.min(BATCH as u64) {
+                    let extent = match pattern {
+                        Pattern::Random => self.random.below(extents),
+                        Pattern::Sequential => {
+                            self.position = (self.position + 1) % extents;
+                            self.position
+                        }
+                    };
+                    self.writes.push(Write {
+                        first: Lpn((extent * u64::from(pages)) as u32),
+                        pages,
+                        host_bytes: u64::from(pages) * PAGE_BYTES,
+                        placement: Placement::handle(0),
+                    });
+                }
+                todo -= self.writes.len() as u64;
+                let _ = device
+                    .write_batch(0, &self.writes)
+                    .expect("the extents are within the device");
+            }
+            watch.advanced(chunk * u64::from(pages) * PAGE_BYTES);
+        }
+        Some(())
+    }
+}
+
+/// The machine's batched random read-modify-write.
+struct Yardstick {
+    memory: MmapMut,
+    random: Random,
+}
+
+impl Yardstick {
+    fn new(entries: u64) -> Yardstick {
+        let mut memory = MmapMut::map_anon(entries as usize * 4).expect("memory for the yardstick");
+        #[cfg(target_os = "linux")]
+        let _ = memory.advise(memmap2::Advice::HugePage);
+        memory.fill(1); // Resident, as the L2P of a full device is.
+        Yardstick {
+            memory,
+            random: Random(0xD1B5_4A32_D192_ED03),
+        }
+    }
+
+    /// Nanoseconds for one entry, over `count` of them.
+    fn measure(&mut self, count: u64) -> f64 {
+        let array: &mut [u32] = bytemuck::cast_slice_mut(&mut self.memory[..]);
+        let mut indices = [0; BATCH];
+        let batches = count / BATCH as u64;
+        let clock = Instant::now();
+        for _ in 0..batches {
+            for index in &mut indices {
+                *index = self.random.below(array.len() as u64) as usize;
+            }
+            let seen = indices.iter().fold(0, |seen, &index| seen ^ array[index]);
+            std::hint::black_box(seen);
+            for &index in &indices {
+                array[index] = array[index].wrapping_add(1);
+            }
+        }
+        clock.elapsed().as_nanos() as f64 / (batches * BATCH as u64) as f64
+    }
+}
+
+/// xorshift64: a generator that costs next to nothing beside a cache miss.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((u128::from(self.0) * u128::from(end)) >> 64) as u64
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn processor() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = info
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    name.map_or_else(
+        || std::env::consts::ARCH.to_string(),
+        |(_, name)| name.trim().to_string(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_timed_rows_are_measured() {
+        let settings = Settings {
+            capacity_bytes: 8 << 30,
+            rounds: 3,
+            ..Settings::default()
+        };
+        let mut yardstick = Yardstick::new(settings.capacity_bytes / PAGE_BYTES);
+        for (rw, collects) in [("randwrite", true), ("randread", false)] {
+            let measured = measure_timed(rw, rw, &settings, &mut yardstick, &());
+            let (row, _) = measured.expect("nobody stopped it");
+            println!("{row:?}: {:.2} M page operations/s", 1e3 / row.media_page_ns);
+            assert!(row.media_page_ns > 0.0 && row.host_page_ns >= row.media_page_ns);
+            assert_eq!(row.write_amplification > 1.1, collects);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Whose the data of a workload is.
+
+use advise::{Owner, OwnerMap};
+use models::Spec;
+use workload::fio::{PlannedStream, StreamSummary, plan_streams};
+use workload::{Source, Target};
+
+use super::Settings;
+use experiment::error::LabError;
+
+/// Whose a workload's data is: the parts that it names itself (SOC and LOC of a cache, tenants), or the regions of the
+/// jobs of a job file. `source` is the workload as it will run, which only a job file in virtual time does not have.
+///
+/// # Errors
+/// The settings make no sense, or the workload does not say it.
+pub(crate) fn owners(
+    settings: &Settings,
+    workload: &Spec,
+    source: Option<&dyn Source>,
+    target: &Target,
+) -> Result<OwnerMap, LabError> {
+    let refused = |problem: String| LabError::invalid("feedback", problem);
+    settings.check().map_err(refused)?;
+    let owner = |range: workload::Range| Owner {
+        name: range.name,
+        extents: vec![(range.start_bytes, range.end_bytes)],
+        placement: None,
+    };
+    let owners: Vec<Owner> = match workload.jobs() {
+        Some(file) => owners_of_jobs(&plan_streams(file, target)?),
+        None => source
+            .map(Source::owners)
+            .unwrap_or_default()
+            .into_iter()
+            .map(owner)
+            .collect(),
+    };
+    if owners.is_empty() {
+        let problem = "this kind of workload does not say whose its logical blocks are; it works with job files, caches and tenants";
+        return Err(refused(problem.to_string()));
+    }
+    OwnerMap::new(owners).map_err(|error| refused(error.to_string()))
+}
+
+/// Every byte belongs to the jobs of the last group that has any there: fills come before what they are for. Jobs that
+/// share a region are one owner there; what is left over between regions, less than a request, goes to the owner before
+/// it.
+fn owners_of_jobs(planned: &[PlannedStream<'_>]) -> Vec<Owner> {
+    let summaries = || planned.iter().map(|stream| &stream.summary);
+    let mut cuts: Vec<u64> = summaries()
+        .flat_map(|stream| [stream.start_bytes, stream.end_bytes])
+        .collect();
+    cuts.sort_unstable();
+    cuts.dedup();
+    let mut owners: Vec<Owner> = Vec::new();
+    let mut before = None;
+    for piece in cuts.windows(2) {
+        let over: Vec<&StreamSummary> = summaries()
+            .filter(|stream| stream.start_bytes <= piece[0] && stream.end_bytes >= piece[1])
+            .collect();
+        let Some(group) = over.iter().map(|stream| stream.group).max() else {
+            continue;
+        };
+        let here: Vec<&StreamSummary> = over.into_iter().filter(|stream| stream.group == group).collect();
+        let least = here.iter().map(|stream| stream.max_request_bytes).max().unwrap_or(0);
+        let name = here
+            .iter()
+            .map(|stream| stream.name.as_str())
+            .collect::<Vec<_>>()
+            .join("+");
+        let known = owners.iter().position(|owner| owner.name == name);
+        let index = match (known, before) {
+            (None, Some(before)) if piece[1] - piece[0] < least => before,
+            (Some(known), _) => known,
+            (None, _) => {
+                owners.push(Owner {
+                    name,
+                    extents: Vec::new(),
+                    placement: None,
+                });
+                owners.len() - 1
+            }
+        };
+        owners[index].extents.push((piece[0], piece[1]));
+        before = Some(index);
+    }
+    owners
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names and extents of the owners of a job file on a drive of a mebibyte.
+    fn owners(jobs: &str) -> Vec<(String, Vec<(u64, u64)>)> {
+        let file = workload::fio::parse(jobs, "test.fio").expect("a job file");
+        let target = Target {
+            device_bytes: 1 << 20,
+            placement_count: 4,
+            endless: true,
+            twin: None,
+        };
+        let planned = plan_streams(&file, &target).expect("it fits");
+        let owners = owners_of_jobs(&planned).into_iter();
+        owners.map(|owner| (owner.name, owner.extents)).collect()
+    }
+
+    #[test]
+    fn the_last_group_owns_its_regions_and_jobs_in_one_region_are_one_owner() {
+        let jobs = "[global]\nbs=4k\nrw=write\n[fill]\noffset=0\nsize=1m\n\
+                    [a]\nstonewall\noffset=0\nsize=512k\n[b]\noffset=256k\nsize=512k\n";
+        let kib = |from: u64, to: u64| vec![(from << 10, to << 10)];
+        let expected = [
+            ("a", kib(0, 256)),
+            ("a+b", kib(256, 512)),
+            ("b", kib(512, 768)),
+            ("fill", kib(768, 1024)),
+        ];
+        assert_eq!(
+            owners(jobs),
+            expected.map(|(name, extents)| (name.to_string(), extents))
+        );
+    }
+
+    #[test]
+    fn what_is_left_over_between_regions_has_no_name_of_its_own() {
+        let jobs = "[global]\nrw=write\n[fill]\nbs=64k\noffset=0\nsize=1m\n\
+                    [a]\nstonewall\nbs=4k\noffset=0\nsize=500k\n[b]\nbs=4k\noffset=512k\nsize=512k\n";
+        let names: Vec<String> = owners(jobs).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["a", "b"]);
+    }
+}

@@ -1,0 +1,205 @@
+//! Decisions that a caller of the lab takes during runs, instead of the device (victims) and of the workload
+//! (placement).
+//!
+//! ```text
+//! workload -> batch of requests -> PlacementPolicy -> Device -> collection -> VictimPolicy
+//! ```
+//!
+//! Each run gets policies of its own from a factory. Results are deterministic if the policies are.
+
+use std::sync::{Arc, Mutex};
+
+use ssd::gc::VictimPolicy;
+use workload::{Operation, PlacementIndex, Request, WorkloadError};
+
+/// Makes a victim policy for a run.
+pub type MakeVictimPolicy<'a> = &'a (dyn Fn() -> Box<dyn VictimPolicy + Send + Sync> + Sync);
+/// Makes a placement policy for a run.
+pub type MakePlacementPolicy<'a> = &'a (dyn Fn() -> Box<dyn PlacementPolicy> + Sync);
+
+/// What decides in runs; nothing by default.
+#[derive(Clone, Copy, Default)]
+pub struct Policies<'a> {
+    /// Which reclaim unit is collected, instead of `gc.unit_selection`.
+    pub victim: Option<MakeVictimPolicy<'a>>,
+    /// Where writes go, instead of what the workload says.
+    pub placement: Option<MakePlacementPolicy<'a>>,
+}
+
+/// A placement index for each request, or none.
+pub type Placements = Vec<Option<PlacementIndex>>;
+
+/// Says where writes go.
+pub trait PlacementPolicy: Send {
+    /// Appends the placement index of each of these requests, the next ones of the workload in their order; what
+    /// it says of others than writes has no effect. A page is a mapping unit of the drive.
+    ///
+    /// # Errors
+    /// Why it cannot say, in a sentence; the run ends.
+    fn place(&mut self, requests: &[Request], page_bytes: u64, placements: &mut Placements) -> Result<(), String>;
+}
+
+/// A policy, and what it answered.
+struct Consultation {
+    policy: Box<dyn PlacementPolicy>,
+    /// What it said last.
+    placements: Placements,
+}
+
+/// The placement policy of one run; several jobs share it.
+#[derive(Clone)]
+pub(crate) struct Placer {
+    consultation: Arc<Mutex<Consultation>>,
+    page_bytes: u64,
+    placement_count: u16,
+}
+
+impl Placer {
+    pub(crate) fn new(policy: Box<dyn PlacementPolicy>, page_bytes: u64, placement_count: u16) -> Placer {
+        let consultation = Consultation {
+            policy,
+            placements: Vec::new(),
+        };
+        Placer {
+            consultation: Arc::new(Mutex::new(consultation)),
+            page_bytes,
+            placement_count,
+        }
+    }
+
+    /// Asks the policy and checks what it says.
+    ///
+    /// # Panics
+    /// The policy did not say something of each request.
+    pub(crate) fn place(&self, requests: &mut [Request]) -> Result<(), WorkloadError> {
+        let error = |problem: String| WorkloadError::setting("placement policy", problem);
+        let mut consultation = self.consultation.lock().expect("a policy that panicked ended its run");
+        let Consultation { policy, placements } = &mut *consultation;
+        placements.clear();
+        policy.place(requests, self.page_bytes, placements).map_err(error)?;
+        assert_eq!(placements.len(), requests.len(), "a placement for each request");
+        let count = self.placement_count;
+        if let Some(index) = placements.iter().flatten().max().filter(|index| index.0 >= count) {
+            let problem = format!("gave placement index {index}; the drive has 0 to {}", count - 1);
+            return Err(error(problem));
+        }
+        for (request, placement) in requests.iter_mut().zip(placements) {
+            if request.operation == Operation::Write {
+                request.placement = *placement;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::{CellResult, Options, RunPlan, prepare, run_all, run_all_with};
+    use experiment::definition::Experiment;
+    use experiment::selection::Selection;
+    use ssd::RuId;
+    use ssd::gc::{Candidates, Random};
+
+    /// The order of closing, from what a policy can see.
+    struct OldestFirst;
+
+    impl VictimPolicy for OldestFirst {
+        fn select(&mut self, candidates: &Candidates<'_>, _random: &mut Random) -> Option<RuId> {
+            candidates
+                .iter()
+                .min_by_key(|unit| candidates.unit(*unit).closed_sequence())
+        }
+    }
+
+    /// Everything through one placement index, or none.
+    struct To(Option<PlacementIndex>);
+
+    impl PlacementPolicy for To {
+        fn place(&mut self, requests: &[Request], page_bytes: u64, placements: &mut Placements) -> Result<(), String> {
+            assert_eq!(page_bytes, 4096);
+            placements.extend(requests.iter().map(|_| self.0));
+            Ok(())
+        }
+    }
+
+    fn cell(experiment: &str, variant: &str, policy: &str) -> Vec<RunPlan> {
+        let experiment = Experiment::find(experiment).expect("it is built in");
+        let only = experiment.variants.iter().any(|known| known.name == variant);
+        let selection = Selection {
+            quick: true,
+            only: only.then(|| vec![variant.to_string()]),
+            overrides: [("gc.unit_selection".to_string(), policy.into())].into_iter().collect(),
+            ..Selection::default()
+        };
+        let mut cells = experiment.select(&selection).expect("a selection").cells;
+        cells.truncate(1);
+        prepare(cells).expect("a cell")
+    }
+
+    fn run(prepared: &[RunPlan], policies: Policies<'_>) -> Result<CellResult, String> {
+        let options = Options {
+            policies,
+            keep_gc_log: true,
+            memory_budget_bytes: u64::MAX,
+            ..Options::default()
+        };
+        let results = run_all_with(prepared, options, &());
+        results
+            .map(|mut results| results.remove(0))
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_victim_policy_from_outside_gives_what_the_same_one_gives_inside() {
+        let prepared = cell("three_stream", "FDP", "fifo");
+        let inside = run_all(&prepared, true, u64::MAX, &()).expect("results").remove(0);
+        let policies = Policies {
+            victim: Some(&|| Box::new(OldestFirst)),
+            ..Policies::default()
+        };
+        let outside = run(&prepared, policies).expect("a result");
+        assert_eq!(inside.stats, outside.stats);
+        let victims = |result: &CellResult| -> Vec<RuId> { result.gc_log.iter().map(|row| row.victim).collect() };
+        assert_eq!(victims(&inside), victims(&outside));
+        assert!(outside.gc_log.iter().any(|row| row.policy == "external"));
+    }
+
+    #[test]
+    fn a_placement_policy_decides_instead_of_the_workload() {
+        let to = |index: Option<u16>| move || -> Box<dyn PlacementPolicy> { Box::new(To(index.map(PlacementIndex))) };
+        let run = |prepared: &[RunPlan], index| {
+            let make = to(index);
+            let policies = Policies {
+                placement: Some(&make),
+                ..Policies::default()
+            };
+            run(prepared, policies)
+        };
+        let placed = cell("three_stream", "FDP", "greedy");
+        let unplaced = cell("three_stream", "NoFDP", "greedy");
+        let expected = run_all(&unplaced, false, u64::MAX, &()).expect("results").remove(0);
+        assert_eq!(run(&placed, None).expect("a result").stats, expected.stats);
+        let elsewhere = run(&placed, Some(5)).expect("a result").stats;
+        assert_eq!(elsewhere.handles[5].host_bytes_written, elsewhere.host_bytes_written());
+        let error = run(&placed, Some(8)).expect_err("there are eight");
+        assert_eq!(error, "placement policy: gave placement index 8; the drive has 0 to 7");
+    }
+
+    #[test]
+    fn a_placement_policy_decides_in_virtual_time_too() {
+        let prepared = cell("noisy_neighbour", "", "greedy");
+        let policies = Policies {
+            placement: Some(&|| Box::new(To(Some(PlacementIndex(2))))),
+            ..Policies::default()
+        };
+        let stats = run(&prepared, policies).expect("a result").stats;
+        assert_eq!(stats.handles[2].host_bytes_written, stats.host_bytes_written());
+        let policies = Policies {
+            placement: Some(&|| Box::new(To(Some(PlacementIndex(99))))),
+            ..Policies::default()
+        };
+        let error = run(&prepared, policies).expect_err("there are not as many");
+        assert!(error.contains("gave placement index 99"), "{error}");
+    }
+}

@@ -1,0 +1,203 @@
+//! The search for a scale: larger and larger twins of a cell's drive, until two agree.
+//!
+//! ```text
+//! RunPlan (of the smallest twin, and the scales of the others) -> a run on each -> the first that agrees with the one
+//!                                                                 before: its result, and how far that one was away
+//! ```
+//!
+//! Two twins agree when neither the write amplification of the whole run nor that of its end differs by more than
+//! [`AGREEMENT`]. Each cell is searched for on its own. Latencies are not looked at: in virtual time a twin is another
+//! drive, and plans of such searches are refused.
+
+use serde::Serialize;
+
+use super::plan::RunPlan;
+use super::progress::Watch;
+use super::result::CellResult;
+use experiment::error::LabError;
+use experiment::twin::Scale;
+
+/// Relative difference of write amplification up to which two twins agree.
+pub const AGREEMENT: f64 = 0.01;
+
+/// What the search for a scale found, beside the result.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ScaleSearch {
+    /// The next smaller twin; `None` if there was no other or the search was stopped before a second one.
+    pub compared: Option<ScaleComparison>,
+}
+
+/// How far a smaller twin was away.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ScaleComparison {
+    /// Its scale.
+    pub smaller: Scale,
+    /// Relative difference of write amplification, over the whole run or at its end, whichever is larger.
+    pub difference: f64,
+}
+
+impl ScaleComparison {
+    /// Whether the twins agree.
+    pub fn agrees(&self) -> bool {
+        self.difference <= AGREEMENT
+    }
+}
+
+/// Where a search ended.
+#[derive(Debug, PartialEq)]
+struct Found<R> {
+    /// Of the largest twin that ran to its end.
+    result: R,
+    search: ScaleSearch,
+    /// Somebody stopped it.
+    stopped: bool,
+}
+
+/// Runs the twin of each scale in turn until one agrees with the one before. `amplifications` are the write
+/// amplifications of a result that are compared, `None` if its run was stopped.
+fn search<R>(
+    scales: &[Scale],
+    mut run: impl FnMut(Scale) -> Result<R, LabError>,
+    amplifications: impl Fn(&R) -> Option<[f64; 2]>,
+) -> Result<Found<R>, LabError> {
+    let (first, larger) = scales.split_first().expect("a search has a twin at least");
+    let mut found = Found {
+        result: run(*first)?,
+        search: ScaleSearch { compared: None },
+        stopped: false,
+    };
+    let mut smaller = *first;
+    for &scale in larger {
+        assert!(scale.0 < smaller.0, "a search goes from small twins to large ones");
+        let before = amplifications(&found.result);
+        let next = before.map(|_| run(scale)).transpose()?;
+        let after = next.as_ref().and_then(&amplifications);
+        let (Some(before), Some(next), Some(after)) = (before, next, after) else {
+            found.stopped = true;
+            return Ok(found);
+        };
+        let comparison = ScaleComparison {
+            smaller,
+            difference: difference(before, after),
+        };
+        found.result = next;
+        found.search.compared = Some(comparison);
+        if comparison.agrees() {
+            break;
+        }
+        smaller = scale;
+    }
+    Ok(found)
+}
+
+/// The larger of the relative differences.
+fn difference(smaller: [f64; 2], larger: [f64; 2]) -> f64 {
+    let pairs = smaller.into_iter().zip(larger);
+    let differences = pairs.map(|(smaller, larger)| (smaller / larger - 1.0).abs());
+    differences.fold(0.0, f64::max)
+}
+
+/// Runs a plan: once on the twin of its scale, or on twins until two agree.
+pub(super) fn run(
+    plan: &RunPlan,
+    run_twin: impl Fn(&RunPlan) -> Result<CellResult, LabError>,
+    watch: &dyn Watch,
+) -> Result<CellResult, LabError> {
+    if plan.scales.is_empty() {
+        return run_twin(plan);
+    }
+    let tail_capacities = plan.cell().run.tail_capacities;
+    let on_twin = |scale: Scale| {
+        if scale == plan.scale {
+            return run_twin(plan);
+        }
+        let larger = plan.larger(scale)?;
+        // The work of the first two was expected from the beginning.
+        if plan.scales.get(1) != Some(&scale) {
+            watch.expects(larger.work());
+        }
+        run_twin(&larger)
+    };
+    let amplifications = |result: &CellResult| {
+        let tail = result.tail_write_amplification(tail_capacities);
+        result.complete.then_some([result.write_amplification(), tail])
+    };
+    let found = search(&plan.scales, on_twin, amplifications)?;
+    Ok(CellResult {
+        complete: found.result.complete && !found.stopped,
+        search: Some(found.search),
+        ..found.result
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A twin of scale 1/d measures these at 1/d; scales that are not there were stopped.
+    fn searched(measured: &[(u32, [f64; 2])]) -> (Found<u32>, Vec<u32>) {
+        let scales = [256, 64, 16, 4, 1].map(Scale);
+        let mut runs = Vec::new();
+        let run = |scale: Scale| {
+            runs.push(scale.0);
+            Ok(scale.0)
+        };
+        let amplifications = |denominator: &u32| {
+            let known = measured.iter().find(|(known, _)| known == denominator);
+            known.map(|(_, amplifications)| *amplifications)
+        };
+        let found = search(&scales, run, amplifications).expect("every run works");
+        (found, runs)
+    }
+
+    fn compared(found: &Found<u32>) -> (u32, f64) {
+        let compared = found.search.compared.expect("two twins ran");
+        (compared.smaller.0, compared.difference)
+    }
+
+    #[test]
+    fn the_first_twin_that_agrees_with_the_one_before_is_taken() {
+        let (found, runs) = searched(&[(256, [1.0, 1.1]), (64, [1.2, 1.5]), (16, [1.21, 1.511])]);
+        assert_eq!(runs, [256, 64, 16], "no larger one is run");
+        assert_eq!((found.result, found.stopped), (16, false));
+        let (smaller, difference) = compared(&found);
+        assert_eq!(smaller, 64);
+        assert!((difference - (1.0 - 1.2 / 1.21)).abs() < 1e-12, "{difference}");
+    }
+
+    #[test]
+    fn the_end_of_the_run_has_to_agree_as_well() {
+        let (found, runs) = searched(&[(256, [1.2, 1.5]), (64, [1.2, 1.6]), (16, [1.2, 1.6])]);
+        assert_eq!((runs, found.result), (vec![256, 64, 16], 16));
+        assert_eq!(compared(&found), (64, 0.0));
+    }
+
+    #[test]
+    fn without_agreement_the_largest_is_taken() {
+        let rising = [256, 64, 16, 4, 1].map(|denominator| (denominator, [1.0, 1.0 + 1.0 / f64::from(denominator)]));
+        let (found, runs) = searched(&rising);
+        assert_eq!((runs.len(), found.result), (5, 1));
+        let (smaller, difference) = compared(&found);
+        assert_eq!(smaller, 4);
+        assert!(difference > AGREEMENT && !found.search.compared.expect("compared").agrees());
+    }
+
+    #[test]
+    fn a_search_that_is_stopped_keeps_what_ran_to_its_end() {
+        let (found, runs) = searched(&[(256, [1.2, 1.5]), (64, [1.4, 1.6])]);
+        assert_eq!(runs, [256, 64, 16], "the third was stopped");
+        assert_eq!((found.result, found.stopped, compared(&found).0), (64, true, 256));
+        let (found, runs) = searched(&[(256, [1.2, 1.5])]);
+        assert_eq!((runs, found.result, found.stopped), (vec![256, 64], 256, true));
+        assert_eq!(found.search.compared, None);
+        let (found, runs) = searched(&[]);
+        assert_eq!((runs, found.result, found.stopped), (vec![256], 256, true));
+    }
+
+    #[test]
+    fn an_error_ends_the_search() {
+        let run = |_| Err::<u32, _>(LabError::invalid("cell", "too large"));
+        let error = search(&[Scale(4), Scale(1)], run, |_| None).expect_err("it fails");
+        assert_eq!(error.to_string(), "cell: too large");
+    }
+}

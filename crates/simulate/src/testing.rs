@@ -1,0 +1,170 @@
+//! Results as a run of the three-stream experiment makes them, computed from formulas, for tests.
+
+use ssd::event::{Reclaim, Trigger};
+use ssd::{Owner, OwnerStats, RgId, RuId, RuhId, Stats, Wear};
+
+use crate::run::{CellResult, Sample};
+use experiment::cell::CellKey;
+use experiment::twin::Scale;
+
+const PAGE_BYTES: u64 = 4096;
+const UNIT_PAGES: u64 = 4096;
+const UNITS: u64 = 896;
+const CAPACITY_BYTES: u64 = 700 * UNIT_PAGES * PAGE_BYTES;
+const HANDLES: usize = 8;
+const SAMPLES: u64 = 100;
+/// Multiples of the capacity that are written.
+const WRITTEN: f64 = 5.0;
+
+/// Names of the axes of [`results`].
+pub fn axes() -> Vec<String> {
+    vec!["overwrite".to_string()]
+}
+
+/// Two devices, three values of one axis, three variants.
+pub fn results() -> Vec<CellResult> {
+    let values = [("zipf 2.2", 0.0), ("zipf 1.2", 0.25), ("80/20", 0.65)];
+    let variants = [("FDP", 0.04, 3), ("Mixed", 0.5, 2), ("NoFDP", 1.0, 1)];
+    let mut results = Vec::new();
+    for (device, factor) in [("ssd_a", 1.0), ("ssd_b", 2.1)] {
+        for (value, more) in values {
+            for (variant, copies, handles) in variants {
+                let key = CellKey {
+                    device: device.into(),
+                    variant: variant.into(),
+                    grid: vec![value.into()],
+                };
+                results.push(result(key, factor * (copies + more) * 0.8, handles));
+            }
+        }
+    }
+    results
+}
+
+/// A cell that ends near a write amplification of 1 + `copies`, with this many handles used.
+fn result(key: CellKey, copies: f64, handles: usize) -> CellResult {
+    let samples: Vec<Sample> = (1..=SAMPLES)
+        .map(|index| sample(index as f64 / SAMPLES as f64, copies, handles))
+        .collect();
+    let last = samples.last().expect("there are samples");
+    let mut stats = Stats::new(PAGE_BYTES, HANDLES as u16);
+    stats.handles = last.owners[..HANDLES].to_vec();
+    stats.shared = last.owners[HANDLES];
+    stats.background_collections = stats.total().units_reclaimed;
+    let erases = (stats.total().units_reclaimed / UNITS) as u32;
+    CellResult {
+        key,
+        seed: 1,
+        ensemble: None,
+        scale: Scale(64),
+        search: None,
+        unsaved: None,
+        complete: true,
+        capacity_bytes: CAPACITY_BYTES,
+        superblocks: UNITS as u32,
+        unit_pages: UNIT_PAGES,
+        spare_held: 0.05,
+        until: None,
+        steady: None,
+        without_effect: Vec::new(),
+        pages_read: [0; 2],
+        gc_log: gc_log(&stats),
+        stats,
+        samples,
+        wear: Wear::of(&[erases, erases, erases + 3]),
+        endurance: None,
+        measures: Vec::new(),
+        timed: None,
+        feedback: None,
+    }
+}
+
+/// Shares of the host's bytes by handle: sequential, random, overwrite; those without a handle go through handle 0.
+fn shares(handles: usize) -> Vec<f64> {
+    match handles {
+        1 => vec![1.0],
+        2 => vec![0.88, 0.12],
+        _ => vec![0.88, 0.06, 0.06],
+    }
+}
+
+fn sample(progress: f64, copies: f64, handles: usize) -> Sample {
+    let host_pages = progress * WRITTEN * (CAPACITY_BYTES / PAGE_BYTES) as f64;
+    // Collection starts when the drive is full and settles towards its steady state.
+    let settled = 1.0 - (-((progress * WRITTEN - 1.0).max(0.0)) * 1.5).exp();
+    let copied = host_pages * copies * settled;
+    let mut owners = vec![OwnerStats::default(); HANDLES + 1];
+    let mut units = vec![0; HANDLES + 1];
+    let mut held = UNITS as f64 * (0.08 + 0.88 * (progress * WRITTEN).min(1.0));
+    let pool = held * 0.35 * settled * copies.min(1.2);
+    held -= pool;
+    for (handle, share) in shares(handles).into_iter().enumerate() {
+        let own = copied * 0.4 * if handle == 0 { 1.0 } else { share };
+        owners[handle] = owner(host_pages * share, own, 0.0);
+        let wobble = 1.0 + 0.05 * (progress * 40.0 + handle as f64).sin() * f64::from(handle > 0);
+        units[handle] = (held * share * wobble) as u64;
+    }
+    let from_handles: u64 = owners.iter().map(|row| row.gc_pages_copied).sum();
+    owners[HANDLES] = owner(0.0, copied - from_handles as f64, copied);
+    units[HANDLES] = pool as u64;
+    let media: u64 = owners
+        .iter()
+        .map(|row| row.host_pages_written + row.gc_pages_copied)
+        .sum();
+    let host: u64 = owners.iter().map(|row| row.host_bytes_written).sum();
+    let valid_pages = units.iter().map(|units| units * UNIT_PAGES * 3 / 4).collect();
+    Sample {
+        host_bytes: host,
+        media_bytes: media * PAGE_BYTES,
+        owners,
+        units,
+        valid_pages,
+    }
+}
+
+fn owner(host_pages: f64, copied: f64, received: f64) -> OwnerStats {
+    let (host_pages, copied) = (host_pages as u64, copied as u64);
+    let reclaimed = (host_pages + received as u64) / UNIT_PAGES;
+    OwnerStats {
+        host_bytes_written: host_pages * PAGE_BYTES,
+        host_pages_written: host_pages,
+        gc_pages_copied: copied,
+        gc_pages_received: received as u64,
+        blocks_remapped: 0,
+        pages_remapped: 0,
+        units_opened: reclaimed + 1,
+        units_reclaimed: reclaimed,
+        pages_erased: reclaimed * UNIT_PAGES,
+        valid_pages_reclaimed: copied,
+    }
+}
+
+/// A few collections of each handle and of the shared pool.
+fn gc_log(stats: &Stats) -> Vec<Reclaim> {
+    let used = (0..HANDLES as u16).filter(|handle| stats.handles[usize::from(*handle)].host_pages_written > 0);
+    let owners: Vec<Owner> = used
+        .map(|handle| Owner::of(RuhId(handle)))
+        .chain([Owner::SHARED])
+        .collect();
+    let row = |index: u64| Reclaim {
+        host_pages_written: 700 * UNIT_PAGES + index * 97,
+        now: 0,
+        trigger: if index % 11 == 10 {
+            Trigger::Foreground
+        } else {
+            Trigger::Background
+        },
+        policy: "cost_benefit",
+        group: RgId(0),
+        victim: RuId((index * 37 % UNITS) as u32),
+        victim_owner: owners[index as usize % owners.len()],
+        destination_owner: Owner::SHARED,
+        unit_pages: UNIT_PAGES as u32,
+        valid_pages: (300 + index * 53 % 900) as u32,
+        pages_copied: (300 + index * 53 % 900) as u32,
+        moved: None,
+        blocks_remapped: 0,
+        elapsed_ns: 0,
+    };
+    (0..60).map(row).collect()
+}

@@ -1,0 +1,445 @@
+//! The answer: one sentence, and the numbers behind it.
+
+use std::path::Path;
+
+use base::Bytes;
+use serde::Serialize;
+
+use super::economics::{Life, Wear};
+use super::placements::{Knowledge, Placement};
+use super::sentence::{self, Choice};
+use super::{Drive, Factors, Shown, Study};
+use analysis::export::{self, Columns, Table};
+use analysis::interval::Intervals;
+use analysis::judge::Judge;
+use experiment::definition::Experiment;
+use experiment::error::LabError;
+use experiment::selection::Form;
+use report::rows::{self, Column, Rows, Value};
+use report::{Bar, Front, Library, Report};
+use simulate::finding::{Command, Finding};
+use simulate::run::CellResult;
+
+/// See the module.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answer {
+    /// The sentence.
+    pub headline: String,
+    /// The workload.
+    pub workload: String,
+    /// The device profile.
+    pub device: String,
+    /// Capacity of the drive that was asked about.
+    pub drive_bytes: u64,
+    /// Multiples of the capacity that the host writes each day.
+    pub drive_writes_per_day: f64,
+    /// Whether that is assumed, because the workload does not say.
+    pub rate_is_assumed: bool,
+    /// A row for each placement, none first.
+    pub placements: Vec<PlacementAnswer>,
+    /// Name of the best placement that a host can do, if one changes anything.
+    pub best: Option<String>,
+    /// Name of the best layer that sees blocks, if it brings more than that.
+    pub classifier: Option<String>,
+    /// How the best placement is done, a line each: the host's, or else that of the layer.
+    pub how: Vec<String>,
+    /// What was chosen, and what makes the answer doubtful, in sentences.
+    pub notes: Vec<String>,
+    /// What things cost.
+    pub factors: Factors,
+    /// What was run.
+    #[serde(skip)]
+    pub(super) experiment: Experiment,
+    #[serde(skip)]
+    pub(super) results: Vec<CellResult>,
+    #[serde(skip)]
+    pub(super) intervals: Intervals,
+}
+
+/// How much the host writes in a day.
+pub(super) struct Rate {
+    /// Multiples of the capacity.
+    drive_writes_per_day: f64,
+    /// Whether nobody said it.
+    is_assumed: bool,
+    /// As part of a sentence: "at your rate".
+    pub(super) words: String,
+    /// Where it comes from, in a sentence.
+    note: String,
+}
+
+/// The rate of which nothing is known.
+const ONE_A_DAY: &str = "one drive-write a day";
+
+impl Rate {
+    /// What somebody has said.
+    pub(super) fn given(drive_writes_per_day: f64) -> Rate {
+        let words = drive_writes_a_day(drive_writes_per_day);
+        Rate {
+            drive_writes_per_day,
+            is_assumed: false,
+            note: format!("Years are at {words}, which was given."),
+            words,
+        }
+    }
+}
+
+/// A rate in words, with as many digits as it needs not to be nothing.
+fn drive_writes_a_day(rate: f64) -> String {
+    match rate {
+        1.0 => ONE_A_DAY.to_string(),
+        rate if rate < 0.001 => "less than 0.001 drive-writes a day".to_string(),
+        rate => format!("{rate:.3} drive-writes a day"),
+    }
+}
+
+/// What writes of parts of mapping units cost, apart from collection; nothing if there are none.
+fn parts_of_units(results: &[CellResult], none: &PlacementAnswer) -> Option<String> {
+    let stats = &results.first()?.stats;
+    let total = stats.total();
+    let waf = (total.host_pages_written * stats.page_bytes) as f64 / total.host_bytes_written as f64;
+    (waf > 1.0 + sentence::MATTERS).then(|| {
+        format!(
+            "Of the write amplification without placement, {:.2}, writes of parts of mapping units of {} make {waf:.2} (read, modify, \
+             write), and collection {:.2} times as much. Placement changes the second.",
+            none.write_amplification,
+            Bytes(stats.page_bytes),
+            none.write_amplification / waf
+        )
+    })
+}
+
+/// What a placement comes to.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlacementAnswer {
+    /// Its name.
+    pub name: String,
+    /// As part of a sentence: "separating by process".
+    #[serde(skip)]
+    pub(super) phrase: String,
+    /// What it has to know.
+    pub knowledge: Knowledge,
+    /// At the end, over the window that the notes name.
+    pub write_amplification: f64,
+    /// What the device's ensemble says of it.
+    pub interval: Option<[f64; 2]>,
+    /// Over the whole run.
+    pub cumulative_write_amplification: f64,
+    /// Bytes programmed compared with no placement, as a share less one.
+    pub change: f64,
+    /// The same on the device's ensemble: least and greatest.
+    pub change_interval: Option<[f64; 2]>,
+    /// How far its last two drive-writes are apart, as a share, where they are not settled.
+    pub unsettled: f64,
+    /// Whether it is the placement's: the drive had room for what is open on it, and collected.
+    pub is_comparable: bool,
+    /// Reclaim unit handles that it wrote through.
+    pub handles: usize,
+    /// What the drive lasts; none if its profile does not say what the flash survives.
+    pub life: Option<Life>,
+    /// Names of what makes it doubtful.
+    pub findings: Vec<String>,
+}
+
+impl Study {
+    /// Reads the answer from the results of the experiment.
+    ///
+    /// # Panics
+    /// They are not of this study, or a run was stopped before it measured anything.
+    pub(super) fn answer(&self, results: Vec<CellResult>, intervals: Intervals) -> Answer {
+        let rate = self.rate();
+        let wear = self.drive.config.endurance.as_ref().map(|endurance| Wear {
+            capacity_bytes: self.drive.capacity_bytes,
+            physical_bytes: self.drive.physical_bytes,
+            rated_erases: endurance.rated_erases,
+            drive_writes_per_day: rate.drive_writes_per_day,
+        });
+        let none = results.first().expect("no placement is always run");
+        let rows = self.placements.iter().zip(&results);
+        let rows: Vec<PlacementAnswer> = rows
+            .map(|(placement, result)| self.row(placement, result, none, &intervals, wear))
+            .collect();
+        let choice = Choice::new(&rows);
+        let placement = |row: &PlacementAnswer| {
+            let placement = self.placements.iter().find(|placement| placement.name == row.name);
+            placement.expect("rows are of placements")
+        };
+        let [best, classifier] = [choice.best(), choice.classifier()].map(|row| row.map(placement));
+        let mut notes = choice.exceptions(&rows);
+        notes.extend(self.shown.notes.iter().cloned());
+        notes.extend(parts_of_units(&results, &rows[0]));
+        let mark = rows
+            .iter()
+            .any(PlacementAnswer::is_doubtful)
+            .then(|| rows::MARK.to_string());
+        notes.extend(mark);
+        notes.extend(simulate::finding::lines(&results, Command::WhatIf));
+        notes.push(rate.note.clone());
+        if wear.is_none() {
+            notes.push(format!(
+                "{} does not say what its flash survives, so nothing is said of its life (`--set endurance.rated_erases=3000` says it).",
+                self.question.device
+            ));
+        }
+        Answer {
+            headline: self.headline(&choice, &rate, &results),
+            workload: self.question.workload.clone(),
+            device: self.question.device.clone(),
+            drive_bytes: self.drive.capacity_bytes,
+            drive_writes_per_day: rate.drive_writes_per_day,
+            rate_is_assumed: rate.is_assumed,
+            how: best
+                .or(classifier)
+                .map(|placement| placement.how.clone())
+                .unwrap_or_default(),
+            best: best.map(|placement| placement.name.clone()),
+            classifier: classifier.map(|placement| placement.name.clone()),
+            placements: rows,
+            notes,
+            factors: self.question.factors,
+            experiment: self.experiment.clone(),
+            results,
+            intervals,
+        }
+    }
+
+    /// How much is written in a day, and where that is known from.
+    fn rate(&self) -> Rate {
+        let seconds = self.survey.seconds;
+        if let Some(given) = self.question.drive_writes_per_day {
+            return Rate::given(given);
+        }
+        if let Some(bytes) = self.survey.bytes_per_second() {
+            let rate = bytes * 86_400.0 / self.drive.capacity_bytes as f64;
+            let note = format!(
+                "Years are at the trace's own rate, {} written in {seconds:.0} s: {} if it goes on like this. `--rate` says another.",
+                Bytes(self.survey.pass_bytes_written),
+                drive_writes_a_day(rate)
+            );
+            return Rate {
+                drive_writes_per_day: rate,
+                is_assumed: false,
+                words: "your rate".to_string(),
+                note,
+            };
+        }
+        let why = if seconds > 0.0 {
+            format!("The trace covers {seconds:.1} s, too little to say what is written in a day")
+        } else {
+            "The workload has no times".to_string()
+        };
+        Rate {
+            drive_writes_per_day: 1.0,
+            is_assumed: true,
+            words: ONE_A_DAY.to_string(),
+            note: format!("{why}, so {ONE_A_DAY} is assumed; `--rate` says yours."),
+        }
+    }
+
+    fn row(
+        &self,
+        placement: &Placement,
+        result: &CellResult,
+        none: &CellResult,
+        intervals: &Intervals,
+        wear: Option<Wear>,
+    ) -> PlacementAnswer {
+        assert_eq!(
+            placement.name, result.key.variant,
+            "results stand in the order of the placements"
+        );
+        let window = |result: &CellResult| result.tail_write_amplification(self.shown.reading.window_capacities);
+        let interval_of = |result: &CellResult| intervals.of_write_amplification(&result.key, window(result), window);
+        let (own, interval) = (window(result), interval_of(result));
+        let change = own / window(none) - 1.0;
+        // The same drive with and without: drives of an ensemble differ more from each other than a placement changes.
+        let both = interval
+            .as_ref()
+            .zip(interval_of(none))
+            .filter(|_| result.key != none.key);
+        let change_interval = both.map(|(with, without)| {
+            let pairs = with.members.iter().zip(&without.members);
+            let changes = pairs.map(|(with, without)| with / without - 1.0);
+            changes.fold([change, change], |[least, most], change| {
+                [least.min(change), most.max(change)]
+            })
+        });
+        let findings = result.findings();
+        let totals = result.stats.handles.iter().chain([&result.stats.shared]);
+        PlacementAnswer {
+            name: placement.name.clone(),
+            phrase: placement.phrase.clone(),
+            knowledge: placement.knowledge,
+            write_amplification: own,
+            interval: interval.map(|interval| [interval.low, interval.high]),
+            cumulative_write_amplification: result.write_amplification(),
+            change,
+            change_interval,
+            unsettled: findings.iter().filter_map(Finding::unsettled).fold(0.0, f64::max),
+            is_comparable: !findings.iter().any(Finding::is_not_of_placement),
+            handles: totals.filter(|owner| owner.host_bytes_written > 0).count(),
+            life: wear.map(|wear| wear.life(own, &self.question.factors)),
+            findings: findings.iter().map(|finding| finding.name().to_string()).collect(),
+        }
+    }
+
+    fn headline(&self, choice: &Choice<'_>, rate: &Rate, results: &[CellResult]) -> String {
+        if results.iter().all(|result| result.stats.total().units_reclaimed == 0) {
+            return "The drive never had to collect anything, so this says nothing about placement: write more (--write), or to a smaller \
+                    drive (--drive)."
+                .to_string();
+        }
+        choice.sentence(self.survey.what, rate)
+    }
+}
+
+impl Answer {
+    /// One row for each placement, as columns.
+    pub fn columns<'a>(&self) -> Table<'a> {
+        let life = |value: fn(&Life) -> f64| move |row: &PlacementAnswer| row.life.as_ref().map(value);
+        Table::of(&self.placements, |rows| {
+            Columns::of(rows)
+                .text("placement", |row| &row.name)
+                .f64("write_amplification", |row| row.write_amplification)
+                .optional_f64("low", |row| row.interval.map(|[low, _]| low))
+                .optional_f64("high", |row| row.interval.map(|[_, high]| high))
+                .f64("cumulative_write_amplification", |row| {
+                    row.cumulative_write_amplification
+                })
+                .f64("change", |row| row.change)
+                .optional_f64("change_low", |row| row.change_interval.map(|[low, _]| low))
+                .optional_f64("change_high", |row| row.change_interval.map(|[_, high]| high))
+                .optional_f64("host_terabytes_written", life(|life| life.host_terabytes_written))
+                .optional_f64("drive_writes_per_day", life(|life| life.drive_writes_per_day))
+                .optional_f64("years", life(|life| life.years))
+                .optional_f64(
+                    "dollars_per_terabyte_written",
+                    life(|life| life.dollars_per_terabyte_written),
+                )
+                .optional_f64(
+                    "carbon_kg_per_terabyte_written",
+                    life(|life| life.carbon_kg_per_terabyte_written),
+                )
+                .owned_text("findings", |row| row.findings.join(", "))
+                .batch()
+        })
+    }
+
+    /// Writes it as a page, with everything that was run.
+    ///
+    /// # Errors
+    /// The file cannot be written: names it and the system's reason.
+    pub fn write_report(&self, library: Library, path: &Path) -> Result<(), LabError> {
+        let report = Report {
+            title: &self.experiment.title,
+            front: Some(&self.front()),
+            refused: &[],
+            command: Command::WhatIf,
+            source: "",
+            notes: "",
+            axes: &[],
+            tail_capacities: self.experiment.run.tail_capacities,
+            results: &self.results,
+            intervals: &self.intervals,
+            comparisons: &[],
+            verdicts: &[],
+        };
+        report.write(library, path)
+    }
+
+    /// What stands on the first screen of the page.
+    fn front(&self) -> Front {
+        let bar = |row: &PlacementAnswer| Bar {
+            name: row.name.clone(),
+            value: row.write_amplification,
+            interval: row.interval,
+            is_doubtful: row.is_doubtful(),
+            is_best: self.advised() == Some(&row.name),
+        };
+        Front {
+            headline: self.headline.clone(),
+            bars: self.placements.iter().map(bar).collect(),
+            remedy: self.advised().map(|name| (format!("{name}:"), self.how.clone())),
+            table: ("Write amplification by placement", self.rows()),
+            notes: self.notes.clone(),
+        }
+    }
+
+    /// The placement that `how` is of.
+    pub fn advised(&self) -> Option<&str> {
+        self.best.as_deref().or(self.classifier.as_deref())
+    }
+
+    /// What was run and what came out, as `warp run --json` prints it: how a run is kept.
+    pub fn results_json(&self) -> serde_json::Value {
+        let tail_capacities = self.experiment.run.tail_capacities;
+        let judge = Judge::new(&self.experiment, Form::Full, &self.results, tail_capacities);
+        export::judged_json(&self.experiment, &judge, &self.results)
+    }
+
+    /// The table of placements.
+    pub fn rows(&self) -> Rows {
+        let mut columns = vec![
+            Column::label("placement"),
+            Column::number("WAF", ""),
+            Column::number("change", ""),
+        ];
+        let lives = self.placements.iter().any(|row| row.life.is_some());
+        if lives {
+            columns.extend([
+                Column::number("life", "TB"),
+                Column::number("DWPD", ""),
+                Column::number("years", ""),
+                Column::number("cost", "$/TB"),
+                Column::number("CO2e", "kg/TB"),
+            ]);
+        }
+        let mut rows = Rows::new(columns);
+        for row in &self.placements {
+            let amplification = match row.interval {
+                Some(interval) => Value::Interval(row.write_amplification, interval),
+                None => Value::Amplification(row.write_amplification),
+            };
+            let amplification = amplification.doubtful_if(row.is_doubtful());
+            let change = if row.change == 0.0 {
+                Value::Nothing
+            } else {
+                Value::Change(row.change)
+            };
+            let mut cells = vec![Value::Text(row.name.clone()), amplification, change];
+            if let Some(life) = row.life {
+                cells.extend([
+                    Value::Count(life.host_terabytes_written.round() as u64),
+                    Value::Fixed(life.drive_writes_per_day, 2),
+                    Value::Text(sentence::years(life.years)),
+                    Value::Significant(life.dollars_per_terabyte_written),
+                    Value::Significant(life.carbon_kg_per_terabyte_written),
+                ]);
+            }
+            rows.add(cells);
+        }
+        rows
+    }
+}
+
+impl PlacementAnswer {
+    /// Whether its number is marked. That the beginning of the run is another does not matter: it is that of the end.
+    fn is_doubtful(&self) -> bool {
+        let others = ["start_included", "partial_writes", "unwritten_read", "without_effect"];
+        self.findings.iter().any(|name| !others.contains(&name.as_str()))
+    }
+}
+
+impl Shown {
+    /// Share of the flash that is garbage when the drive is full.
+    pub(super) fn garbage_share(&self) -> f64 {
+        self.spare_share / (1.0 + self.spare_share)
+    }
+}
+
+impl Drive {
+    /// Spare flash as a share of the capacity.
+    pub(super) fn spare_share(&self) -> f64 {
+        self.physical_bytes as f64 / self.capacity_bytes as f64 - 1.0
+    }
+}

@@ -1,0 +1,110 @@
+//! What write amplification costs: life, money, carbon.
+
+use serde::{Deserialize, Serialize};
+
+use experiment::error::LabError;
+
+/// Terabytes are of 10^12 bytes, as drives are sold.
+const TERABYTE: f64 = 1e12;
+const DAYS_OF_YEAR: f64 = 365.0;
+
+/// What a drive costs. The profile says what its flash survives.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Factors {
+    /// Dollars for a terabyte of capacity. Assumed: the order of enterprise TLC drives, 2025.
+    pub dollars_per_terabyte: f64,
+    /// Kilograms of CO2e embodied in a gigabyte of flash: 0.16 (Tannu and Nair, "The Dirty Secret of SSDs: Embodied Carbon", HotCarbon
+    /// '22).
+    pub embodied_kg_per_gigabyte: f64,
+}
+
+impl Default for Factors {
+    fn default() -> Factors {
+        Factors {
+            dollars_per_terabyte: 100.0,
+            embodied_kg_per_gigabyte: 0.16,
+        }
+    }
+}
+
+impl Factors {
+    pub(super) fn check(&self) -> Result<(), LabError> {
+        let numbers = [
+            ("dollars (--dollars-per-tb)", self.dollars_per_terabyte),
+            ("carbon (--carbon-per-gb)", self.embodied_kg_per_gigabyte),
+        ];
+        match numbers.into_iter().find(|(_, value)| !(0.0..=1e6).contains(value)) {
+            Some((name, value)) => Err(LabError::invalid(
+                name,
+                format!("{value}: must be between 0 and 1000000"),
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a drive lasts at a write amplification.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Life {
+    /// Terabytes that the host can write until the flash has had its rated erases.
+    pub host_terabytes_written: f64,
+    /// Multiples of the capacity that the host could write each day of five years.
+    pub drive_writes_per_day: f64,
+    /// Years at the rate of the workload.
+    pub years: f64,
+    /// Dollars of drive for each terabyte that the host writes.
+    pub dollars_per_terabyte_written: f64,
+    /// Kilograms of embodied CO2e for each terabyte that the host writes.
+    pub carbon_kg_per_terabyte_written: f64,
+}
+
+/// A drive as a buyer sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wear {
+    pub(super) capacity_bytes: u64,
+    pub(super) physical_bytes: u64,
+    pub(super) rated_erases: u32,
+    /// Multiples of its capacity that the host writes each day.
+    pub(super) drive_writes_per_day: f64,
+}
+
+impl Wear {
+    /// What it lasts.
+    pub(super) fn life(&self, write_amplification: f64, factors: &Factors) -> Life {
+        assert!(write_amplification > 0.0, "whoever writes programs something");
+        let capacity = self.capacity_bytes as f64 / TERABYTE;
+        let flash = self.physical_bytes as f64 / TERABYTE;
+        let written = f64::from(self.rated_erases) * flash / write_amplification;
+        Life {
+            host_terabytes_written: written,
+            drive_writes_per_day: written / capacity / (5.0 * DAYS_OF_YEAR),
+            years: written / capacity / (self.drive_writes_per_day * DAYS_OF_YEAR),
+            dollars_per_terabyte_written: factors.dollars_per_terabyte * capacity / written,
+            carbon_kg_per_terabyte_written: factors.embodied_kg_per_gigabyte * 1000.0 * flash / written,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_the_write_amplification_is_twice_the_life() {
+        let wear = Wear {
+            capacity_bytes: 1_000_000_000_000,
+            physical_bytes: 1_100_000_000_000,
+            rated_erases: 3650,
+            drive_writes_per_day: 2.0,
+        };
+        let [one, two] = [1.0, 2.0].map(|amplification| wear.life(amplification, &Factors::default()));
+        let near = |one: f64, other: f64| assert!((one / other - 1.0).abs() < 1e-12, "{one}, not {other}");
+        near(one.host_terabytes_written, 4015.0);
+        near(one.drive_writes_per_day, 2.2);
+        near(one.years, 5.5);
+        near(one.years, 2.0 * two.years);
+        // 100 dollars and 176 kg (spare flash too) for 4015 TB.
+        near(one.dollars_per_terabyte_written, 100.0 / 4015.0);
+        near(two.carbon_kg_per_terabyte_written, 2.0 * 176.0 / 4015.0);
+    }
+}

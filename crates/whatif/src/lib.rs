@@ -1,0 +1,554 @@
+//! What placement would do for a workload on a drive.
+//!
+//! ```text
+//! Question (a workload, a drive) -> survey (what it touches, writes and asks for) -> Study: an experiment with a variant for each
+//!                                                                                    placement, on a drive that the data fills
+//! Study -> Experiment::select -> run -> Answer: a sentence, a row for each placement, a report
+//! ```
+//!
+//! It chooses; running, reading and showing are the lab's. Everything that it chose (another capacity, a twin, how long, which
+//! reading) is said in the answer's notes. `docs/whatif.md` is its manual.
+
+mod answer;
+mod economics;
+mod placements;
+mod sentence;
+mod survey;
+
+use toml::Value;
+
+use analysis::interval::Intervals;
+use base::Bytes;
+use experiment::cell::Until;
+use experiment::cell::{Cell, RunSettings};
+use experiment::definition::Experiment;
+use experiment::error::LabError;
+use experiment::profile::{Overrides, Profile};
+use experiment::selection::{Selection, divided};
+use experiment::twin::{self, Scale, ScaleChoice};
+use experiment::workloads::{self, WorkloadChanges};
+use simulate::run::{self, CellResult, Watch};
+use simulate::steady;
+use ssd::config::Geometry;
+use ssd::{DeviceConfig, Layout};
+
+pub use answer::{Answer, PlacementAnswer};
+pub use economics::{Factors, Life};
+pub use placements::{Knowledge, Placement};
+use survey::Survey;
+
+/// Drive-writes of a trace before the window that the answer is read from, at least: a drive that begins full forgets in them how it was
+/// filled. It is one pass otherwise.
+const WARM_UP_CAPACITIES_MIN: f64 = 3.0;
+/// Drive-writes of that window at most; it is one pass of a trace otherwise, and one drive-write at least.
+const WINDOW_CAPACITIES_MAX: f64 = 50.0;
+/// Drive-writes after which a workload that is not a trace ends, if it is not steady before.
+const LIMIT_CAPACITIES: f64 = 20.0;
+/// Share of a trace's writes that overwrite, below which its repetition decides what comes out.
+const OVERWRITTEN_MIN: f64 = 0.5;
+/// How full a drive is of which nothing is known.
+const FILL: f64 = 0.85;
+/// Share of a drive from which on a trace is shown on the drive itself, not on one that it fills.
+const FILLED: f64 = 0.5;
+
+/// The setting that says how large a drive's reclaim units are, whatever its capacity.
+const RECLAIM_UNIT_BYTES: &str = "geometry.reclaim_unit_bytes";
+
+/// A workload and a drive.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// A job file, a model, a block trace, or a folder of block traces.
+    pub workload: String,
+    /// Device profile.
+    pub device: String,
+    /// Capacity of the drive, bytes; `None`: the profile's.
+    pub drive_bytes: Option<u64>,
+    /// Spare flash, as a share of the capacity; `None`: the profile's.
+    pub over_provisioning: Option<f64>,
+    /// Share of the drive that a trace's data takes, on a drive that is as large as that makes it; `None`: 0.85 where the trace touches less
+    /// than half of the drive, which is the drive itself otherwise.
+    pub fill: Option<f64>,
+    /// Multiples of its capacity that the host writes to the drive each day; `None`: what the trace's times say, or one.
+    pub drive_writes_per_day: Option<f64>,
+    /// Another twin than the smallest one that behaves like the drive.
+    pub scale: Option<Scale>,
+    /// Bytes that the host writes at most, in multiples of the capacity; `None`: two passes of a trace, or 20.
+    pub write_capacities: Option<f64>,
+    /// Settings of the device by dotted path, and of the workload behind `workload.`.
+    pub overrides: Overrides,
+    /// Seed of device and workload.
+    pub seed: u64,
+    /// Prices.
+    pub factors: Factors,
+}
+
+impl Question {
+    /// About a workload, with everything else by default.
+    pub fn new(workload: &str) -> Question {
+        Question {
+            workload: workload.to_string(),
+            device: "ssd_a".to_string(),
+            drive_bytes: None,
+            over_provisioning: None,
+            fill: None,
+            drive_writes_per_day: None,
+            scale: None,
+            write_capacities: None,
+            overrides: Overrides::new(),
+            seed: 1,
+            factors: Factors::default(),
+        }
+    }
+
+    /// Refuses numbers that make no sense.
+    fn check(&self) -> Result<(), LabError> {
+        let within = |name: &str, value: f64, low: f64, high: f64| {
+            if (low..=high).contains(&value) {
+                return Ok(());
+            }
+            Err(LabError::invalid(
+                name,
+                format!("{value}: must be between {low} and {high}"),
+            ))
+        };
+        within("fill (--fill)", self.fill_share(), 0.05, 1.0)?;
+        within("op (--op)", self.over_provisioning.unwrap_or(0.1), 0.0, 10.0)?;
+        within("write (--write)", self.write_capacities.unwrap_or(1.0), 0.1, 1000.0)?;
+        within("rate (--rate)", self.drive_writes_per_day.unwrap_or(1.0), 1e-6, 1e4)?;
+        self.factors.check()
+    }
+
+    /// Refuses a workload that is nowhere, by its name or as a file.
+    fn check_name(&self) -> Result<(), LabError> {
+        let known = [workloads::job_names(), workloads::workload_names()].concat();
+        if workloads::is_workload_file(&self.workload) || known.contains(&self.workload) {
+            return Ok(());
+        }
+        Err(LabError::Unknown {
+            what: "file or workload".to_string(),
+            name: self.workload.clone(),
+            hint: base::hint(&self.workload, known.iter().map(String::as_str)),
+            known: known.join(", "),
+        })
+    }
+
+    /// What has to be run to answer it.
+    ///
+    /// # Errors
+    /// There is no such workload or device, a setting is impossible, or the workload does not fit the drive: names the remedy.
+    pub fn study(self) -> Result<Study, LabError> {
+        self.check()?;
+        let drive = self.drive()?;
+        self.check_name()?;
+        let table = workloads::table_of(&self.workload, &self.workload_changes())?;
+        let survey = Survey::of(&self, &table, &drive)?;
+        let shown = Shown::new(&self, &survey, &drive)?;
+        let placements = placements::of(&self, &table, &survey, &shown, drive.handles)?;
+        let mut experiment = Experiment::of_workload(&self.workload, &self.device);
+        experiment.title = format!("{} on {}: placements", experiment.slug, self.device);
+        experiment.source = String::new();
+        experiment.variants = placements
+            .iter()
+            .map(|(placement, change)| placement.variant(change))
+            .collect();
+        experiment.run = RunSettings {
+            timed: Some(false),
+            write_capacities: Some(shown.reading.write_capacities),
+            until: shown.reading.until,
+            prefill_capacities: shown.reading.prefill_capacities,
+            tail_capacities: shown.reading.window_capacities,
+            seeds: vec![self.seed],
+            ..RunSettings::default()
+        };
+        let placements = placements.into_iter().map(|(placement, _)| placement).collect();
+        let selection = Selection {
+            overrides: self.settings_on(&drive),
+            capacity_bytes: shown.resized_bytes,
+            scale: shown.scale.map(ScaleChoice::Fixed),
+            ..Selection::default()
+        };
+        Ok(Study {
+            question: self,
+            drive,
+            survey,
+            shown,
+            experiment,
+            selection,
+            placements,
+        })
+    }
+
+    /// What its settings change of the workload.
+    fn workload_changes(&self) -> WorkloadChanges {
+        let (_, settings) = divided(&self.overrides);
+        WorkloadChanges {
+            settings,
+            ..WorkloadChanges::default()
+        }
+    }
+
+    /// The drive that was asked about.
+    fn drive(&self) -> Result<Drive, LabError> {
+        let profile = Profile::find(&self.device)?;
+        let (of_device, _) = divided(&self.settings());
+        let own = profile.config(&of_device)?;
+        let Some(bytes) = self.drive_bytes else {
+            let layout = self.layout(&own)?;
+            return Ok(Drive::new(own, &layout, None));
+        };
+        // Reclaim units of a size that somebody has given stay, where they fit.
+        if of_device.contains_key(RECLAIM_UNIT_BYTES) {
+            let mut sized = own.clone();
+            let unit_bytes = sized.geometry.mapping_unit_bytes;
+            sized.geometry.capacity_bytes = Some(bytes / unit_bytes * unit_bytes);
+            sized.geometry.physical_bytes = None;
+            if let Ok(layout) = Layout::new(&sized) {
+                return Ok(Drive::new(sized, &layout, None));
+            }
+        }
+        let resized = twin::resized(&self.device, &own, bytes)?;
+        let layout = self.layout(&resized)?;
+        let drive = Drive::new(resized, &layout, Some(bytes));
+        Ok(Drive {
+            note: drive.note_of(&own.geometry),
+            ..drive
+        })
+    }
+
+    /// How full a drive is.
+    fn fill_share(&self) -> f64 {
+        self.fill.unwrap_or(FILL)
+    }
+
+    /// Capacity of the drive that a trace's data fills, bytes.
+    fn filled_bytes(&self, survey: &Survey) -> u64 {
+        (survey.touched_bytes as f64 / self.fill_share()) as u64
+    }
+
+    /// The layout of a drive.
+    fn layout(&self, config: &DeviceConfig) -> Result<Layout, LabError> {
+        let device = self.device.clone();
+        Layout::new(config).map_err(|error| LabError::Device { device, error })
+    }
+
+    /// All settings, over-provisioning among them.
+    fn settings(&self) -> Overrides {
+        let share = self.over_provisioning.map(Value::Float);
+        let share = share.map(|share| ("geometry.over_provisioning".to_string(), share));
+        self.overrides.clone().into_iter().chain(share).collect()
+    }
+
+    /// All settings, with the capacity of the drive that was asked about.
+    fn settings_on(&self, drive: &Drive) -> Overrides {
+        let mut overrides = self.settings();
+        if self.drive_bytes.is_some() && drive.resized_bytes.is_none() {
+            let bytes = drive.config.geometry.capacity_bytes.expect("it was given");
+            overrides.insert("geometry.capacity_bytes".to_string(), Value::Integer(bytes as i64));
+        }
+        overrides
+    }
+}
+
+/// The drive that was asked about.
+#[derive(Clone, Debug)]
+struct Drive {
+    config: DeviceConfig,
+    capacity_bytes: u64,
+    physical_bytes: u64,
+    /// Handles that a host can name.
+    handles: u64,
+    /// Reclaim units of its whole dies.
+    units: u32,
+    /// Its capacity, if its reclaim units are those of a drive of this size, not the profile's.
+    resized_bytes: Option<u64>,
+    /// How its reclaim units differ from the profile's, if they go with its capacity.
+    note: Option<String>,
+}
+
+impl Drive {
+    fn new(config: DeviceConfig, layout: &Layout, resized_bytes: Option<u64>) -> Drive {
+        Drive {
+            config,
+            capacity_bytes: layout.capacity_bytes(),
+            physical_bytes: u64::from(layout.physical_pages) * layout.page_bytes,
+            handles: layout.handles.len() as u64,
+            units: layout.superblocks(),
+            resized_bytes,
+            note: None,
+        }
+    }
+}
+
+impl Drive {
+    /// What is said of a drive whose reclaim units go with its size, beside those of its profile.
+    fn note_of(&self, own: &Geometry) -> Option<String> {
+        let geometry = &self.config.geometry;
+        if geometry.reclaim_unit_bytes == own.reclaim_unit_bytes {
+            return None;
+        }
+        let mapping = if geometry.mapping_unit_bytes == own.mapping_unit_bytes {
+            String::new()
+        } else {
+            format!(
+                " Its mapping units have {} (not {}), as drives of this size have to save memory.",
+                Bytes(geometry.mapping_unit_bytes),
+                Bytes(own.mapping_unit_bytes)
+            )
+        };
+        Some(format!(
+            "A drive of {:.3} TB is taken to have reclaim units of {} (not {}): a superblock spans all dies, and there are more or fewer of them. \
+             `--set {RECLAIM_UNIT_BYTES}=SIZE` says another size.{mapping}",
+            self.capacity_bytes as f64 / 1e12,
+            Bytes(geometry.reclaim_unit_bytes),
+            Bytes(own.reclaim_unit_bytes)
+        ))
+    }
+}
+
+/// On which drive, how long, and what of it counts.
+#[derive(Clone, Debug)]
+struct Shown {
+    /// Capacity, if it is not the drive that was asked about.
+    resized_bytes: Option<u64>,
+    /// Size of its reclaim units, at full size.
+    unit_bytes: u64,
+    /// Spare flash as a share of the capacity.
+    spare_share: f64,
+    scale: Option<Scale>,
+    reading: Reading,
+    /// What was chosen, in sentences.
+    notes: Vec<String>,
+}
+
+impl Shown {
+    fn new(question: &Question, survey: &Survey, drive: &Drive) -> Result<Shown, LabError> {
+        let share = survey.touched_bytes as f64 / drive.capacity_bytes as f64;
+        let is_filled = survey.is_trace && (share < FILLED || question.fill.is_some());
+        Shown::check(question, survey, drive, is_filled)?;
+        let mut notes: Vec<String> = drive.note.clone().into_iter().collect();
+        let (config, resized_bytes) = if is_filled {
+            let (config, filled_bytes, note) = filled(question, survey, drive)?;
+            notes.push(note);
+            (config, Some(filled_bytes))
+        } else {
+            notes.extend(spare_note(survey, share));
+            (drive.config.clone(), drive.resized_bytes)
+        };
+        let capacity_bytes = question.layout(&config)?.capacity_bytes();
+        let scale = match question.scale {
+            // A drive that the trace fills is not shrunk once more; its size is what was chosen.
+            _ if is_filled => None,
+            Some(scale) => Some(scale),
+            None => Some(twin::sizes(&question.device, &config, None)?[0]),
+        };
+        if let Some(scale) = scale.filter(|scale| *scale != Scale::FULL) {
+            notes.push(format!(
+                "Run on a twin of {scale} of the drive (`--scale` gives another one)."
+            ));
+        }
+        notes.extend(repetition_note(survey));
+        let reading = Reading::new(question, survey, capacity_bytes);
+        notes.push(reading.note());
+        Ok(Shown {
+            resized_bytes,
+            unit_bytes: config.geometry.reclaim_unit_bytes,
+            spare_share: drive.spare_share(),
+            scale,
+            reading,
+            notes,
+        })
+    }
+
+    /// Refuses what does not go together.
+    fn check(question: &Question, survey: &Survey, drive: &Drive, is_filled: bool) -> Result<(), LabError> {
+        if survey.is_trace && survey.touched_bytes > drive.capacity_bytes {
+            let problem = format!(
+                "touches {}, more than the {} of the drive; give a drive that holds it (--drive {})",
+                Bytes(survey.touched_bytes),
+                Bytes(drive.capacity_bytes),
+                Bytes(question.filled_bytes(survey))
+            );
+            return Err(LabError::invalid(&question.workload, problem));
+        }
+        if question.fill.is_some() && !survey.is_trace {
+            let problem =
+                "only a trace's data can fill a drive to a share; a job file or a model says itself what it fills";
+            return Err(LabError::invalid("fill (--fill)", problem));
+        }
+        if is_filled && question.scale.is_some() {
+            let problem = "the trace is shown on a drive that it fills, which is not shrunk once more; leave it out";
+            return Err(LabError::invalid("scale (--scale)", problem));
+        }
+        Ok(())
+    }
+}
+
+/// The drive that a trace's data fills: its settings, its capacity in bytes, and what is said of it.
+fn filled(question: &Question, survey: &Survey, drive: &Drive) -> Result<(DeviceConfig, u64, String), LabError> {
+    let filled_bytes = question.filled_bytes(survey);
+    let config = twin::resized(&question.device, &drive.config, filled_bytes);
+    let config = config.map_err(|_| survey.too_small(question))?;
+    let units = question.layout(&config)?.superblocks();
+    let is_near = f64::from(units.abs_diff(drive.units)) <= 0.05 * f64::from(drive.units);
+    let as_many = if is_near {
+        "as many".to_string()
+    } else {
+        format!("{units} (not {})", drive.units)
+    };
+    let note = format!(
+        "The trace touches {}, {} of the drive's {}; shown on a drive of {} that it fills to {:.0} %, with {as_many} reclaim units and as \
+         much spare. `--fill` says how full yours is.",
+        Bytes(survey.touched_bytes),
+        percent(survey.touched_bytes as f64 / drive.capacity_bytes as f64),
+        Bytes(drive.capacity_bytes),
+        Bytes(filled_bytes),
+        question.fill_share() * 100.0
+    );
+    Ok((config, filled_bytes, note))
+}
+
+/// What is said where a workload leaves some of the drive alone.
+fn spare_note(survey: &Survey, share: f64) -> Option<String> {
+    let (what, remedy) = match survey.is_trace {
+        true => ("trace", "`--fill` shows it on one that it fills"),
+        false if share < FILLED => ("workload", "`--drive` gives it another capacity"),
+        false => return None,
+    };
+    Some(format!(
+        "The {what} touches {} of the drive; what is never written is spare for it. {remedy}.",
+        percent(share)
+    ))
+}
+
+/// What is said of a trace that says little of overwriting.
+fn repetition_note(survey: &Survey) -> Option<String> {
+    let overwritten = survey.overwritten_share();
+    (survey.is_trace && overwritten < OVERWRITTEN_MIN).then(|| {
+        format!(
+            "The trace overwrites little: {} of the bytes that it writes were written before. Most overwrites here come from beginning it again, \
+             all in the same order, which needs no placement; a longer trace says more.",
+            percent(overwritten)
+        )
+    })
+}
+
+/// How long a run is, and what of it counts, in multiples of the capacity.
+#[derive(Clone, Debug)]
+struct Reading {
+    prefill_capacities: f64,
+    write_capacities: f64,
+    window_capacities: f64,
+    /// A trace comes round and round; anything else goes on until it is steady.
+    until: Option<Until>,
+}
+
+impl Reading {
+    fn new(question: &Question, survey: &Survey, capacity_bytes: u64) -> Reading {
+        if !survey.is_trace {
+            return Reading {
+                prefill_capacities: 0.0,
+                write_capacities: question.write_capacities.unwrap_or(LIMIT_CAPACITIES),
+                window_capacities: steady::ROUNDS as f64,
+                until: Some(Until::Steady),
+            };
+        }
+        let pass_capacities = survey.pass_bytes_written as f64 / capacity_bytes as f64;
+        // To hundredths, as it is said.
+        let window_capacities = (pass_capacities.clamp(1.0, WINDOW_CAPACITIES_MAX) * 100.0).round() / 100.0;
+        let both = window_capacities.max(WARM_UP_CAPACITIES_MIN) + window_capacities;
+        let write_capacities = question.write_capacities.unwrap_or(both);
+        Reading {
+            prefill_capacities: survey.touched_bytes as f64 / capacity_bytes as f64,
+            write_capacities,
+            window_capacities: window_capacities.min(write_capacities),
+            until: None,
+        }
+    }
+
+    fn note(&self) -> String {
+        let window = self.window_capacities;
+        match self.until {
+            Some(Until::Steady) => {
+                let most = self.write_capacities;
+                format!(
+                    "Run until it is steady, {most:.0} drive-writes at most; write amplification is that of the last {window:.0}."
+                )
+            }
+            None => format!(
+                "Write amplification is that of the last {window:.1} drive-writes, after {:.1} others on a drive that the data fills \
+                 already; the trace begins again when it ends.",
+                self.write_capacities - window
+            ),
+        }
+    }
+}
+
+/// A share in percent, with as many digits as it needs to be none of nothing.
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent < 0.1 => "less than 0.1 %".to_string(),
+        percent if percent < 10.0 => format!("{percent:.1} %"),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
+/// Everything that has to be run for an answer.
+pub struct Study {
+    question: Question,
+    drive: Drive,
+    survey: Survey,
+    shown: Shown,
+    /// An experiment with a variant for each placement.
+    pub experiment: Experiment,
+    selection: Selection,
+    placements: Vec<Placement>,
+}
+
+impl Study {
+    /// Runs everything, with `interval` the members of the device's ensemble too, for no placement and for the best. None if it was
+    /// stopped before that.
+    ///
+    /// # Errors
+    /// A run needs more memory than there is, or its workload cannot be read.
+    pub fn run(&self, interval: bool, watch: &dyn Watch) -> Result<Option<Answer>, LabError> {
+        let Some((results, _)) = self.run_cells(&self.selection, watch)? else {
+            return Ok(None);
+        };
+        let answer = self.answer(results, Intervals::default());
+        let Some(selection) = self.interval_selection(&answer).filter(|_| interval) else {
+            return Ok(Some(answer));
+        };
+        let found = self.run_cells(&selection, watch)?;
+        Ok(found.map(|(_, intervals)| self.answer(answer.results, intervals)))
+    }
+
+    /// The runs of its placements, without those of an ensemble.
+    ///
+    /// # Errors
+    /// As [`Study::run`].
+    pub fn cells(&self) -> Result<Vec<Cell>, LabError> {
+        Ok(self.experiment.select(&self.selection)?.cells)
+    }
+
+    fn run_cells(
+        &self,
+        selection: &Selection,
+        watch: &dyn Watch,
+    ) -> Result<Option<(Vec<CellResult>, Intervals)>, LabError> {
+        let plans = run::prepare(self.experiment.select(selection)?.cells)?;
+        let results = run::run_all_with(&plans, run::Options::default(), watch)?;
+        Ok((!watch.stopped()).then(|| Intervals::split(results)))
+    }
+
+    /// The runs of the device's ensemble for no placement and for the best; none if it has no ensemble.
+    fn interval_selection(&self, answer: &Answer) -> Option<Selection> {
+        let has_ensemble = Profile::find(&self.question.device).is_ok_and(|profile| profile.ensemble.is_some());
+        let names = [placements::NONE.to_string()].into_iter();
+        let names = names.chain(answer.best.clone()).chain(answer.classifier.clone());
+        has_ensemble.then(|| Selection {
+            only: Some(names.collect()),
+            interval: true,
+            ..self.selection.clone()
+        })
+    }
+}

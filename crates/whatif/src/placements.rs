@@ -1,0 +1,274 @@
+//! The placements that are compared: what each changes of the workload, and how a host would do the same.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use toml::{Table, Value};
+
+use super::survey::Survey;
+use super::{Question, Shown};
+use experiment::definition::{Change, Variant};
+use experiment::error::LabError;
+use experiment::workloads::{self, WorkloadChanges, WorkloadChoice};
+
+/// What a placement has to know, which decides where in the answer it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Knowledge {
+    /// Nothing: no write has a directive.
+    None,
+    /// What the program that writes knows.
+    Host,
+    /// Addresses of writes and when they came: a layer between the program and the drive.
+    Blocks,
+    /// When each page will die.
+    Future,
+}
+
+/// A way to place what the host writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// Its name: the variant's.
+    pub name: String,
+    /// As part of a sentence: "separating by process".
+    pub phrase: String,
+    /// What it has to know.
+    pub knowledge: Knowledge,
+    /// How a host does it, a line each.
+    pub how: Vec<String>,
+}
+
+/// Names that the answer looks for.
+pub(super) const NONE: &str = "none";
+pub(super) const ORACLE: &str = "oracle";
+
+impl Placement {
+    fn new(name: &str, phrase: &str, knowledge: Knowledge, how: Vec<String>) -> Placement {
+        Placement {
+            name: name.to_string(),
+            phrase: phrase.to_string(),
+            knowledge,
+            how,
+        }
+    }
+
+    pub(super) fn variant(&self, change: &Change) -> Variant {
+        Variant {
+            name: self.name.clone(),
+            change: change.clone(),
+        }
+    }
+}
+
+/// How placement is said by what is written with the standard's directive.
+const DIRECTIVE: [&str; 3] = [
+    "block device, Linux 6.16 or later: write_stream = index + 1 in io_uring's submission queue entry",
+    "io_uring passthrough (/dev/ngXnY): cdw12 |= 2 << 20 (Data Placement), cdw13 = placement identifier << 16",
+    "fio: dataplacement=fdp and plids=INDEX in each job",
+];
+
+fn directive(first: String) -> Vec<String> {
+    [first].into_iter().chain(DIRECTIVE.map(str::to_string)).collect()
+}
+
+/// All placements that make sense for a workload on a drive with so many handles, with what each changes; none comes first.
+pub(super) fn of(
+    question: &Question,
+    table: &Table,
+    survey: &Survey,
+    shown: &Shown,
+    handles: u64,
+) -> Result<Vec<(Placement, Change)>, LabError> {
+    let kind = table.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let without = on(classified(table, [("kind", Value::from(NONE))]));
+    let mut placements = vec![(
+        Placement::new(NONE, "no placement", Knowledge::None, vec!["no directive".to_string()]),
+        without,
+    )];
+    if survey.asks {
+        let (name, phrase) = ("the workload's own", "the workload's own placement");
+        let placement = Placement::new(name, phrase, Knowledge::Host, own(table));
+        placements.push((placement, on(WorkloadChoice::Table(table.clone()))));
+    }
+    match kind {
+        "trace" => placements.extend(by_source_of_trace(table, survey)),
+        "fio" if !survey.asks => placements.extend(by_job(question, handles)?),
+        "lsm" => placements.extend(by_tree(table)),
+        _ => {}
+    }
+    let segment = || ("segment_bytes", Value::Integer(shown.unit_bytes as i64));
+    let garbage = || {
+        (
+            "garbage_percent",
+            Value::Float((shown.garbage_share() * 100.0).clamp(1.0, 90.0)),
+        )
+    };
+    let classifiers = [
+        ("update frequency", "update frequency", "update_frequency", Vec::new()),
+        (
+            "SepBIT",
+            "inferred lifetime (SepBIT)",
+            "sepbit",
+            vec![segment(), garbage()],
+        ),
+        ("MiDAS", "age groups (MiDAS)", "midas", vec![segment(), garbage()]),
+        ("WARCIP", "rewrite interval (WARCIP)", "warcip", vec![segment()]),
+        (ORACLE, "the time of death", "oracle", Vec::new()),
+    ];
+    for (name, phrase, kind, settings) in classifiers {
+        let settings = [("kind", Value::from(kind))].into_iter().chain(settings);
+        let change = on(classified(table, settings));
+        let what = format!(
+            "a layer below the program, as `classifier.kind = \"{kind}\"` of a workload does (docs/workloads.md)"
+        );
+        let knowledge = if name == ORACLE {
+            Knowledge::Future
+        } else {
+            Knowledge::Blocks
+        };
+        let placement = Placement::new(name, &format!("separating by {phrase}"), knowledge, directive(what));
+        placements.push((placement, change));
+    }
+    Ok(placements)
+}
+
+/// A change to this workload.
+fn on(workload: WorkloadChoice) -> Change {
+    Change {
+        workload: Some(workload),
+        ..Change::default()
+    }
+}
+
+/// The workload with a classifier over it.
+fn classified<'a>(table: &Table, settings: impl IntoIterator<Item = (&'a str, Value)>) -> WorkloadChoice {
+    let settings = settings.into_iter().map(|(key, value)| (key.to_string(), value));
+    let mut table = table.clone();
+    table.insert("classifier".to_string(), Value::Table(settings.collect()));
+    WorkloadChoice::Table(table)
+}
+
+/// How a program asks for what it asks for already.
+fn own(table: &Table) -> Vec<String> {
+    let setting = |name: &str| table.get(name).and_then(Value::as_str);
+    match setting("kind").unwrap_or_default() {
+        "cachelib" => vec![
+            "CacheLib: \"deviceEnableFDP\": true and \"navyEnableIoUring\": true in cache_config; small and large objects get a handle each"
+                .to_string(),
+        ],
+        "object_cache" => {
+            directive("one placement identifier for each group of objects that the cache keeps apart".to_string())
+        }
+        "kvcache_tier" => directive("one placement identifier for each class of objects".to_string()),
+        "f2fs" => vec![
+            "F2FS, Linux 7.3 or later: its logs get write streams without a setting; fcntl F_SET_RW_HINT says what is cold (extreme) or hot (short)"
+                .to_string(),
+        ],
+        "lsm" => how_of_tree(setting("placement").unwrap_or("level")),
+        "btree" => directive("log, doublewrite buffer and pages: a placement identifier each".to_string()),
+        "fio" => vec!["fio: the job file as it is (dataplacement=fdp, plids)".to_string()],
+        _ => directive("as the workload does (docs/workloads.md)".to_string()),
+    }
+}
+
+/// How an LSM tree does a placement of the model's settings.
+fn how_of_tree(placement: &str) -> Vec<String> {
+    match placement {
+        "rocksdb" => vec![
+            "RocksDB: on by itself; it gives each file a hint (WriteLifeTimeHint, fcntl F_SET_RW_HINT)".to_string(),
+            "a file system that turns hints into write streams (F2FS, Linux 7.3 or later), or RocksDB's plugin for raw devices".to_string(),
+        ],
+        "level" => directive("log and level 0, and each deeper level: a placement identifier each".to_string()),
+        "family" => directive("log, and the files of each column family: a placement identifier each".to_string()),
+        _ => directive(format!("as `placement = \"{placement}\"` does (docs/workloads.md)")),
+    }
+}
+
+/// What an LSM tree knows of its files, other than what it asks for already.
+fn by_tree(table: &Table) -> Vec<(Placement, Change)> {
+    let own = table.get("placement").and_then(Value::as_str).unwrap_or("level");
+    let known = [("rocksdb", "hints", "RocksDB's hints"), ("level", "level", "level")];
+    let other = known.into_iter().filter(|(placement, ..)| *placement != own);
+    let placed = other.map(|(placement, name, phrase)| {
+        let mut table = table.clone();
+        table.insert("placement".to_string(), Value::from(placement));
+        let (name, phrase) = (format!("by {name}"), format!("separating by {phrase}"));
+        let placement = Placement::new(&name, &phrase, Knowledge::Host, how_of_tree(placement));
+        (placement, on(WorkloadChoice::Table(table)))
+    });
+    placed.collect()
+}
+
+/// With more files than drives commonly have handles, kinds of files are compared, too.
+const FILES_WITHOUT_KINDS: u64 = 8;
+
+/// By what a trace knows of who wrote.
+fn by_source_of_trace(table: &Table, survey: &Survey) -> Vec<(Placement, Change)> {
+    let known = [
+        ("process", survey.processes),
+        ("file", survey.files),
+        ("volume", survey.volumes),
+    ];
+    let known = known.into_iter().filter(|(_, count)| *count > 1);
+    let placed = |(rule, count): (&str, u64)| {
+        let mut table = table.clone();
+        table.insert("placement".to_string(), Value::from(rule));
+        let how = directive(format!(
+            "each of the {count} {rule}{} its own placement identifier, in turn where there are more than handles",
+            if rule == "process" { "es" } else { "s" }
+        ));
+        let placement = Placement::new(
+            &format!("by {rule}"),
+            &format!("separating by {rule}"),
+            Knowledge::Host,
+            how,
+        );
+        (placement, on(WorkloadChoice::Table(table)))
+    };
+    let mut placements: Vec<(Placement, Change)> = known.map(placed).collect();
+    placements.extend((survey.files > FILES_WITHOUT_KINDS).then(|| by_kind_of_file(table)));
+    placements
+}
+
+/// Files that share their names but for numbers, as those of a database do: what a program can tell apart.
+fn by_kind_of_file(table: &Table) -> (Placement, Change) {
+    let mut table = table.clone();
+    table.insert("placement".to_string(), Value::from("file"));
+    table.insert("file_by".to_string(), Value::from("kind"));
+    let how = "each kind of file (names without their numbers: WAL, tables, manifests) its own placement identifier";
+    let placement = Placement::new(
+        "by kind of file",
+        "separating by kind of file",
+        Knowledge::Host,
+        directive(how.to_string()),
+    );
+    (placement, on(WorkloadChoice::Table(table)))
+}
+
+/// Each job of a job file its own placement, in turn where there are more than handles.
+fn by_job(question: &Question, handles: u64) -> Result<Vec<(Placement, Change)>, LabError> {
+    let spec = workloads::read_workload(&question.workload, &WorkloadChanges::default())?;
+    let Some(file) = spec.jobs().filter(|file| file.jobs.len() > 1) else {
+        return Ok(Vec::new());
+    };
+    let mut jobs = BTreeMap::new();
+    let mut how = Vec::new();
+    for (index, job) in file.jobs.iter().enumerate() {
+        let index = index as u64 % handles;
+        let options = [
+            ("dataplacement", Value::from("fdp")),
+            ("plids", Value::from(index.to_string())),
+        ];
+        let options = options.into_iter().map(|(option, value)| (option.to_string(), value));
+        how.push(format!("fio: [{}] dataplacement=fdp, plids={index}", job.name));
+        jobs.insert(job.name.clone(), options.collect());
+    }
+    let change = Change {
+        jobs,
+        ..Change::default()
+    };
+    Ok(vec![(
+        Placement::new("by job", "separating by job", Knowledge::Host, how),
+        change,
+    )])
+}

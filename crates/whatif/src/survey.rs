@@ -1,0 +1,243 @@
+//! What a workload touches, writes and asks for: a look at its requests before anything is run.
+//!
+//! A trace is read once, whole. Of anything else the first drive-writes on a small twin are looked at.
+
+use ssd::Layout;
+use workload::{Operation, Request, Source, Target, Twin, Workload as _};
+
+use super::{Drive, Question};
+use experiment::error::LabError;
+use experiment::selection::divided;
+use experiment::twin;
+use experiment::workloads::WorkloadChanges;
+
+/// Requests that are asked for at once.
+const BATCH: usize = 4096;
+/// Drive-writes of a twin that are looked at.
+const LOOK_CAPACITIES: u64 = 2;
+/// Requests that are looked at, at most, of a workload that hardly writes.
+const REQUESTS_MAX: u64 = 8_000_000;
+/// The largest drive that a trace can be laid out on: it holds any trace, and memory is taken for what is touched.
+const ROOM_BYTES: u64 = (u32::MAX as u64 - 1) * 4096;
+/// Seconds of a trace from which on its rate says something of a day.
+const SECONDS_MIN: f64 = 60.0;
+
+/// See the module. Bytes are those of the drive at full size.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Survey {
+    /// What the workload is, in a word.
+    pub(super) what: &'static str,
+    pub(super) is_trace: bool,
+    /// Bytes of the drive that are read or written.
+    pub(super) touched_bytes: u64,
+    /// Bytes that a trace writes in one pass.
+    pub(super) pass_bytes_written: u64,
+    /// Those of them that it has written before.
+    pub(super) overwritten_bytes: u64,
+    /// Seconds from a trace's first request to its last; 0 if it has no times.
+    pub(super) seconds: f64,
+    /// Volumes, processes and files of a trace.
+    pub(super) volumes: u64,
+    pub(super) processes: u64,
+    pub(super) files: u64,
+    /// Whether writes carry placement of their own.
+    pub(super) asks: bool,
+}
+
+impl Survey {
+    pub(super) fn of(question: &Question, table: &toml::Table, drive: &Drive) -> Result<Survey, LabError> {
+        let (_, settings) = divided(&question.overrides);
+        let what = match table.get("kind").and_then(toml::Value::as_str) {
+            Some("trace") => "trace",
+            Some("fio") => "job file",
+            _ => "workload",
+        };
+        let is_trace = what == "trace";
+        let changes = WorkloadChanges {
+            settings,
+            ..WorkloadChanges::default()
+        };
+        let spec = experiment::workloads::read_workload(&question.workload, &changes)?;
+        let target = if is_trace {
+            any_trace(drive)
+        } else {
+            small_twin(question, drive)?
+        };
+        let mut source = spec.source(&target, question.seed)?;
+        let mut seen = Seen::new(&target, is_trace);
+        let capacity = if is_trace {
+            u64::MAX
+        } else {
+            LOOK_CAPACITIES * target.capacity_bytes()
+        };
+        let requests_max = if is_trace { u64::MAX } else { REQUESTS_MAX };
+        let mut batch = Vec::with_capacity(BATCH);
+        while seen.bytes_written < capacity && seen.requests < requests_max {
+            batch.clear();
+            if source.next_batch(&mut batch, BATCH)? == 0 {
+                break;
+            }
+            batch.iter().for_each(|request| seen.add(request));
+        }
+        if seen.bytes_written == 0 {
+            return Err(LabError::invalid(
+                &question.workload,
+                "writes nothing, so no placement matters to it",
+            ));
+        }
+        Ok(if is_trace {
+            seen.of_trace(&*source, &target)
+        } else {
+            seen.of_twin(what, &target)
+        })
+    }
+
+    /// Bytes that a trace writes in a second, if it is long enough to say.
+    pub(super) fn bytes_per_second(&self) -> Option<f64> {
+        (self.seconds >= SECONDS_MIN).then(|| self.pass_bytes_written as f64 / self.seconds)
+    }
+
+    /// Share of what a trace writes that it has written before.
+    pub(super) fn overwritten_share(&self) -> f64 {
+        self.overwritten_bytes as f64 / self.pass_bytes_written as f64
+    }
+
+    /// A trace that is too small for any drive.
+    pub(super) fn too_small(&self, question: &Question) -> LabError {
+        let problem = format!(
+            "touches only {}, too little for a drive with reclaim units; use a longer trace",
+            base::Bytes(self.touched_bytes)
+        );
+        LabError::invalid(&question.workload, problem)
+    }
+}
+
+/// Room for a trace, whatever it touches.
+fn any_trace(drive: &Drive) -> Target {
+    Target {
+        device_bytes: ROOM_BYTES,
+        placement_count: u16::try_from(drive.handles).unwrap_or(u16::MAX),
+        ..Target::default()
+    }
+}
+
+/// The smallest twin that behaves like the drive.
+fn small_twin(question: &Question, drive: &Drive) -> Result<Target, LabError> {
+    let scale = twin::sizes(&question.device, &drive.config, None)?[0];
+    let (_, layout): (_, Layout) = twin::twin(&question.device, &drive.config, scale)?;
+    Ok(Target {
+        device_bytes: drive.capacity_bytes,
+        endless: true,
+        placement_count: u16::try_from(drive.handles).unwrap_or(u16::MAX),
+        twin: Some(Twin {
+            denominator: u64::from(scale.0),
+            device_bytes: layout.capacity_bytes(),
+            mapping_unit_bytes: layout.page_bytes,
+            keep_requests: false,
+        }),
+    })
+}
+
+/// What requests have touched and written.
+struct Seen {
+    unit_bytes: u64,
+    /// Of anything but a trace, which counts for itself what it touches.
+    touched: Option<Units>,
+    written: Units,
+    requests: u64,
+    bytes_written: u64,
+    overwritten_bytes: u64,
+    asks: bool,
+}
+
+/// A bit for each mapping unit, and how many are set.
+#[derive(Default)]
+struct Units {
+    words: Vec<u64>,
+    count: u64,
+}
+
+impl Units {
+    /// Whether it is new.
+    fn insert(&mut self, unit: u64) -> bool {
+        let (word, bit) = ((unit / 64) as usize, 1 << (unit % 64));
+        if word >= self.words.len() {
+            // Twice as many each time, so that a trace takes memory for what it touches.
+            self.words.resize((word + 1).next_power_of_two(), 0);
+        }
+        let is_new = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        self.count += u64::from(is_new);
+        is_new
+    }
+}
+
+impl Seen {
+    fn new(target: &Target, is_trace: bool) -> Seen {
+        Seen {
+            unit_bytes: target.unit_bytes(),
+            touched: (!is_trace).then(Units::default),
+            written: Units::default(),
+            requests: 0,
+            bytes_written: 0,
+            overwritten_bytes: 0,
+            asks: false,
+        }
+    }
+
+    fn add(&mut self, request: &Request) {
+        self.requests += 1;
+        let end = request.offset_bytes + u64::from(request.bytes);
+        let units = request.offset_bytes / self.unit_bytes..end.div_ceil(self.unit_bytes);
+        if request.operation == Operation::Write {
+            self.bytes_written += u64::from(request.bytes);
+            self.asks |= request.placement.is_some();
+            for unit in units.clone() {
+                let from = request.offset_bytes.max(unit * self.unit_bytes);
+                let to = end.min((unit + 1) * self.unit_bytes);
+                if !self.written.insert(unit) {
+                    self.overwritten_bytes += to - from;
+                }
+            }
+        }
+        if let Some(touched) = self.touched.as_mut().filter(|_| request.operation != Operation::Trim) {
+            units.for_each(|unit| _ = touched.insert(unit));
+        }
+    }
+
+    fn of_twin(&self, what: &'static str, target: &Target) -> Survey {
+        let denominator = target.twin.map_or(1, |twin| twin.denominator);
+        Survey {
+            what,
+            is_trace: false,
+            touched_bytes: self.touched.as_ref().map_or(0, |touched| touched.count) * self.unit_bytes * denominator,
+            pass_bytes_written: 0,
+            overwritten_bytes: 0,
+            seconds: 0.0,
+            volumes: 1,
+            processes: 1,
+            files: 1,
+            asks: self.asks,
+        }
+    }
+
+    fn of_trace(&self, source: &dyn Source, target: &Target) -> Survey {
+        let measures = source.measures();
+        let value = |name: &str| {
+            let found = measures.iter().find(|measure| measure.name == name);
+            found.map_or(0.0, |measure| measure.value)
+        };
+        Survey {
+            what: "trace",
+            is_trace: true,
+            touched_bytes: value("trace.touched_units") as u64 * target.unit_bytes(),
+            pass_bytes_written: self.bytes_written,
+            overwritten_bytes: self.overwritten_bytes,
+            seconds: value("trace.seconds"),
+            volumes: value("trace.volumes") as u64,
+            processes: value("trace.processes") as u64,
+            files: value("trace.files") as u64,
+            asks: self.asks,
+        }
+    }
+}
