@@ -23,9 +23,9 @@ use nvme::Subsystem;
 use simulation::entropy::Seeded;
 use simulation::generate;
 use simulation::wire::u32_at;
-use transport::tcp::session::{Next, Session, Surroundings};
-use transport::tcp::{Context, TcpOptions};
-use transport::{Clock, Shared, locked};
+use target::tcp::session::{Next, Session, Surroundings};
+use target::tcp::{Context, TcpOptions};
+use target::{Clock, Shared, locked};
 
 /// Kinds of drives, as seeds of the generator.
 const DRIVES: u64 = 16;

@@ -22,7 +22,7 @@ use nvme_spec::pci::EXTENDED_CONFIG_SPACE_SIZE;
 use simulation::entropy::Seeded;
 use simulation::generate;
 use simulation::host::PciHost;
-use transport::vfio_user::config_space::{ConfigEffect, ConfigSpace, Layout};
+use target::vfio_user::config_space::{ConfigEffect, ConfigSpace, Layout};
 
 /// Kinds of drives, as seeds of the generator.
 const DRIVES: u64 = 64;

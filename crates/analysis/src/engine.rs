@@ -117,7 +117,15 @@ mod tests {
     #[test]
     fn sources_are_those_of_the_simulator_and_of_our_crates_below_it() {
         let sources = sources(&packages(LOCK));
-        for folder in ["advise", "base", "experiment", "models", "simulate", "ssd", "workload"] {
+        for folder in [
+            "advise",
+            "base",
+            "applications",
+            "experiment",
+            "simulate",
+            "ssd",
+            "workload",
+        ] {
             let path = format!("{folder}/src/lib.rs");
             assert!(sources.contains_key(&path), "{path} in {:?}", sources.keys());
         }

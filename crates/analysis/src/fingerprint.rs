@@ -20,9 +20,9 @@ use ssd::DeviceConfig;
 
 use crate::engine;
 use crate::export::JSON_VERSION;
+use applications::Spec;
 use experiment::cell::{Cell, RunSettings};
 use experiment::error::LabError;
-use models::Spec;
 use workload::Workload;
 use workload::trace::spool;
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use host::inspect::FdpReport;
-use host::inspect::decode::Statistics;
+use initiator::inspect::FdpReport;
+use initiator::inspect::decode::Statistics;
 
 use crate::arguments::{Assert, OfHandle};
 use crate::output::complain;

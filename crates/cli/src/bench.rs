@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use experiment::LabError;
-use host::bench::{tcp, vfio_user, waits};
+use initiator::bench::{tcp, vfio_user, waits};
 use nvme::{Identity, Subsystem, SubsystemConfig};
 use report::describe;
 use report::rows::{Column, Rows, Value};
@@ -15,12 +15,12 @@ use serde::Serialize;
 use simulate::bench::{self, Settings};
 use ssd::DeviceConfig;
 use ssd::config::Geometry;
-use transport::data::Memory;
-use transport::drive::{CheckpointStatus, DataChoice, DriveError, DriveOptions, ServedDrive};
-use transport::tcp::{TcpOptions, TcpServer};
-use transport::vfio_user::{VfioUserOptions, VfioUserServer};
-use transport::watched::Watched;
-use transport::{Clock, Shared, locked};
+use target::monitor::units::Watched;
+use target::storage::backend::Memory;
+use target::storage::{CheckpointStatus, DataChoice, DriveError, DriveOptions, ServedDrive};
+use target::tcp::{TcpOptions, TcpServer};
+use target::vfio_user::{VfioUserOptions, VfioUserServer};
+use target::{Clock, Shared, locked};
 
 use crate::arguments::{Bench, BenchSubject};
 use crate::{AnyError, Outcome, bad_option, execute, print};
@@ -138,7 +138,7 @@ fn over_vfio_user() -> Result<Vec<Row>, AnyError> {
         let watcher = is_watched.then(|| Watcher::begin(Watched::new(Arc::clone(&shared), clock)));
         let target = vfio_user::Target {
             socket: &socket,
-            worker_thread: transport::vfio_user::WORKER_THREAD,
+            worker_thread: target::vfio_user::WORKER_THREAD,
             capacity_bytes: SERVED_BYTES,
             bytes_written: &|| {
                 let subsystem = locked(&shared);
@@ -210,7 +210,7 @@ fn over_tcp() -> Result<Vec<Row>, AnyError> {
     let target = tcp::Target {
         address: server.local_address(),
         subsystem_nqn: &nqn,
-        thread_name: transport::tcp::THREAD_NAME,
+        thread_name: target::tcp::THREAD_NAME,
         capacity_bytes: SERVED_BYTES,
     };
     let figures = tcp::run(&target, TCP_TIME)?;
@@ -267,7 +267,7 @@ fn checkpoint(command: &Bench) -> Result<Outcome, AnyError> {
     let target = tcp::Target {
         address: server.local_address(),
         subsystem_nqn: &nqn,
-        thread_name: transport::tcp::THREAD_NAME,
+        thread_name: target::tcp::THREAD_NAME,
         capacity_bytes,
     };
     let mut host = waits::Host::connect(&target)?;
@@ -279,7 +279,7 @@ fn checkpoint(command: &Bench) -> Result<Outcome, AnyError> {
     let (with, stored) = std::thread::scope(|scope| {
         let storing = scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
-                drive.checkpoint(transport::pause_between_parts)?;
+                drive.checkpoint(target::pause_between_parts)?;
             }
             Ok::<(), DriveError>(())
         });

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use base::Bytes;
 use experiment::LabError;
-use host::capture::{Disk, Summary};
+use host_tools::capture::{Disk, Summary};
 use simulate::run::Watch;
 
 use crate::arguments::Capture;
@@ -28,7 +28,7 @@ const LEVEL: i32 = 1;
 const SIGNALLED: i32 = 128;
 
 pub fn capture(command: &Capture) -> Result<Outcome, AnyError> {
-    host::capture::check()?;
+    host_tools::capture::check()?;
     let devices = std::iter::once(&command.device).chain(&command.also);
     let disks = devices
         .map(|device| Disk::of(device))
@@ -38,7 +38,7 @@ pub fn capture(command: &Capture) -> Result<Outcome, AnyError> {
     let names = names.join(" and ");
     // Nothing is left behind where nothing was captured.
     let out = Partial::create(&path)?;
-    let mut capture = host::capture::Capture::start(disks, out.writer()?, command.buffer)?;
+    let mut capture = host_tools::capture::Capture::start(disks, out.writer()?, command.buffer)?;
     let progress = execute::stoppable();
     let program = command.command[0].display().to_string();
     let mut child = std::process::Command::new(&command.command[0])

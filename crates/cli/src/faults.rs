@@ -6,8 +6,8 @@ use std::path::Path;
 use base::input::TEXT_BYTES_MAX;
 use experiment::LabError;
 use nvme::fault::{FaultsReport, Plan};
-use transport::http::{self, Change};
-use transport::metrics::FAULTS;
+use target::http::{self, Change};
+use target::monitor::metrics::FAULTS;
 
 use crate::arguments::Faults;
 use crate::serve::token;

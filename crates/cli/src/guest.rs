@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use base::Bytes;
 use experiment::LabError;
-use host::guest::{Accelerator, Attached, Built, Ended, GuestError, Machine, Stream, Task, boot, build, cache};
+use host_tools::guest::{Accelerator, Attached, Built, Ended, GuestError, Machine, Stream, Task, boot, build, cache};
 use indicatif::{ProgressBar, ProgressStyle};
 use report::rows::{Column, Rows, Value};
 use ssd::{OwnerStats, Stats};
-use transport::drive::DriveOptions;
-use transport::server::{ServeOptions, Server};
-use transport::status::Status;
-use transport::tcp::TcpOptions;
+use target::monitor::status::Status;
+use target::server::{ServeOptions, Server};
+use target::storage::DriveOptions;
+use target::tcp::TcpOptions;
 
 use crate::arguments::{Guest, ServedDrive, Transport};
 use crate::output::{complain, unwritten};

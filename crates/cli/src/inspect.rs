@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use base::input::RESULT_BYTES_MAX;
-use host::inspect::FdpReport;
-use host::inspect::decode::{self, EventRecord};
+use initiator::inspect::FdpReport;
+use initiator::inspect::decode::{self, EventRecord};
 use nvme_spec::LogId;
 use report::rows::{Column, Rows, TextFormat, Value};
 use serde::Serialize;
@@ -32,7 +32,7 @@ pub fn inspect(command: &Inspect) -> Result<Outcome, AnyError> {
 /// A raw log page, or a drive's data file, or a snapshot.
 fn of_file(command: &Inspect, file: &Path) -> Result<Outcome, AnyError> {
     if command.scrub {
-        let found = transport::drive::scrub(file)?;
+        let found = target::storage::scrub(file)?;
         show(command, &found, |found, format| format.words(&found.to_string()))?;
         return Ok(if found.pages_damaged > 0 {
             Outcome::Failed

@@ -1,7 +1,7 @@
 //! `warp run --on`: the requests of a workload on a drive that somebody serves, and what its FDP statistics say of them.
 //!
 //! ```text
-//! workload -> requests, as in the lab -> host::drive -> the drive (NVMe/TCP, or this machine's kernel)
+//! workload -> requests, as in the lab -> initiator::drive -> the drive (NVMe/TCP, or this machine's kernel)
 //! FDP statistics before and after, bytes sent by placement -> table, JSON
 //! ```
 
@@ -15,10 +15,10 @@ use analysis::store::Origin;
 use experiment::cell::Cell;
 use experiment::definition::Experiment;
 use experiment::selection::Selection;
-use host::drive::{DataPort, Drive};
-use host::inspect::decode::Statistics;
-use host::inspect::passthrough::Passthrough;
-use host::inspect::remote::Remote;
+use initiator::drive::{DataPort, Drive};
+use initiator::inspect::decode::Statistics;
+use initiator::inspect::passthrough::Passthrough;
+use initiator::inspect::remote::Remote;
 use report::rows::{Column, Rows, TextFormat, Value};
 use serde_json::json;
 use simulate::run::Progress;

@@ -16,11 +16,11 @@ use nvme::{Identity, SubsystemConfig};
 use serde::Deserialize;
 use ssd::DeviceConfig;
 use studio::{Studio, StudioOptions};
-use transport::data::DataChoice;
-use transport::drive::DriveOptions;
-use transport::http::HttpOptions;
-use transport::server::{ServeOptions, Server};
-use transport::tcp::{AllowedHost, DhGroupId, Secret, TcpOptions};
+use target::http::HttpOptions;
+use target::server::{ServeOptions, Server};
+use target::storage::DriveOptions;
+use target::storage::backend::DataChoice;
+use target::tcp::{AllowedHost, DhGroupId, Secret, TcpOptions};
 
 use crate::arguments::{Serve, ServedDrive};
 use crate::faults::plan;

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use experiment::LabError;
 use studio::order::Beginning;
 use studio::{Order, StudioOptions};
-use transport::http::HttpOptions;
+use target::http::HttpOptions;
 
 use crate::arguments::Studio;
 use crate::output::complain;

@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use experiment::LabError;
-use host::inspect::passthrough::Passthrough;
-use host::inspect::remote::{Remote, Visitor};
-use host::inspect::{FdpReport, report};
+use initiator::inspect::passthrough::Passthrough;
+use initiator::inspect::remote::{Remote, Visitor};
+use initiator::inspect::{FdpReport, report};
 use ssd::SnapshotError;
-use transport::drive::{DriveError, StoredDrive, stored};
+use target::storage::{DriveError, StoredDrive, stored};
 
 use crate::arguments::AsHost;
 use crate::{AnyError, bad_option};

@@ -6,8 +6,8 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use common::{BAD_INPUT, ServerProcess, errors, folder, json, prints, refused, write};
-use host::command::block_command;
-use host::initiator::tcp::{Controller, Data, HostOptions, Queue};
+use initiator::command::block_command;
+use initiator::tcp::{Controller, Data, HostOptions, Queue};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{AdminOpcode, FeatureId, IoOpcode, Status};
 use serde_json::Value;

@@ -6,9 +6,9 @@ mod common;
 use std::net::SocketAddr;
 
 use common::{ServerProcess, errors, folder, prints, refused, write, write_secret};
-use host::command::{admin_entry, block_command};
-use host::initiator::pcie::{Driver, DriverOptions};
-use host::initiator::tcp::{Controller, Data, HostOptions, Queue};
+use initiator::command::{admin_entry, block_command};
+use initiator::pcie::{Driver, DriverOptions};
+use initiator::tcp::{Controller, Data, HostOptions, Queue};
 use nvme_spec::{AdminOpcode, IoOpcode, Status, SubmissionEntry};
 use tempfile::TempDir;
 
@@ -132,7 +132,7 @@ fn faults_change_while_the_drive_is_served() {
     let shown = faults("--show");
     assert!(shown.starts_with("seed 7, 3 I/O commands since\n"), "{shown}");
     assert!(shown.contains("bad  error           active         1\n"), "{shown}");
-    let answer = transport::http::ask(metrics_address(&server), TOKEN, "/metrics", None);
+    let answer = target::http::ask(metrics_address(&server), TOKEN, "/metrics", None);
     let metrics = answer.expect("an answer").1;
     assert!(
         metrics.contains("warp_faults_struck_total{fault=\"bad\",kind=\"error\"} 1\n"),

@@ -1,5 +1,5 @@
 //! `warp guest` where there is no guest: one sentence and exit code 125, and nothing left behind. What happens with one is tested by
-//! `tests/host`, and by `crates/host/tests/guest.rs` with a program in QEMU's place.
+//! `tests/host`, and by `crates/host_tools/tests/guest.rs` with a program in QEMU's place.
 
 mod common;
 

@@ -6,8 +6,8 @@ mod common;
 use std::net::TcpListener;
 
 use common::{BAD_INPUT, ServerProcess, chmod, files, folder, json, prints, refused, warp, write, write_secret};
-use host::command::block_command;
-use host::initiator::tcp::{Controller, Data, HostOptions};
+use initiator::command::block_command;
+use initiator::tcp::{Controller, Data, HostOptions};
 use nvme_spec::{IoOpcode, Status};
 use tempfile::TempDir;
 

@@ -5,7 +5,7 @@ mod common;
 use std::net::SocketAddr;
 
 use common::{ServerProcess, folder, refused, write, write_secret};
-use transport::http::{Change, ask};
+use target::http::{Change, ask};
 
 /// Where it says that it serves.
 fn address(server: &ServerProcess) -> SocketAddr {

@@ -13,26 +13,26 @@
 
 use std::path::{Path, PathBuf};
 
+use applications::Spec;
 use experiment::cell::{Cell, CellKey, ReplayMode, RunSettings};
 use experiment::profile::{Overrides, Profile};
 use experiment::twin::{self, ScaleChoice};
 use experiment::workloads::{WorkloadChanges, read_jobs};
-use host::command::write_command;
-use host::initiator::pcie::{Driver, DriverOptions};
-use host::initiator::tcp::{self, Controller, HostOptions};
-use host::inspect::decode;
-use models::Spec;
+use initiator::command::write_command;
+use initiator::inspect::decode;
+use initiator::pcie::{Driver, DriverOptions};
+use initiator::tcp::{self, Controller, HostOptions};
 use nvme::{Identity, SubsystemConfig};
 use nvme_spec::command::IoManagementCdw10;
 use nvme_spec::fdp::MO_RUH_STATUS;
 use nvme_spec::identify::{ControllerList, NamespaceCreate, Nmic};
 use nvme_spec::{AdminOpcode, Cns, IdentifyController, IoOpcode, Status, SubmissionEntry};
 use ssd::{DeviceConfig, Stats};
-use transport::data::DataChoice;
-use transport::drive::DriveOptions;
-use transport::locked;
-use transport::server::{ServeOptions, Server};
-use transport::tcp::TcpOptions;
+use target::locked;
+use target::server::{ServeOptions, Server};
+use target::storage::DriveOptions;
+use target::storage::backend::DataChoice;
+use target::tcp::TcpOptions;
 use workload::fio::{JobFile, Override, Schedule};
 use workload::{Operation, Request, Target};
 use zerocopy::{FromBytes, IntoBytes};

@@ -1,7 +1,7 @@
 //! The arithmetic of DH-HMAC-CHAP: hash functions, HMAC, and Diffie-Hellman over the groups of RFC 7919.
 //!
 //! Controller and host share what is here; how they put it together is written separately in
-//! `transport::tcp::auth` and `host::initiator::tcp`, so that each checks the other. Exponentiation takes the same time
+//! `target::tcp::auth` and `initiator::tcp`, so that each checks the other. Exponentiation takes the same time
 //! for all exponents.
 
 use std::sync::OnceLock;

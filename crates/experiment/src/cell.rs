@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use models::Spec;
+use applications::Spec;
 use serde::{Deserialize, Serialize};
 use ssd::{Layout, Nanos, RuhId};
 

@@ -1,7 +1,7 @@
 //! Workloads by name: job files, tables with a `kind`, block traces, and changes to them.
 //!
 //! ```text
-//! jobs/*.fio, workloads/*.toml, a trace + WorkloadChanges -> models::Spec
+//! jobs/*.fio, workloads/*.toml, a trace + WorkloadChanges -> applications::Spec
 //! ```
 //!
 //! A name is looked up by path, then in the working folder, then among those built into the program. A trace of what a cache was asked
@@ -10,9 +10,9 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use applications::cache::{TraceFormat, is_mooncake};
+use applications::{JobsOf, Spec, generator};
 use base::input::TEXT_BYTES_MAX;
-use models::cache::{TraceFormat, is_mooncake};
-use models::{JobsOf, Spec, generator};
 use rust_embed::RustEmbed;
 use serde::Deserialize;
 use toml::Value;

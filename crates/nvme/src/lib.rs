@@ -11,7 +11,7 @@
 //! functions.
 //!
 //! It implements NVM Express 2.1 with the NVM command set. It does not: open sockets, start threads, read a clock, map
-//! memory (all that is in `warp-transport`); know reservations, zones, key-value, protection information, ANA, NVMe-MI,
+//! memory (all that is in `warp-target`); know reservations, zones, key-value, protection information, ANA, NVMe-MI,
 //! firmware updates, security protocols.
 
 pub mod admin;

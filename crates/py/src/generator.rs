@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use models::generator::{Generator, register};
+use applications::generator::{Generator, register};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;

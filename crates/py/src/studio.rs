@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use studio::asked::{Asked, AskedRun, Made, Source};
 use studio::order::Beginning;
 use studio::{Order, Studio, StudioOptions};
-use transport::http::HttpOptions;
+use target::http::HttpOptions;
 
 use crate::convert::{self, optional_table, to_python, warp_error};
 use crate::experiment::Experiment;

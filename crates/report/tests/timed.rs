@@ -345,7 +345,7 @@ fn paced_cell(operations_per_second: u32) -> Cell {
         "kind = \"cachelib\"\nsoc_percent = 40\ndram_bytes = \"64KiB\"\nregion_bytes = \"1MiB\"\nreads = true\n\
          [pace]\noperations_per_second = {operations_per_second}\nmax_concurrent_inserts = 1000\n"
     );
-    let find_jobs = |jobs: models::JobsOf<'_>| panic!("{jobs:?} is not asked for");
+    let find_jobs = |jobs: applications::JobsOf<'_>| panic!("{jobs:?} is not asked for");
     let table = toml::from_str(&text).expect("a table");
     let run = RunSettings {
         write_capacities: Some(0.5),
@@ -353,7 +353,7 @@ fn paced_cell(operations_per_second: u32) -> Cell {
         ..settings()
     };
     Cell {
-        workload: models::Spec::parse("workload", &table, &find_jobs).expect("a workload"),
+        workload: applications::Spec::parse("workload", &table, &find_jobs).expect("a workload"),
         ensemble: None,
         workload_name: "cachelib".to_string(),
         ..cell("[a]\nrw=read\n", run)
@@ -699,8 +699,8 @@ fn run_trace(text: &str, settings: RunSettings) -> Result<CellResult, String> {
         "kind = \"trace\"\nmapping = \"modulo\"\nfiles = [{:?}]\n",
         file.display().to_string()
     );
-    let find_jobs = |jobs: models::JobsOf<'_>| panic!("{jobs:?} is not asked for");
-    let workload = models::Spec::parse("workload", &toml::from_str(&table).expect("a table"), &find_jobs);
+    let find_jobs = |jobs: applications::JobsOf<'_>| panic!("{jobs:?} is not asked for");
+    let workload = applications::Spec::parse("workload", &toml::from_str(&table).expect("a table"), &find_jobs);
     let cell = Cell {
         workload: workload.expect("a workload"),
         workload_name: "trace".to_string(),

@@ -16,8 +16,8 @@ use crate::mapper::Mapper;
 use crate::recorder::Recorder;
 use crate::run::{Stride, Watch};
 use crate::timed::Runner;
+use applications::Spec;
 use experiment::cell::Limits;
-use models::Spec;
 use workload::Target;
 use workload::fio;
 

@@ -4,7 +4,7 @@
 //! and of extents through handles of every isolation, deallocations, handle updates, collections, remapped blocks. Between any two
 //! steps of a checkpoint comes such work. What is expected is what [`Device::to_bytes`] says of a copy made at the beginning.
 //!
-//! It does not cover: who holds the drive meanwhile, and the disk (`crates/transport/tests/drive.rs`).
+//! It does not cover: who holds the drive meanwhile, and the disk (`crates/target/tests/drive.rs`).
 
 mod common;
 

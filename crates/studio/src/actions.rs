@@ -1,7 +1,7 @@
 //! Actions on a served drive, for pages that show its token: a checkpoint, statistics counted anew, faults.
 //!
 //! ```text
-//! POST, DELETE /api/drive/... -> is there a token? -> not too often? -> transport::actions, or the session -> what came of it
+//! POST, DELETE /api/drive/... -> is there a token? -> not too often? -> target::actions, or the session -> what came of it
 //! GET /api/drive/faults       -> what is planned and what has come of it
 //! ```
 //!
@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use transport::actions::{Actions, CheckpointRefused, FaultsReport};
-use transport::http::{Answer, AppMethod, Question};
+use target::actions::{Actions, CheckpointRefused, FaultsReport};
+use target::http::{Answer, AppMethod, Question};
 
 use crate::session::Session;
 use crate::studio::{error, json as answer};

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use rust_embed::RustEmbed;
-use transport::http::{Answer, Cache, compressed};
+use target::http::{Answer, Cache, compressed};
 
 #[derive(RustEmbed)]
 #[folder = "web/dist/"]

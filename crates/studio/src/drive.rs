@@ -1,7 +1,7 @@
 //! A served drive as a session of one lane: it is watched, not steered.
 //!
 //! ```text
-//! transport::watched (looks ten times a second, while a page is there) -> State -> Page
+//! target::monitor::units (looks ten times a second, while a page is there) -> State -> Page
 //! ```
 //!
 //! Its hosts say what it does; what else may be done to it is [`crate::actions`]'s. It has no Order, no checkpoints and no export.
@@ -16,10 +16,10 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::{Value, json};
 use ssd::device::Occupancy;
 use ssd::{Event, Layout, Stats};
-use transport::actions::{Actions, unix_ms};
-use transport::census::{Holdings, Units};
-use transport::status::Status;
-use transport::watched::{DriveView, HostView, HostsView, LatencyPercentiles, Transport, Watched};
+use target::actions::{Actions, unix_ms};
+use target::monitor::hosts::{Holdings, Units};
+use target::monitor::status::Status;
+use target::monitor::units::{DriveView, HostView, HostsView, LatencyPercentiles, Transport, Watched};
 
 use crate::engine::Command;
 use crate::frames::{Head, Phase, UnitRecord};

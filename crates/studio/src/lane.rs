@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use simulate::live::{Activity, Forked, LiveRun, Position};
 use simulate::run::CellResult;
 use ssd::{Event, OwnerStats};
-use transport::census::Holdings;
+use target::monitor::hosts::Holdings;
 
 use crate::frames::{EventRecord, Head, OwnerRecord, Phase, UnitRecord};
 use crate::memory::Share;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::json;
+use target::http::{Conversation, Speech};
 use tokio::sync::watch;
 use toml::Table;
-use transport::http::{Conversation, Speech};
 
 use crate::engine::{Command, Want};
 use crate::session::{Session, Watching};

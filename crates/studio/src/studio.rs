@@ -17,9 +17,9 @@ use analysis::store::{KeptRun, Store};
 use experiment::LabError;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use target::ServeError;
+use target::http::{Answer, App, AppMethod, Conversation, HttpOptions, HttpServer, Question};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use transport::ServeError;
-use transport::http::{Answer, App, AppMethod, Conversation, HttpOptions, HttpServer, Question};
 
 use crate::actions::DriveActions;
 use crate::export::Form;

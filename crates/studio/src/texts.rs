@@ -5,8 +5,8 @@
 
 use experiment::workloads;
 use serde::Serialize;
+use target::actions::Plan;
 use toml::{Table, Value};
-use transport::actions::Plan;
 use workload::fio::JobError;
 
 /// Bytes of a file's name.

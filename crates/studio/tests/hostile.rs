@@ -15,7 +15,7 @@ use common::{
 use serde_json::{Value, json};
 use served::{Served, TOKEN};
 use studio::{ACTIONS_A_SECOND, SESSIONS_MAX, Studio, StudioOptions};
-use transport::http::CONNECTIONS_MAX;
+use target::http::CONNECTIONS_MAX;
 
 #[test]
 fn bodies_are_bounded_in_size_and_time() {

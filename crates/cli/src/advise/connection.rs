@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use host::inspect::passthrough::Passthrough;
-use host::inspect::remote::{Remote, Visitor};
-use host::inspect::watch::{Namespace, Sample, WatchError};
-use host::inspect::{CommandPort, InspectError, identify};
+use initiator::inspect::passthrough::Passthrough;
+use initiator::inspect::remote::{Remote, Visitor};
+use initiator::inspect::watch::{Namespace, Sample, WatchError};
+use initiator::inspect::{CommandPort, InspectError, identify};
 use nvme_spec::fdp::FdpEventType;
 use nvme_spec::identify::Cns;
 

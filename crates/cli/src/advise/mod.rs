@@ -17,8 +17,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use ::advise::{Advice, Advisor, Counters, Event, Feed, FreshEvents, Loss};
-use host::inspect::decode::EventRecord;
-use host::inspect::watch::{Namespace, Sample};
+use initiator::inspect::decode::EventRecord;
+use initiator::inspect::watch::{Namespace, Sample};
 
 use crate::arguments::Advise;
 use crate::output::{check_file, is_standard_output};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use base::Bytes;
-use host::inspect::file_map::Omissions;
+use initiator::inspect::file_map::Omissions;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 /// A sentence for people with a name for programs.

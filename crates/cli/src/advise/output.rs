@@ -10,8 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ::advise::{Advice, Advisor, Loss, Move};
 use base::Bytes;
 use experiment::LabError;
-use host::inspect::watch::Sample;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use initiator::inspect::watch::Sample;
 use report::rows::{Column, Rows, Value};
 use serde::Serialize;
 
@@ -114,7 +114,7 @@ fn handles(sample: &Sample) -> Vec<Handle<'_>> {
         let usage = sample.usage.get(usize::from(handle));
         usage.map_or("not listed", |usage| usage.used.as_str())
     };
-    let handle = |status: &host::inspect::decode::HandleStatus| Handle {
+    let handle = |status: &initiator::inspect::decode::HandleStatus| Handle {
         placement_identifier: status.placement_identifier,
         reclaim_unit_handle: status.reclaim_unit_handle,
         blocks_left: status.blocks_left,

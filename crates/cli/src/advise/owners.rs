@@ -6,8 +6,8 @@ use std::path::Path;
 use ::advise::{Owner, OwnerMap};
 use base::input::RESULT_BYTES_MAX;
 use experiment::LabError;
-use host::inspect::file_map::{self, BlockDevice, Extent, Omissions};
-use host::inspect::watch::Namespace;
+use initiator::inspect::file_map::{self, BlockDevice, Extent, Omissions};
+use initiator::inspect::watch::Namespace;
 
 use super::connection::DriveConnection;
 use super::notice::Notice;

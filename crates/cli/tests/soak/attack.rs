@@ -6,9 +6,9 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use ::host::command::block_command;
-use ::host::initiator::pcie::{Driver, DriverOptions};
-use ::host::initiator::tcp::{Controller, Data, HostOptions};
+use ::initiator::command::block_command;
+use ::initiator::pcie::{Driver, DriverOptions};
+use ::initiator::tcp::{Controller, Data, HostOptions};
 use nvme_spec::IoOpcode;
 use serde_json::json;
 

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ::host::command::{admin_entry, block_command};
-use ::host::initiator::pcie::{Driver, DriverOptions};
-use ::host::initiator::tcp::{Controller, Data, HostOptions, Queue};
+use ::initiator::command::{admin_entry, block_command};
+use ::initiator::pcie::{Driver, DriverOptions};
+use ::initiator::tcp::{Controller, Data, HostOptions, Queue};
 use nvme_spec::command::AbortCdw10;
 use nvme_spec::{AdminOpcode, IoOpcode, Status, SubmissionEntry};
-use transport::data::pattern;
+use target::storage::backend::pattern;
 
 use crate::BLOCK_BYTES;
 use crate::server::{NQN, Place};

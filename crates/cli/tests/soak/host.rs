@@ -6,7 +6,7 @@ use std::time::Duration;
 use nvme_spec::Status;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use transport::data::pattern;
+use target::storage::backend::pattern;
 
 use crate::connection::{BATCH, BLOCKS_MAX, Connection, Done, Gone, Work};
 use crate::server::Supervisor;

@@ -15,8 +15,8 @@ use nvme::fault::FaultsReport;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::process::{Pid, Signal, kill_process};
-use transport::http::{self, Change};
-use transport::metrics::FAULTS;
+use target::http::{self, Change};
+use target::monitor::metrics::FAULTS;
 
 use crate::{CAPACITY_BYTES, Ending, HOSTS};
 

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A [`PcieController`] is the PCI Express side of one controller of a [`Subsystem`](crate::Subsystem). It owns no
-//! memory, no thread and no clock: whoever drives it (`transport::vfio_user`, tests) lends it a [`Bus`] for each call
+//! memory, no thread and no clock: whoever drives it (`target::vfio_user`, tests) lends it a [`Bus`] for each call
 //! and calls [`PcieController::process`] when [`PcieController::has_work`] says so. Commands are fetched and completed
 //! in batches, so that the subsystem is locked, and a vector raised, once for many of them.
 //!

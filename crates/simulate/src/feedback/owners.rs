@@ -1,7 +1,7 @@
 //! Whose the data of a workload is.
 
 use advise::{Owner, OwnerMap};
-use models::Spec;
+use applications::Spec;
 use workload::fio::{PlannedStream, StreamSummary, plan_streams};
 use workload::{Source, Target};
 

@@ -31,9 +31,9 @@ use crate::mapper::Mapper;
 use crate::policy::Placer;
 use crate::recorder::Recorder;
 use crate::run::Stride;
+use applications::Spec;
 use experiment::cell::{Limits, RunSettings};
 use experiment::error::LabError;
-use models::Spec;
 use workload::fio::{ExitWhat, Job, JobFile, plan_streams};
 use workload::{Next, Operation, Request, Source, TaggedRequest, Target, Workload, WorkloadError};
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use studio::{Studio, StudioOptions};
-use transport::http::HttpOptions;
+use target::http::HttpOptions;
 
 /// Longer than anything takes on a machine that does other things too.
 pub const PATIENCE: Duration = Duration::from_secs(120);

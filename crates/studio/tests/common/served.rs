@@ -3,7 +3,7 @@
 // Each test program uses a part of it.
 #![allow(dead_code)]
 
-#[path = "../../../transport/tests/small_drive/mod.rs"]
+#[path = "../../../target/tests/small_drive/mod.rs"]
 mod small_drive;
 
 use std::net::SocketAddr;
@@ -11,9 +11,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use studio::{ServedDrive, Studio};
+use target::server::{ServeOptions, Server};
+use target::storage::{DataChoice, DriveOptions};
 use tempfile::TempDir;
-use transport::drive::{DataChoice, DriveOptions};
-use transport::server::{ServeOptions, Server};
 
 use crate::common::{Answer, options, parse, raw};
 pub use small_drive::{Client, PAGE_BYTES};

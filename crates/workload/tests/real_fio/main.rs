@@ -34,7 +34,7 @@ struct Fio {
 impl Fio {
     /// The guest's own, else the host's.
     fn find() -> Option<Fio> {
-        let trees = host::guest::cache().ok().and_then(|cache| cache.read_dir().ok());
+        let trees = host_tools::guest::cache().ok().and_then(|cache| cache.read_dir().ok());
         let trees = trees.into_iter().flatten().flatten().map(|entry| entry.path());
         // Whole ones, of which the one made last counts; one that is being made is called `.partial`.
         let is_tree = |tree: &PathBuf| {

@@ -1,0 +1,334 @@
+//! NVMe/TCP on loopback: a target and our initiator, against plain TCP between the same two threads.
+//!
+//! Everything is measured in one run on one machine, so the ratios mean something where the figures do not: how much of
+//! what the machine's loopback gives is left with the protocol, the controller, the device model and the data on top.
+//!
+//! The limits: for throughput, one thread writes blocks into a socket as fast as another one reads them; for commands,
+//! one thread sends requests of the size of a command and another one answers with the size of a block, at the same
+//! queue depth, doing nothing else.
+//!
+//! Where there are two cores, each side gets one of its own for queue depths above 1: left alone, the scheduler likes
+//! to put a thread where the one is that woke it, and two sides that could work at the same time take turns. At queue
+//! depth 1 they take turns anyway.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use nvme_spec::IoOpcode;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
+
+use super::{ThreadTimes, busy, threads};
+use crate::command::block_command;
+use crate::tcp::{Controller, Data, HostOptions, InitiatorError, Queue};
+
+/// What is measured: a target in this process, whose drive has one namespace in blocks of 4 KiB over all of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// NQN of its subsystem.
+    pub subsystem_nqn: &'a str,
+    /// What the names of its threads start with.
+    pub thread_name: &'a str,
+    /// Capacity of the drive, which is written once before the measurements.
+    pub capacity_bytes: u64,
+}
+
+/// A measured figure with the limit of the same machine.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// What was measured.
+    pub name: &'static str,
+    /// Commands per second.
+    pub commands_per_second: f64,
+    /// Bytes of a command.
+    pub block_bytes: u32,
+    /// What plain TCP does in place of it, in the same unit.
+    pub limit_per_second: f64,
+    /// Processor time of the target's thread for a command; what it waits for a core that others use is not in it.
+    pub target_busy: Duration,
+    /// Processor time of the initiator's thread for a command.
+    pub initiator_busy: Duration,
+}
+
+impl Figure {
+    /// Bytes per second.
+    pub fn bytes_per_second(&self) -> f64 {
+        self.commands_per_second * f64::from(self.block_bytes)
+    }
+
+    /// What is left of the limit.
+    pub fn ratio(&self) -> f64 {
+        self.commands_per_second / self.limit_per_second
+    }
+}
+
+impl std::fmt::Display for Figure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{:<24} {:>7.1} K IOPS {:>5.0} MB/s  {:>3.0} % of plain TCP ({:.1} K); busy for each: target {:.2?}, \
+             initiator {:.2?}",
+            self.name,
+            self.commands_per_second / 1e3,
+            self.bytes_per_second() / 1e6,
+            100.0 * self.ratio(),
+            self.limit_per_second / 1e3,
+            self.target_busy,
+            self.initiator_busy,
+        )
+    }
+}
+
+/// One way of using the drive.
+#[derive(Clone, Copy)]
+struct Load {
+    name: &'static str,
+    opcode: IoOpcode,
+    block_bytes: u32,
+    queue_depth: u16,
+    random: bool,
+}
+
+const fn load(name: &'static str, opcode: IoOpcode, block_bytes: u32, queue_depth: u16, random: bool) -> Load {
+    Load {
+        name,
+        opcode,
+        block_bytes,
+        queue_depth,
+        random,
+    }
+}
+
+const LOADS: [Load; 6] = [
+    load("random read 4 KiB QD 1", IoOpcode::Read, 4096, 1, true),
+    load("random write 4 KiB QD 1", IoOpcode::Write, 4096, 1, true),
+    load("random read 4 KiB QD 32", IoOpcode::Read, 4096, 32, true),
+    load("random write 4 KiB QD 32", IoOpcode::Write, 4096, 32, true),
+    load("read 128 KiB QD 16", IoOpcode::Read, 128 << 10, 16, false),
+    load("write 128 KiB QD 16", IoOpcode::Write, 128 << 10, 16, false),
+];
+
+/// Measures every load for a time.
+///
+/// # Errors
+/// The initiator and the target do not get along.
+///
+/// # Panics
+/// The machine has no loopback, or no thread.
+pub fn run(target: &Target<'_>, time: Duration) -> Result<Vec<Figure>, InitiatorError> {
+    let cores = Cores::of_this_thread();
+    let initiator_busy = || busy(Path::new("/proc/thread-self"));
+    let options = HostOptions {
+        // What is left out by this is left out by any host that wants speed (`nvme connect --disable-sqflow`).
+        flow_control: false,
+        ..HostOptions::new(target.address, target.subsystem_nqn)
+    };
+    let controller = Controller::connect(&options)?;
+    let mut queue = controller.io_queue(1, 64)?;
+    fill(&mut queue, target.capacity_bytes)?;
+    let mut figures = Vec::new();
+    for load in LOADS {
+        cores.assign(target, load.queue_depth > 1);
+        let limit_per_second = limit(&load, time, &cores);
+        let target_before = ThreadTimes::until_now(target.thread_name);
+        let initiator_before = initiator_busy();
+        let (commands, elapsed) = measure(&mut queue, &load, target.capacity_bytes, time)?;
+        figures.push(Figure {
+            name: load.name,
+            commands_per_second: commands as f64 / elapsed.as_secs_f64(),
+            block_bytes: load.block_bytes,
+            limit_per_second,
+            target_busy: target_before.since().div_f64(commands as f64),
+            initiator_busy: (initiator_busy() - initiator_before).div_f64(commands as f64),
+        });
+    }
+    drop((queue, controller));
+    cores.assign(target, false);
+    Ok(figures)
+}
+
+/// Writes everything once, so that reads find data.
+fn fill(queue: &mut Queue, capacity_bytes: u64) -> Result<(), InitiatorError> {
+    const BYTES: u64 = 1 << 20;
+    for offset in (0..capacity_bytes).step_by(BYTES as usize) {
+        let bytes = BYTES.min(capacity_bytes - offset);
+        let entry = block_command(IoOpcode::Write, 1, offset / 4096, (bytes / 4096) as u32);
+        let data = Data::ToController(vec![offset as u8; bytes as usize]);
+        queue.command(entry, data)?.check("Write")?;
+    }
+    Ok(())
+}
+
+/// The cores that this thread may use.
+struct Cores {
+    all: Option<CpuSet>,
+    /// One for each side, if there are two.
+    sides: Option<[CpuSet; 2]>,
+}
+
+impl Cores {
+    fn of_this_thread() -> Cores {
+        let all = sched_getaffinity(None).ok();
+        let numbers: Vec<usize> = match &all {
+            Some(all) => (0..CpuSet::MAX_CPU).filter(|&core| all.is_set(core)).take(2).collect(),
+            None => Vec::new(),
+        };
+        let sides = <[usize; 2]>::try_from(numbers).ok().map(|numbers| {
+            numbers.map(|number| {
+                let mut side = CpuSet::new();
+                side.set(number);
+                side
+            })
+        });
+        Cores { all, sides }
+    }
+
+    /// Where the two sides run: on a core each, or both on any.
+    fn side(&self, target: bool, divided: bool) -> Option<&CpuSet> {
+        match &self.sides {
+            Some(sides) if divided => Some(&sides[usize::from(target)]),
+            _ => self.all.as_ref(),
+        }
+    }
+
+    /// Assigns cores to this thread and those of the target. That a system does not do so is no error: the figures are
+    /// what they are.
+    fn assign(&self, target: &Target<'_>, divided: bool) {
+        if let Some(set) = self.side(true, divided) {
+            for thread in threads(target.thread_name) {
+                let number = thread.file_name().and_then(|name| name.to_str()?.parse().ok());
+                if let Some(number) = number.and_then(Pid::from_raw) {
+                    let _ = sched_setaffinity(Some(number), set);
+                }
+            }
+        }
+        if let Some(set) = self.side(false, divided) {
+            let _ = sched_setaffinity(None, set);
+        }
+    }
+
+    /// Puts the calling thread where the target is.
+    fn join_target(&self, divided: bool) {
+        if let Some(set) = self.side(true, divided) {
+            let _ = sched_setaffinity(None, set);
+        }
+    }
+}
+
+/// Commands that were carried out under a load, and how long that took.
+fn measure(
+    queue: &mut Queue,
+    load: &Load,
+    capacity_bytes: u64,
+    time: Duration,
+) -> Result<(u64, Duration), InitiatorError> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+    let places = capacity_bytes / u64::from(load.block_bytes);
+    let blocks = load.block_bytes / 4096;
+    let mut next = 0;
+    let mut submit = |queue: &mut Queue, buffer: Vec<u8>| {
+        let place = if load.random {
+            random.random_range(0..places)
+        } else {
+            next % places
+        };
+        next += 1;
+        let entry = block_command(load.opcode, 1, place * u64::from(blocks), blocks);
+        let data = match load.opcode {
+            IoOpcode::Read => Data::ToHost(buffer),
+            _ => Data::ToController(buffer),
+        };
+        queue.submit(entry, data);
+    };
+    for _ in 0..load.queue_depth {
+        submit(queue, vec![7; load.block_bytes as usize]);
+    }
+    let start = Instant::now();
+    let mut commands = 0u64;
+    // The clock is read once for many commands.
+    while !commands.is_multiple_of(64) || start.elapsed() < time {
+        let completed = queue.wait()?;
+        completed.check(load.name)?;
+        submit(queue, completed.data);
+        commands += 1;
+        // What completed with it is answered in the same message.
+        while let Some(completed) = queue.poll() {
+            completed.check(load.name)?;
+            submit(queue, completed.data);
+            commands += 1;
+        }
+    }
+    let elapsed = start.elapsed();
+    while queue.outstanding() > 0 {
+        queue.wait()?;
+    }
+    while queue.poll().is_some() {}
+    Ok((commands, elapsed))
+}
+
+/// What plain TCP does in place of a load.
+fn limit(load: &Load, time: Duration, cores: &Cores) -> f64 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback can be listened on");
+    let address = listener.local_addr().expect("it has an address");
+    let (request, response) = match load.opcode {
+        IoOpcode::Read => (72, load.block_bytes as usize + 24),
+        _ => (72 + load.block_bytes as usize, 24),
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            cores.join_target(load.queue_depth > 1);
+            let (stream, _) = listener.accept().expect("the other side connects");
+            answer(stream, request, response);
+        });
+        let stream = TcpStream::connect(address).expect("the other side listens");
+        ask(stream, load.queue_depth, request, response, time)
+    })
+}
+
+/// Answers requests of one size with responses of another until the other side has enough.
+fn answer(mut stream: TcpStream, request: usize, response: usize) {
+    stream.set_nodelay(true).expect("a socket");
+    let mut input = vec![0; 256 << 10];
+    let output = vec![1; response.max(256 << 10)];
+    let (mut received, mut answered) = (0, 0);
+    while let Ok(bytes @ 1..) = stream.read(&mut input) {
+        received += bytes;
+        let mut owed = (received / request - answered) * response;
+        answered = received / request;
+        while owed > 0 {
+            let bytes = owed.min(output.len());
+            if stream.write_all(&output[..bytes]).is_err() {
+                return;
+            }
+            owed -= bytes;
+        }
+    }
+}
+
+/// Fewer answers than these are no rate.
+const ANSWERS_MIN: usize = 64;
+
+/// Keeps `depth` requests outstanding for a time; returns how many were answered in a second.
+fn ask(mut stream: TcpStream, depth: u16, request: usize, response: usize, time: Duration) -> f64 {
+    stream.set_nodelay(true).expect("a socket");
+    let output = vec![1; request * usize::from(depth)];
+    let mut input = vec![0; 256 << 10];
+    let start = Instant::now();
+    stream.write_all(&output).expect("the other side reads");
+    let (mut received, mut answered) = (0, 0);
+    // A machine that does other things may give no answer in time; a rate needs some.
+    while answered < ANSWERS_MIN || start.elapsed() < time {
+        received += stream.read(&mut input).expect("the other side answers");
+        let more = received / response - answered;
+        answered = received / response;
+        stream
+            .write_all(&output[..more * request])
+            .expect("the other side reads");
+    }
+    answered as f64 / start.elapsed().as_secs_f64()
+}

@@ -1,0 +1,309 @@
+//! Random reads and writes through a vfio-user socket, with the driver of [`crate::pcie`] in the place of a
+//! guest.
+//!
+//! The drive is in memory and its model has no timing, so the figure is what the path costs: fetching commands from
+//! guest memory, the controller, the device model with its garbage collection, copying the data, completing. The driver
+//! runs on a thread of its own and does as little as a driver can. What the same machine's core copies at best is
+//! measured in the same run.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use memmap2::MmapMut;
+use nvme_spec::IoOpcode;
+use nvme_spec::command::SubmissionEntry;
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::SplitMix64;
+use rustix::time::{ClockId, clock_gettime};
+use thiserror::Error;
+
+use super::ThreadTimes;
+use crate::command::block_command;
+use crate::pcie::{Driver, DriverError, DriverOptions};
+
+/// Bytes of a logical block.
+const BLOCK_BYTES: u64 = 4096;
+/// Bytes of a command that fills the drive.
+const FILL_BYTES: u64 = 128 << 10;
+/// The queue is refilled when this part of it is free, as by a program that takes completions in batches: with a
+/// doorbell for each command the driver is what is measured.
+const REFILLS: usize = 4;
+/// The I/O queue pair that is used.
+const QUEUE: u16 = 1;
+
+/// What is measured: a server in this process, whose drive has one namespace in blocks of 4 KiB over all of it.
+pub struct Target<'a> {
+    /// Its socket.
+    pub socket: &'a Path,
+    /// Name of the thread that carries out commands.
+    pub worker_thread: &'a str,
+    /// Capacity of the drive, which is written once before the measurement.
+    pub capacity_bytes: u64,
+    /// Media and host bytes that the drive has written so far.
+    pub bytes_written: &'a dyn Fn() -> (u64, u64),
+}
+
+/// What to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Workload {
+    /// Commands outstanding at a time.
+    pub queue_depth: u16,
+    /// Whether doorbells are rung in the mapped page.
+    pub map_doorbells: bool,
+    /// Whether the commands write; they read otherwise.
+    pub write: bool,
+    /// Bytes of a command: whole blocks, as many as fill the drive at a time or fewer.
+    pub bytes: u64,
+    /// For how long.
+    pub duration: Duration,
+    /// Of the addresses.
+    pub seed: u64,
+}
+
+impl Default for Workload {
+    fn default() -> Workload {
+        Workload {
+            queue_depth: 32,
+            map_doorbells: true,
+            write: true,
+            bytes: BLOCK_BYTES,
+            duration: Duration::from_secs(5),
+            seed: 1,
+        }
+    }
+}
+
+/// What was measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures {
+    /// Commands completed.
+    pub commands: u64,
+    /// In this time.
+    pub elapsed: Duration,
+    /// Time that the server's worker had a processor; less than `elapsed` if others wanted it too.
+    pub worker_busy: Duration,
+    /// Commands for each time that the driver rang a doorbell.
+    pub commands_per_doorbell: f64,
+    /// Media bytes written for each byte that the host wrote, in the measurement.
+    pub write_amplification: f64,
+    /// Random pieces of a command's length that one core of this machine copies in a second of its own, to memory of the drive's size.
+    pub copies_per_second: f64,
+}
+
+impl Figures {
+    /// Commands in a second of the clock.
+    pub fn commands_per_second(&self) -> f64 {
+        self.commands as f64 / self.elapsed.as_secs_f64()
+    }
+
+    /// Commands in a second of the worker's processor.
+    pub fn commands_per_busy_second(&self) -> f64 {
+        self.commands as f64 / self.worker_busy.as_secs_f64()
+    }
+}
+
+impl std::fmt::Display for Figures {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{:.0} K IOPS ({:.0} K in a second of the server's core, {:.0} % of what the core copies at best: {:.0} \
+             K); {:.1} commands for each doorbell, WAF {:.2}",
+            self.commands_per_second() / 1e3,
+            self.commands_per_busy_second() / 1e3,
+            100.0 * self.commands_per_busy_second() / self.copies_per_second,
+            self.copies_per_second / 1e3,
+            self.commands_per_doorbell,
+            self.write_amplification,
+        )
+    }
+}
+
+/// Why nothing was measured.
+#[derive(Debug, Error)]
+pub enum BenchError {
+    /// The driver failed.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// A command failed.
+    #[error("a command failed: {0}")]
+    Command(nvme_spec::Status),
+    /// There is no memory to copy.
+    #[error("there is no memory to measure copies with: {0}")]
+    Memory(#[from] std::io::Error),
+    /// The system does not say how long a thread ran.
+    #[error("the system does not tell the processor time of the server's thread")]
+    ProcessorTime,
+}
+
+/// Measures.
+///
+/// # Errors
+/// See [`BenchError`].
+pub fn run(target: &Target<'_>, workload: &Workload) -> Result<Figures, BenchError> {
+    let mut run = Run::start(target, workload)?;
+    run.fill()?;
+
+    let before = (target.bytes_written)();
+    let worker = ThreadTimes::until_now(target.worker_thread);
+    let start = Instant::now();
+    run.measure(start + workload.duration)?;
+    let elapsed = start.elapsed();
+    let worker_busy = worker.since();
+    if worker_busy.is_zero() {
+        return Err(BenchError::ProcessorTime);
+    }
+    let after = (target.bytes_written)();
+
+    let (media_bytes, host_bytes) = (after.0 - before.0, after.1 - before.1);
+    Ok(Figures {
+        commands: run.completed,
+        elapsed,
+        worker_busy,
+        commands_per_doorbell: run.completed as f64 / run.doorbells as f64,
+        write_amplification: media_bytes as f64 / (host_bytes as f64).max(1.0),
+        copies_per_second: copies_per_second(target.capacity_bytes, workload.bytes, workload.seed)?,
+    })
+}
+
+/// The driver with its outstanding commands; a command's identifier is the number of its buffer.
+struct Run {
+    driver: Driver,
+    capacity_bytes: u64,
+    workload: Workload,
+    /// A command for each buffer, to any place.
+    entries: Vec<SubmissionEntry>,
+    random: SplitMix64,
+    completed: u64,
+    doorbells: u64,
+}
+
+impl Run {
+    fn start(target: &Target<'_>, workload: &Workload) -> Result<Run, BenchError> {
+        let options = DriverOptions {
+            ram_bytes: 64 << 20,
+            map_doorbells: workload.map_doorbells,
+            vectors: 1,
+        };
+        let mut driver = Driver::start(target.socket, options)?;
+        driver.create_queues(QUEUE, 1024, None)?;
+        let pattern: Vec<u8> = (0..FILL_BYTES).map(|at| at as u8).collect();
+        let opcode = if workload.write {
+            IoOpcode::Write
+        } else {
+            IoOpcode::Read
+        };
+        let mut entry = |buffer: u16| {
+            let address = driver.allocate_with(&pattern);
+            let mut entry = block_command(opcode, 1, 0, (workload.bytes / BLOCK_BYTES) as u32);
+            entry.cid.set(buffer);
+            driver.set_prps(&mut entry, address, workload.bytes);
+            entry
+        };
+        let entries = (0..workload.queue_depth).map(&mut entry).collect();
+        Ok(Run {
+            driver,
+            capacity_bytes: target.capacity_bytes,
+            workload: *workload,
+            entries,
+            random: SplitMix64::seed_from_u64(workload.seed),
+            completed: 0,
+            doorbells: 0,
+        })
+    }
+
+    /// Writes the whole drive once, one command after the other.
+    fn fill(&mut self) -> Result<(), BenchError> {
+        let pattern: Vec<u8> = (0..FILL_BYTES).map(|at| at as u8).collect();
+        let address = self.driver.allocate_with(&pattern);
+        let mut entry = block_command(IoOpcode::Write, 1, 0, (FILL_BYTES / BLOCK_BYTES) as u32);
+        self.driver.set_prps(&mut entry, address, FILL_BYTES);
+        for address in (0..self.capacity_bytes).step_by(FILL_BYTES as usize) {
+            entry.cdw10.set((address / BLOCK_BYTES) as u32);
+            self.driver.submit_raw(QUEUE, &entry);
+            self.driver.ring(QUEUE)?;
+            let completion = self.driver.wait_completion(QUEUE)?;
+            if !completion.status.status().is_success() {
+                return Err(BenchError::Command(completion.status.status()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the queue between three quarters filled and filled until the deadline, then lets it run empty.
+    fn measure(&mut self, deadline: Instant) -> Result<(), BenchError> {
+        let mut free: Vec<u16> = (0..self.workload.queue_depth).collect();
+        let depth = free.len();
+        let batch = depth.div_ceil(REFILLS);
+        let mut rounds = 0u32;
+        let mut over = false;
+        while !over || free.len() < depth {
+            if !over && free.len() >= batch {
+                while let Some(buffer) = free.pop() {
+                    self.submit(buffer);
+                }
+                self.driver.ring(QUEUE)?;
+                self.doorbells += 1;
+            }
+            let before = free.len();
+            while let Some(completion) = self.driver.take_completion(QUEUE) {
+                if !completion.status.status().is_success() {
+                    return Err(BenchError::Command(completion.status.status()));
+                }
+                free.push(completion.cid.get());
+            }
+            if free.len() > before {
+                self.completed += (free.len() - before) as u64;
+                self.driver.ring_head(QUEUE)?;
+            } else {
+                std::hint::spin_loop();
+            }
+            rounds = rounds.wrapping_add(1);
+            if rounds.is_multiple_of(256) {
+                over = over || Instant::now() >= deadline;
+            }
+        }
+        Ok(())
+    }
+
+    fn submit(&mut self, buffer: u16) {
+        let places = self.capacity_bytes / self.workload.bytes;
+        let address = self.random.next_u64() % places * self.workload.bytes;
+        let entry = &mut self.entries[usize::from(buffer)];
+        let block = address / BLOCK_BYTES;
+        entry.cdw10.set(block as u32);
+        entry.cdw11.set((block >> 32) as u32);
+        let entry = *entry;
+        self.driver.submit_raw(QUEUE, &entry);
+    }
+}
+
+/// How many random pieces of `piece_bytes` a core copies in a second: the machine's limit for data that is written once.
+fn copies_per_second(bytes: u64, piece_bytes: u64, seed: u64) -> std::io::Result<f64> {
+    const COPIED_BYTES: u64 = 2 << 30;
+    const SOURCES: usize = 32;
+    let copies = COPIED_BYTES / piece_bytes;
+    let piece = piece_bytes as usize;
+    // Whole pages, as buffers of guests and of the drive are.
+    let mut source = MmapMut::map_anon(SOURCES * piece)?;
+    source.fill(1);
+    // Written first, so that no page is missing.
+    let mut target = MmapMut::map_anon(bytes as usize)?;
+    target.fill(2);
+    let mut random = SplitMix64::seed_from_u64(seed);
+    // The processor's time, as for the worker: others may be using this machine too.
+    let start = processor_time();
+    for copy in 0..copies {
+        let from = (copy as usize % SOURCES) * piece;
+        let to = (random.next_u64() % (bytes / piece_bytes)) as usize * piece;
+        target[to..to + piece].copy_from_slice(&source[from..from + piece]);
+    }
+    black_box(&target);
+    Ok(copies as f64 / (processor_time() - start).as_secs_f64())
+}
+
+/// Processor time of this thread.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}

@@ -1,0 +1,110 @@
+//! Commands to a drive over NVMe/TCP.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+
+use nvme_spec::Status;
+use nvme_spec::command::SubmissionEntry;
+
+use super::{CommandPort, InspectError, Queue};
+use crate::drive::DataPort;
+use crate::tcp::{self, Completion, Controller, Data, HostOptions, InitiatorError};
+use dhchap::Secret;
+
+/// Who looks into the drive.
+#[derive(Clone, Debug, Default)]
+pub struct Visitor {
+    /// Host NQN; `None` for a new one.
+    pub host_nqn: Option<String>,
+    /// DH-HMAC-CHAP secret of the host, where the drive demands one.
+    pub secret: Option<Secret>,
+}
+
+/// A connection to the first subsystem that the discovery log of an address names.
+pub struct Remote {
+    name: String,
+    controller: Controller,
+    io: tcp::Queue,
+}
+
+impl Remote {
+    /// Finds the subsystem by discovery and connects to it.
+    ///
+    /// # Errors
+    /// Nobody listens there, there is no subsystem, or it does not let us in.
+    pub fn connect(address: SocketAddr, visitor: &Visitor) -> Result<Remote, InspectError> {
+        let name = format!("tcp:{address}");
+        let unreachable = |error: InitiatorError| InspectError::Unreachable {
+            target: name.clone(),
+            problem: match &error {
+                InitiatorError::Io { source, .. } if source.kind() == ErrorKind::ConnectionRefused => {
+                    "nobody listens there; start `warp serve --tcp` with this address, or give the one that it prints"
+                        .to_string()
+                }
+                _ => error.to_string(),
+            },
+        };
+        let options = |mut options: HostOptions| {
+            if let Some(nqn) = &visitor.host_nqn {
+                options.host_nqn.clone_from(nqn);
+            }
+            options.secret.clone_from(&visitor.secret);
+            options
+        };
+        let found = Controller::connect(&options(HostOptions::new(address, "").discovery()))
+            .and_then(|mut discovery| discovery.discover())
+            .map_err(unreachable)?;
+        let Some(entry) = found.first() else {
+            return Err(InspectError::Unreachable {
+                target: name,
+                problem: "its discovery log names no subsystem".to_string(),
+            });
+        };
+        let nqn = String::from_utf8_lossy(&entry.subnqn);
+        let nqn = nqn.trim_end_matches(['\0', ' ']);
+        let open = || {
+            let mut controller = Controller::connect(&options(HostOptions::new(address, nqn)))?;
+            controller.set_queue_count(1)?;
+            let io = controller.io_queue(1, 32)?;
+            Ok((controller, io))
+        };
+        let (controller, io) = open().map_err(unreachable)?;
+        Ok(Remote { name, controller, io })
+    }
+}
+
+impl Remote {
+    fn command(&mut self, queue: Queue, entry: SubmissionEntry, data: Data) -> Result<Completion, InspectError> {
+        let answer = match queue {
+            Queue::Admin => self.controller.admin(entry, data),
+            Queue::Io => self.io.command(entry, data),
+        };
+        let answer = answer.map_err(|error| InspectError::Unreachable {
+            target: self.name.clone(),
+            problem: error.to_string(),
+        })?;
+        match answer.status() {
+            Status::SUCCESS => Ok(answer),
+            status => Err(InspectError::Refused {
+                command: format!("{}: command {:#04x}", self.name, entry.opcode),
+                status,
+            }),
+        }
+    }
+}
+
+impl CommandPort for Remote {
+    fn receive(&mut self, queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError> {
+        let answer = self.command(queue, entry, Data::ToHost(vec![0; data.len()]))?;
+        let bytes = answer.data.len().min(data.len());
+        data[..bytes].copy_from_slice(&answer.data[..bytes]);
+        Ok(answer.entry.dw0.get())
+    }
+}
+
+impl DataPort for Remote {
+    fn send(&mut self, entry: SubmissionEntry, data: &[u8]) -> Result<u32, InspectError> {
+        let answer = self.command(Queue::Io, entry, Data::ToController(data.to_vec()))?;
+        Ok(answer.entry.dw0.get())
+    }
+}

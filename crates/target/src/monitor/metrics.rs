@@ -1,0 +1,319 @@
+//! What a served drive shows over HTTP: Prometheus metrics at `/metrics`; its faults at `/faults`, where they can be
+//! changed by whoever shows the token.
+//!
+//! Counters are those of one moment. What handles hold and how blocks are worn is of the last look at all reclaim units
+//! ([`crate::monitor::hosts`]), which may be a little older. A Grafana board that shows all of it is `docs/grafana.json`.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base::table;
+use nvme::Integrity;
+use nvme::fault::FaultsReport;
+use nvme::traffic::{CommandKind, DOUBLINGS, LatencyHistogram};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::{Registry, Unit};
+use ssd::device::Occupancy;
+use ssd::event::Trigger;
+use ssd::{Nanos, Owner, OwnerStats};
+
+use crate::actions;
+use crate::error::ServeError;
+use crate::http::{Change, HttpOptions, HttpServer, Page, Site};
+use crate::monitor::hosts::{Census, Units};
+use crate::monitor::status::Status;
+use crate::storage::Checkpoints;
+use crate::{Clock, Shared, locked};
+
+/// Makes the metrics of a moment when they are asked for.
+struct DriveCollector {
+    shared: Shared,
+    checkpoints: Arc<Checkpoints>,
+    census: Mutex<Census>,
+}
+
+impl fmt::Debug for DriveCollector {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("DriveCollector")
+    }
+}
+
+/// Starts to serve them.
+///
+/// # Errors
+/// As [`HttpServer::start`].
+pub fn start(
+    options: HttpOptions,
+    shared: Shared,
+    checkpoints: Arc<Checkpoints>,
+    clock: Clock,
+) -> Result<HttpServer, ServeError> {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(DriveCollector {
+        checkpoints,
+        census: Mutex::new(Census::new(Arc::clone(&shared), clock)),
+        shared: Arc::clone(&shared),
+    }));
+    let has_token = options.token.is_some();
+    let drive = Arc::clone(&shared);
+    let pages = move |path: &str| match path {
+        "/metrics" => {
+            let mut body = String::new();
+            text::encode(&mut body, &registry).expect("a string takes everything");
+            let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            Some(Page { content_type, body })
+        }
+        FAULTS if has_token => Some(faults_page(actions::faults(&drive))),
+        _ => None,
+    };
+    let changes = move |path: &str, change: Change| {
+        (path == FAULTS).then(|| {
+            let text = match &change {
+                Change::Put(text) => Some(text.as_str()),
+                Change::Delete => None,
+            };
+            let planned = actions::plan_faults(&shared, clock, text);
+            planned.map(faults_page).map_err(|refused| refused.to_string())
+        })
+    };
+    let site = Site {
+        hint: "the metrics are at /metrics\n",
+        pages: Box::new(pages),
+        changes: Some(Box::new(changes)),
+    };
+    HttpServer::start("metrics", options, site)
+}
+
+/// Where faults are.
+pub const FAULTS: &str = "/faults";
+
+/// What is planned and what has come of it, as JSON; `null` without a plan.
+fn faults_page(report: Option<FaultsReport>) -> Page {
+    Page {
+        content_type: "application/json",
+        body: serde_json::to_string(&report).expect("a report serializes"),
+    }
+}
+
+/// A number of the whole drive: name, help, value.
+type Row = (&'static str, &'static str, fn(&Status) -> u64);
+type GaugeRow = (&'static str, &'static str, fn(&Status) -> f64);
+/// A number of each handle.
+type HandleRow = (&'static str, &'static str, fn(&OwnerStats) -> u64);
+
+/// Counters of bytes; the others count what their names say.
+const BYTE_COUNTERS: &[Row] = &table! {
+    "warp_host_written": "Bytes written by hosts (HBMW)" => |status| status.stats.host_bytes_written(),
+    "warp_media_written": "Bytes written to media (MBMW)" => |status| status.stats.media_bytes_written(),
+    "warp_media_erased": "Bytes erased (MBE)" => |status| status.stats.media_bytes_erased(),
+    "warp_host_read": "Bytes read by hosts" => |status| status.host_bytes_read,
+};
+
+const COUNTERS: &[Row] = &table! {
+    "warp_read_commands": "Commands that read" => |status| status.read_commands,
+    "warp_write_commands": "Commands that wrote" => |status| status.write_commands,
+    "warp_media_errors": "Commands that failed with the storage" => |status| status.media_errors,
+    "warp_scrub_passes": "Times that all data was looked through" => |status| integrity(status).passes,
+    "warp_scrub_pages": "Pages with checksums that scrubs looked at" => |status| integrity(status).pages_checked,
+    "warp_scrub_damaged_pages": "Pages that were not what was written, again in each pass"
+        => |status| integrity(status).pages_damaged,
+    "warp_checkpoints": "Checkpoints that were made since the server's start" => |status| status.checkpoints.made,
+    "warp_checkpoints_failed": "Checkpoints that came to nothing" => |status| status.checkpoints.failed,
+    "warp_fdp_events_overwritten": "FDP events lost to newer ones" => |status| status.events_overwritten,
+};
+
+const GAUGES: &[GaugeRow] = &table! {
+    "warp_completions_due": "Completions that had a time, because the device has timing"
+        => |status| status.lateness.completions as f64,
+    "warp_lateness_p50_seconds": "Half of these were no later" => |status| seconds(status.lateness.p50_ns),
+    "warp_lateness_p99_seconds": "99 % of these were no later" => |status| seconds(status.lateness.p99_ns),
+    "warp_lateness_max_seconds": "None of these was later" => |status| seconds(status.lateness.max_ns),
+    "warp_checkpoint_seconds": "How long the last checkpoint took" => |status| status.checkpoints.last.as_secs_f64(),
+    "warp_checkpoint_longest_hold_seconds": "Longest time for which a checkpoint has held the drive, so that hosts waited"
+        => |status| status.checkpoints.longest_hold.as_secs_f64(),
+    "warp_write_amplification": "MBMW / HBMW since the drive was made"
+        => |status| status.stats.write_amplification().unwrap_or(f64::NAN),
+    "warp_page_bytes": "Bytes of a page, which other numbers count" => |status| status.stats.page_bytes as f64,
+    "warp_free_reclaim_units": "Reclaim units of the largest size that the free room would make"
+        => |status| status.free_units as f64,
+    "warp_background_mark_reclaim_units": "Background collection runs while no more than these are free"
+        => |status| status.background_mark_units as f64,
+    "warp_foreground_mark_reclaim_units": "Hosts wait for collection while fewer than these would be free"
+        => |status| status.foreground_mark_units as f64,
+    "warp_logical_pages_mapped": "Logical pages that hold data" => |status| status.live_pages as f64,
+    "warp_logical_pages": "Logical pages of the drive" => |status| status.logical_pages as f64,
+    "warp_controllers": "Enabled controllers" => |status| status.controllers as f64,
+    "warp_fdp_enabled": "Whether Flexible Data Placement is enabled" => |status| f64::from(u8::from(status.fdp)),
+};
+
+const HANDLE_BYTE_COUNTERS: &[HandleRow] = &table! {
+    "warp_handle_host_written": "Bytes written by hosts through a handle" => |row| row.host_bytes_written,
+};
+
+const HANDLE_COUNTERS: &[HandleRow] = &table! {
+    "warp_handle_pages_received": "Pages that collection copied into its reclaim units" => |row| row.gc_pages_received,
+    "warp_handle_pages_erased": "Pages erased with its reclaim units: the wear that its data caused"
+        => |row| row.pages_erased,
+    "warp_handle_pages_copied": "Pages that collection copied out of its reclaim units" => |row| row.gc_pages_copied,
+    "warp_handle_units_opened": "Reclaim units opened for it" => |row| row.units_opened,
+    "warp_handle_units_reclaimed": "Its reclaim units that were reclaimed" => |row| row.units_reclaimed,
+};
+
+/// What a handle holds.
+type HoldingRow = (&'static str, &'static str, fn(&Occupancy) -> u64);
+
+const HOLDINGS: &[HoldingRow] = &table! {
+    "warp_handle_reclaim_units": "Reclaim units that it holds, open and closed" => |row| row.units,
+    "warp_handle_pages": "Pages of these" => |row| row.pages,
+    "warp_handle_valid_pages": "Valid pages in these" => |row| row.valid_pages,
+};
+
+/// How blocks are worn.
+type WearRow = (&'static str, &'static str, fn(&Units) -> f64);
+
+const WEAR: &[WearRow] = &table! {
+    "warp_block_erases_least": "Erases of the block that was erased least" => |units| f64::from(units.wear.fewest_erases),
+    "warp_block_erases_mean": "Erases of a block on average" => |units| units.wear.mean_erases(),
+    "warp_block_erases_most": "Erases of the block that was erased most" => |units| f64::from(units.wear.most_erases),
+};
+
+/// An owner of reclaim units as labels name it.
+fn ruh(owner: Owner) -> String {
+    owner
+        .handle()
+        .map_or_else(|| "shared".to_string(), |handle| handle.0.to_string())
+}
+
+/// Collections by what made them necessary.
+fn encode_collections(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), fmt::Error> {
+    let stats = &status.stats;
+    let by_trigger = [
+        (Trigger::Background, stats.background_collections),
+        (Trigger::Foreground, stats.foreground_collections),
+        (Trigger::Forced, stats.forced_collections),
+    ];
+    let help = "Reclaim units reclaimed, by what made it necessary";
+    let mut family = encoder.encode_descriptor("warp_collections", help, None, MetricType::Counter)?;
+    for (trigger, count) in by_trigger {
+        ConstCounter::new(count).encode(family.encode_family(&[("trigger", trigger.name())])?)?;
+    }
+    Ok(())
+}
+
+/// How long commands took: a bucket for each doubling of a microsecond.
+fn encode_latencies(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), fmt::Error> {
+    let help = "Time of an I/O command from when it is carried out until it may complete";
+    let name = "warp_command_latency";
+    let mut family = encoder.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?;
+    for (kind, histogram) in CommandKind::ALL.iter().zip(&status.latencies) {
+        let labels = [("command", kind.name())];
+        let mut encoder = family.encode_family(&labels)?;
+        let sum = seconds(histogram.sum_ns());
+        encoder.encode_histogram::<NoLabelSet>(sum, histogram.count(), &buckets(histogram), None)?;
+    }
+    Ok(())
+}
+
+/// Upper bounds in seconds, and what is in each bucket alone.
+fn buckets(histogram: &LatencyHistogram) -> Vec<(f64, u64)> {
+    let mut before = 0;
+    let mut bucket = |upper: f64, within: u64| (upper, within - std::mem::replace(&mut before, within));
+    let doublings = (0..=DOUBLINGS).map(|doublings| {
+        let upper_ns = 1000 << doublings;
+        bucket(seconds(upper_ns), histogram.count_within(doublings))
+    });
+    let mut buckets: Vec<(f64, u64)> = doublings.collect();
+    buckets.push(bucket(f64::INFINITY, histogram.count()));
+    buckets
+}
+
+/// What handles hold, and how blocks are worn.
+fn encode_units(encoder: &mut DescriptorEncoder<'_>, units: &Units) -> Result<(), fmt::Error> {
+    for (name, help, value) in HOLDINGS {
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for row in &units.holdings {
+            ConstGauge::new(value(row) as f64).encode(family.encode_family(&[("ruh", ruh(row.owner))])?)?;
+        }
+    }
+    for (name, help, value) in WEAR {
+        let descriptor = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        ConstGauge::new(value(units)).encode(descriptor)?;
+    }
+    Ok(())
+}
+
+/// Each fault of a plan.
+fn encode_faults(encoder: &mut DescriptorEncoder<'_>, report: &FaultsReport) -> Result<(), fmt::Error> {
+    let (name, help) = (
+        "warp_faults_struck",
+        "Commands that a fault struck; of a state, how often it began",
+    );
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+    for fault in &report.faults {
+        let labels = [("fault", fault.name.as_str()), ("kind", &*fault.kind)];
+        ConstCounter::new(fault.struck).encode(family.encode_family(&labels)?)?;
+    }
+    let (name, help) = (
+        "warp_fault_active",
+        "Whether the time of a fault has come and is not over",
+    );
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for fault in &report.faults {
+        let labels = [("fault", fault.name.as_str()), ("kind", &*fault.kind)];
+        ConstGauge::new(i64::from(fault.active)).encode(family.encode_family(&labels)?)?;
+    }
+    Ok(())
+}
+
+fn integrity(status: &Status) -> Integrity {
+    status.integrity.unwrap_or_default()
+}
+
+fn seconds(ns: Nanos) -> f64 {
+    ns as f64 / 1e9
+}
+
+impl Collector for DriveCollector {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
+        // A census that panicked has left nothing half done.
+        let units = self.census.lock().unwrap_or_else(PoisonError::into_inner).look();
+        let status = Status {
+            checkpoints: self.checkpoints.status(),
+            ..Status::of(&locked(&self.shared), 0)
+        };
+        let tables: [(&[Row], Option<&Unit>); 2] = [(BYTE_COUNTERS, Some(&Unit::Bytes)), (COUNTERS, None)];
+        for (rows, unit) in tables {
+            for (name, help, value) in rows {
+                let descriptor = encoder.encode_descriptor(name, help, unit, MetricType::Counter)?;
+                ConstCounter::new(value(&status)).encode(descriptor)?;
+            }
+        }
+        for (name, help, value) in GAUGES {
+            let descriptor = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            ConstGauge::new(value(&status)).encode(descriptor)?;
+        }
+        encode_collections(&mut encoder, &status)?;
+        encode_latencies(&mut encoder, &status)?;
+        if let Some(units) = &units {
+            encode_units(&mut encoder, units)?;
+        }
+        if let Some(faults) = &status.faults {
+            encode_faults(&mut encoder, faults)?;
+        }
+        let tables: [(&[HandleRow], Option<&Unit>); 2] =
+            [(HANDLE_BYTE_COUNTERS, Some(&Unit::Bytes)), (HANDLE_COUNTERS, None)];
+        for (rows, unit) in tables {
+            for (name, help, value) in rows {
+                let mut family = encoder.encode_descriptor(name, help, unit, MetricType::Counter)?;
+                for (owner, row) in status.stats.owners() {
+                    ConstCounter::new(value(row)).encode(family.encode_family(&[("ruh", ruh(owner))])?)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,6 @@
+//! What a served drive shows of itself to people and programs: reclaim units, hosts, counters, status lines.
+
+pub mod hosts;
+pub mod metrics;
+pub mod status;
+pub mod units;

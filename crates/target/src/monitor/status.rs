@@ -1,0 +1,174 @@
+//! What there is to say about a served drive at a moment: for the status line and the metrics.
+
+use nvme::fault::FaultsReport;
+use nvme::pacing::Lateness;
+use nvme::traffic::LatencyHistogram;
+use nvme::{Integrity, Subsystem};
+use ssd::{Nanos, OwnerStats, Stats};
+
+use crate::storage::CheckpointStatus;
+
+/// A moment of a served drive. Rates come from two of them.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// Nanoseconds since the server's start.
+    pub at: Nanos,
+    /// Controllers of hosts that are enabled.
+    pub controllers: usize,
+    /// Commands that read, since the drive was made.
+    pub read_commands: u64,
+    /// Commands that wrote.
+    pub write_commands: u64,
+    /// Bytes read by hosts.
+    pub host_bytes_read: u64,
+    /// The device's counters.
+    pub stats: Stats,
+    /// Logical pages that hold data.
+    pub live_pages: u64,
+    /// Logical pages of the drive.
+    pub logical_pages: u64,
+    /// Reclaim units of the largest size that the free room would make.
+    pub free_units: u64,
+    /// Background collection runs while no more of these are free, all reclaim groups together.
+    pub background_mark_units: u64,
+    /// Hosts wait for collection while fewer of these would be, all reclaim groups together.
+    pub foreground_mark_units: u64,
+    /// How long I/O commands took since the drive was opened, those of each kind.
+    pub latencies: [LatencyHistogram; 3],
+    /// Whether Flexible Data Placement is enabled.
+    pub fdp: bool,
+    /// Host events and controller events in the FDP logs, since the drive was made.
+    pub events: [u64; 2],
+    /// Of them those that made room for newer ones.
+    pub events_overwritten: u64,
+    /// Commands that failed because the storage did.
+    pub media_errors: u64,
+    /// How late completions were that had a time.
+    pub lateness: Lateness,
+    /// What is to go wrong, and what has.
+    pub faults: Option<FaultsReport>,
+    /// What scrubs found; `None` without checksums.
+    pub integrity: Option<Integrity>,
+    /// What has come of checkpoints, for those who know of them.
+    pub checkpoints: CheckpointStatus,
+}
+
+impl Status {
+    /// The state of a drive.
+    pub fn of(subsystem: &Subsystem, now: Nanos) -> Status {
+        let (device, state) = (subsystem.device(), subsystem.state());
+        let layout = device.layout();
+        let units_of = |slices: u64| slices / u64::from(layout.slices_per_superblock);
+        let all_groups = |slices: u64| units_of(slices * u64::from(layout.groups));
+        Status {
+            at: now,
+            controllers: subsystem
+                .controllers()
+                .filter(|controller| controller.is_ready())
+                .count(),
+            read_commands: state.smart.read_commands,
+            write_commands: state.smart.write_commands,
+            host_bytes_read: state.smart.host_bytes_read,
+            stats: device.stats().clone(),
+            live_pages: device.live_pages(),
+            logical_pages: u64::from(layout.logical_pages),
+            free_units: units_of(device.free_slices()),
+            background_mark_units: all_groups(layout.background_free_slices),
+            foreground_mark_units: all_groups(layout.foreground_free_slices),
+            latencies: subsystem.latencies().clone(),
+            fdp: state.fdp.enabled,
+            events: [state.fdp.host_events.end(), state.fdp.controller_events.end()],
+            events_overwritten: state.fdp.host_events.overwritten() + state.fdp.controller_events.overwritten(),
+            media_errors: state.smart.media_errors,
+            lateness: subsystem.pacing().lateness(),
+            faults: subsystem.faults(),
+            integrity: subsystem.integrity(),
+            checkpoints: CheckpointStatus::default(),
+        }
+    }
+
+    /// The rates since an earlier moment.
+    pub fn since(&self, earlier: &Status) -> Rates {
+        let seconds = (self.at.saturating_sub(earlier.at)).max(1) as f64 / 1e9;
+        let stats = self.stats.since(&earlier.stats);
+        let per_second = |now: u64, then: u64| now.wrapping_sub(then) as f64 / seconds;
+        Rates {
+            reads_per_second: per_second(self.read_commands, earlier.read_commands),
+            writes_per_second: per_second(self.write_commands, earlier.write_commands),
+            read_bytes_per_second: per_second(self.host_bytes_read, earlier.host_bytes_read),
+            write_bytes_per_second: stats.host_bytes_written() as f64 / seconds,
+            write_amplification: stats.write_amplification(),
+        }
+    }
+
+    /// One line: rates since `earlier`, write amplification since then and in all, and that of each handle in use.
+    pub fn line(&self, earlier: &Status) -> String {
+        let rates = self.since(earlier);
+        let waf = |value: Option<f64>| value.map_or("-".to_string(), |value| format!("{value:.2}"));
+        let mut line = format!(
+            "{} host{}  read {:.1}k IOPS {:.0} MB/s  write {:.1}k IOPS {:.0} MB/s  {:.0} % full  WAF now {} all {}",
+            self.controllers,
+            if self.controllers == 1 { "" } else { "s" },
+            rates.reads_per_second / 1e3,
+            rates.read_bytes_per_second / 1e6,
+            rates.writes_per_second / 1e3,
+            rates.write_bytes_per_second / 1e6,
+            100.0 * self.live_pages as f64 / self.logical_pages.max(1) as f64,
+            waf(rates.write_amplification),
+            waf(self.stats.write_amplification()),
+        );
+        let in_use = |row: &&(usize, &OwnerStats)| row.1.host_pages_written > 0;
+        let rows: Vec<(usize, &OwnerStats)> = self
+            .stats
+            .handles
+            .iter()
+            .enumerate()
+            .filter(|row| in_use(&row))
+            .collect();
+        if self.fdp && rows.len() > 1 {
+            for (handle, row) in rows {
+                line += &format!("  RUH{handle} {}", waf(row.write_amplification()));
+            }
+        }
+        if self.lateness.completions > 0 {
+            let us = |ns: Nanos| ns as f64 / 1e3;
+            line += &format!(
+                "  late p50 {:.0} p99 {:.0} us",
+                us(self.lateness.p50_ns),
+                us(self.lateness.p99_ns)
+            );
+        }
+        let struck = self
+            .faults
+            .iter()
+            .flat_map(|faults| &faults.faults)
+            .filter(|fault| fault.struck > 0);
+        for (index, fault) in struck.enumerate() {
+            line += if index == 0 { "  faults: " } else { ", " };
+            line += &format!("{} {}", fault.name, fault.struck);
+        }
+        if let Some((copied, parts)) = self.checkpoints.under_way {
+            line += &format!("  storing {} %", u64::from(copied) * 100 / u64::from(parts.max(1)));
+        }
+        let damaged = self.integrity.map_or(0, |integrity| integrity.pages_damaged);
+        if damaged > 0 {
+            line += &format!("  {damaged} DAMAGED pages scrubbed");
+        }
+        line
+    }
+}
+
+/// What happened between two moments.
+#[derive(Clone, Copy, Debug)]
+pub struct Rates {
+    /// Read commands.
+    pub reads_per_second: f64,
+    /// Write commands.
+    pub writes_per_second: f64,
+    /// Bytes read by hosts.
+    pub read_bytes_per_second: f64,
+    /// Bytes written by hosts.
+    pub write_bytes_per_second: f64,
+    /// Write amplification in between; `None` if nothing was written.
+    pub write_amplification: Option<f64>,
+}

@@ -1,0 +1,358 @@
+//! Data in a sparse file: byte `n` of the drive is byte `n` of the file, and what was never written or was discarded is
+//! a hole.
+//!
+//! Reads and writes go through the system's page cache, which is the volatile write cache that the controller reports;
+//! a Flush, and a write with Force Unit Access, is `fdatasync` ([`Storage::make_durable`](Durable::make_durable)).
+//! Commands that wait for it at the same time share one call. After the first that fails all fail: the system reports a
+//! lost page once and then forgets it, so nothing can be promised any more until the server is started again. Nor can it
+//! of a file that has no name any more: it is gone when the server ends.
+//!
+//! With checksums ([`super::sums`]) a page that is not what was written is not served.
+//!
+//! The non-volatile state is not in the file: it is handed to the `keep` function ([`crate::storage`] stores it beside).
+
+use std::io::{Error, ErrorKind};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use nvme::{Counters, Durable, Integrity, Media, MediaError};
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
+
+use super::check_range;
+use super::sums::{PAGE_BYTES, ReadError, Sums, Verdict};
+
+/// Stores the non-volatile state, durably and in one step.
+pub type Keep = Box<dyn FnMut(&[u8]) -> std::io::Result<()> + Send>;
+
+/// Notes counters, as well as that can be done at once.
+pub type Note = Box<dyn FnMut(&Counters) + Send>;
+
+/// The open file, shared by those who write to it and those who make it durable.
+pub struct Storage {
+    file: std::fs::File,
+    sums: Option<Sums>,
+    scrub: ScrubCounters,
+    /// From then on nothing is written: the drive was stored as it is.
+    closed: AtomicBool,
+    /// Calls of `fdatasync` that have begun.
+    begun: AtomicU64,
+    syncs: Mutex<Syncs>,
+}
+
+/// What scrubs found.
+#[derive(Default)]
+struct ScrubCounters {
+    passes: AtomicU64,
+    pages_checked: AtomicU64,
+    pages_damaged: AtomicU64,
+}
+
+/// How the calls of `fdatasync` ended.
+#[derive(Default)]
+struct Syncs {
+    /// Number of the last one that succeeded.
+    done: u64,
+    /// What the first one that failed said.
+    failed: Option<(ErrorKind, String)>,
+}
+
+impl Storage {
+    /// Storage in a file that this process alone writes to.
+    pub fn new(file: std::fs::File) -> Arc<Storage> {
+        Storage::with_sums(file, None)
+    }
+
+    /// The same, with checksums of its pages.
+    pub fn with_sums(file: std::fs::File, sums: Option<Sums>) -> Arc<Storage> {
+        Arc::new(Storage {
+            file,
+            sums,
+            scrub: ScrubCounters::default(),
+            closed: AtomicBool::new(false),
+            begun: AtomicU64::new(0),
+            syncs: Mutex::new(Syncs::default()),
+        })
+    }
+
+    /// The file.
+    pub fn file(&self) -> &std::fs::File {
+        &self.file
+    }
+
+    /// The checksums of its pages, if there are any.
+    pub fn sums(&self) -> Option<&Sums> {
+        self.sums.as_ref()
+    }
+
+    /// What scrubs found; `None` without checksums.
+    pub fn integrity(&self) -> Option<Integrity> {
+        self.sums.as_ref()?;
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Some(Integrity {
+            passes: get(&self.scrub.passes),
+            pages_checked: get(&self.scrub.pages_checked),
+            pages_damaged: get(&self.scrub.pages_damaged),
+        })
+    }
+
+    /// Notes what a scrub has looked at, and whether that was the end of a pass.
+    pub fn note_scrub(&self, pages_checked: u64, pages_damaged: u64, ends_pass: bool) {
+        self.scrub.pages_checked.fetch_add(pages_checked, Ordering::Relaxed);
+        self.scrub.pages_damaged.fetch_add(pages_damaged, Ordering::Relaxed);
+        self.scrub.passes.fetch_add(u64::from(ends_pass), Ordering::Relaxed);
+    }
+
+    fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), ReadError> {
+        self.file.read_exact_at(data, offset)?;
+        match &self.sums {
+            Some(sums) => sums.check(&self.file, offset, data),
+            None => Ok(()),
+        }
+    }
+
+    /// What is known of a page; without checksums nothing.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn verdict(&self, page: u64) -> std::io::Result<Verdict> {
+        match &self.sums {
+            Some(sums) => sums.verdict(&self.file, page),
+            None => Ok(Verdict::Unknown),
+        }
+    }
+
+    /// Refuses everything that would change the file or the state from now on.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    /// Whether it was closed.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    fn check_open(&self) -> std::io::Result<()> {
+        if self.is_closed() {
+            return Err(Error::other("the drive was shut down"));
+        }
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> std::io::Result<()> {
+        self.check_open()?;
+        match &self.sums {
+            Some(sums) => sums.write(&self.file, offset, data),
+            None => self.file.write_all_at(data, offset),
+        }
+    }
+
+    /// Makes a range a hole as far as whole blocks of the file system are in it, and zeroes in any case.
+    pub fn discard(&self, offset: u64, bytes: u64) -> std::io::Result<()> {
+        self.check_open()?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        if let Some(sums) = &self.sums {
+            sums.erase(offset, bytes)?;
+        }
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match rustix::io::retry_on_intr(|| rustix::fs::fallocate(&self.file, flags, offset, bytes)) {
+            Ok(()) => Ok(()),
+            // A file system without holes.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.write_zeroes(offset, bytes),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn write_zeroes(&self, mut offset: u64, bytes: u64) -> std::io::Result<()> {
+        static ZEROES: [u8; 1 << 16] = [0; 1 << 16];
+        let end = offset + bytes;
+        while offset < end {
+            let take = (end - offset).min(ZEROES.len() as u64);
+            self.file.write_all_at(&ZEROES[..take as usize], offset)?;
+            offset += take;
+        }
+        Ok(())
+    }
+}
+
+impl Storage {
+    /// The call of `fdatasync` that covers what has been written until now: the one that is under way may have missed
+    /// it, the one after it has not.
+    fn next_sync(&self) -> u64 {
+        self.begun.load(Ordering::Acquire) + 1
+    }
+
+    fn check_named(&self) -> std::io::Result<()> {
+        if self.file.metadata()?.nlink() == 0 {
+            return Err(Error::other("the data file was removed, and ends with the server"));
+        }
+        Ok(())
+    }
+
+    /// Returns when a call with at least this number has succeeded.
+    fn sync_up_to(&self, wanted: u64) -> std::io::Result<()> {
+        let mut syncs = self.syncs.lock().expect("nothing panics between lock and unlock");
+        if let Some((kind, message)) = &syncs.failed {
+            let message = format!("{message}; an earlier attempt to make data durable failed, restart the server");
+            return Err(Error::new(*kind, message));
+        }
+        if syncs.done >= wanted {
+            return Ok(());
+        }
+        let number = self.begun.fetch_add(1, Ordering::AcqRel) + 1;
+        match self.file.sync_data().and_then(|()| self.check_named()) {
+            Ok(()) => {
+                syncs.done = number;
+                Ok(())
+            }
+            Err(error) => {
+                syncs.failed = Some((error.kind(), error.to_string()));
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Durable for Storage {
+    fn make_durable(&self) -> std::io::Result<()> {
+        self.sync_up_to(self.next_sync())
+    }
+}
+
+/// Bytes by logical address, in a file.
+pub struct File {
+    storage: Arc<Storage>,
+    capacity_bytes: u64,
+    keep: Keep,
+    note: Option<Note>,
+}
+
+impl File {
+    /// A drive of the file's size.
+    ///
+    /// # Errors
+    /// The size cannot be had from the system.
+    pub fn new(storage: Arc<Storage>, keep: Keep) -> std::io::Result<File> {
+        Ok(File {
+            capacity_bytes: storage.file.metadata()?.len(),
+            storage,
+            keep,
+            note: None,
+        })
+    }
+
+    /// The same, noting counters.
+    pub fn with_note(self, note: Note) -> File {
+        File {
+            note: Some(note),
+            ..self
+        }
+    }
+}
+
+impl Media for File {
+    fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError> {
+        check_range(self.capacity_bytes, offset, data.len() as u64);
+        self.storage.read(offset, data).map_err(|error| match error {
+            ReadError::Io(source) => MediaError {
+                action: "reading",
+                offset,
+                bytes: data.len() as u64,
+                source,
+            },
+            ReadError::Damaged(page) => MediaError {
+                action: "checking the page of",
+                offset: page,
+                bytes: PAGE_BYTES,
+                source: Error::new(ErrorKind::InvalidData, error),
+            },
+        })
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), MediaError> {
+        check_range(self.capacity_bytes, offset, data.len() as u64);
+        let written = self.storage.write(offset, data);
+        written.map_err(|source| MediaError {
+            action: "writing",
+            offset,
+            bytes: data.len() as u64,
+            source,
+        })
+    }
+
+    fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError> {
+        check_range(self.capacity_bytes, offset, bytes);
+        let discarded = self.storage.discard(offset, bytes);
+        discarded.map_err(|source| MediaError {
+            action: "discarding",
+            offset,
+            bytes,
+            source,
+        })
+    }
+
+    fn keep(&mut self, state: &[u8]) -> Result<(), MediaError> {
+        let kept = self.storage.check_open().and_then(|()| (self.keep)(state));
+        kept.map_err(|source| MediaError {
+            action: "storing the drive's state of",
+            offset: 0,
+            bytes: state.len() as u64,
+            source,
+        })
+    }
+
+    fn note_counters(&mut self, counters: &Counters) {
+        if let Some(note) = self.note.as_mut().filter(|_| !self.storage.is_closed()) {
+            note(counters);
+        }
+    }
+
+    fn integrity(&self) -> Option<Integrity> {
+        self.storage.integrity()
+    }
+
+    fn durable(&self) -> Option<Arc<dyn Durable>> {
+        Some(Arc::clone(&self.storage) as Arc<dyn Durable>)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_that_wait_together_share_a_sync() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let storage = Storage::new(file.reopen().unwrap());
+        let (one, other) = (storage.next_sync(), storage.next_sync());
+        storage.sync_up_to(one).unwrap();
+        assert_eq!(storage.begun.load(Ordering::Relaxed), 1);
+        storage.sync_up_to(other).unwrap();
+        assert_eq!(
+            storage.begun.load(Ordering::Relaxed),
+            1,
+            "it began after both were written"
+        );
+        storage.make_durable().unwrap();
+        assert_eq!(
+            storage.begun.load(Ordering::Relaxed),
+            2,
+            "nothing that came before counts"
+        );
+    }
+
+    #[test]
+    fn a_sync_that_is_under_way_does_not_count() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let storage = Storage::new(file.reopen().unwrap());
+        // As if one had begun and not ended yet when this command's data was written.
+        storage.begun.store(1, Ordering::Relaxed);
+        let wanted = storage.next_sync();
+        storage.syncs.lock().unwrap().done = 1;
+        storage.sync_up_to(wanted).unwrap();
+        assert_eq!(storage.begun.load(Ordering::Relaxed), 2);
+    }
+}

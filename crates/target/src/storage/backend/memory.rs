@@ -1,0 +1,224 @@
+//! Data in memory: as fast as the machine copies, and forgotten when the server ends.
+//!
+//! The drive is a table of pieces of 2 MiB, each on a huge page where the system has them. A piece is taken with the
+//! first write into it and given back when it is discarded as a whole; of one that is discarded in part, the part is
+//! zeroed. There is nothing to make durable: no volatile write cache is reported.
+
+use std::sync::Arc;
+
+use guest_memory::{PIECE_BYTES, Store};
+use nvme::{Durable, Media, MediaError};
+use prefetch::Room;
+
+use super::check_range;
+
+/// Most bytes that are asked for beforehand: the processor has room for the lines of one such range at a time, and sees by itself that what
+/// is longer goes on.
+const EXPECTED_BYTES_MAX: u64 = 4096;
+
+/// Bytes by logical address, in memory.
+pub struct Memory {
+    store: Store,
+    capacity_bytes: u64,
+}
+
+impl Memory {
+    /// Empty memory for a drive. Takes no memory yet; whether there will be enough is for [`super::room`] to say.
+    pub fn new(capacity_bytes: u64) -> Memory {
+        let pieces = capacity_bytes.div_ceil(PIECE_BYTES as u64) as usize;
+        Memory {
+            store: Store::new(pieces),
+            capacity_bytes,
+        }
+    }
+
+    /// Memory that holds data now, in bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        (self.store.pieces_taken() * PIECE_BYTES) as u64
+    }
+}
+
+/// Divides a range at the borders of pieces: index of the piece, first byte in it, bytes.
+#[inline]
+fn parts(offset: u64, bytes: u64) -> impl Iterator<Item = (usize, usize, usize)> {
+    let (mut offset, mut left) = (offset, bytes);
+    std::iter::from_fn(move || {
+        if left == 0 {
+            return None;
+        }
+        let at = (offset % PIECE_BYTES as u64) as usize;
+        let take = left.min((PIECE_BYTES - at) as u64);
+        let part = ((offset / PIECE_BYTES as u64) as usize, at, take as usize);
+        offset += take;
+        left -= take;
+        Some(part)
+    })
+}
+
+/// What pieces that were never taken read as.
+static ZEROES: [u8; 64 << 10] = [0; 64 << 10];
+
+impl Media for Memory {
+    #[inline]
+    fn expect(&self, offset: u64, bytes: u64) {
+        check_range(self.capacity_bytes, offset, bytes);
+        if let Some((index, at, bytes)) = parts(offset, bytes.min(EXPECTED_BYTES_MAX)).next() {
+            self.store.expect(index, at..at + bytes);
+        }
+    }
+
+    #[inline]
+    fn lend(
+        &mut self,
+        offset: u64,
+        bytes: u64,
+        _room: &mut Vec<u8>,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), MediaError> {
+        check_range(self.capacity_bytes, offset, bytes);
+        for (index, at, bytes) in parts(offset, bytes) {
+            match self.store.piece(index) {
+                Some(piece) => take(&piece[at..at + bytes]),
+                None => {
+                    let parts = (0..bytes).step_by(ZEROES.len());
+                    parts.for_each(|at| take(&ZEROES[..ZEROES.len().min(bytes - at)]));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn fill(
+        &mut self,
+        offset: u64,
+        bytes: u64,
+        _room: &mut Vec<u8>,
+        give: &mut dyn FnMut(Room<'_>) -> bool,
+    ) -> Result<(), MediaError> {
+        check_range(self.capacity_bytes, offset, bytes);
+        for (index, at, part) in parts(offset, bytes) {
+            let room = self.store.room(index, at..at + part);
+            if !give(room.map_err(|source| no_memory(offset, bytes, source))?) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn settle(&mut self) {
+        self.store.settle();
+    }
+
+    #[inline]
+    fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError> {
+        check_range(self.capacity_bytes, offset, data.len() as u64);
+        let mut rest = data;
+        for (index, at, bytes) in parts(offset, rest.len() as u64) {
+            let (part, behind) = rest.split_at_mut(bytes);
+            match self.store.piece(index) {
+                Some(piece) => part.copy_from_slice(&piece[at..at + bytes]),
+                None => part.fill(0),
+            }
+            rest = behind;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), MediaError> {
+        let mut rest = data;
+        let written = self.fill(offset, data.len() as u64, &mut Vec::new(), &mut |room| {
+            let part;
+            (part, rest) = rest.split_at(room.len());
+            room.put(part);
+            true
+        });
+        self.settle();
+        written
+    }
+
+    fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError> {
+        check_range(self.capacity_bytes, offset, bytes);
+        for (index, at, bytes) in parts(offset, bytes) {
+            let end = self.capacity_bytes - index as u64 * PIECE_BYTES as u64;
+            let whole = at == 0 && bytes as u64 >= end.min(PIECE_BYTES as u64);
+            if whole {
+                self.store.give_back(index);
+            } else if let Some(piece) = self.store.piece_mut(index) {
+                piece[at..at + bytes].fill(0);
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, _state: &[u8]) -> Result<(), MediaError> {
+        Ok(())
+    }
+
+    fn durable(&self) -> Option<Arc<dyn Durable>> {
+        None
+    }
+}
+
+fn no_memory(offset: u64, bytes: u64, source: std::io::Error) -> MediaError {
+    MediaError {
+        action: "taking memory for",
+        offset,
+        bytes,
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is lent and filled in pieces is what is read and written, across pieces that were never taken.
+    #[test]
+    fn pieces_are_what_is_read() {
+        let mut memory = Memory::new(4 * PIECE_BYTES as u64);
+        let (from, bytes) = (PIECE_BYTES as u64 - 4096, 2 * PIECE_BYTES as u64);
+        let lent = |memory: &mut Memory| {
+            let mut lent = Vec::new();
+            let mut take = |part: &[u8]| lent.extend_from_slice(part);
+            memory
+                .lend(from, bytes, &mut Vec::new(), &mut take)
+                .expect("it is memory");
+            lent
+        };
+        assert!(lent(&mut memory).iter().all(|byte| *byte == 0));
+        (0..4 * PIECE_BYTES as u64)
+            .step_by(4096)
+            .for_each(|at| memory.expect(at, 4096));
+        memory.expect(from, bytes);
+        assert_eq!(memory.resident_bytes(), 0, "looking takes no memory");
+        let mut next = 0_u8;
+        let mut give = |room: Room<'_>| {
+            let bytes: Vec<u8> = (0..room.len()).map(|at| next.wrapping_add(at as u8)).collect();
+            next = next.wrapping_add(bytes.len() as u8);
+            room.put(&bytes);
+            true
+        };
+        let filled = 3 * 4096;
+        memory
+            .fill(from, filled, &mut Vec::new(), &mut give)
+            .expect("it is memory");
+        let mut read = vec![0; bytes as usize];
+        memory.read(from, &mut read).expect("it is memory");
+        assert_eq!(lent(&mut memory), read);
+        let counted = (0..filled)
+            .map(|at| at as u8)
+            .eq(read[..filled as usize].iter().copied());
+        assert!(counted && read[filled as usize..].iter().all(|byte| *byte == 0));
+        let mut given = 0;
+        let mut stops = |_: Room<'_>| {
+            given += 1;
+            false
+        };
+        memory
+            .fill(from, filled, &mut Vec::new(), &mut stops)
+            .expect("it is memory");
+        assert_eq!(given, 1, "whoever has nothing more is not asked again");
+    }
+}

@@ -1,0 +1,133 @@
+//! The counters beside a drive: what hosts were told last, for a start after the server was killed.
+//!
+//! The file is small and written in place, without waiting for the disk: what a process wrote outlives it, and after a
+//! power loss, or if it is damaged or not there, counters are those of the last checkpoint. It is not needed for
+//! anything else.
+//!
+//! Its form: "WARPCNT2", the drive's identity (16 bytes, as in its state), then HBMW, MBMW, MBE, and of the SMART log
+//! bytes read, bytes written, read commands and write commands (8 bytes each, little-endian), then CRC-32 of all that.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use base::FilePlace;
+use nvme::Counters;
+use ssd::Totals;
+
+use crate::storage::backend::file::Note;
+use crate::storage::backend::sums::DriveId;
+
+const MAGIC: &[u8; 8] = b"WARPCNT2";
+const NUMBERS: usize = 7;
+const CHECKED_BYTES: usize = MAGIC.len() + size_of::<DriveId>() + NUMBERS * 8;
+const BYTES: usize = CHECKED_BYTES + 4;
+
+/// Most that a counter can be: nothing happens so often.
+const COUNT_MAX: u64 = 1 << 62;
+
+/// What is noted of a drive, if it is whole and can be. Those of another one, whose file came here, are none.
+pub(super) fn read(place: &FilePlace, drive: DriveId) -> Option<Counters> {
+    let bytes = base::input::read_all(place.open().ok()?, BYTES as u64).ok()?;
+    let bytes: [u8; BYTES] = bytes.try_into().ok()?;
+    let (checked, checksum) = bytes.split_at(CHECKED_BYTES);
+    let numbers = checked.strip_prefix(MAGIC)?.strip_prefix(&drive)?;
+    if crc32fast::hash(checked).to_le_bytes() != checksum {
+        return None;
+    }
+    let numbers: Vec<u64> = numbers
+        .as_chunks()
+        .0
+        .iter()
+        .map(|number| u64::from_le_bytes(*number))
+        .collect();
+    if numbers.iter().any(|number| *number > COUNT_MAX) {
+        return None;
+    }
+    let mut numbers = numbers.into_iter();
+    let mut next = || numbers.next().expect("there are as many");
+    Some(Counters {
+        totals: Totals {
+            host_bytes_written: next(),
+            media_bytes_written: next(),
+            media_bytes_erased: next(),
+        },
+        host_bytes_read: next(),
+        host_bytes_written: next(),
+        read_commands: next(),
+        write_commands: next(),
+    })
+}
+
+fn bytes_of(drive: DriveId, counters: &Counters) -> [u8; BYTES] {
+    let numbers: [u64; NUMBERS] = [
+        counters.totals.host_bytes_written,
+        counters.totals.media_bytes_written,
+        counters.totals.media_bytes_erased,
+        counters.host_bytes_read,
+        counters.host_bytes_written,
+        counters.read_commands,
+        counters.write_commands,
+    ];
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend(drive);
+    bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+    bytes.try_into().expect("as many as there are numbers")
+}
+
+/// Writes counters of a drive to a file, which is made when there are some.
+pub(super) fn writer(place: FilePlace, drive: DriveId) -> Note {
+    let mut file: Option<File> = None;
+    Box::new(move |counters| {
+        if file.is_none() {
+            file = place.open_or_make().ok();
+        }
+        if let Some(file) = &file {
+            // Nothing is lost by it that a checkpoint has.
+            let _ = file.write_all_at(&bytes_of(drive, counters), 0);
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DRIVE: DriveId = [7; 16];
+
+    #[test]
+    fn counters_are_read_as_they_were_written_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("drive.img.counters");
+        let place = FilePlace::of(&path).unwrap();
+        assert_eq!(read(&place, DRIVE), None);
+        let mut write = writer(place.clone(), DRIVE);
+        let counters = Counters {
+            totals: Totals {
+                host_bytes_written: 1,
+                media_bytes_written: 2,
+                media_bytes_erased: 3,
+            },
+            host_bytes_read: 4,
+            host_bytes_written: 5,
+            read_commands: 6,
+            write_commands: COUNT_MAX,
+        };
+        write(&Counters::default());
+        write(&counters);
+        assert_eq!(read(&place, DRIVE), Some(counters));
+        assert_eq!(read(&place, [8; 16]), None, "of another drive");
+        write(&Counters {
+            read_commands: COUNT_MAX + 1,
+            ..counters
+        });
+        assert_eq!(read(&place, DRIVE), None, "more than can be");
+        write(&counters);
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[20] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(read(&place, DRIVE), None, "damaged");
+        std::fs::write(&path, &bytes[..30]).unwrap();
+        assert_eq!(read(&place, DRIVE), None, "cut off");
+    }
+}

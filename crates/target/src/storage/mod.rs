@@ -1,0 +1,595 @@
+//! A drive over server runs: opening it with its data, mapping and state, storing them while it is served, closing it,
+//! and recovering it when that did not happen.
+//!
+//! ```text
+//! drive.img         the data (backend::File)              written with every command, durable with Flush and FUA
+//! drive.img.state   identity, clean mark, non-volatile state   replaced by commands that change it, and at checkpoints
+//! drive.img.ftl     snapshot of the device             replaced at checkpoints and when the drive is closed
+//! drive.img.counters   what hosts were told            written in place every 50 ms, and before a host reads them
+//! drive.img.sums    checksums of the data, if wanted   written with every command that writes, durable at shutdown
+//!
+//! open  -> lock, check, load -> (not closed the last time: recover) -> mark as in use -> Subsystem
+//! close -> data durable -> snapshot -> state with the clean mark
+//! ```
+//!
+//! The clean mark is the last thing that closing writes and the first thing that opening takes away, so whatever is
+//! interrupted is recognised. It names the snapshot that it belongs to, by its counters. A drive in memory, or without
+//! data, has no files: it is new each time.
+//!
+//! It does not start threads: who serves the drive calls [`ServedDrive::checkpoint`] from time to time.
+
+pub mod backend;
+mod checkpoint;
+mod counters;
+mod error;
+mod files;
+mod recover;
+mod scrub;
+mod state_file;
+mod stored;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use base::{Bytes, FilePlace};
+use nvme::fault::PowerLoss;
+use nvme::{Durable, Media, MediaError, Persistent, SetupError, Subsystem, SubsystemConfig};
+use ssd::{Device, DeviceConfig, Layout, SnapshotError};
+use uuid::Uuid;
+
+use crate::actions::{StoredFile, unix_ms};
+pub use crate::storage::backend::DataChoice;
+use crate::storage::backend::file::Storage;
+use crate::storage::backend::sums::{Standing, Sums};
+use crate::storage::backend::{Memory, Null, room};
+use crate::{Clock, Shared, locked, waited_for};
+pub use checkpoint::{CheckpointStatus, Checkpoints};
+pub use error::DriveError;
+use files::{Claim, Files};
+use recover::Repairs;
+pub use scrub::{ScrubReport, Scrubber, scrub};
+use state_file::{CleanMark, Contents, StateFile};
+pub use stored::{StoredDrive, stored};
+
+/// Which drive to open.
+#[derive(Clone, Debug)]
+pub struct DriveOptions {
+    /// The drive.
+    pub subsystem: SubsystemConfig,
+    /// Where its data is.
+    pub data: DataChoice,
+    /// Whether the pages of a data file get checksums. A drive that has some keeps them in any case.
+    pub checksums: bool,
+}
+
+/// What was found, and what had to be done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenReport {
+    /// The drive was made just now.
+    pub new: bool,
+    /// It was closed in order the last time, or is new.
+    pub clean: bool,
+    /// Logical capacity.
+    pub capacity_bytes: u64,
+    /// Pages that held data but were not in the stored mapping.
+    pub pages_mapped_again: u64,
+    /// Pages that were in the stored mapping but held no data any more.
+    pub pages_deallocated: u64,
+    /// Bytes of data that no namespace has any more, given back to the file system.
+    pub bytes_given_back: u64,
+    /// Whether there was a snapshot of the mapping; without one all of it was made anew from the data.
+    pub snapshot: bool,
+    /// By how much the snapshot of an unclean drive was older than the data, as far as the file system tells.
+    pub snapshot_age: Option<Duration>,
+    /// What there is of checksums.
+    pub checksums: Checksums,
+    /// The checksums were of another shutdown than the state: so was the data, and the drive was recovered.
+    pub other_shutdown: bool,
+}
+
+/// What there is of checksums when a drive is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checksums {
+    /// None.
+    #[default]
+    None,
+    /// They begin now: there were none, or the machine lost power, so that nobody knows which belong to what is there.
+    Anew,
+    /// Those that were there.
+    Kept,
+}
+
+impl std::fmt::Display for OpenReport {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.write_drive(out)?;
+        match self.checksums {
+            Checksums::None => Ok(()),
+            Checksums::Anew if self.new => write!(out, ", with checksums"),
+            Checksums::Anew => write!(out, "; checksums begin anew"),
+            Checksums::Kept => write!(out, "; with checksums"),
+        }
+    }
+}
+
+impl OpenReport {
+    fn write_drive(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let capacity = Bytes(self.capacity_bytes);
+        if self.new {
+            return write!(out, "new drive of {capacity}");
+        }
+        if self.clean {
+            return write!(out, "drive of {capacity}, as it was when it was shut down");
+        }
+        let why = if self.other_shutdown {
+            "whose data file is of another shutdown than its state, as its checksums say"
+        } else {
+            "which was not shut down"
+        };
+        write!(out, "drive of {capacity}, {why}: ")?;
+        match (self.snapshot, self.snapshot_age) {
+            (false, _) => write!(out, "there was no checkpoint, the mapping was made anew from the data")?,
+            (true, None) => write!(out, "mapping and counters are those of the last checkpoint")?,
+            (true, Some(age)) => {
+                let age_s = age.as_secs_f64();
+                write!(
+                    out,
+                    "mapping and counters are those of a checkpoint {age_s:.1} s before the last write"
+                )?;
+            }
+        }
+        write!(
+            out,
+            "; {} pages were mapped again, {} deallocated",
+            self.pages_mapped_again, self.pages_deallocated
+        )?;
+        if self.bytes_given_back > 0 {
+            write!(out, ", {} outside namespaces given back", Bytes(self.bytes_given_back))?;
+        }
+        Ok(())
+    }
+}
+
+/// A drive that is open to be served: the part of it that storing it needs. It is closed when it is dropped, as well as
+/// that can be done.
+pub struct ServedDrive {
+    shared: Shared,
+    /// `None` for a drive that forgets.
+    persistence: Option<Persistence>,
+    checkpoints: Arc<Checkpoints>,
+}
+
+/// What a drive with files needs to store itself.
+struct Persistence {
+    storage: Arc<Storage>,
+    state_file: Arc<StateFile>,
+    files: Files,
+    /// The device and the commands at the last checkpoint.
+    stored_device: Option<CleanMark>,
+    stored_commands: u64,
+}
+
+impl ServedDrive {
+    /// Opens a drive, making it if it is not there.
+    ///
+    /// # Errors
+    /// One sentence; what is there is as it was.
+    pub fn open(options: DriveOptions, clock: Clock) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
+        let config = options.subsystem;
+        let size = Size::of(&config)?;
+        let available_bytes = base::memory_available_bytes().unwrap_or(u64::MAX);
+        match options.data {
+            DataChoice::Memory => {
+                room::check(size.data_bytes, size.maps_bytes, available_bytes)?;
+                ServedDrive::forgetful(config, Box::new(Memory::new(size.data_bytes)))
+            }
+            DataChoice::Null => {
+                room::check(Null::memory_bytes(size.data_bytes), size.maps_bytes, available_bytes)?;
+                let null = Null::new(size.data_bytes).map_err(|source| MediaError {
+                    action: "taking address space for",
+                    offset: 0,
+                    bytes: size.data_bytes,
+                    source,
+                });
+                ServedDrive::forgetful(config, Box::new(null.map_err(SetupError::Media)?))
+            }
+            DataChoice::File(path) => {
+                room::check(0, size.maps_bytes + size.checkpoint_bytes, available_bytes)?;
+                ServedDrive::open_files(config, &path, size, options.checksums, clock)
+            }
+        }
+    }
+
+    /// A drive without files.
+    fn forgetful(
+        config: SubsystemConfig,
+        media: Box<dyn Media>,
+    ) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
+        let (subsystem, opened) = ServedDrive::make(config, media)?;
+        let shared = Arc::new(Mutex::new(subsystem));
+        let drive = ServedDrive {
+            shared: Arc::clone(&shared),
+            persistence: None,
+            checkpoints: Arc::default(),
+        };
+        Ok((shared, drive, opened))
+    }
+
+    fn open_files(
+        config: SubsystemConfig,
+        path: &Path,
+        size: Size,
+        checksums: bool,
+        clock: Clock,
+    ) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
+        let files = Files::of(path)?;
+        let Claim { file, stored, made } = files.claim(size.data_bytes, &state_file::described(&config.device))?;
+        let drive = match &stored {
+            Some(stored) => stored.header.drive,
+            None => new_identity(&files).inspect_err(|_| files.undo(made))?,
+        };
+        let look = DriveError::io(path, "the data file cannot be looked at");
+        let files = files.guarded(&file, drive).map_err(look)?;
+        let (sums, checksums, other_shutdown) =
+            open_sums(&files, drive, size.data_bytes, checksums, stored.as_ref()).inspect_err(|_| files.undo(made))?;
+        let storage = Storage::with_sums(file, sums);
+        let state_file = Arc::new(StateFile::new(
+            files.state.clone(),
+            drive,
+            size.data_bytes,
+            &config.device,
+        ));
+        let keep: backend::file::Keep = {
+            let state_file = Arc::clone(&state_file);
+            Box::new(move |state| state_file.write(state_file.ticket(), state, None))
+        };
+        let media = backend::File::new(Arc::clone(&storage), keep);
+        let media = media.map_err(DriveError::io(path, "the data file cannot be looked at"))?;
+        let media = Box::new(media.with_note(counters::writer(files.counters.clone(), drive.into_bytes())));
+        let (subsystem, mut opened) = match stored {
+            None => ServedDrive::make(config, media).inspect_err(|_| files.undo(made))?,
+            Some(mut stored) => {
+                if other_shutdown {
+                    stored.header.clean = None;
+                }
+                ServedDrive::restore(config, media, &files, &storage, &stored)?
+            }
+        };
+        (opened.checksums, opened.other_shutdown) = (checksums, other_shutdown);
+        let shared = Arc::new(Mutex::new(subsystem));
+        let mut drive = ServedDrive {
+            shared: Arc::clone(&shared),
+            persistence: Some(Persistence {
+                storage,
+                state_file,
+                files,
+                stored_device: None,
+                stored_commands: 0,
+            }),
+            checkpoints: Arc::default(),
+        };
+        drive.begin(&opened, clock)?;
+        Ok((shared, drive, opened))
+    }
+
+    /// A new drive; if it has files, its state is stored by the subsystem.
+    fn make(config: SubsystemConfig, media: Box<dyn Media>) -> Result<(Subsystem, OpenReport), DriveError> {
+        let subsystem = Subsystem::new(config, media)?;
+        let opened = OpenReport {
+            new: true,
+            clean: true,
+            capacity_bytes: subsystem.capacity_bytes(),
+            ..OpenReport::default()
+        };
+        Ok((subsystem, opened))
+    }
+
+    /// A drive that is stored. Changes nothing in its files, apart from giving back what no namespace has.
+    fn restore(
+        config: SubsystemConfig,
+        media: Box<dyn Media>,
+        files: &Files,
+        storage: &Storage,
+        stored: &Contents,
+    ) -> Result<(Subsystem, OpenReport), DriveError> {
+        let state = Persistent::from_bytes(&stored.state);
+        let mut state = state.map_err(|error| DriveError::unusable_state(files.state.path(), &error))?;
+        let (mut device, snapshot) = load_device(&config, &state, files)?;
+        // Before anything is recovered by it.
+        let fits = state.check_namespaces(device.layout());
+        fits.map_err(|problem| DriveError::state_of_another(files.state.path(), &problem))?;
+        let clean = snapshot && stored.header.clean == Some(CleanMark::of(&device));
+        let mut opened = OpenReport {
+            clean,
+            snapshot,
+            ..OpenReport::default()
+        };
+        if !clean {
+            opened.snapshot_age = snapshot_age(files);
+            let namespaces = state.namespaces.iter().flatten();
+            let rebuilt = recover::reconcile(&mut device, namespaces, storage);
+            let look = DriveError::io(files.data.path(), "the data file cannot be searched for data");
+            let Repairs {
+                pages_mapped_again,
+                pages_deallocated,
+                bytes_given_back,
+            } = rebuilt.map_err(look)?;
+            opened.pages_mapped_again = pages_mapped_again;
+            opened.pages_deallocated = pages_deallocated;
+            opened.bytes_given_back = bytes_given_back;
+            state.smart.unsafe_shutdowns += 1;
+            if let Some(told) = counters::read(&files.counters, stored.header.drive.into_bytes()) {
+                device.raise_totals(&told.totals);
+                state.smart.raise(&told);
+            }
+        }
+        let recovered = CleanMark::of(&device);
+        let mut subsystem = Subsystem::restore(config, device, media, state)?;
+        opened.capacity_bytes = subsystem.capacity_bytes();
+        assert_eq!(
+            CleanMark::of(subsystem.device()),
+            recovered,
+            "the drive goes on from what was recovered"
+        );
+        if !clean {
+            subsystem.note_handles_modified_by_reset();
+        }
+        Ok((subsystem, opened))
+    }
+
+    /// Marks the drive as in use, before anything is served; after a recovery, stores what was recovered.
+    fn begin(&mut self, opened: &OpenReport, clock: Clock) -> Result<(), DriveError> {
+        let Some(persistence) = &mut self.persistence else {
+            return Ok(());
+        };
+        assert!(
+            !persistence.storage.is_closed(),
+            "a drive is served while its data file is open"
+        );
+        assert!(persistence.stored_device.is_none(), "a drive begins once");
+        assert!(opened.clean || !opened.new, "a new drive has nothing to recover");
+        if !opened.new {
+            let mut subsystem = lock(&self.shared)?;
+            subsystem.tick(clock.now());
+            persistence.write_state(&mut subsystem, None)?;
+        }
+        if opened.clean {
+            persistence.note_stored(&*lock(&self.shared)?);
+            return Ok(());
+        }
+        // A file system without room for it is no reason not to serve the drive: the next checkpoint says so.
+        let _ = self.checkpoint(|| {});
+        Ok(())
+    }
+
+    /// What happens when a fault plan takes the drive's power: nothing is stored any more, so that the next start finds
+    /// what a power loss leaves, and `tell` is called with the drive held.
+    pub fn at_power_loss(&self, tell: Option<fn(&PowerLoss)>) {
+        let storage = self
+            .persistence
+            .as_ref()
+            .map(|persistence| Arc::clone(&persistence.storage));
+        locked(&self.shared).on_power_loss(Box::new(move |loss| {
+            if let Some(storage) = &storage {
+                storage.close();
+            }
+            if let Some(tell) = tell {
+                tell(loss);
+            }
+        }));
+    }
+
+    /// What looks through the drive's data for damage; `None` if there are no checksums.
+    pub fn scrubber(&self) -> Option<Scrubber> {
+        let storage = &self.persistence.as_ref()?.storage;
+        storage.sums()?;
+        Some(Scrubber::new(Arc::clone(storage), Arc::clone(&self.shared)))
+    }
+
+    /// Whether it lasts: whether there are files that checkpoints go to.
+    pub fn has_files(&self) -> bool {
+        self.persistence.is_some()
+    }
+
+    /// Whether nothing is stored any more: it was closed, or its power was taken. A drive without files never is.
+    pub fn is_closed(&self) -> bool {
+        let persistence = self.persistence.as_ref();
+        persistence.is_some_and(|persistence| persistence.storage.is_closed())
+    }
+
+    /// The files of the newest checkpoint, the snapshot first; those that there are.
+    pub fn stored_files(&self) -> Vec<StoredFile> {
+        let Some(persistence) = &self.persistence else {
+            return Vec::new();
+        };
+        let look = |place: &FilePlace| {
+            let metadata = place.metadata().ok()?;
+            Some(StoredFile {
+                name: place.name().to_string_lossy().into_owned(),
+                bytes: metadata.len(),
+                at_unix_ms: unix_ms(metadata.modified().ok()?),
+            })
+        };
+        let files = [&persistence.files.snapshot, &persistence.files.state];
+        files.into_iter().filter_map(look).collect()
+    }
+
+    /// Stores everything and releases the data file. Commands that come later fail; closing again does nothing.
+    ///
+    /// # Errors
+    /// The system's, or a command failed by our own bug: the next start recovers.
+    pub fn close(&mut self) -> Result<(), DriveError> {
+        let Some(persistence) = &mut self.persistence else {
+            return Ok(());
+        };
+        if persistence.storage.is_closed() {
+            return Ok(());
+        }
+        let mut subsystem = lock(&self.shared)?;
+        let durable = persistence.storage.make_durable();
+        durable.map_err(DriveError::io(
+            persistence.files.data.path(),
+            "the data cannot be made durable",
+        ))?;
+        subsystem.device().save_in(&persistence.files.snapshot)?;
+        let clean = CleanMark::of(subsystem.device());
+        let not_durable = "the checksums cannot be made durable";
+        if let Some(sums) = persistence.storage.sums() {
+            sums.make_durable()
+                .map_err(DriveError::io(persistence.files.sums.path(), not_durable))?;
+        }
+        persistence.write_state(&mut subsystem, Some(clean))?;
+        // After the state that knows this shutdown: sums of one that no state knows would not count.
+        if let Some(sums) = persistence.storage.sums() {
+            sums.close(clean.digest())
+                .map_err(DriveError::io(persistence.files.sums.path(), not_durable))?;
+        }
+        assert_eq!(
+            CleanMark::of(subsystem.device()),
+            clean,
+            "nothing is written while the drive closes"
+        );
+        persistence.storage.close();
+        assert!(persistence.storage.is_closed(), "commands that come later fail");
+        let unlocked = persistence.storage.file().unlock();
+        unlocked.map_err(DriveError::io(
+            persistence.files.data.path(),
+            "the data file cannot be unlocked",
+        ))
+    }
+}
+
+impl Drop for ServedDrive {
+    fn drop(&mut self) {
+        // What went wrong is found, and said, at the next start.
+        let _ = self.close();
+    }
+}
+
+impl Persistence {
+    fn write_state(&self, subsystem: &mut Subsystem, clean: Option<CleanMark>) -> Result<(), DriveError> {
+        let state = subsystem.state_for_checkpoint().to_bytes();
+        let written = self.state_file.write(self.state_file.ticket(), &state, clean);
+        written.map_err(|source| DriveError::state_not_stored(self.state_file.path(), source))
+    }
+
+    fn note_stored(&mut self, subsystem: &Subsystem) {
+        self.stored_device = Some(CleanMark::of(subsystem.device()));
+        self.stored_commands = commands(subsystem);
+    }
+}
+
+/// An identity for a drive that is made.
+fn new_identity(files: &Files) -> Result<Uuid, DriveError> {
+    let mut random = [0; 16];
+    let drawn = getrandom::fill(&mut random).map_err(std::io::Error::other);
+    drawn.map_err(DriveError::io(
+        files.data.path(),
+        "there are no random numbers for the drive's identity",
+    ))?;
+    Ok(uuid::Builder::from_random_bytes(random).into_uuid())
+}
+
+/// The checksums of a drive that has some or is to have them, and whether those that were there say that the data is of another shutdown.
+fn open_sums(
+    files: &Files,
+    drive: Uuid,
+    data_bytes: u64,
+    wanted: bool,
+    stored: Option<&Contents>,
+) -> Result<(Option<Sums>, Checksums, bool), DriveError> {
+    if stored.is_none() {
+        // Those of another drive; there need be none.
+        for other in [&files.sums, &files.counters] {
+            let _ = other.remove();
+        }
+    }
+    if !wanted && !files.sums.exists() {
+        return Ok((None, Checksums::None, false));
+    }
+    let closed = stored.and_then(|stored| stored.header.clean.as_ref().map(CleanMark::digest));
+    let opened = Sums::open(&files.sums, drive.into_bytes(), data_bytes, closed);
+    let (sums, standing) = opened.map_err(DriveError::io(files.sums.path(), "the checksums cannot be opened"))?;
+    let checksums = match standing {
+        Standing::Current => Checksums::Kept,
+        Standing::Unusable | Standing::OfAnotherShutdown => Checksums::Anew,
+    };
+    Ok((Some(sums), checksums, standing == Standing::OfAnotherShutdown))
+}
+
+/// Commands that change counters of the state.
+fn commands(subsystem: &Subsystem) -> u64 {
+    let smart = &subsystem.state().smart;
+    smart.read_commands + smart.write_commands
+}
+
+fn lock(shared: &Shared) -> Result<MutexGuard<'_, Subsystem>, DriveError> {
+    waited_for(shared).map_err(|_| DriveError::Failed)
+}
+
+/// What a drive takes.
+#[derive(Clone, Copy)]
+struct Size {
+    /// For data and metadata: length of the data file.
+    data_bytes: u64,
+    maps_bytes: u64,
+    /// For a checkpoint that is being made, beside the maps.
+    checkpoint_bytes: u64,
+}
+
+impl Size {
+    /// The most over all placement configurations that a host can switch to.
+    fn of(config: &SubsystemConfig) -> Result<Size, DriveError> {
+        let mut first = Persistent::default();
+        first.fdp.enabled = config.fdp;
+        let first = Subsystem::device_config(config, &first);
+        let mut layouts = vec![Layout::new(&first).map_err(SetupError::Device)?];
+        layouts.extend(
+            possible_devices(config)
+                .iter()
+                .filter_map(|device| Layout::new(device).ok()),
+        );
+        let data_bytes = |layout: &Layout| nvme::media::bytes_for(u64::from(layout.logical_pages) * layout.page_bytes);
+        Ok(Size {
+            data_bytes: layouts.iter().map(data_bytes).max().unwrap_or(0),
+            maps_bytes: layouts.iter().map(Layout::memory_bytes).max().unwrap_or(0),
+            checkpoint_bytes: layouts.iter().map(ssd::checkpoint::memory_bytes_max).max().unwrap_or(0),
+        })
+    }
+}
+
+/// The devices that a drive can have: with each of its placement configurations, and with none.
+fn possible_devices(config: &SubsystemConfig) -> Vec<DeviceConfig> {
+    let mut devices = nvme::fdp::configurations(&config.device);
+    devices.push(nvme::fdp::without_fdp(&config.device));
+    devices
+}
+
+/// The device of a stored drive, and whether there was a snapshot of it.
+fn load_device(config: &SubsystemConfig, state: &Persistent, files: &Files) -> Result<(Device, bool), DriveError> {
+    let wanted = Subsystem::device_config(config, state);
+    let new = || Device::new(&wanted).map_err(SetupError::Device);
+    let snapshot = match Device::load_in(&files.snapshot) {
+        Ok(snapshot) => snapshot,
+        Err(SnapshotError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            return Ok((new()?, false));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if *snapshot.config() == wanted {
+        return Ok((snapshot, true));
+    }
+    if !possible_devices(config).contains(snapshot.config()) {
+        return Err(DriveError::OtherGeometry(files.snapshot.path().to_path_buf()));
+    }
+    // The host has switched to another placement configuration since: its data is gone, counters and wear are not.
+    let mut device = new()?;
+    device.take_over(&snapshot);
+    Ok((device, true))
+}
+
+/// By how much the snapshot is older than the last write.
+fn snapshot_age(files: &Files) -> Option<Duration> {
+    let modified = |place: &FilePlace| place.metadata().ok()?.modified().ok();
+    modified(&files.data)?.duration_since(modified(&files.snapshot)?).ok()
+}

@@ -1,0 +1,193 @@
+//! Makes the mapping of a device fit the data file again, after a server that did not shut down.
+//!
+//! The snapshot is older than the data. Which pages hold data is seen in the file itself: what was never written or was
+//! discarded is a hole. So:
+//!
+//! - data in a namespace that the device has not mapped is written to the device again, as a host without placement
+//!   directives would;
+//! - mapped pages that are a hole are deallocated (zeroes that a host wrote may be a hole too: they read the same);
+//! - data and metadata outside all namespaces, of one that was deleted, are given back.
+//!
+//! A page that was overwritten since the snapshot keeps the place in flash that it had then: it has data before and
+//! after. What is rebuilt is therefore the mapping, not its history; counters are those of the snapshot and of the
+//! repair.
+
+use std::fs::File;
+use std::ops::Range;
+
+use nvme::Namespace;
+use nvme::media::{ByteRange, metadata_of};
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
+use ssd::{Device, Lpn, RuhId, Write};
+
+use crate::storage::backend::file::Storage;
+
+/// What had to be done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Repairs {
+    /// Pages with data that were not mapped.
+    pub pages_mapped_again: u64,
+    /// Mapped pages without data.
+    pub pages_deallocated: u64,
+    /// Bytes of data that no namespace has.
+    pub bytes_given_back: u64,
+}
+
+/// First range of data in a file from `at` on; `None` if there are only holes.
+pub(super) fn next_data(file: &File, at: u64) -> std::io::Result<Option<Range<u64>>> {
+    let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
+        Ok(start) => start,
+        Err(Errno::NXIO) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let end = rustix::fs::seek(file, SeekFrom::Hole(start))?;
+    Ok(Some(start..end))
+}
+
+/// Pages of the drive and the handle that they are written through again; outside namespaces there is none.
+struct Area {
+    pages: Range<u32>,
+    handle: Option<RuhId>,
+}
+
+/// Divides the drive into areas, in order and without gaps.
+fn areas<'a>(namespaces: impl Iterator<Item = &'a Namespace>, logical_pages: u32) -> Vec<Area> {
+    let mut owned: Vec<Area> = namespaces
+        .flat_map(|namespace| {
+            namespace.extents.iter().map(|extent| Area {
+                pages: extent.first..extent.first + extent.pages,
+                handle: Some(namespace.placement_handles[0]),
+            })
+        })
+        .collect();
+    owned.sort_by_key(|area| area.pages.start);
+    let mut all = Vec::new();
+    let mut at = 0;
+    let unowned = |pages: Range<u32>| Area { pages, handle: None };
+    for area in owned {
+        assert!(area.pages.start >= at, "two namespaces have page {}", area.pages.start);
+        all.push(unowned(at..area.pages.start));
+        at = area.pages.end;
+        all.push(area);
+    }
+    assert!(at <= logical_pages, "a namespace reaches beyond the drive");
+    all.push(unowned(at..logical_pages));
+    all.retain(|area| !area.pages.is_empty());
+    let pages: u64 = all
+        .iter()
+        .map(|area| u64::from(area.pages.end - area.pages.start))
+        .sum();
+    assert_eq!(pages, u64::from(logical_pages), "areas are the drive, without gaps");
+    all
+}
+
+/// See the module.
+///
+/// # Errors
+/// The data file cannot be looked through.
+pub(super) fn reconcile<'a>(
+    device: &mut Device,
+    namespaces: impl Iterator<Item = &'a Namespace>,
+    storage: &Storage,
+) -> std::io::Result<Repairs> {
+    let page_bytes = device.layout().page_bytes;
+    let logical_pages = device.layout().logical_pages;
+    let areas = areas(namespaces, logical_pages);
+    let live_pages_before = device.live_pages();
+    let mut repair = Repair {
+        device,
+        done: Repairs::default(),
+    };
+    // Pages before this one are settled, and so are bytes before that one. Behind the last page is metadata.
+    let (mut page, mut byte) = (0, 0);
+    while let Some(data) = next_data(storage.file(), byte)? {
+        byte = data.end;
+        let first = u32::try_from(data.start / page_bytes)
+            .unwrap_or(u32::MAX)
+            .clamp(page, logical_pages);
+        let end = u32::try_from(data.end.div_ceil(page_bytes))
+            .unwrap_or(u32::MAX)
+            .clamp(first, logical_pages);
+        repair.unmap(page..first);
+        let after = areas.partition_point(|area| area.pages.end <= first);
+        for area in areas[after..].iter().take_while(|area| area.pages.start < end) {
+            let pages = area.pages.start.max(first)..area.pages.end.min(end);
+            match area.handle {
+                Some(handle) => repair.map(pages, handle),
+                None => {
+                    repair.unmap(pages.clone());
+                    let bytes = u64::from(pages.end - pages.start) * page_bytes;
+                    storage.discard(u64::from(pages.start) * page_bytes, bytes)?;
+                    repair.done.bytes_given_back += bytes;
+                }
+            }
+        }
+        page = end;
+    }
+    repair.unmap(page..logical_pages);
+    assert_eq!(
+        repair.device.live_pages() + repair.done.pages_deallocated,
+        live_pages_before + repair.done.pages_mapped_again,
+        "every page that was mapped again or deallocated is counted once"
+    );
+    // Where a metadata byte belongs follows from its place, so nothing has to be looked for.
+    let bytes = |pages: u32| u64::from(pages) * page_bytes;
+    for area in areas.iter().filter(|area| area.handle.is_none()) {
+        let data = ByteRange {
+            offset: bytes(area.pages.start),
+            bytes: bytes(area.pages.end - area.pages.start),
+        };
+        let metadata = metadata_of(bytes(logical_pages), data);
+        storage.discard(metadata.offset, metadata.bytes)?;
+    }
+    Ok(repair.done)
+}
+
+struct Repair<'a> {
+    device: &'a mut Device,
+    done: Repairs,
+}
+
+impl Repair<'_> {
+    /// Deallocates what is mapped of these pages.
+    fn unmap(&mut self, pages: Range<u32>) {
+        if pages.is_empty() {
+            return;
+        }
+        let before = self.device.stats().pages_deallocated;
+        let done = self.device.deallocate(0, Lpn(pages.start), pages.end - pages.start);
+        let _ = done.expect("the pages are the drive's");
+        self.done.pages_deallocated += self.device.stats().pages_deallocated - before;
+    }
+
+    /// Writes what is not mapped of these pages.
+    fn map(&mut self, pages: Range<u32>, handle: RuhId) {
+        /// As much as a host writes with a large command.
+        const PAGES_AT_ONCE: u32 = 64;
+        let mut page = pages.start;
+        while page < pages.end {
+            let limit = pages.end.min(page + PAGES_AT_ONCE);
+            let unmapped = (page..limit)
+                .take_while(|&page| self.device.lookup(Lpn(page)).is_none())
+                .count() as u32;
+            if unmapped > 0 {
+                self.write(page, unmapped, handle);
+            }
+            // The page after them is mapped, if it is not beyond the limit.
+            page += (unmapped + 1).min(limit - page);
+        }
+    }
+
+    fn write(&mut self, first: u32, pages: u32, handle: RuhId) {
+        let write = Write {
+            first: Lpn(first),
+            pages,
+            host_bytes: u64::from(pages) * self.device.layout().page_bytes,
+            placement: self.device.default_placement(handle),
+        };
+        let done = self.device.write(0, &write);
+        let _ = done.expect("namespaces lie inside the device and have its handles");
+        self.done.pages_mapped_again += u64::from(pages);
+    }
+}

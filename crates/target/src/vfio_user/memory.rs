@@ -1,0 +1,366 @@
+//! The guest's memory, as far as the client has given it to us: a sorted list of mapped files.
+//!
+//! Maps come and go at any time. The worker that carries out commands owns the list, so nothing is unmapped while it is
+//! being used. Ranges that came without a file descriptor are not here, and an access to them is a [`Fault`].
+//!
+//! So is an access to memory whose file was shortened, or for which its file system has no room ([`foreign`]): a command's
+//! data is then not transferred, and a controller whose queues are there fails. Nobody else notices.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use guest_memory::{Gone, Mapping};
+use nvme::pcie::{Fault, HostMemory};
+use prefetch::Room;
+use rustix::io::Errno;
+
+use crate::account::Share;
+
+/// A range of guest memory.
+#[derive(Debug)]
+pub struct Range {
+    start: u64,
+    /// Address behind the last byte.
+    end: u64,
+    readable: bool,
+    writable: bool,
+    map: Mapping,
+    _shares: [Share; 2],
+}
+
+impl Range {
+    /// Maps a range of a file as guest memory, with the shares that were taken for it.
+    ///
+    /// # Errors
+    /// The range is empty, ends beyond the address space or the file, or the system does not map it.
+    pub fn map(
+        shares: [Share; 2],
+        address: u64,
+        bytes: u64,
+        file: OwnedFd,
+        offset: u64,
+        readable: bool,
+        writable: bool,
+    ) -> io::Result<Range> {
+        let end = address
+            .checked_add(bytes)
+            .filter(|end| *end > address)
+            .ok_or(Errno::INVAL)?;
+        let map = Mapping::new(file, offset, bytes, writable)?;
+        Ok(Range {
+            start: address,
+            end,
+            readable,
+            writable,
+            map,
+            _shares: shares,
+        })
+    }
+
+    /// Publishes entries that lie in it, from `address` on, which is at `offset`.
+    #[inline]
+    fn publish(&self, address: u64, offset: usize, entries: &[[u8; 16]]) -> Result<(), Fault> {
+        if !self.writable || !offset.is_multiple_of(4) {
+            return Err(Fault { address });
+        }
+        self.map.publish(offset, entries).map_err(|Gone| Fault { address })
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct GuestMemory {
+    /// By address; they do not overlap.
+    ranges: Vec<Range>,
+}
+
+impl GuestMemory {
+    /// Adds a range.
+    ///
+    /// # Errors
+    /// It overlaps another one.
+    pub fn add(&mut self, range: Range) -> io::Result<()> {
+        let at = self.ranges.partition_point(|other| other.end <= range.start);
+        if self.ranges.get(at).is_some_and(|next| next.start < range.end) {
+            return Err(Errno::EXIST.into());
+        }
+        assert!(
+            at == 0 || self.ranges[at - 1].end <= range.start,
+            "ranges are in order and do not overlap"
+        );
+        self.ranges.insert(at, range);
+        Ok(())
+    }
+
+    /// Takes away what lies in a range; a client may also name ranges that were ignored when it mapped them.
+    ///
+    /// # Errors
+    /// A mapped range lies in it only partly: nothing is taken away.
+    pub fn remove(&mut self, address: u64, bytes: u64) -> io::Result<()> {
+        let end = address.checked_add(bytes).ok_or(Errno::INVAL)?;
+        let inside = |range: &Range| range.start >= address && range.end <= end;
+        if self
+            .ranges
+            .iter()
+            .any(|range| range.start < end && range.end > address && !inside(range))
+        {
+            return Err(Errno::INVAL.into());
+        }
+        self.ranges.retain(|range| !inside(range));
+        Ok(())
+    }
+
+    /// Whether the client has given none.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Takes away everything.
+    pub fn clear(&mut self) {
+        self.ranges.clear();
+    }
+
+    /// The range that an address lies in, and the offset there.
+    #[inline]
+    fn find(&self, address: u64) -> Result<(&Range, usize), Fault> {
+        let at = self.ranges.partition_point(|range| range.end <= address);
+        match self.ranges.get(at) {
+            Some(range) if range.start <= address => Ok((range, (address - range.start) as usize)),
+            _ => Err(Fault { address }),
+        }
+    }
+
+    /// Calls `copy` for the pieces of memory that are `bytes` from an address on, with the piece's map, its place there
+    /// and its place from the address on: one, unless ranges meet there.
+    #[inline]
+    fn for_each_piece(
+        &self,
+        address: u64,
+        bytes: usize,
+        allowed: impl Fn(&Range) -> bool,
+        mut copy: impl FnMut(&Mapping, usize, std::ops::Range<usize>) -> Result<(), Gone>,
+    ) -> Result<(), Fault> {
+        let mut done = 0;
+        while done < bytes {
+            let address = address.checked_add(done as u64).ok_or(Fault { address })?;
+            let (range, offset) = self.find(address)?;
+            if !allowed(range) {
+                return Err(Fault { address });
+            }
+            let piece = done..done + (bytes - done).min(range.map.bytes() - offset);
+            done = piece.end;
+            copy(&range.map, offset, piece).map_err(|Gone| Fault { address })?;
+        }
+        Ok(())
+    }
+
+    /// A number in memory that is shared with the guest: the range, and its place there.
+    #[inline]
+    fn number(&self, address: u64) -> Result<(&Range, usize), Fault> {
+        let (range, offset) = self.find(address)?;
+        if !offset.is_multiple_of(4) || range.map.bytes() - offset < 4 {
+            return Err(Fault { address });
+        }
+        Ok((range, offset))
+    }
+}
+
+impl HostMemory for GuestMemory {
+    #[inline]
+    fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault> {
+        self.for_each_piece(
+            address,
+            data.len(),
+            |range| range.readable,
+            |map, offset, piece| map.read(offset, &mut data[piece]),
+        )
+    }
+
+    #[inline]
+    fn read_into(&self, address: u64, mut room: Room<'_>) -> Result<(), Fault> {
+        self.for_each_piece(
+            address,
+            room.len(),
+            |range| range.readable,
+            |map, offset, piece| map.read_into(offset, room.take(piece.len())),
+        )
+    }
+
+    #[inline]
+    fn append(&self, address: u64, bytes: usize, data: &mut Vec<u8>) -> Result<(), Fault> {
+        self.for_each_piece(
+            address,
+            bytes,
+            |range| range.readable,
+            |map, offset, piece| map.append(offset, piece.len(), data),
+        )
+    }
+
+    #[inline]
+    fn check_readable(&self, address: u64, bytes: usize) -> Result<(), Fault> {
+        self.for_each_piece(address, bytes, |range| range.readable, |_, _, _| Ok(()))
+    }
+
+    #[inline]
+    fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault> {
+        self.for_each_piece(
+            address,
+            data.len(),
+            |range| range.writable,
+            |map, offset, piece| map.write(offset, &data[piece]),
+        )
+    }
+
+    #[inline]
+    fn publish(&self, address: u64, entry: &[u8; 16]) -> Result<(), Fault> {
+        let (range, offset) = self.find(address)?;
+        if range.map.bytes() - offset < entry.len() {
+            // Ranges meet in it.
+            let (start, last) = entry.split_last_chunk::<4>().expect("16 bytes");
+            self.write(address, start)?;
+            return self.store(address.wrapping_add(start.len() as u64), u32::from_le_bytes(*last));
+        }
+        range.publish(address, offset, std::slice::from_ref(entry))
+    }
+
+    #[inline]
+    fn publish_all(&self, address: u64, entries: &[[u8; 16]]) -> Result<(), Fault> {
+        let (range, offset) = self.find(address)?;
+        if range.map.bytes() - offset < size_of_val(entries) {
+            // Ranges meet in them.
+            let places = (0..).map(|place| address.wrapping_add(place * 16));
+            return places
+                .zip(entries)
+                .try_for_each(|(place, entry)| self.publish(place, entry));
+        }
+        range.publish(address, offset, entries)
+    }
+
+    #[inline]
+    fn load(&self, address: u64) -> Result<u32, Fault> {
+        match self.number(address)? {
+            (range, offset) if range.readable => {
+                let value = range.map.load(offset).map_err(|Gone| Fault { address })?;
+                Ok(u32::from_le(value))
+            }
+            _ => Err(Fault { address }),
+        }
+    }
+
+    #[inline]
+    fn store(&self, address: u64, value: u32) -> Result<(), Fault> {
+        match self.number(address)? {
+            (range, offset) if range.writable => {
+                let stored = range.map.store(offset, value.to_le());
+                stored.map_err(|Gone| Fault { address })
+            }
+            _ => Err(Fault { address }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+    use super::*;
+    use crate::account::GuestAccount;
+
+    fn shares(bytes: u64) -> [Share; 2] {
+        GuestAccount::new().take(bytes).unwrap()
+    }
+
+    fn range(address: u64, bytes: u64, writable: bool) -> Range {
+        let file = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&file, bytes).unwrap();
+        Range::map(shares(bytes), address, bytes, file, 0, true, writable).unwrap()
+    }
+
+    #[test]
+    fn accesses_cross_ranges_and_end_at_holes() {
+        let mut memory = GuestMemory::default();
+        memory.add(range(0x2000, 0x1000, true)).unwrap();
+        memory.add(range(0x1000, 0x1000, true)).unwrap();
+        memory.write(0x1ffe, &[1, 2, 3, 4]).unwrap();
+        let mut data = [0; 4];
+        memory.read(0x1ffe, &mut data).unwrap();
+        assert_eq!(data, [1, 2, 3, 4]);
+        assert_eq!(memory.read(0x2ffe, &mut data), Err(Fault { address: 0x3000 }));
+        assert_eq!(memory.read(0xfff, &mut data), Err(Fault { address: 0xfff }));
+        assert_eq!(memory.read(u64::MAX, &mut data), Err(Fault { address: u64::MAX }));
+    }
+
+    #[test]
+    fn what_is_read_only_is_not_written() {
+        let mut memory = GuestMemory::default();
+        memory.add(range(0, 0x1000, false)).unwrap();
+        assert_eq!(memory.load(0), Ok(0));
+        assert_eq!(memory.write(0, &[1]), Err(Fault { address: 0 }));
+        assert_eq!(memory.store(4, 1), Err(Fault { address: 4 }));
+        assert_eq!(memory.load(2), Err(Fault { address: 2 }), "not aligned");
+    }
+
+    #[test]
+    fn entries_are_published_also_where_ranges_meet() {
+        let mut memory = GuestMemory::default();
+        memory.add(range(0x1000, 0x1000, true)).unwrap();
+        memory.add(range(0x2000, 0x1000, true)).unwrap();
+        memory.add(range(0x3000, 0x1000, false)).unwrap();
+        let entry: [u8; 16] = std::array::from_fn(|at| at as u8);
+        for address in [0x1000, 0x1ff0, 0x1ff4, 0x1ff8, 0x1ffc, 0x2ff0] {
+            memory.publish(address, &entry).unwrap();
+            let mut data = [0; 16];
+            memory.read(address, &mut data).unwrap();
+            assert_eq!(data, entry, "{address:#x}");
+        }
+        let entries: [[u8; 16]; 3] = std::array::from_fn(|at| [at as u8 + 1; 16]);
+        for address in [0x1000, 0x1fd0, 0x1fe4, 0x1ff0, 0x1ffc, 0x2fd0] {
+            memory.publish_all(address, &entries).unwrap();
+            let mut data = [[0; 16]; 3];
+            memory.read(address, data.as_flattened_mut()).unwrap();
+            assert_eq!(data, entries, "{address:#x}");
+        }
+        assert_eq!(
+            memory.publish_all(0x2fe0, &entries),
+            Err(Fault { address: 0x3000 }),
+            "the last one is where nothing is written"
+        );
+        for (address, fault) in [
+            (0x1002, 0x1002),
+            (0x3000, 0x3000),
+            (0x2ff4, 0x3000),
+            (0x3ff8, 0x3ff8),
+            (0, 0),
+        ] {
+            assert_eq!(
+                memory.publish(address, &entry),
+                Err(Fault { address: fault }),
+                "{address:#x}"
+            );
+        }
+    }
+
+    #[test]
+    fn maps_do_not_overlap_and_are_taken_away_whole() {
+        let mut memory = GuestMemory::default();
+        memory.add(range(0x1000, 0x2000, true)).unwrap();
+        assert_eq!(
+            memory.add(range(0x2000, 0x1000, true)).unwrap_err().raw_os_error(),
+            Some(17)
+        );
+        assert!(memory.remove(0x1000, 0x1000).is_err());
+        memory.remove(0x8000, 0x1000).unwrap();
+        assert_eq!(memory.load(0x2000), Ok(0));
+        memory.remove(0, 0x10000).unwrap();
+        assert_eq!(memory.load(0x2000), Err(Fault { address: 0x2000 }));
+    }
+
+    #[test]
+    fn a_range_ends_in_its_file() {
+        let file = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&file, 0x1000).unwrap();
+        let copy = file.try_clone().unwrap();
+        assert!(Range::map(shares(0x2000), 0, 0x2000, copy, 0, true, true).is_err());
+        assert!(Range::map(shares(0x1000), u64::MAX, 0x1000, file, 0, true, true).is_err());
+    }
+}

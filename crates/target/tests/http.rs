@@ -1,0 +1,246 @@
+//! Attacks on the HTTP server: whoever reaches its socket must not stop it, nor anything beside it.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use target::ServeError;
+use target::http::{BODY_BYTES_MAX, CONNECTIONS_MAX, Change, HttpOptions, HttpServer, Page, Site, ask as request};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn start(token: Option<&str>) -> HttpServer {
+    let options = HttpOptions {
+        token: token.map(str::to_string),
+        ..HttpOptions::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
+    };
+    // Larger than what sockets buffer, so that who does not read is noticed.
+    let body = "x".repeat(64 << 20);
+    let pages = move |path: &str| {
+        let body = match path {
+            "/metrics" => "fine\n".to_string(),
+            "/large" => body.clone(),
+            _ => return None,
+        };
+        Some(Page {
+            content_type: "text/plain",
+            body,
+        })
+    };
+    let changes = |path: &str, change: Change| {
+        (path == "/faults").then(|| match change {
+            Change::Put(text) if text == "wrong" => Err("line 1: it is wrong".to_string()),
+            Change::Put(body) => Ok(Page {
+                content_type: "text/plain",
+                body,
+            }),
+            Change::Delete => Ok(Page {
+                content_type: "text/plain",
+                body: "gone".to_string(),
+            }),
+        })
+    };
+    let site = Site {
+        hint: "the metrics are at /metrics\n",
+        pages: Box::new(pages),
+        changes: Some(Box::new(changes)),
+    };
+    HttpServer::start("test", options, site).expect("a port")
+}
+
+fn connect(server: &HttpServer) -> TcpStream {
+    let stream = TcpStream::connect(server.local_address()).expect("a connection");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+    stream
+}
+
+/// What comes back until the server closes; what it cannot send any more is not missed.
+fn ask(server: &HttpServer, request: &[u8]) -> String {
+    let mut stream = connect(server);
+    let _ = stream.write_all(request);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// A scraper is answered within patience, though others may take all places for a moment.
+fn scrape(server: &HttpServer) {
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE {
+        let answer = ask(server, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+        if answer.starts_with("HTTP/1.1 200") && answer.ends_with("fine\n") {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("nobody is answered any more");
+}
+
+#[test]
+fn a_length_that_nobody_has_is_not_allocated() {
+    let server = start(None);
+    let answer = ask(
+        &server,
+        b"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999\r\n\r\n",
+    );
+    assert!(
+        answer.starts_with("HTTP/1.1 405") && answer.contains("allow: GET, HEAD"),
+        "{answer}"
+    );
+    let answer = ask(
+        &server,
+        b"GET /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999\r\n\r\n",
+    );
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    scrape(&server);
+    server.stop();
+}
+
+#[test]
+fn an_endless_head_is_refused() {
+    let server = start(None);
+    for part in [&b"X: y\r\n"[..], b"xxxxxxxxxxxxxxxx"] {
+        let mut stream = connect(&server);
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n").expect("it listens");
+        let mut sent = 0;
+        while sent < 8 << 20 && stream.write_all(&part.repeat(1000)).is_ok() {
+            sent += part.len() * 1000;
+        }
+        assert!(sent < 8 << 20, "it takes everything");
+    }
+    scrape(&server);
+    server.stop();
+}
+
+#[test]
+fn who_does_not_read_holds_nobody_up_and_the_server_stops_at_once() {
+    let server = start(None);
+    let silent: Vec<TcpStream> = (0..8)
+        .map(|_| {
+            let mut stream = connect(&server);
+            stream
+                .write_all(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
+                .expect("it listens");
+            stream
+        })
+        .collect();
+    scrape(&server);
+    let begun = Instant::now();
+    server.stop();
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    drop(silent);
+}
+
+#[test]
+fn requests_that_do_not_come_to_an_end_keep_nobody_out() {
+    const TOKEN: &str = "0123456789abcdef";
+    let server = start(Some(TOKEN));
+    let right = format!("Host: a\r\nAuthorization: Bearer {TOKEN}\r\n");
+    for half in [
+        String::new(),
+        "GET /metrics HT".to_string(),
+        format!("GET /metrics HTTP/1.1\r\n{right}"),
+        format!("PUT /faults HTTP/1.1\r\n{right}Content-Length: 100\r\n\r\nhalf a plan"),
+    ] {
+        let half_open = |_| {
+            let mut stream = connect(&server);
+            stream.write_all(half.as_bytes()).expect("it listens");
+            stream
+        };
+        let mut half_open: Vec<TcpStream> = (0..3 * CONNECTIONS_MAX).map(half_open).collect();
+        let answer = ask(&server, format!("GET /metrics HTTP/1.1\r\n{right}\r\n").as_bytes());
+        assert!(answer.starts_with("HTTP/1.1 200"), "beside {half:?}: {answer:?}");
+        let plan = Some(Change::Put("a plan".to_string()));
+        let put = request(server.local_address(), TOKEN, "/faults", plan).expect("an answer");
+        assert_eq!(put.0, 200, "beside {half:?}");
+        // The oldest have given way.
+        for stream in &mut half_open[..CONNECTIONS_MAX] {
+            assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)));
+        }
+    }
+    server.stop();
+}
+
+#[test]
+fn a_token_is_asked_for_and_others_are_refused() {
+    let server = start(Some("0123456789abcdef"));
+    for field in [
+        "",
+        "Authorization: Bearer 0123456789abcdeX\r\n",
+        "Authorization: Bearer 0123456789abcde\r\n",
+    ] {
+        let answer = ask(
+            &server,
+            format!("GET /metrics HTTP/1.1\r\nHost: a\r\n{field}\r\n").as_bytes(),
+        );
+        assert!(
+            answer.starts_with("HTTP/1.1 401") && !answer.contains("fine"),
+            "{answer}"
+        );
+    }
+    let right = b"GET /metrics HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer 0123456789abcdef\r\n\r\n";
+    assert!(ask(&server, right).ends_with("fine\n"));
+    server.stop();
+}
+
+#[test]
+fn other_machines_need_a_token() {
+    let start = |token: Option<&str>| {
+        let listen = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        let options = HttpOptions {
+            listen,
+            token: token.map(str::to_string),
+        };
+        let site = Site {
+            hint: "",
+            pages: Box::new(|_| None),
+            changes: None,
+        };
+        HttpServer::start("test", options, site)
+    };
+    assert!(matches!(start(None), Err(ServeError::TokenRequired(_))));
+    assert!(matches!(start(Some("short")), Err(ServeError::TokenTooShort { .. })));
+    start(Some("0123456789abcdef")).expect("a port").stop();
+}
+
+#[test]
+fn changes_need_the_token_and_are_small() {
+    const TOKEN: &str = "0123456789abcdef";
+    let put = |server: &HttpServer, token: &str, body: &str| {
+        request(
+            server.local_address(),
+            token,
+            "/faults",
+            Some(Change::Put(body.to_string())),
+        )
+        .expect("an answer")
+    };
+    let server = start(Some(TOKEN));
+    assert_eq!(put(&server, TOKEN, "a plan"), (200, "a plan".to_string()));
+    assert_eq!(put(&server, TOKEN, "wrong"), (400, "line 1: it is wrong\n".to_string()));
+    assert_eq!(put(&server, "0123456789abcdeX", "a plan").0, 401);
+    let largest = "x".repeat(BODY_BYTES_MAX);
+    assert_eq!(put(&server, TOKEN, &largest).0, 200);
+    assert_eq!(put(&server, TOKEN, &(largest + "x")).0, 413);
+    let gone = request(server.local_address(), TOKEN, "/faults", Some(Change::Delete)).expect("an answer");
+    assert_eq!(gone, (200, "gone".to_string()));
+    assert_eq!(
+        request(server.local_address(), TOKEN, "/elsewhere", Some(Change::Delete))
+            .unwrap()
+            .0,
+        404
+    );
+    // A body that does not come takes a place for a time, and nothing else.
+    let mut silent = connect(&server);
+    let head = format!(
+        "PUT /faults HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 99999999999999\r\n\r\n"
+    );
+    silent.write_all(head.as_bytes()).expect("it listens");
+    assert_eq!(put(&server, TOKEN, "a plan").0, 200);
+    server.stop();
+    // Without a token nobody changes anything, on loopback neither.
+    let server = start(None);
+    assert_eq!(put(&server, TOKEN, "a plan").0, 405);
+    server.stop();
+}
