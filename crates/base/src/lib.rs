@@ -7,12 +7,14 @@
 //! a path -> input (regular files, bounded), FilePlace (a folder that is held, files that appear as a whole) -> everything that reads or writes files
 //! /proc/meminfo -> memory_available_bytes, memory_total_bytes -> runs, served drives
 //! table!        -> tables of names, tests
+//! gcd           -> fractions of superblocks, the tick of a trace's times
 //! a position in a namespace's list -> PlacementIndex -> workloads that name it, the device that knows where it leads
 //! ```
 //!
 //! It depends on nothing of ours and knows neither drives nor workloads.
 
 mod bytes;
+mod divisor;
 pub mod file_place;
 pub mod input;
 mod memory;
@@ -22,6 +24,7 @@ pub mod size;
 mod table;
 
 pub use bytes::Bytes;
+pub use divisor::gcd;
 pub use file_place::FilePlace;
 pub use memory::{memory_available_bytes, memory_total_bytes};
 pub use nearest::{hint, hinted, nearest};

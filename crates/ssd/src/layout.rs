@@ -565,14 +565,6 @@ impl Shape {
     }
 }
 
-/// Greatest common divisor.
-pub(crate) fn gcd(mut a: u32, mut b: u32) -> u32 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
-}
-
 fn lcm(a: u32, b: u32) -> u32 {
-    a / gcd(a, b) * b
+    a / base::gcd(a, b) * b
 }

@@ -310,7 +310,7 @@ impl Replay {
             .record([self.latest_ns.saturating_sub(arrival.time_ns)].into_iter());
         self.latest_ns = self.latest_ns.max(arrival.time_ns);
         if self.tick_ns == 0 || !arrival.time_ns.is_multiple_of(self.tick_ns) {
-            self.tick_ns = common_divisor(self.tick_ns, arrival.time_ns);
+            self.tick_ns = base::gcd(self.tick_ns, arrival.time_ns);
         }
         (self.last_due_ns, self.last_late_ns) = (due_ns, late_ns);
         self.lateness.record([late_ns]);
@@ -379,14 +379,6 @@ fn take(numbered: &mut Numbered, number: usize, one: &Measured) {
     directions[one.operation as usize].take(one);
 }
 
-/// Euclid's; 0 has every divisor.
-fn common_divisor(mut one: u64, mut other: u64) -> u64 {
-    while other > 0 {
-        (one, other) = (other, one % other);
-    }
-    one
-}
-
 /// How the requests of a block trace came to the device.
 #[derive(Clone, Debug)]
 pub enum TracePace {
@@ -430,13 +422,6 @@ impl std::fmt::Display for TracePace {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_common_divisor_of_all_times_is_their_tick() {
-        assert_eq!(common_divisor(0, 12), 12);
-        assert_eq!(common_divisor(12, 18), 6);
-        assert_eq!(common_divisor(7, 0), 7);
-    }
 
     #[test]
     fn the_fullest_window_is_the_first_of_those_with_most_arrivals() {

@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::cast::{index, narrow};
 use crate::config::Geometry;
 use crate::divisor::Divisor;
-use crate::layout::{Layout, SizeClass, gcd};
+use crate::layout::{Layout, SizeClass};
 use crate::types::{Nanos, Ppn};
 
 use super::TimingConfig;
@@ -169,7 +169,7 @@ impl Places {
         let program_ns = program_ns.expect("a program unit has 2^34 bytes at most, a program takes a minute at most");
         let flash_pages = narrow(timing.nand.page_bytes / layout.page_bytes);
         // A flash page is in one program unit.
-        let flash_pages = gcd(flash_pages, layout.program_unit_pages);
+        let flash_pages = base::gcd(flash_pages, layout.program_unit_pages);
         let class = |class: &SizeClass| Class::new(class, geometry, layout, flash_pages, dies_together);
         Places {
             flash_pages: Divisor::new(flash_pages),
