@@ -3,7 +3,7 @@
 //! A trace is read once, whole. Of anything else the first drive-writes on a small twin are looked at.
 
 use ssd::Layout;
-use workload::{Operation, Request, Source, Target, Twin, Workload as _};
+use workload::{Operation, Request, Source, Target, Twin, UnitSet, Workload as _};
 
 use super::{Drive, Question};
 use experiment::error::LabError;
@@ -142,42 +142,20 @@ fn small_twin(question: &Question, drive: &Drive) -> Result<Target, LabError> {
 struct Seen {
     unit_bytes: u64,
     /// Of anything but a trace, which counts for itself what it touches.
-    touched: Option<Units>,
-    written: Units,
+    touched: Option<UnitSet>,
+    written: UnitSet,
     requests: u64,
     bytes_written: u64,
     overwritten_bytes: u64,
     asks: bool,
 }
 
-/// A bit for each mapping unit, and how many are set.
-#[derive(Default)]
-struct Units {
-    words: Vec<u64>,
-    count: u64,
-}
-
-impl Units {
-    /// Whether it is new.
-    fn insert(&mut self, unit: u64) -> bool {
-        let (word, bit) = ((unit / 64) as usize, 1 << (unit % 64));
-        if word >= self.words.len() {
-            // Twice as many each time, so that a trace takes memory for what it touches.
-            self.words.resize((word + 1).next_power_of_two(), 0);
-        }
-        let is_new = self.words[word] & bit == 0;
-        self.words[word] |= bit;
-        self.count += u64::from(is_new);
-        is_new
-    }
-}
-
 impl Seen {
     fn new(target: &Target, is_trace: bool) -> Seen {
         Seen {
             unit_bytes: target.unit_bytes(),
-            touched: (!is_trace).then(Units::default),
-            written: Units::default(),
+            touched: (!is_trace).then(UnitSet::default),
+            written: UnitSet::default(),
             requests: 0,
             bytes_written: 0,
             overwritten_bytes: 0,
@@ -210,7 +188,7 @@ impl Seen {
         Survey {
             what,
             is_trace: false,
-            touched_bytes: self.touched.as_ref().map_or(0, |touched| touched.count) * self.unit_bytes * denominator,
+            touched_bytes: self.touched.as_ref().map_or(0, UnitSet::len) * self.unit_bytes * denominator,
             pass_bytes_written: 0,
             overwritten_bytes: 0,
             seconds: 0.0,

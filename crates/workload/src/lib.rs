@@ -19,9 +19,11 @@ mod settings;
 mod source;
 pub mod tenants;
 pub mod trace;
+mod unit_set;
 
 pub use base::PlacementIndex;
 pub use error::WorkloadError;
 pub use request::{Operation, Request};
 pub use settings::{Workload, deserialize, multiple_of, within};
 pub use source::{Measure, Next, PacedHost, Range, Source, TaggedRequest, Target, Twin};
+pub use unit_set::UnitSet;

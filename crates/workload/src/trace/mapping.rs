@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 use super::record::{NAMES_MAX, OFFSET_BYTES_END, Record};
 use super::settings::{Mapping, Settings};
 use crate::random::mix;
-use crate::{Operation, Target, Twin, WorkloadError};
+use crate::{Operation, Target, Twin, UnitSet, WorkloadError};
 
 /// Where a traced request goes on the drive: called with offset and length of each piece.
 pub(super) struct AddressMap {
@@ -40,12 +40,12 @@ pub(super) struct AddressMap {
 enum Rule {
     Modulo {
         volume_bytes: u64,
-        touched: TouchedUnits,
+        touched: UnitSet,
     },
     Scale {
         volume_bytes: u64,
         volumes: u32,
-        touched: TouchedUnits,
+        touched: UnitSet,
     },
     /// With the units that get a number, at most.
     Compact(Numbers, u64),
@@ -80,7 +80,7 @@ impl AddressMap {
         assert!(units <= full_units, "a twin is no larger than its drive");
         // Without sampling, units are touched on the drive at full size.
         let sampled = target.twin.filter(|twin| !twin.keep_requests);
-        let touched = || TouchedUnits::new(sampled.map_or(full_units, |_| units));
+        let touched = || UnitSet::with_room(sampled.map_or(full_units, |_| units));
         let rule = match settings.mapping {
             Mapping::Modulo => Rule::Modulo {
                 volume_bytes,
@@ -109,7 +109,7 @@ impl AddressMap {
     /// Units of the drive that were read or written.
     pub(super) fn touched_units(&self) -> u64 {
         match &self.rule {
-            Rule::Modulo { touched, .. } | Rule::Scale { touched, .. } => touched.count,
+            Rule::Modulo { touched, .. } | Rule::Scale { touched, .. } => touched.len(),
             Rule::Compact(numbers, _) => numbers.count.into(),
         }
     }
@@ -191,7 +191,7 @@ impl AddressMap {
         };
         let mut add = |at: u64, bytes: u64| {
             if touch {
-                touched.add(at / unit_bytes, (at + bytes).div_ceil(unit_bytes));
+                (at / unit_bytes..(at + bytes).div_ceil(unit_bytes)).for_each(|unit| _ = touched.insert(unit));
             }
             pieces.add(at, bytes);
         };
@@ -279,31 +279,6 @@ impl<E: FnMut(u64, u32)> Pieces<E> {
             (self.emit)(self.start, (self.end - self.start) as u32);
         }
         self.start = self.end;
-    }
-}
-
-/// Which units have been touched.
-struct TouchedUnits {
-    words: Vec<u64>,
-    count: u64,
-}
-
-impl TouchedUnits {
-    fn new(units: u64) -> TouchedUnits {
-        TouchedUnits {
-            words: vec![0; units.div_ceil(64) as usize],
-            count: 0,
-        }
-    }
-
-    #[inline]
-    fn add(&mut self, first: u64, end: u64) {
-        for unit in first..end {
-            let word = &mut self.words[(unit / 64) as usize];
-            let bit = 1 << (unit % 64);
-            self.count += u64::from(*word & bit == 0);
-            *word |= bit;
-        }
     }
 }
 
