@@ -4,9 +4,13 @@
 //! by the share of all hashes that they are, are those of all keys (Waldspurger et al., "Efficient MRC Construction with SHARDS",
 //! FAST 2015). Memory does not grow with the files.
 
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
 use rustc_hash::FxHashMap;
 
-use super::{Trace, TraceFiles};
+use super::{Trace, TraceFiles, TraceFormat};
 use workload::WorkloadError;
 use workload::trace::spool;
 
@@ -36,7 +40,7 @@ impl Sample {
         let Some(wanted_bytes) = files.working_set_bytes else {
             return Ok(whole);
         };
-        let bytes = footprint(files)?;
+        let bytes = known_footprint(files)?;
         if bytes == 0.0 {
             let name = files.files.first().map_or_else(String::new, |file| spool::shown(file));
             let problem = "asks for no object with a size, so there is nothing to cache";
@@ -55,6 +59,51 @@ impl Sample {
             }
         })
     }
+}
+
+/// Looks that are remembered.
+const LOOKS_MAX: usize = 64;
+
+/// State of files that were looked at: what they are, how they are read, and their lengths and times of change.
+#[derive(PartialEq)]
+struct Look {
+    files: Vec<(PathBuf, u64, SystemTime)>,
+    format: TraceFormat,
+    skip_bad_lines: bool,
+}
+
+impl Look {
+    /// `None` where the contents may change unseen: a stream, a file without times.
+    fn of(files: &TraceFiles) -> Option<Look> {
+        let state = |file: &PathBuf| {
+            let metadata = file.metadata().ok().filter(|metadata| metadata.is_file())?;
+            Some((file.clone(), metadata.len(), metadata.modified().ok()?))
+        };
+        Some(Look {
+            files: files.files.iter().map(state).collect::<Option<_>>()?,
+            format: files.format,
+            skip_bad_lines: files.skip_bad_lines,
+        })
+    }
+}
+
+/// [`footprint`], which all placements of a question share: the files are looked at again only when they are others or have changed.
+fn known_footprint(files: &TraceFiles) -> Result<f64, WorkloadError> {
+    static LOOKS: Mutex<Vec<(Look, f64)>> = Mutex::new(Vec::new());
+    let Some(look) = Look::of(files) else {
+        return footprint(files);
+    };
+    // Held meanwhile, so that others who ask for the same wait for it.
+    let mut looks = LOOKS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, bytes)) = looks.iter().find(|(known, _)| *known == look) {
+        return Ok(*bytes);
+    }
+    let bytes = footprint(files)?;
+    if looks.len() == LOOKS_MAX {
+        looks.remove(0);
+    }
+    looks.push((look, bytes));
+    Ok(bytes)
 }
 
 /// Bytes of all keys with their values among the first operations.
@@ -82,4 +131,36 @@ fn footprint(files: &TraceFiles) -> Result<f64, WorkloadError> {
     }
     let bytes: u64 = sizes.values().map(|bytes| u64::from(*bytes)).sum();
     Ok(bytes as f64 * 2f64.powi(halvings))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn files_are_looked_at_again_only_when_they_have_changed() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"key,op,size,op_count,key_size\na,SET,92,1,8\n")
+            .unwrap();
+        let files = TraceFiles {
+            files: vec![file.path().to_path_buf()],
+            format: TraceFormat::Auto,
+            amplification: 1,
+            skip_bad_lines: false,
+            working_set_bytes: None,
+        };
+        let bytes = || known_footprint(&files).unwrap();
+        assert_eq!(bytes(), 100.0);
+        // Other contents of the same length and time are not seen, so nothing was read.
+        let modified = file.path().metadata().unwrap().modified().unwrap();
+        let other = b"key,op,size,op_count,key_size\na,SET,42,1,8\n";
+        std::fs::write(file.path(), other).unwrap();
+        file.as_file().set_modified(modified).unwrap();
+        assert_eq!(bytes(), 100.0);
+        file.as_file()
+            .set_modified(modified + std::time::Duration::from_secs(1))
+            .unwrap();
+        assert_eq!(bytes(), 50.0);
+    }
 }
