@@ -5,7 +5,7 @@ use super::panels::{Line, Lines, Panel, Panels};
 use super::{Report, plots};
 use crate::rows::{self, Grid, GridRow, Rows, variant_name};
 use analysis::judge::{Comparison, Verdict};
-use simulate::finding::{self, Command};
+use simulate::finding::Command;
 use simulate::run::CellResult;
 
 /// Panels whose folds are open at first; the reader opens the others.
@@ -107,11 +107,8 @@ pub fn headline(panels: &Panels<'_>) -> String {
 
 /// What makes numbers doubtful, and the scales that were found.
 fn doubts(results: &[CellResult], command: Command) -> String {
-    let mark = results
-        .iter()
-        .any(CellResult::is_doubtful)
-        .then(|| rows::MARK.to_string());
-    let lines = mark.into_iter().chain(finding::lines(results, command));
+    let is_marked = results.iter().any(CellResult::is_doubtful);
+    let lines = rows::finding_lines(is_marked, results, command);
     let lines: String = lines.map(|line| html::finding(&line)).collect();
     lines + &html::table(&rows::scales(results))
 }

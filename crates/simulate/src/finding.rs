@@ -220,9 +220,14 @@ impl Finding {
         }
     }
 
-    /// Whether it is about the write amplification, not about times or options.
-    pub fn is_of_write_amplification(&self) -> bool {
-        !matches!(self, Finding::UnwrittenRead { .. } | Finding::WithoutEffect { .. })
+    /// Whether it makes the write amplification doubtful that a command shows: it is not about times or options, and in an answer of
+    /// `warp whatif` neither about the beginning of the run nor about parts of mapping units, which the answer says apart.
+    pub fn is_doubt(&self, command: Command) -> bool {
+        match self {
+            Finding::UnwrittenRead { .. } | Finding::WithoutEffect { .. } => false,
+            Finding::StartIncluded { .. } | Finding::PartialWrites { .. } => command == Command::Run,
+            _ => true,
+        }
     }
 
     /// Whether the number is that of a drive in this state, not of the placement.

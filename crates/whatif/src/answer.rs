@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::economics::{Life, Wear};
 use super::placements::{Knowledge, Placement};
 use super::sentence::{self, Choice};
-use super::{Drive, Factors, Shown, Study};
+use super::{Drive, Factors, Question, Shown, Study};
 use analysis::export::{self, Columns, Table};
 use analysis::interval::Intervals;
 use analysis::judge::Judge;
@@ -47,6 +47,8 @@ pub struct Answer {
     pub notes: Vec<String>,
     /// What things cost.
     pub factors: Factors,
+    /// What else was asked.
+    pub question: Question,
     /// What was run.
     #[serde(skip)]
     pub(super) experiment: Experiment,
@@ -133,6 +135,9 @@ pub struct PlacementAnswer {
     pub unsettled: f64,
     /// Whether it is the placement's: the drive had room for what is open on it, and collected.
     pub is_comparable: bool,
+    /// Whether its number is marked.
+    #[serde(skip)]
+    pub(super) is_doubtful: bool,
     /// Reclaim unit handles that it wrote through.
     pub handles: usize,
     /// What the drive lasts; none if its profile does not say what the flash survives.
@@ -168,12 +173,8 @@ impl Study {
         let mut notes = choice.exceptions(&rows);
         notes.extend(self.shown.notes.iter().cloned());
         notes.extend(parts_of_units(&results, &rows[0]));
-        let mark = rows
-            .iter()
-            .any(PlacementAnswer::is_doubtful)
-            .then(|| rows::MARK.to_string());
-        notes.extend(mark);
-        notes.extend(simulate::finding::lines(&results, Command::WhatIf));
+        let is_marked = rows.iter().any(|row| row.is_doubtful);
+        notes.extend(rows::finding_lines(is_marked, &results, Command::WhatIf));
         notes.push(rate.note.clone());
         if wear.is_none() {
             notes.push(format!(
@@ -197,6 +198,7 @@ impl Study {
             placements: rows,
             notes,
             factors: self.question.factors,
+            question: self.question.clone(),
             experiment: self.experiment.clone(),
             results,
             intervals,
@@ -277,6 +279,7 @@ impl Study {
             change_interval,
             unsettled: findings.iter().filter_map(Finding::unsettled).fold(0.0, f64::max),
             is_comparable: !findings.iter().any(Finding::is_not_of_placement),
+            is_doubtful: findings.iter().any(|finding| finding.is_doubt(Command::WhatIf)),
             handles: totals.filter(|owner| owner.host_bytes_written > 0).count(),
             life: wear.map(|wear| wear.life(own, &self.question.factors)),
             findings: findings.iter().map(|finding| finding.name().to_string()).collect(),
@@ -353,7 +356,7 @@ impl Answer {
             name: row.name.clone(),
             value: row.write_amplification,
             interval: row.interval,
-            is_doubtful: row.is_doubtful(),
+            is_doubtful: row.is_doubtful,
             is_best: self.advised() == Some(&row.name),
         };
         Front {
@@ -370,11 +373,13 @@ impl Answer {
         self.best.as_deref().or(self.classifier.as_deref())
     }
 
-    /// What was run and what came out, as `warp run --json` prints it: how a run is kept.
+    /// What was run and what came out, as `warp run --json` prints it, with the answer: how a run is kept.
     pub fn results_json(&self) -> serde_json::Value {
         let tail_capacities = self.experiment.run.tail_capacities;
         let judge = Judge::new(&self.experiment, Form::Full, &self.results, tail_capacities);
-        export::judged_json(&self.experiment, &judge, &self.results)
+        let mut json = export::judged_json(&self.experiment, &judge, &self.results);
+        json["answer"] = serde_json::json!(self);
+        json
     }
 
     /// The table of placements.
@@ -400,7 +405,7 @@ impl Answer {
                 Some(interval) => Value::Interval(row.write_amplification, interval),
                 None => Value::Amplification(row.write_amplification),
             };
-            let amplification = amplification.doubtful_if(row.is_doubtful());
+            let amplification = amplification.doubtful_if(row.is_doubtful);
             let change = if row.change == 0.0 {
                 Value::Nothing
             } else {
@@ -419,14 +424,6 @@ impl Answer {
             rows.add(cells);
         }
         rows
-    }
-}
-
-impl PlacementAnswer {
-    /// Whether its number is marked. That the beginning of the run is another does not matter: it is that of the end.
-    fn is_doubtful(&self) -> bool {
-        let others = ["start_included", "partial_writes", "unwritten_read", "without_effect"];
-        self.findings.iter().any(|name| !others.contains(&name.as_str()))
     }
 }
 

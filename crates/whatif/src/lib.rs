@@ -15,6 +15,7 @@ mod placements;
 mod sentence;
 mod survey;
 
+use serde::Serialize;
 use toml::Value;
 
 use analysis::interval::Intervals;
@@ -35,6 +36,7 @@ use ssd::{DeviceConfig, Layout};
 pub use answer::{Answer, PlacementAnswer};
 pub use economics::{Factors, Life};
 pub use placements::{Knowledge, Placement};
+pub(crate) use sentence::MATTERS;
 use survey::Survey;
 
 /// Drive-writes of a trace before the window that the answer is read from, at least: a drive that begins full forgets in them how it was
@@ -54,14 +56,17 @@ const FILLED: f64 = 0.5;
 /// The setting that says how large a drive's reclaim units are, whatever its capacity.
 const RECLAIM_UNIT_BYTES: &str = "geometry.reclaim_unit_bytes";
 
-/// A workload and a drive.
-#[derive(Clone, Debug)]
+/// A workload and a drive. In data it has what an answer does not say itself.
+#[derive(Clone, Debug, Serialize)]
 pub struct Question {
     /// A job file, a model, a block trace, or a folder of block traces.
+    #[serde(skip)]
     pub workload: String,
     /// Device profile.
+    #[serde(skip)]
     pub device: String,
     /// Capacity of the drive, bytes; `None`: the profile's.
+    #[serde(skip)]
     pub drive_bytes: Option<u64>,
     /// Spare flash, as a share of the capacity; `None`: the profile's.
     pub over_provisioning: Option<f64>,
@@ -69,6 +74,7 @@ pub struct Question {
     /// than half of the drive, which is the drive itself otherwise.
     pub fill: Option<f64>,
     /// Multiples of its capacity that the host writes to the drive each day; `None`: what the trace's times say, or one.
+    #[serde(skip)]
     pub drive_writes_per_day: Option<f64>,
     /// Another twin than the smallest one that behaves like the drive.
     pub scale: Option<Scale>,
@@ -79,6 +85,7 @@ pub struct Question {
     /// Seed of device and workload.
     pub seed: u64,
     /// Prices.
+    #[serde(skip)]
     pub factors: Factors,
 }
 

@@ -11,7 +11,7 @@ use super::answer::{PlacementAnswer, Rate};
 use super::placements::Knowledge;
 
 /// Change of write amplification below which a placement is said to change nothing, as a share.
-pub(super) const MATTERS: f64 = 0.01;
+pub(crate) const MATTERS: f64 = 0.01;
 
 /// Years beyond which wear decides nothing, because a drive's other parts do not last as long.
 const YEARS_MAX: f64 = 20.0;
@@ -281,6 +281,7 @@ mod tests {
             change_interval: None,
             unsettled: 0.0,
             is_comparable: true,
+            is_doubtful: false,
             handles: 2,
             life: None,
             findings: Vec::new(),

@@ -6,12 +6,18 @@ use simulate::run::{AGREEMENT, CellResult};
 use simulate::steady::ROUNDS;
 
 /// What a mark in a table means.
-pub const MARK: &str = "* doubtful, because of what stands below";
+const MARK: &str = "* doubtful, because of what stands below";
+
+/// A line for each kind of finding, below what a mark in a table means if there is one.
+pub fn finding_lines(is_marked: bool, results: &[CellResult], command: Command) -> impl Iterator<Item = String> {
+    let mark = is_marked.then(|| MARK.to_string());
+    mark.into_iter().chain(finding::lines(results, command))
+}
 
 /// A line for each kind of finding, and the scale of each run whose scale was searched for.
 pub fn doubts(results: &[CellResult], format: TextFormat) -> String {
-    let mark = results.iter().any(CellResult::is_doubtful).then(|| MARK.to_string());
-    let lines = mark.into_iter().chain(finding::lines(results, Command::Run));
+    let is_marked = results.iter().any(CellResult::is_doubtful);
+    let lines = finding_lines(is_marked, results, Command::Run);
     let lines: String = lines.map(|line| format!("{line}\n")).collect();
     let lines = format.words(&super::wrapped(&format!("{}{lines}", steady(results))));
     let scales = scales(results);

@@ -26,7 +26,7 @@ use base::Bytes;
 pub(crate) use analysis::interval::distinct;
 pub use comparison::comparison;
 pub use experiment::coordinates::axis_name;
-pub use findings::{MARK, doubts, scales, warning};
+pub use findings::{doubts, finding_lines, scales, warning};
 pub(crate) use grid::axes_of;
 pub use grid::{Grid, GridCell, GridRow, variant_name};
 pub use kept::{kept_run, kept_runs};

@@ -7,7 +7,7 @@ use workload::Measure;
 
 use super::search::ScaleSearch;
 use crate::feedback::FeedbackResult;
-use crate::finding::{self, Finding};
+use crate::finding::{self, Command, Finding};
 use crate::steady::SteadyState;
 use crate::timed::measure::TimedResult;
 use experiment::cell::{CellKey, EnsemblePart, RunSettings, Until};
@@ -148,6 +148,6 @@ impl CellResult {
 
     /// Whether its write amplification may not be what a reader takes it for.
     pub fn is_doubtful(&self) -> bool {
-        self.findings().iter().any(Finding::is_of_write_amplification)
+        self.findings().iter().any(|finding| finding.is_doubt(Command::Run))
     }
 }
