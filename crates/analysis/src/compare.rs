@@ -1,27 +1,34 @@
 //! Two results beside each other: what differs, by how much, and whether that is more than chance.
 //!
 //! ```text
-//! a run that was kept | warp run --json | fio --output-format=json | nvme fdp stats -> Side: cells -> metrics -> values of seeds
-//! Side, Side -> Comparison: a row for each metric that both have -> table, JSON, report.html, Arrow
+//! a run that was kept | warp run --json | warp whatif --json | fio --output-format=json | nvme fdp stats -> Side: cells -> metrics
+//! Side, Side -> Pairing (which cells go together) -> Comparison: a row for each metric that both have -> table, JSON, report.html, Arrow
 //! ```
 //!
 //! Where both sides have several seeds the 95 % interval of the difference of the means stands beside it (Welch's t, with
 //! Welch and Satterthwaite's degrees of freedom, rounded down); with one seed nothing is said of chance. Values of one side
-//! are taken to be alike but for their seeds. Nothing is run here.
+//! are taken to be alike but for their seeds. Of an answer of `warp whatif` the range that its model says is compared. Nothing is run here.
 
+mod answer;
 mod documents;
 mod interval;
+mod pairing;
 mod side;
 
 use std::path::Path;
 
 use base::input::RESULT_BYTES_MAX;
+use base::significant;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
+use answer::ModelRange;
+use pairing::Pairing;
 pub use side::Side;
+use side::{Kind, SideCell, TOTALS, WAF};
 
 use crate::export::{self, Table};
+use crate::interval::distinct;
 use crate::store::Store;
 use experiment::error::LabError;
 
@@ -40,6 +47,8 @@ pub enum Verdict {
     Less,
     /// The interval has zero in it.
     NoDifference,
+    /// The ranges that the model says of both overlap.
+    NotSeen,
     /// One of the sides has one seed only.
     OneSeed,
 }
@@ -52,6 +61,7 @@ impl Verdict {
             Verdict::More => "more",
             Verdict::Less => "less",
             Verdict::NoDifference => "no difference",
+            Verdict::NotSeen => "no difference that the model can see",
             Verdict::OneSeed => "one seed",
         }
     }
@@ -74,6 +84,8 @@ pub struct Difference {
     pub share: Option<f64>,
     /// The 95 % interval of the difference, if both have several seeds.
     pub interval: Option<[f64; 2]>,
+    /// The interval that the ensemble of a device says of A and of B, where it was run.
+    pub ensembles: [Option<[f64; 2]>; 2],
     /// Seeds of A and of B.
     pub seeds: [usize; 2],
     /// What can be said of it.
@@ -89,6 +101,8 @@ pub struct Comparison {
     pub b: Side,
     /// What both have.
     pub rows: Vec<Difference>,
+    /// How they are compared, and what is not.
+    pub notes: Vec<String>,
     /// Cells that only A or only B has.
     pub only: [Vec<String>; 2],
 }
@@ -115,42 +129,67 @@ pub fn find(a: &str, b: &str) -> Result<Comparison, LabError> {
 /// Compares two results.
 ///
 /// # Errors
-/// They have nothing in common.
+/// They have nothing in common: says what each is and what to run.
 pub fn compare(a: Side, b: Side) -> Result<Comparison, LabError> {
     let by_device = [&a, &b].iter().any(|side| side.devices().len() > 1);
-    let [of_a, of_b] = [&a, &b].map(|side| side.by_cell(by_device));
-    let single = of_a.len() == 1 && of_b.len() == 1;
+    let of_a = a.by_cell(by_device, b.kind);
+    let of_b = b.by_cell(by_device, a.kind);
+    let pairing = Pairing::of([&a, &b], [&of_a, &of_b]);
+    let is_single = of_a.len() == 1 && of_b.len() == 1;
     let mut rows = Vec::new();
-    for (cell, metrics) in &of_a {
-        let other = if single {
-            of_b.first()
-        } else {
-            of_b.iter().find(|(name, _)| name == cell)
+    for &(index_a, index_b) in &pairing.pairs {
+        let cells = [&of_a[index_a], &of_b[index_b]];
+        let name = match pairing.one {
+            _ if is_single => "",
+            Some(0) => &cells[1].name,
+            _ => &cells[0].name,
         };
-        let Some((_, others)) = other else { continue };
-        let cell = if single { "" } else { cell.as_str() };
-        let both = metrics.iter().filter_map(|(name, values)| {
-            let (_, other) = others.iter().find(|(other, _)| other == name)?;
-            Some(difference(cell, name, values, other))
-        });
-        rows.extend(both);
+        rows.extend(differences(name, cells));
     }
     if rows.is_empty() {
-        let problem = format!(
-            "nothing to compare: it has {}, and {} has {}",
-            a.about(),
-            b.name,
-            b.about()
-        );
-        return Err(LabError::invalid(&a.name, problem));
+        return Err(pairing::refusal([&a, &b], [&of_a, &of_b], &pairing));
     }
-    let missing = |own: &[side::NamedCell], other: &[side::NamedCell]| {
-        let lacks = |name: &String| !single && other.iter().all(|(other, _)| other != name);
-        let names = own.iter().map(|(name, _)| name);
-        names.filter(|name| lacks(name)).cloned().collect::<Vec<_>>()
+    let of_side = |side: usize, pair: &(usize, usize)| if side == 0 { pair.0 } else { pair.1 };
+    let missing = |side: usize, cells: &[SideCell]| {
+        let is_paired = |index: usize| pairing.pairs.iter().any(|pair| of_side(side, pair) == index);
+        let cells = cells.iter().enumerate().filter(|(index, _)| !is_paired(*index));
+        cells.map(|(_, cell)| cell.name.clone()).collect::<Vec<_>>()
     };
-    let only = [missing(&of_a, &of_b), missing(&of_b, &of_a)];
-    Ok(Comparison { a, b, rows, only })
+    let only = [missing(0, &of_a), missing(1, &of_b)];
+    let notes = notes([&a, &b], [&of_a, &of_b], &pairing, &rows);
+    Ok(Comparison {
+        a,
+        b,
+        rows,
+        notes,
+        only,
+    })
+}
+
+/// What two cells have both measured.
+fn differences<'a>(name: &'a str, [a, b]: [&'a SideCell; 2]) -> impl Iterator<Item = Difference> + 'a {
+    a.metrics.iter().filter_map(move |(metric, values)| {
+        let (_, others) = b.metrics.iter().find(|(other, _)| other == metric)?;
+        let row = difference(name, metric, values, others);
+        let is_of_model = metric.starts_with(WAF) && (a.range.is_some() || b.range.is_some());
+        Some(if is_of_model {
+            let range = |cell: &SideCell, values: &[f64]| {
+                let range = cell.range.clone();
+                range.unwrap_or_else(|| ModelRange::of_values(values))
+            };
+            let ranges = [range(a, values), range(b, others)];
+            Difference {
+                verdict: match row.verdict {
+                    Verdict::Same => Verdict::Same,
+                    _ => ranges[0].verdict(&ranges[1]),
+                },
+                ensembles: ranges.map(|range| range.interval),
+                ..row
+            }
+        } else {
+            row
+        })
+    })
 }
 
 fn difference(cell: &str, metric: &str, a: &[f64], b: &[f64]) -> Difference {
@@ -171,9 +210,64 @@ fn difference(cell: &str, metric: &str, a: &[f64], b: &[f64]) -> Difference {
         difference: mean_b - mean_a,
         share: (mean_a != 0.0).then(|| (mean_b - mean_a) / mean_a),
         interval,
+        ensembles: [None, None],
         seeds: [a.len(), b.len()],
         verdict,
     }
+}
+
+/// How two sides are compared, and what of them is not.
+fn notes(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pairing, rows: &[Difference]) -> Vec<String> {
+    const NAMES: [&str; 2] = ["A", "B"];
+    let mut notes = Vec::new();
+    if let [Kind::Answer, Kind::Answer] = sides.map(|side| side.kind) {
+        notes.extend(answer::differing_questions(sides.map(|side| &side.origin["answers"])));
+    }
+    if let Some(one) = pairing.one {
+        let first = &rows[0].metric;
+        let nearest = rows
+            .iter()
+            .filter(|row| row.metric == *first)
+            .min_by(|row, other| row.difference.abs().total_cmp(&other.difference.abs()))
+            .expect("there is a row");
+        let [own, other] = if one == 0 {
+            [nearest.a, nearest.b]
+        } else {
+            [nearest.b, nearest.a]
+        };
+        notes.push(format!(
+            "{} is one result, which stands beside every cell of {}; nearest in {first} is {}, {} beside {}",
+            NAMES[one],
+            NAMES[1 - one],
+            nearest.cell,
+            significant(other),
+            significant(own)
+        ));
+    }
+    if rows.iter().any(|row| TOTALS.contains(&row.metric.as_str())) {
+        notes.push(format!(
+            "{} depend on how much was written, and on a twin on its scale; {WAF} is their ratio and compares",
+            TOTALS.join(" and ")
+        ));
+    }
+    for side in 0..2 {
+        let metrics_of = |side: usize| {
+            let paired = |(a, b): &(usize, usize)| &cells[side][if side == 0 { *a } else { *b }];
+            let metrics = pairing.pairs.iter().map(paired).flat_map(|cell| &cell.metrics);
+            distinct(metrics.map(|(name, _)| name.as_str()))
+        };
+        let (own, others) = (metrics_of(side), metrics_of(1 - side));
+        let mut lacking = own.into_iter().filter(|name| !others.contains(name)).peekable();
+        if lacking.peek().is_some() {
+            notes.push(format!(
+                "not compared, because {} does not have it: {} ({})",
+                NAMES[1 - side],
+                pairing::listed(lacking),
+                sides[1 - side].kind.lacks()
+            ));
+        }
+    }
+    notes
 }
 
 impl Comparison {
@@ -185,6 +279,7 @@ impl Comparison {
             "version": VERSION,
             "a": side(&self.a),
             "b": side(&self.b),
+            "notes": self.notes,
             "rows": self.rows,
             "only_a": self.only[0],
             "only_b": self.only[1],
@@ -194,5 +289,278 @@ impl Comparison {
     /// As columns: a row for each metric of each cell.
     pub fn columns(&self) -> Table<'static> {
         export::tables::differences(&self.rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(name: &str, json: &Json) -> Side {
+        Side::read(name, &json.to_string()).expect("a result")
+    }
+
+    /// Results of an experiment: cells with their device and write amplification.
+    fn experiment(cells: &[(&str, &str, f64)]) -> Side {
+        let cells = cells.iter().map(|(device, variant, waf)| {
+            json!({
+                "device": device, "variant": variant, "grid": {}, "waf": waf, "tail_waf": waf + 0.1,
+                "host_bytes_written": 4e9, "media_bytes_written": 4e9 * waf,
+                "page_bytes": 4096, "capacity_bytes": 1e9,
+                "owners": [{ "owner": "RUH 0", "waf": waf, "host_bytes_written": 4e9, "gc_pages_copied": 7 }],
+            })
+        });
+        let cells: Vec<Json> = cells.collect();
+        side(
+            "study",
+            &json!({ "format": "warp-results", "experiment": "study", "cells": cells }),
+        )
+    }
+
+    fn statistics(host: f64, media: f64) -> Side {
+        side("stats", &json!({ "hbmw": host, "mbmw": media }))
+    }
+
+    /// An answer of `warp whatif`: placements with their write amplification and interval.
+    fn answer(name: &str, drive_bytes: u64, placements: &[(&str, f64, Option<[f64; 2]>)]) -> Json {
+        let placements = placements
+            .iter()
+            .map(|(name, waf, interval)| json!({ "name": name, "write_amplification": waf, "interval": interval, "unsettled": 0.0 }));
+        json!({
+            "headline": "A sentence.", "workload": name, "device": "ssd_a", "drive_bytes": drive_bytes, "drive_writes_per_day": 1.0,
+            "placements": placements.collect::<Vec<_>>(), "question": { "seed": 1, "overrides": {} },
+        })
+    }
+
+    fn verdicts(comparison: &Comparison) -> Vec<(&str, &str, Verdict)> {
+        let rows = comparison.rows.iter();
+        rows.map(|row| (row.cell.as_str(), row.metric.as_str(), row.verdict))
+            .collect()
+    }
+
+    #[test]
+    fn one_measurement_stands_beside_every_cell_and_the_nearest_is_said() {
+        let cells = [
+            ("ssd_a", "Non-FDP", 2.5),
+            ("ssd_a", "FDP", 1.5),
+            ("ssd_a", "shared", 1.9),
+        ];
+        for is_measured_first in [true, false] {
+            let (one, many) = (statistics(2e9, 3.2e9), experiment(&cells));
+            let compared = if is_measured_first {
+                compare(one, many)
+            } else {
+                compare(many, one)
+            };
+            let compared = compared.expect("they have WAF");
+            let wafs = compared.rows.iter().filter(|row| row.metric == "WAF");
+            let found: Vec<(&str, f64, f64)> = wafs.map(|row| (row.cell.as_str(), row.a, row.b)).collect();
+            let expected = cells.map(|(_, name, waf)| {
+                if is_measured_first {
+                    (name, 1.6, waf)
+                } else {
+                    (name, waf, 1.6)
+                }
+            });
+            assert_eq!(found, expected);
+            assert_eq!(compared.rows.len(), 9, "with host and media bytes of each");
+            assert_eq!(compared.only, [[""; 0]; 2]);
+            let notes = compared.notes.join("\n");
+            let [one, many] = if is_measured_first { ["A", "B"] } else { ["B", "A"] };
+            for said in [
+                &format!(
+                    "{one} is one result, which stands beside every cell of {many}; nearest in WAF is FDP, 1.500 beside 1.600"
+                ),
+                "host, GB and media, GB depend on how much was written",
+                &format!("not compared, because {one} does not have it: WAF at the end; RUH 0 WAF; "),
+                "counters of the whole drive",
+            ] {
+                assert!(notes.contains(said), "{said}: {notes}");
+            }
+        }
+        // Totals say nothing of two runs, which may be of any length.
+        let runs = compare(experiment(&cells), experiment(&cells)).expect("they are the same");
+        assert!(runs.rows.iter().all(|row| !TOTALS.contains(&row.metric.as_str())));
+        assert_eq!(runs.notes, [""; 0]);
+    }
+
+    #[test]
+    fn a_cell_goes_with_its_namesake_and_with_all_others_without_one() {
+        let all = [("ssd_a", "Non-FDP", 2.5), ("ssd_a", "FDP", 1.5)];
+        let named = compare(experiment(&all), experiment(&[("ssd_a", "FDP", 1.4)])).expect("FDP is on both sides");
+        assert!(named.rows.iter().all(|row| row.cell == "FDP"));
+        assert_eq!(named.only, [vec!["Non-FDP".to_string()], vec![]]);
+        let other = compare(experiment(&all), experiment(&[("ssd_a", "", 1.4)])).expect("one beside all");
+        assert!(
+            other.notes[0].contains("nearest in WAF is FDP, 1.500 beside 1.400"),
+            "{:?}",
+            other.notes
+        );
+    }
+
+    #[test]
+    fn answers_are_compared_by_placement_within_what_the_model_can_see() {
+        let a = answer(
+            "t.csv",
+            480_000_000_000,
+            &[
+                ("none", 2.0, Some([1.8, 2.3])),
+                ("by file", 1.5, Some([1.4, 1.6])),
+                ("SepBIT", 1.400, None),
+                ("WARCIP", 1.400, None),
+                ("oracle", 1.0, None),
+            ],
+        );
+        let b = answer(
+            "t.csv",
+            960_000_000_000,
+            &[
+                ("none", 2.2, Some([2.0, 2.4])),
+                ("by file", 1.3, Some([1.2, 1.35])),
+                ("SepBIT", 1.405, None),
+                ("WARCIP", 1.5, None),
+                ("by volume", 1.2, None),
+                ("oracle", 1.0, None),
+            ],
+        );
+        let compared = compare(side("a", &a), side("b", &b)).expect("both have no placement");
+        let expected = [
+            ("none", "WAF", Verdict::NotSeen),
+            ("by file", "WAF", Verdict::Less),
+            ("SepBIT", "WAF", Verdict::NotSeen),
+            ("WARCIP", "WAF", Verdict::More),
+            ("oracle", "WAF", Verdict::Same),
+        ];
+        assert_eq!(verdicts(&compared), expected);
+        assert_eq!(compared.only, [vec![], vec!["by volume".to_string()]]);
+        assert_eq!(
+            compared.notes,
+            ["the questions differ in capacity (480 GB in A, 960 GB in B)"]
+        );
+        assert_eq!(
+            compared.to_json()["rows"][0]["ensembles"],
+            json!([[1.8, 2.3], [2.0, 2.4]])
+        );
+
+        // The same as it is kept, and as the answers about a folder.
+        let kept = json!({ "format": "warp-run", "title": "A sentence.", "result": { "format": "warp-results", "cells": [], "answer": b } });
+        let kept = compare(side("a", &a), side("kept", &kept)).expect("an answer");
+        assert_eq!(verdicts(&kept), expected);
+        let folder = json!([a, answer("u.csv", 480_000_000_000, &[("none", 1.5, None)])]);
+        let folders = compare(side("a", &folder), side("b", &folder)).expect("the same folder");
+        assert_eq!(folders.rows.len(), 6);
+        assert_eq!(folders.rows[5].cell, "u.csv | none");
+        let error = compare(side("a", &a), side("b", &folder))
+            .expect_err("other names")
+            .to_string();
+        assert!(error.contains("`warp whatif WORKLOAD --json > answer.json`"), "{error}");
+    }
+
+    #[test]
+    fn an_answer_is_compared_with_runs_by_name_or_by_its_device_or_says_how() {
+        let asked = || {
+            side(
+                "answer",
+                &answer(
+                    "t.csv",
+                    480_000_000_000,
+                    &[("none", 2.0, Some([1.8, 2.3])), ("oracle", 1.0, None)],
+                ),
+            )
+        };
+        let named = compare(asked(), experiment(&[("ssd_a", "none", 1.8), ("ssd_a", "FDP", 1.5)]))
+            .expect("none is on both sides");
+        assert_eq!(
+            verdicts(&named),
+            [("none", "WAF at the end", Verdict::NotSeen)],
+            "both are read at the end"
+        );
+        let by_device =
+            compare(asked(), experiment(&[("ssd_b", "FDP", 1.8), ("ssd_a", "FDP", 1.2)])).expect("one on its device");
+        let cells: Vec<&str> = by_device.rows.iter().map(|row| row.cell.as_str()).collect();
+        assert_eq!(cells, ["ssd_a | none", "ssd_a | oracle"]);
+        assert_eq!(by_device.only[1], ["ssd_b | FDP"]);
+        let counted = compare(asked(), statistics(2e9, 2.2e9)).expect("both have WAF");
+        assert!(
+            counted.notes[0].contains("nearest in WAF is oracle, 1.000 beside 1.100"),
+            "{:?}",
+            counted.notes
+        );
+        assert_eq!(counted.rows[0].verdict, Verdict::Less);
+
+        let error = compare(asked(), experiment(&[("ssd_a", "80/20", 1.5), ("ssd_a", "FDP", 1.5)]));
+        assert_eq!(
+            error.expect_err("no name is the same").to_string(),
+            "answer: nothing to compare: it is an answer of `warp whatif` about t.csv, with the cells none; oracle, and study is results of \
+             WARP about study, with the cells 80/20; FDP; cells go together by their names, or one goes with all of the other side: \
+             `warp run study --only '80/20' --json > cell.json`, then `warp compare answer cell.json`"
+        );
+    }
+
+    #[test]
+    fn a_refusal_names_both_sides_and_the_next_command() {
+        let fio = |job: &str| {
+            let read = json!({ "total_ios": 5, "iops": 7 });
+            side(
+                "fio.json",
+                &json!({ "fio version": "fio-3.42", "jobs": [{ "jobname": job, "read": read }] }),
+            )
+        };
+        let asked = || side("answer", &answer("t.csv", 1, &[("none", 2.0, None)]));
+        let idle = || {
+            side(
+                "idle",
+                &json!({ "format": "warp-results", "cells": [{ "measures": { "hit ratio": 0.5 } }] }),
+            )
+        };
+        let refusals = [
+            (
+                compare(statistics(1.0, 2.0), fio("r")),
+                [
+                    "FDP statistics, with WAF",
+                    "fio's results, with r read IOPS",
+                    "warp compare fio.json run.json",
+                ],
+            ),
+            (
+                compare(fio("r"), fio("s")),
+                [
+                    "with r read IOPS",
+                    "with s read IOPS",
+                    "give them the same names and run fio again",
+                ],
+            ),
+            (
+                compare(fio("r"), experiment(&[("ssd_a", "FDP", 1.5)])),
+                [
+                    "fio's results",
+                    "WARP about study",
+                    "`warp run JOB.fio --device ssd_a --json > run.json`",
+                ],
+            ),
+            (
+                compare(asked(), fio("r")),
+                [
+                    "whatif` about t.csv, with WAF",
+                    "fio's results",
+                    "`warp compare fio.json run.json`",
+                ],
+            ),
+            (
+                compare(statistics(1.0, 2.0), idle()),
+                [
+                    "FDP statistics, with WAF",
+                    "WARP, with hit ratio",
+                    "`warp run` it with a workload that writes",
+                ],
+            ),
+        ];
+        for (compared, says) in refusals {
+            let error = compared.expect_err("nothing in common").to_string();
+            for part in says {
+                assert!(error.contains(part), "{part}: {error}");
+            }
+            assert!(error.contains("nothing to compare") && !error.contains('\n'), "{error}");
+        }
     }
 }

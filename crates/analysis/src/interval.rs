@@ -13,6 +13,9 @@ use serde::Serialize;
 use experiment::cell::CellKey;
 use simulate::run::CellResult;
 
+/// Change of write amplification below which a placement is said to change nothing, as a share.
+pub const MATTERS: f64 = 0.01;
+
 /// What a number may be.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Interval {

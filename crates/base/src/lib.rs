@@ -14,6 +14,7 @@
 //! It depends on nothing of ours and knows neither drives nor workloads.
 
 mod bytes;
+mod digits;
 mod divisor;
 pub mod file_place;
 pub mod input;
@@ -24,6 +25,7 @@ pub mod size;
 mod table;
 
 pub use bytes::Bytes;
+pub use digits::significant;
 pub use divisor::gcd;
 pub use file_place::FilePlace;
 pub use memory::{memory_available_bytes, memory_total_bytes};

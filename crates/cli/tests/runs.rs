@@ -194,7 +194,11 @@ fn a_run_is_compared_with_fio_and_with_what_a_drive_counted() {
         "Host Bytes with Metadata Written (HBMW): 1000000\nMedia Bytes with Metadata Written (MBMW): 2500000\nMedia Bytes Erased (MBE): 0\n",
     );
     let counted = json(&prints(&folder, &["compare", "stats.txt", "ours.json", "--json"]));
-    assert_eq!(counted["rows"].as_array().map(Vec::len), Some(1));
+    assert_eq!(
+        counted["rows"].as_array().map(Vec::len),
+        Some(3),
+        "WAF, host and media bytes"
+    );
     assert_eq!(counted["rows"][0]["a"], 2.5);
 
     write(
@@ -253,5 +257,62 @@ fn a_run_is_compared_with_fio_and_with_what_a_drive_counted() {
         &folder,
         &["compare", "abcdef", "ours.json"],
         &["run abcdef", "there is none"],
+    );
+}
+
+#[test]
+fn answers_of_whatif_are_compared_with_each_other_and_with_runs() {
+    let folder = folder();
+    let mut trace = "time,process,file,operation,offset,length\n".to_string();
+    for number in 0..20_000_u64 {
+        let (file, unit) = match number % 2 {
+            0 => ("wal", number / 2 % 1000),
+            _ => ("data", 1000 + number * 7919 % 3000),
+        };
+        trace += &format!("{}.5,db,{file},W,{},4096\n", number / 100, unit * 4096);
+    }
+    write(&folder, "trace.csv", trace);
+    let asked = |name: &str, spare: &str| {
+        let question = ["whatif", "trace.csv", "--no-interval", "--op", spare, "--json"];
+        write(&folder, name, prints(&folder, &question));
+    };
+    asked("small.json", "7%");
+    asked("large.json", "28%");
+    let answers = json(&prints(&folder, &["compare", "small.json", "large.json", "--json"]));
+    let row = |placement: &str| {
+        let rows = answers["rows"].as_array().expect("rows").iter();
+        rows.clone()
+            .find(|row| row["cell"] == placement)
+            .unwrap_or_else(|| panic!("{placement}: {answers}"))
+    };
+    assert_eq!(
+        (&row("none")["metric"], &row("none")["verdict"]),
+        (&"WAF".into(), &"less".into())
+    );
+    assert!(
+        row("by file")["b"].is_number() && row("oracle")["b"].is_number(),
+        "{answers}"
+    );
+    assert_eq!(
+        answers["notes"],
+        serde_json::json!(["the questions differ in spare (0.07 in A, 0.28 in B)"])
+    );
+
+    // An answer that was kept is the same one.
+    let ids = kept(&folder);
+    let of_kept = json(&prints(&folder, &["compare", &ids[1], &ids[0], "--json"]));
+    assert_eq!(
+        (&of_kept["rows"], &of_kept["notes"]),
+        (&answers["rows"], &answers["notes"])
+    );
+    let same = prints(&folder, &["compare", "small.json", &ids[1]]);
+    assert!(same.contains("the same") && !same.contains("differ in"), "{same}");
+
+    // What a drive counted stands beside every placement.
+    write(&folder, "stats.json", "{\"hbmw\":1000000000,\"mbmw\":1010000000}");
+    let counted = prints(&folder, &["compare", "stats.json", "small.json"]);
+    assert!(
+        counted.contains("A is one result, which stands beside every cell of B; nearest in WAF is"),
+        "{counted}"
     );
 }

@@ -69,13 +69,14 @@ pub fn runs(py: Python<'_>, limit: usize) -> PyResult<Table> {
 /// ----------
 /// a, b
 ///     What is compared with, and what is compared: the short name of a run (`runs`), or the path of a file of
-///     ``warp run --json``, of fio (``--output-format=json``) or of ``nvme fdp stats``.
+///     ``warp run --json``, of ``warp whatif --json``, of fio (``--output-format=json``) or of ``nvme fdp stats``.
 ///
 /// Returns
 /// -------
 /// Table
 ///     Means `a` and `b`, `difference` (b - a) and its `share` of a, the 95 % interval `low` to `high` where both have several
-///     seeds, and a `verdict`: ``the same``, ``more``, ``less``, ``no difference`` or ``one seed``.
+///     seeds, intervals of an ensemble `a_low`, `a_high`, `b_low` and `b_high`, and a `verdict`: ``the same``, ``more``, ``less``,
+///     ``no difference``, ``no difference that the model can see`` or ``one seed``.
 ///
 /// Raises
 /// ------

@@ -26,6 +26,7 @@ fn page(comparison: &Comparison) -> String {
         Verdict::More,
         Verdict::Less,
         Verdict::NoDifference,
+        Verdict::NotSeen,
         Verdict::Same,
         Verdict::OneSeed,
     ];

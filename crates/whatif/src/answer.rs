@@ -10,7 +10,7 @@ use super::placements::{Knowledge, Placement};
 use super::sentence::{self, Choice};
 use super::{Drive, Factors, Question, Shown, Study};
 use analysis::export::{self, Columns, Table};
-use analysis::interval::Intervals;
+use analysis::interval::{Intervals, MATTERS};
 use analysis::judge::Judge;
 use experiment::definition::Experiment;
 use experiment::error::LabError;
@@ -100,7 +100,7 @@ fn parts_of_units(results: &[CellResult], none: &PlacementAnswer) -> Option<Stri
     let stats = &results.first()?.stats;
     let total = stats.total();
     let waf = (total.host_pages_written * stats.page_bytes) as f64 / total.host_bytes_written as f64;
-    (waf > 1.0 + sentence::MATTERS).then(|| {
+    (waf > 1.0 + MATTERS).then(|| {
         format!(
             "Of the write amplification without placement, {:.2}, writes of parts of mapping units of {} make {waf:.2} (read, modify, \
              write), and collection {:.2} times as much. Placement changes the second.",

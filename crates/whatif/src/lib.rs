@@ -36,7 +36,6 @@ use ssd::{DeviceConfig, Layout};
 pub use answer::{Answer, PlacementAnswer};
 pub use economics::{Factors, Life};
 pub use placements::{Knowledge, Placement};
-pub(crate) use sentence::MATTERS;
 use survey::Survey;
 
 /// Drive-writes of a trace before the window that the answer is read from, at least: a drive that begins full forgets in them how it was

@@ -9,9 +9,7 @@
 
 use super::answer::{PlacementAnswer, Rate};
 use super::placements::Knowledge;
-
-/// Change of write amplification below which a placement is said to change nothing, as a share.
-pub(crate) const MATTERS: f64 = 0.01;
+use analysis::interval::MATTERS;
 
 /// Years beyond which wear decides nothing, because a drive's other parts do not last as long.
 const YEARS_MAX: f64 = 20.0;

@@ -4,15 +4,74 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::{Value, json};
 
+use super::answer::{self, ModelRange};
 use super::documents;
 use crate::store::KeptRun;
 use experiment::error::LabError;
 
 /// What a run measured by name, in the order in which it is shown.
-type Metrics = Vec<(String, f64)>;
+pub(super) type Metrics = Vec<(String, f64)>;
 
-/// A cell by what distinguishes it, with the values of its seeds by metric.
-pub(super) type NamedCell = (String, Vec<(String, Vec<f64>)>);
+/// Write amplification over everything that was counted.
+pub(super) const WAF: &str = "WAF";
+/// Write amplification over the last drive-writes of a run.
+const WAF_AT_THE_END: &str = "WAF at the end";
+/// Metrics that depend on how much was written, in the order of their counters.
+pub(super) const TOTALS: [&str; 2] = ["host, GB", "media, GB"];
+
+/// A cell with the values of its seeds.
+#[derive(Clone, Debug)]
+pub(super) struct SideCell {
+    /// Text that distinguishes it from the others of its side.
+    pub(super) name: String,
+    pub(super) device: String,
+    /// Options of `warp run` that run this cell alone.
+    pub(super) only: String,
+    pub(super) metrics: Vec<(String, Vec<f64>)>,
+    /// Range of its write amplification, if a model says one.
+    pub(super) range: Option<ModelRange>,
+}
+
+/// Program or command that a side is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// `warp run`.
+    Results,
+    /// `warp whatif`.
+    Answer,
+    /// fio.
+    Fio,
+    /// `nvme fdp stats`, `warp inspect`.
+    Statistics,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Results => "results of WARP",
+            Kind::Answer => "an answer of `warp whatif`",
+            Kind::Fio => "fio's results",
+            Kind::Statistics => "FDP statistics",
+        }
+    }
+
+    /// Whether it is one measurement of a real or served drive, which has no cells.
+    pub(super) fn is_measurement(self) -> bool {
+        matches!(self, Kind::Fio | Kind::Statistics)
+    }
+
+    /// Reason why a metric of another side is missing from this one.
+    pub(super) fn lacks(self) -> &'static str {
+        match self {
+            Kind::Results => {
+                "it ran without times (a device with [timing] has them), or with other jobs, owners or handles"
+            }
+            Kind::Answer => "an answer of `warp whatif` has one write amplification for each placement",
+            Kind::Fio => "fio sees requests and their times, not the flash",
+            Kind::Statistics => "FDP statistics are counters of the whole drive, without handles and times",
+        }
+    }
+}
 
 /// A result.
 #[derive(Clone, Debug)]
@@ -23,21 +82,25 @@ pub struct Side {
     pub origin: Value,
     /// What a reader has to know of how it was read.
     pub notes: Vec<String>,
-    kind: &'static str,
+    pub(super) kind: Kind,
     runs: Vec<Run>,
 }
 
 /// One seed of a cell.
 #[derive(Clone, Debug)]
-struct Run {
-    device: String,
-    /// Variant and values of the grid.
-    place: String,
-    metrics: Metrics,
+pub(super) struct Run {
+    pub(super) device: String,
+    /// Names of the variant or placement and of the grid values, with their axes.
+    pub(super) place: String,
+    /// Variant and grid values, as `--only` of `warp run` takes them.
+    pub(super) only: Vec<String>,
+    pub(super) metrics: Metrics,
+    pub(super) range: Option<ModelRange>,
 }
 
 impl Side {
-    /// Reads a result of `warp run --json`, a run that was kept, fio's JSON, or the output of `nvme fdp stats`.
+    /// Reads a result of `warp run --json`, answers of `warp whatif --json`, a run that was kept, fio's JSON, or the output of
+    /// `nvme fdp stats`.
     ///
     /// Of several JSON documents the last one counts. Text around them is skipped, and [`Side::notes`] says so.
     ///
@@ -45,9 +108,12 @@ impl Side {
     /// It is none of them: says what can be read. A count is no decimal number, or a document has no end: says where.
     pub fn read(name: &str, text: &str) -> Result<Side, LabError> {
         let invalid = |problem| LabError::invalid(name, problem);
+        if let Some(answers) = answer::of_folder(text) {
+            return Side::of_answers(name, &answers, json!({}));
+        }
         let Some(document) = documents::find_last(text).map_err(invalid)? else {
             let (run, count) = fdp_statistics_text(text).map_err(invalid)?.unzip();
-            let mut side = Side::new(name, "FDP statistics", json!({}), run.map(|run| vec![run]))?;
+            let mut side = Side::new(name, Kind::Statistics, json!({}), run.map(|run| vec![run]))?;
             side.note_last_of(count.unwrap_or(1), "statistics");
             return Ok(side);
         };
@@ -64,13 +130,14 @@ impl Side {
     fn of_json(name: &str, json: &Value) -> Result<Side, LabError> {
         match json["format"].as_str() {
             Some("warp-run") => return Side::of_results(name, &json["result"], origin_of(json)),
-            Some("warp-results") => return Side::of_results(name, json, json!({})),
+            Some("warp-results") => return Side::of_results(name, json, json!({ "target": json["experiment"] })),
+            _ if answer::is_answer(json) => return Side::of_answers(name, std::slice::from_ref(json), json!({})),
             _ => {}
         }
         if json["jobs"].is_array() && json.get("fio version").is_some() {
             let origin = json!({ "fio": json["fio version"], "at": json["time"] });
             let runs = vec![Run::alone(of_fio(json))];
-            let mut side = Side::new(name, "fio's results", origin, Some(runs))?;
+            let mut side = Side::new(name, Kind::Fio, origin, Some(runs))?;
             for job in repeated_names(json) {
                 side.note(&format!(
                     "several jobs are named {job}; fio adds them up with --group_reporting"
@@ -86,7 +153,7 @@ impl Side {
         if run.is_none() {
             run = of_statistics(ours, long).map_err(invalid)?;
         }
-        Side::new(name, "FDP statistics", json!({}), run.map(|run| vec![run]))
+        Side::new(name, Kind::Statistics, json!({}), run.map(|run| vec![run]))
     }
 
     fn note(&mut self, text: &str) {
@@ -108,34 +175,59 @@ impl Side {
     }
 
     fn of_results(name: &str, results: &Value, origin: Value) -> Result<Side, LabError> {
+        if answer::is_answer(&results["answer"]) {
+            return Side::of_answers(name, std::slice::from_ref(&results["answer"]), origin);
+        }
         let cells = results["cells"].as_array();
         let run = |cell: &Value| {
-            let grid = cell["grid"].as_object().into_iter().flatten();
-            let grid = grid.map(|(axis, value)| format!("{axis} {}", value.as_str().unwrap_or_default()));
-            let variant = cell["variant"].as_str().unwrap_or_default().to_string();
-            let parts: Vec<String> = [variant]
-                .into_iter()
-                .chain(grid)
-                .filter(|part| !part.is_empty())
-                .collect();
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+            let grid = || cell["grid"].as_object().into_iter().flatten();
+            let variant = Some(text(&cell["variant"])).filter(|name| !name.is_empty());
+            let places = grid().map(|(axis, value)| format!("{axis} {}", text(value)));
+            let place: Vec<String> = variant.clone().into_iter().chain(places).collect();
+            let values = grid().map(|(_, value)| text(value));
             Run {
-                device: cell["device"].as_str().unwrap_or_default().to_string(),
-                place: parts.join(" | "),
+                device: text(&cell["device"]),
+                place: place.join(" | "),
+                only: variant.into_iter().chain(values).collect(),
                 metrics: of_cell(cell),
+                range: None,
             }
         };
         Side::new(
             name,
-            "results of WARP",
+            Kind::Results,
             origin,
             cells.map(|cells| cells.iter().map(run).collect()),
         )
     }
 
-    fn new(name: &str, kind: &'static str, origin: Value, runs: Option<Vec<Run>>) -> Result<Side, LabError> {
+    fn of_answers(name: &str, answers: &[Value], mut origin: Value) -> Result<Side, LabError> {
+        if let [answer] = answers {
+            for (key, of_answer) in [("target", "workload"), ("title", "headline")] {
+                if origin[key].is_null() {
+                    origin[key] = answer[of_answer].clone();
+                }
+            }
+        }
+        origin["answers"] = answers.iter().map(answer::question).collect();
+        let of_answer = |answer| answer::runs(answer, answers.len() > 1);
+        let mut side = Side::new(
+            name,
+            Kind::Answer,
+            origin,
+            Some(answers.iter().flat_map(of_answer).collect()),
+        )?;
+        for note in answers.iter().filter_map(answer::not_comparable) {
+            side.note(&note);
+        }
+        Ok(side)
+    }
+
+    fn new(name: &str, kind: Kind, origin: Value, runs: Option<Vec<Run>>) -> Result<Side, LabError> {
         let runs = runs.unwrap_or_default();
         if runs.iter().all(|run| run.metrics.is_empty()) {
-            let problem = "is no result: give a run of `warp runs`, the JSON of `warp run --json` or of fio \
+            let problem = "is no result: give a run of `warp runs`, the JSON of `warp run --json`, of `warp whatif --json` or of fio \
                            (--output-format=json), or what `nvme fdp stats` prints";
             return Err(LabError::invalid(name, problem));
         }
@@ -148,9 +240,15 @@ impl Side {
         })
     }
 
+    /// What it is, in some words.
+    pub(super) fn what(&self) -> String {
+        let target = self.origin["target"].as_str().map(|target| format!(" about {target}"));
+        format!("{}{}", self.kind.name(), target.unwrap_or_default())
+    }
+
     /// What it is, in a line.
     pub fn about(&self) -> String {
-        let mut parts = vec![format!("{} ({})", self.name, self.kind)];
+        let mut parts = vec![format!("{} ({})", self.name, self.kind.name())];
         parts.extend(self.origin["title"].as_str().map(str::to_string));
         let devices = self.devices();
         if devices.iter().any(|device| !device.is_empty()) {
@@ -171,15 +269,32 @@ impl Side {
         devices
     }
 
-    /// Its cells with the values of their seeds.
-    pub(super) fn by_cell(&self, by_device: bool) -> Vec<NamedCell> {
-        let mut cells: Vec<NamedCell> = Vec::new();
+    /// Its cells with the values of their seeds, under the names that the other side has for its metrics.
+    pub(super) fn by_cell(&self, by_device: bool, other: Kind) -> Vec<SideCell> {
+        // An answer is read at the end of its runs; the whole of a run has another name only where both are measured.
+        let is_end = self.kind == Kind::Answer && other == Kind::Results;
+        let has_totals = [self.kind, other].contains(&Kind::Statistics);
+        let mut cells: Vec<SideCell> = Vec::new();
         for run in &self.runs {
             let parts = [if by_device { run.device.as_str() } else { "" }, run.place.as_str()];
             let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-            let metrics = &mut entry(&mut cells, &parts.join(" | ")).1;
+            let name = parts.join(" | ");
+            let known = cells.iter().position(|cell| cell.name == name);
+            let index = known.unwrap_or_else(|| {
+                cells.push(SideCell {
+                    name,
+                    device: run.device.clone(),
+                    only: run.only(by_device),
+                    metrics: Vec::new(),
+                    range: run.range.clone(),
+                });
+                cells.len() - 1
+            });
             for (name, value) in &run.metrics {
-                entry(metrics, name).1.push(*value);
+                if has_totals || !TOTALS.contains(&name.as_str()) {
+                    let name = if is_end { WAF_AT_THE_END } else { name };
+                    entry(&mut cells[index].metrics, name).1.push(*value);
+                }
             }
         }
         cells
@@ -192,8 +307,21 @@ impl Run {
         Run {
             device: String::new(),
             place: String::new(),
+            only: Vec::new(),
             metrics,
+            range: None,
         }
+    }
+
+    /// Options of `warp run` that run this cell alone.
+    fn only(&self, by_device: bool) -> String {
+        let device = by_device.then(|| format!(" --device {}", self.device));
+        let quoted =
+            |name: &String| match name.contains(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_') {
+                true => format!(" --only '{name}'"),
+                false => format!(" --only {name}"),
+            };
+        device.into_iter().chain(self.only.iter().map(quoted)).collect()
     }
 }
 
@@ -220,8 +348,12 @@ fn origin_of(document: &Value) -> Value {
 fn of_cell(cell: &Value) -> Metrics {
     let mut metrics = Metrics::new();
     let mut add = |name: String, value: &Value| metrics.extend(value.as_f64().map(|value| (name, value)));
-    add("WAF".to_string(), &cell["waf"]);
-    add("WAF at the end".to_string(), &cell["tail_waf"]);
+    add(WAF.to_string(), &cell["waf"]);
+    add(WAF_AT_THE_END.to_string(), &cell["tail_waf"]);
+    let counters = ["host_bytes_written", "media_bytes_written"].map(|key| cell[key].as_f64());
+    for (name, bytes) in TOTALS.iter().zip(counters).filter(|_| cell["waf"].is_number()) {
+        add(name.to_string(), &json!(bytes.map(|bytes| bytes / 1e9)));
+    }
     let capacity = cell["capacity_bytes"].as_f64().filter(|bytes| *bytes > 0.0);
     let capacities = |bytes: Option<f64>| {
         bytes
@@ -374,7 +506,14 @@ fn decimal(text: &str) -> Option<f64> {
 }
 
 fn statistics(host_bytes: f64, media_bytes: f64) -> Option<Run> {
-    (host_bytes > 0.0).then(|| Run::alone(vec![("WAF".to_string(), media_bytes / host_bytes)]))
+    let [host, media] = TOTALS.map(str::to_string);
+    (host_bytes > 0.0).then(|| {
+        Run::alone(vec![
+            (WAF.to_string(), media_bytes / host_bytes),
+            (host, host_bytes / 1e9),
+            (media, media_bytes / 1e9),
+        ])
+    })
 }
 
 #[cfg(test)]
@@ -387,14 +526,22 @@ mod tests {
 
     #[test]
     fn statistics_of_nvme_cli_are_read_as_text_and_as_json() {
-        let waf = vec![("WAF".to_string(), 1.5)];
+        let counted = |host: f64, media: f64| {
+            let counters = [
+                ("WAF", media / host),
+                ("host, GB", host / 1e9),
+                ("media, GB", media / 1e9),
+            ];
+            counters.map(|(name, value)| (name.to_string(), value)).to_vec()
+        };
+        let waf = counted(2e6, 3e6);
         let text = "Host Bytes with Metadata Written (HBMW): 2,000,000\nMedia Bytes with Metadata Written (MBMW): 3,000,000\n\
                     Media Bytes Erased (MBE): 0\n";
         assert_eq!(metrics(text), waf);
         assert_eq!(metrics("{\"hbmw\":2000000,\"mbmw\":3000000,\"mbe\":0}"), waf);
         assert_eq!(metrics("{\"hbmw\":\"2000000\",\"mbmw\":\"3000000\"}"), waf);
         let inspected = json!({ "enabled": { "statistics": { "host_bytes_written": 2, "media_bytes_written": 3 } } });
-        assert_eq!(metrics(&inspected.to_string()), waf);
+        assert_eq!(metrics(&inspected.to_string()), counted(2.0, 3.0));
     }
 
     #[test]
@@ -441,7 +588,7 @@ mod tests {
             let text = format!(
                 "Host Bytes with Metadata Written (HBMW): {host}\nMedia Bytes with Metadata Written (MBMW): {media}\n"
             );
-            assert_eq!(metrics(&text), [("WAF".to_string(), 1.5)], "{host}");
+            assert_eq!(metrics(&text)[0], ("WAF".to_string(), 1.5), "{host}");
         }
         // 128 bits, as JSON has them.
         let wide = "{\"hbmw\":200000000000000000000000000,\"mbmw\":300000000000000000000000000}";
@@ -501,7 +648,7 @@ mod tests {
             )
         };
         let both = format!("before\n{}after\n{}", one(10, 20), one(30, 90));
-        assert_eq!(metrics(&both), [("WAF".to_string(), 3.0)]);
+        assert_eq!(metrics(&both)[0], ("WAF".to_string(), 3.0));
         assert_eq!(notes(&both), ["a file: the last of 2 statistics was read"]);
         assert_eq!(notes(&one(10, 20)), [""; 0]);
         // Bytes of one reading are never divided by those of another.

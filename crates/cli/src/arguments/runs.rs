@@ -42,8 +42,8 @@ pub enum RunsCommand {
 
 #[derive(Args)]
 pub struct Compare {
-    /// What to compare with: a run that was kept (`warp runs`), a file of `warp run --json`, fio's JSON
-    /// (--output-format=json), or what `nvme fdp stats` printed, as text or JSON
+    /// What to compare with: a run that was kept (`warp runs`), a file of `warp run --json` or `warp whatif --json`, fio's
+    /// JSON (--output-format=json), or what `nvme fdp stats` printed, as text or JSON
     pub a: String,
     /// What to compare, likewise
     pub b: String,

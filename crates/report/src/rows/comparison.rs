@@ -21,12 +21,16 @@ pub fn comparison(comparison: &Comparison) -> Rows {
         .chain(interval)
         .chain([Column::text("B is")]);
     let mut table = Rows::new(columns);
-    table.notes = notes(comparison);
+    table.notes = all_notes(comparison);
     for row in &comparison.rows {
         let mut cells = Vec::new();
         cells.extend(has_cells.then(|| Value::from(row.cell.as_str())));
         cells.push(row.metric.as_str().into());
-        cells.extend([row.a, row.b].map(number));
+        let ends = row.ensembles;
+        cells.extend([(row.a, ends[0]), (row.b, ends[1])].map(|(value, ends)| match ends {
+            Some(ends) => Value::Interval(value, ends),
+            None => number(value),
+        }));
         cells.push(Value::Text(signed(row.difference)));
         cells.push(Value::optional(row.share, |share| {
             Value::Text(format!("{:+.1}", share * 100.0))
@@ -42,7 +46,7 @@ pub fn comparison(comparison: &Comparison) -> Rows {
 }
 
 /// The lines above the table.
-fn notes(comparison: &Comparison) -> Vec<String> {
+fn all_notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = vec![
         format!("A: {}", comparison.a.about()),
         format!("B: {}", comparison.b.about()),
@@ -50,13 +54,20 @@ fn notes(comparison: &Comparison) -> Vec<String> {
     for side in [&comparison.a, &comparison.b] {
         notes.extend(side.notes.iter().cloned());
     }
+    notes.extend(comparison.notes.iter().cloned());
     for (side, only) in ["A", "B"].iter().zip(&comparison.only) {
         if !only.is_empty() {
             notes.push(format!("only in {side}: {}", only.join("; ")));
         }
     }
     if comparison.rows.iter().any(|row| row.verdict == Verdict::OneSeed) {
-        notes.push("one seed: nothing can be said of chance; run both with several seeds".to_string());
+        let is_measured = [&comparison.a, &comparison.b]
+            .iter()
+            .any(|side| side.kind.is_measurement());
+        notes.push(match is_measured {
+            true => "a measurement is one value: nothing can be said of chance".to_string(),
+            false => "one seed: nothing can be said of chance; run both with several seeds".to_string(),
+        });
     }
     notes
 }
@@ -69,4 +80,52 @@ fn number(value: f64) -> Value {
 fn signed(value: f64) -> String {
     let sign = if value < 0.0 { "-" } else { "+" };
     format!("{sign}{}", Value::Significant(value.abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::compare::{Side, compare};
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+
+    fn side(name: &str, json: &Json) -> Side {
+        Side::read(name, &json.to_string()).expect("a result")
+    }
+
+    fn answer(waf: f64, interval: [f64; 2]) -> Side {
+        let placement = json!({ "name": "none", "write_amplification": waf, "interval": interval, "unsettled": 0.0 });
+        let answer = json!({
+            "headline": "A sentence.", "workload": "t.csv", "device": "ssd_a", "drive_bytes": 480_000_000_000_u64,
+            "drive_writes_per_day": 1.0, "placements": [placement], "question": { "seed": 1, "overrides": {} },
+        });
+        side("answer", &answer)
+    }
+
+    #[test]
+    fn the_table_says_what_each_side_is_and_the_range_of_an_answer() {
+        let compared = compare(answer(2.0, [1.8, 2.3]), answer(2.2, [2.0, 2.4])).expect("both have no placement");
+        let table = comparison(&compared).text();
+        for said in [
+            "2.00 (1.80-2.30)",
+            "no difference that the model can see",
+            "an answer of `warp whatif`",
+        ] {
+            assert!(table.contains(said), "{said}: {table}");
+        }
+        assert!(!table.contains("one seed"), "{table}");
+    }
+
+    #[test]
+    fn a_measurement_is_one_value() {
+        let cells =
+            ["Non-FDP", "FDP"].map(|variant| json!({ "device": "ssd_a", "variant": variant, "grid": {}, "waf": 1.5 }));
+        let study = json!({ "format": "warp-results", "experiment": "study", "cells": cells });
+        let statistics = side("stats", &json!({ "hbmw": 2e9, "mbmw": 3.2e9 }));
+        let table = comparison(&compare(statistics, side("study", &study)).expect("they have WAF")).text();
+        assert!(
+            table.contains("a measurement is one value") && table.contains("Non-FDP"),
+            "{table}"
+        );
+    }
 }

@@ -152,7 +152,7 @@ impl fmt::Display for Value {
             Value::Capacities(value) => write!(out, "{value:.2}"),
             Value::Share(share) => write!(out, "{:.1} %", share * 100.0),
             Value::Change(share) => write!(out, "{:+.1} %", share * 100.0),
-            Value::Significant(value) => write!(out, "{value:.*}", significant_digits(value)),
+            Value::Significant(value) => out.write_str(&base::significant(value)),
             Value::SignificantInterval(value, ends) => {
                 let [value, low, high] = [value, ends[0], ends[1]].map(Value::Significant);
                 write!(out, "{value} ({low}-{high})")
@@ -172,16 +172,6 @@ fn with_commas(count: u64) -> String {
         text.push(digit);
     }
     text
-}
-
-/// Digits after the point that make four in all.
-fn significant_digits(value: f64) -> usize {
-    match value.abs() {
-        size if size >= 1000.0 => 0,
-        size if size >= 100.0 => 1,
-        size if size >= 10.0 => 2,
-        _ => 3,
-    }
 }
 
 /// What a column holds, which decides where its cells stand and which of them may be broken.

@@ -1,0 +1,156 @@
+//! Answers of `warp whatif` as sides of a comparison.
+
+use serde_json::Value;
+
+use super::Verdict;
+use super::side::{Run, WAF};
+use crate::interval::MATTERS;
+
+/// What a model says of a write amplification.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ModelRange {
+    /// The interval of the device's ensemble, if it was run.
+    pub(super) interval: Option<[f64; 2]>,
+    /// That, or the value with half of the least change that an answer speaks of, or with what it is not settled by.
+    low: f64,
+    high: f64,
+}
+
+impl ModelRange {
+    fn of(placement: &Value, waf: f64) -> ModelRange {
+        let ends = |interval: &Vec<Value>| Some([interval.first()?.as_f64()?, interval.get(1)?.as_f64()?]);
+        let interval = placement["interval"].as_array().and_then(ends);
+        let noise = placement["unsettled"].as_f64().unwrap_or(0.0).max(MATTERS / 2.0);
+        let [low, high] = interval.unwrap_or([waf * (1.0 - noise), waf * (1.0 + noise)]);
+        ModelRange { interval, low, high }
+    }
+
+    /// The range of what was measured; it is none of a model.
+    pub(super) fn of_values(values: &[f64]) -> ModelRange {
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        ModelRange {
+            interval: None,
+            low: least,
+            high: most,
+        }
+    }
+
+    /// How much more `other` is than this range.
+    pub(super) fn verdict(&self, other: &ModelRange) -> Verdict {
+        if other.low > self.high {
+            Verdict::More
+        } else if other.high < self.low {
+            Verdict::Less
+        } else {
+            Verdict::NotSeen
+        }
+    }
+}
+
+/// Whether a document is what `warp whatif --json` prints.
+pub(super) fn is_answer(json: &Value) -> bool {
+    json["headline"].is_string() && json["placements"].is_array()
+}
+
+/// The answers about the files of a folder; `None` if a text is not that.
+pub(super) fn of_folder(text: &str) -> Option<Vec<Value>> {
+    if !text.trim_start().starts_with('[') {
+        return None;
+    }
+    let answers: Vec<Value> = serde_json::from_str(text).ok()?;
+    (!answers.is_empty() && answers.iter().all(is_answer)).then_some(answers)
+}
+
+/// A run for each placement of an answer; of several answers with the workload before it.
+pub(super) fn runs(answer: &Value, is_one_of_several: bool) -> impl Iterator<Item = Run> {
+    let workload = answer["workload"].as_str().filter(|_| is_one_of_several);
+    let workload = workload.map_or_else(String::new, |workload| format!("{workload} | "));
+    let placements = answer["placements"].as_array().into_iter().flatten();
+    placements.filter_map(move |placement| {
+        let name = placement["name"].as_str()?;
+        let waf = placement["write_amplification"].as_f64()?;
+        Some(Run {
+            device: answer["device"].as_str().unwrap_or_default().to_string(),
+            place: format!("{workload}{name}"),
+            only: Vec::new(),
+            metrics: vec![(WAF.to_string(), waf)],
+            range: Some(ModelRange::of(placement, waf)),
+        })
+    })
+}
+
+/// A note on placements whose numbers are not theirs.
+pub(super) fn not_comparable(answer: &Value) -> Option<String> {
+    let placements = answer["placements"].as_array().into_iter().flatten();
+    let names = placements
+        .filter(|placement| placement["is_comparable"] == false)
+        .filter_map(|placement| placement["name"].as_str());
+    let names: Vec<&str> = names.collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "the numbers of {} are those of a drive with too little room, not of a placement",
+            names.join(", ")
+        )
+    })
+}
+
+/// What can be asked differently: what it is called, and where it stands in an answer.
+const QUESTION: [(&str, &str); 10] = [
+    ("workload", "/workload"),
+    ("device", "/device"),
+    ("capacity", "/drive_bytes"),
+    ("spare", "/question/over_provisioning"),
+    ("fill", "/question/fill"),
+    ("drive-writes a day", "/drive_writes_per_day"),
+    ("scale", "/question/scale"),
+    ("drive-writes of a run", "/question/write_capacities"),
+    ("settings", "/question/overrides"),
+    ("seed", "/question/seed"),
+];
+
+/// Values of one side that are written out; of more their number is said.
+const VALUES_SHOWN: usize = 3;
+
+/// The question of an answer, by what its parts are called.
+pub(super) fn question(answer: &Value) -> Value {
+    let part = |(name, place): (&str, &str)| {
+        let value = answer.pointer(place).cloned().unwrap_or_default();
+        (name.to_string(), value)
+    };
+    Value::Object(QUESTION.map(part).into_iter().collect())
+}
+
+/// What differs between the questions of two sides, each with an answer or more; empty if nothing does.
+pub(super) fn differing_questions([a, b]: [&Value; 2]) -> Option<String> {
+    let shown = |name: &str, value: &Value| match value {
+        Value::Null => "by default".to_string(),
+        Value::Number(bytes) if name == "capacity" => format!("{} GB", bytes.as_f64().unwrap_or(0.0) / 1e9),
+        Value::String(text) => text.clone(),
+        Value::Object(settings) if settings.is_empty() => "none".to_string(),
+        other => other.to_string(),
+    };
+    // What was asked of all workloads of a folder is said once.
+    let asked = |side: &Value, name: &str| {
+        let mut values: Vec<Value> = Vec::new();
+        for answer in side.as_array().into_iter().flatten() {
+            if !values.contains(&answer[name]) {
+                values.push(answer[name].clone());
+            }
+        }
+        values
+    };
+    let words = |name: &str, values: &[Value]| match values.len() {
+        0..=VALUES_SHOWN => {
+            let words: Vec<String> = values.iter().map(|value| shown(name, value)).collect();
+            words.join(" and ")
+        }
+        many => format!("{many} of them"),
+    };
+    let differs = |(name, _): (&str, &str)| {
+        let [of_a, of_b] = [a, b].map(|side| asked(side, name));
+        (of_a != of_b).then(|| format!("{name} ({} in A, {} in B)", words(name, &of_a), words(name, &of_b)))
+    };
+    let parts: Vec<String> = QUESTION.into_iter().filter_map(differs).collect();
+    (!parts.is_empty()).then(|| format!("the questions differ in {}", parts.join(", ")))
+}

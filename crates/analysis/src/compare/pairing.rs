@@ -1,0 +1,152 @@
+//! Which cells of two sides go together, and what is said where none do.
+
+use super::Side;
+use super::side::{Kind, SideCell, WAF};
+use crate::interval::distinct;
+use experiment::error::LabError;
+
+/// Names that a sentence lists; of more their number is said.
+const NAMES_SHOWN: usize = 6;
+
+/// Cells that go together.
+pub(super) struct Pairing {
+    /// Indices of A's and B's cells.
+    pub(super) pairs: Vec<(usize, usize)>,
+    /// The side (0 is A) with one cell that stands beside several of the other.
+    pub(super) one: Option<usize>,
+}
+
+impl Pairing {
+    /// A single cell goes with a single one, cells of one name go together, and one that has no namesake goes with all of the other side.
+    pub(super) fn of(sides: [&Side; 2], [a, b]: [&[SideCell]; 2]) -> Pairing {
+        if let ([_], [_]) = (a, b) {
+            return Pairing {
+                pairs: vec![(0, 0)],
+                one: None,
+            };
+        }
+        let namesake = |(index, cell): (usize, &SideCell)| {
+            let other = b.iter().position(|other| other.name == cell.name)?;
+            Some((index, other))
+        };
+        let has_names = sides.iter().all(|side| !side.kind.is_measurement());
+        let named = a.iter().enumerate().filter_map(namesake).filter(|_| has_names);
+        let named: Vec<(usize, usize)> = named.collect();
+        if !named.is_empty() {
+            return Pairing {
+                pairs: named,
+                one: None,
+            };
+        }
+        let beside = |one: usize, cell: usize| {
+            let many = if one == 0 { b.len() } else { a.len() };
+            let pair = |other| if one == 0 { (cell, other) } else { (other, cell) };
+            Pairing {
+                pairs: (0..many).map(pair).collect(),
+                one: Some(one),
+            }
+        };
+        match (a, b) {
+            ([_], _) => beside(0, 0),
+            (_, [_]) => beside(1, 0),
+            _ => {
+                let of_device = match sides.map(|side| side.kind) {
+                    [Kind::Answer, Kind::Results] => only_of_device(b, a).map(|cell| beside(1, cell)),
+                    [Kind::Results, Kind::Answer] => only_of_device(a, b).map(|cell| beside(0, cell)),
+                    _ => None,
+                };
+                of_device.unwrap_or(Pairing {
+                    pairs: Vec::new(),
+                    one: None,
+                })
+            }
+        }
+    }
+}
+
+/// The only cell on the device of an answer.
+fn only_of_device(cells: &[SideCell], answer: &[SideCell]) -> Option<usize> {
+    let device = &answer.first()?.device;
+    let mut on_device = (0..cells.len()).filter(|index| cells[*index].device == *device);
+    on_device.next().filter(|_| on_device.next().is_none())
+}
+
+/// Names with separators that none of them has, and the number of those that are left out.
+pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    let shown = names[..names.len().min(NAMES_SHOWN)].join("; ");
+    match names.len().saturating_sub(NAMES_SHOWN) {
+        0 => shown,
+        others => format!("{shown}; and {others} more"),
+    }
+}
+
+/// The refusal of two sides that have nothing in common: what each is, and the command that makes something that compares.
+pub(super) fn refusal(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pairing) -> LabError {
+    let [a, b] = sides;
+    let has = |index: usize| {
+        if pairing.pairs.is_empty() {
+            let names = cells[index].iter().map(|cell| cell.name.as_str());
+            return format!("the cells {}", listed(names));
+        }
+        let metrics = cells[index].iter().flat_map(|cell| &cell.metrics);
+        let names = distinct(metrics.map(|(name, _)| name.as_str()));
+        listed(names.into_iter())
+    };
+    let problem = format!(
+        "nothing to compare: it is {}, with {}, and {} is {}, with {}; {}",
+        a.what(),
+        has(0),
+        b.name,
+        b.what(),
+        has(1),
+        remedy(sides, cells, pairing)
+    );
+    LabError::invalid(&a.name, problem)
+}
+
+/// The next command for two sides that have nothing in common.
+fn remedy(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pairing) -> String {
+    let of_kind = |kind: Kind| (0..2).find(|index| sides[*index].kind == kind);
+    if pairing.pairs.is_empty() {
+        // A measurement is one cell, which goes with all others.
+        let Some(many) = of_kind(Kind::Results) else {
+            return "answers about folders go together by workload and placement: `warp whatif WORKLOAD --json > answer.json` for each side"
+                .to_string();
+        };
+        let target = sides[many].origin["target"].as_str().unwrap_or("EXPERIMENT");
+        let other = &sides[1 - many].name;
+        return format!(
+            "cells go together by their names, or one goes with all of the other side: `warp run {target}{} --json > cell.json`, then \
+             `warp compare {other} cell.json`",
+            cells[many][0].only
+        );
+    }
+    let no_times = "run the same jobs on a device with timing: `warp run JOB.fio --device ssd_a --json > run.json`";
+    if let Some(fio) = of_kind(Kind::Fio) {
+        let name = &sides[fio].name;
+        return match sides[1 - fio].kind {
+            Kind::Statistics => format!(
+                "a run measures what both do: `warp run JOB.fio --device ssd_a --json > run.json`, then `warp compare {name} run.json` and \
+                 `warp compare {} run.json`",
+                sides[1 - fio].name
+            ),
+            Kind::Fio => {
+                "jobs go together by their names and directions, so give them the same names and run fio again"
+                    .to_string()
+            }
+            Kind::Results | Kind::Answer => format!("{no_times}, then `warp compare {name} run.json`"),
+        };
+    }
+    let silent = (0..2).find(|index| {
+        let metrics = |cell: &SideCell| cell.metrics.iter().any(|(name, _)| name.starts_with(WAF));
+        !cells[*index].iter().any(metrics)
+    });
+    match silent {
+        Some(silent) => format!(
+            "{} has no WAF, because its host wrote nothing: `warp run` it with a workload that writes",
+            sides[silent].name
+        ),
+        None => no_times.to_string(),
+    }
+}
