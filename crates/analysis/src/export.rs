@@ -17,6 +17,7 @@ mod json;
 mod parquet;
 pub mod tables;
 
+use std::io::{self, Write};
 use std::path::Path;
 
 pub use columns::{Column, Columns, Table, Texts, Values};
@@ -41,6 +42,22 @@ pub fn write_series(path: &Path, axes: &[String], results: &[CellResult]) -> Res
     write_parquet(path, tables::samples(axes, results))
 }
 
+/// Writes [`write_gc_log`]'s file to a stream.
+///
+/// # Errors
+/// The system's, when writing.
+pub fn stream_gc_log(out: impl Write + Send, axes: &[String], results: &[CellResult]) -> io::Result<()> {
+    parquet::write(out, tables::gc_log(axes, results))
+}
+
+/// Writes [`write_series`]' file to a stream.
+///
+/// # Errors
+/// The system's, when writing.
+pub fn stream_series(out: impl Write + Send, axes: &[String], results: &[CellResult]) -> io::Result<()> {
+    parquet::write(out, tables::samples(axes, results))
+}
+
 fn write_parquet(path: &Path, table: Table<'_>) -> Result<(), LabError> {
     write_atomically(path, |file| parquet::write(file, table))
 }
@@ -51,7 +68,7 @@ mod tests {
     use ::parquet::record::Field;
     use ssd::event::Reclaim;
     use std::fs::File;
-    use std::io::{self, BufWriter, Write};
+    use std::io::BufWriter;
 
     use super::*;
     use simulate::testing as sample;

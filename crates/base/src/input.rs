@@ -86,8 +86,7 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
 /// # Errors
 /// As [`read`], or it is not UTF-8.
 pub fn read_text(path: &Path, bytes_max: u64) -> Result<String> {
-    String::from_utf8(read(path, bytes_max)?)
-        .map_err(|_| Error::new(ErrorKind::InvalidData, "this is no text in UTF-8"))
+    read_all_text(open(path)?, bytes_max)
 }
 
 /// Reads what is left of a stream, `bytes_max` bytes at most.
@@ -105,6 +104,15 @@ pub fn read_all(stream: impl Read, bytes_max: u64) -> Result<Vec<u8>> {
         Bytes(bytes_max)
     );
     Err(Error::new(ErrorKind::FileTooLarge, problem))
+}
+
+/// Reads what is left of a stream as text, `bytes_max` bytes at most.
+///
+/// # Errors
+/// As [`read_all`], or it is not UTF-8.
+pub fn read_all_text(stream: impl Read, bytes_max: u64) -> Result<String> {
+    String::from_utf8(read_all(stream, bytes_max)?)
+        .map_err(|_| Error::new(ErrorKind::InvalidData, "this is no text in UTF-8"))
 }
 
 #[cfg(test)]

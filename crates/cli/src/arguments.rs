@@ -28,7 +28,7 @@ pub use assert::{Assert, OfHandle};
 pub use drive::{AsHost, OnDrive};
 pub use faults::Faults;
 pub use guest::{Guest, Transport};
-pub use output::OutputFormat;
+pub use output::{OutputFormat, PrintedFormat};
 pub use runs::{Compare, Keep, Runs, RunsCommand};
 pub use served::ServedDrive;
 pub use studies::{List, New, NewThing};
@@ -65,7 +65,7 @@ pub enum Command {
     /// List job files, or what one would do; or all fio options that are understood
     Jobs(Jobs),
     /// Say how long what a workload writes lives, and how far two workloads are apart in that
-    Lifetimes(Lifetimes),
+    Lifetimes(Box<Lifetimes>),
     /// Write a workload as fio iologs, to be replayed on a real drive
     Export(Box<Export>),
     /// Say what a device profile means: geometry, reclaim units, spare, memory
@@ -233,6 +233,8 @@ pub struct Lifetimes {
     /// Change a setting of both, e.g. --set geometry.over_provisioning=0.2
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
     pub set: Vec<(String, Value)>,
+    #[command(flatten)]
+    pub columns: TraceColumns,
     /// Drive-writes after which one that never ends is cut off
     #[arg(long, value_name = "CAPACITIES", default_value_t = analysis::lifetimes::WRITE_CAPACITIES)]
     pub write: f64,
@@ -416,6 +418,8 @@ pub struct Advise {
     /// Write a line of JSON for each reading to this file; - for standard output, without the tables
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: PrintedFormat,
     /// Namespace [default: the one of the device; 1 over NVMe/TCP]
     #[arg(long, value_name = "NSID", value_parser = clap::value_parser!(u32).range(1..))]
     pub namespace: Option<u32>,
@@ -463,10 +467,10 @@ pub struct Run {
     /// Put the plotting library into report.html, so that it can be sent around; else it stands beside
     #[arg(long)]
     pub single_file: bool,
-    /// Write a row for each garbage collection to this Parquet file
+    /// Write a row for each garbage collection to this Parquet file; - for standard output, without the tables
     #[arg(long, value_name = "FILE")]
     pub events: Option<PathBuf>,
-    /// Write the time series to this Parquet file
+    /// Write the time series to this Parquet file; - for standard output, without the tables
     #[arg(long, value_name = "FILE")]
     pub series: Option<PathBuf>,
     /// Run as fast as possible, without latencies, on a device with timing too
@@ -622,9 +626,11 @@ pub struct Jobs {
     /// Device to show it on
     #[arg(long, default_value = "warp_default")]
     pub device: String,
-    /// List every fio option that is understood, with what it does here
-    #[arg(long, conflicts_with = "name")]
+    /// List every fio option that is understood, with what it does here, as Markdown
+    #[arg(long, conflicts_with_all = ["name", "json", "format"])]
     pub options: bool,
+    #[command(flatten)]
+    pub output: OutputFormat,
 }
 
 #[derive(Args)]

@@ -18,7 +18,7 @@ use target::server::{ServeOptions, Server};
 use target::storage::DriveOptions;
 use target::tcp::TcpOptions;
 
-use crate::arguments::{Guest, ServedDrive, Transport};
+use crate::arguments::{Guest, PrintedFormat, ServedDrive, Transport};
 use crate::output::{complain, unwritten};
 use crate::{AnyError, Outcome, bad_option, print, serve};
 
@@ -73,7 +73,7 @@ pub fn guest(command: &Guest) -> Result<Outcome, AnyError> {
     if let Some(server) = server {
         let status = server.server.status();
         server.server.stop()?;
-        complain(&saw(&status));
+        tell(&status, &command.output);
     }
     if let Some(error) = refused {
         // Ends the program, so it comes last.
@@ -255,27 +255,68 @@ fn attached(served: &Served) -> Attached {
     }
 }
 
+/// Says on standard error what the drive counted; standard output is that of the command in the guest.
+fn tell(status: &Status, output: &PrintedFormat) {
+    if output.is_json() {
+        // There is nowhere to complain about that one, so it may fail.
+        let _ = writeln!(io::stderr().lock(), "{}", counted(&status.stats, status.events));
+        return;
+    }
+    let (sentence, table) = saw(status);
+    complain(&sentence);
+    if let Some(table) = table {
+        let _ = io::stderr()
+            .lock()
+            .write_all(table.shown(output.tables(&io::stderr())).as_bytes());
+    }
+}
+
+/// What the drive counted, as JSON.
+fn counted(stats: &Stats, [of_host, of_controller]: [u64; 2]) -> serde_json::Value {
+    let handles = used_handles(stats).into_iter().map(|(handle, row)| {
+        serde_json::json!({
+            "handle": handle,
+            "host_bytes_written": row.host_bytes_written,
+            "copied_bytes": row.gc_pages_copied * stats.page_bytes,
+            "waf": row.write_amplification(),
+            "units_opened": row.units_opened,
+            "units_reclaimed": row.units_reclaimed,
+        })
+    });
+    serde_json::json!({
+        "host_bytes_written": stats.host_bytes_written(),
+        "media_bytes_written": stats.media_bytes_written(),
+        "waf": stats.write_amplification(),
+        "host_events": of_host,
+        "controller_events": of_controller,
+        "handles": handles.collect::<Vec<_>>(),
+    })
+}
+
+/// Handles that the host wrote through, with their counters.
+fn used_handles(stats: &Stats) -> Vec<(usize, &OwnerStats)> {
+    let used = |(_, row): &(usize, &OwnerStats)| row.host_pages_written > 0;
+    stats.handles.iter().enumerate().filter(used).collect()
+}
+
 /// What the drive counted, in a sentence, and a table of its handles where more than one was used.
-fn saw(status: &Status) -> String {
+fn saw(status: &Status) -> (String, Option<Rows>) {
     let stats = &status.stats;
     let Some(waf) = stats.write_amplification() else {
-        return "nothing was written to the drive".to_string();
+        return ("nothing was written to the drive".to_string(), None);
     };
     let [host, media] = [stats.host_bytes_written(), stats.media_bytes_written()].map(Bytes);
     let [of_host, of_controller] = status.events;
-    let mut text = format!(
+    let text = format!(
         "the drive: {host} written by the host, {media} to flash, write amplification {waf:.3}; events: {of_host} of \
          the host, {of_controller} of the controller"
     );
-    let used = |(_, row): &(usize, &OwnerStats)| row.host_pages_written > 0;
-    let rows: Vec<(usize, &OwnerStats)> = stats.handles.iter().enumerate().filter(used).collect();
-    if status.fdp && rows.len() > 1 {
-        text += &format!("\n{}", handles(&rows, stats).trim_end());
-    }
-    text
+    let rows = used_handles(stats);
+    let table = (status.fdp && rows.len() > 1).then(|| handles(&rows, stats));
+    (text, table)
 }
 
-fn handles(rows: &[(usize, &OwnerStats)], stats: &Stats) -> String {
+fn handles(rows: &[(usize, &OwnerStats)], stats: &Stats) -> Rows {
     let columns = ["host", "copied", "own WAF", "units opened", "units reclaimed"];
     let columns = columns.map(|heading| Column::number(heading, ""));
     let mut table = Rows::new([Column::label("handle")].into_iter().chain(columns));
@@ -289,5 +330,32 @@ fn handles(rows: &[(usize, &OwnerStats)], stats: &Stats) -> String {
             Value::Count(row.units_reclaimed),
         ]);
     }
-    table.text()
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use report::rows::TextFormat;
+
+    use super::*;
+
+    #[test]
+    fn what_the_drive_counted_is_a_table_in_any_format_and_json() {
+        let mut stats = Stats::new(4096, 3);
+        for (index, pages) in [(0, 100), (2, 300)] {
+            stats.handles[index].host_pages_written = pages;
+            stats.handles[index].host_bytes_written = pages * 4096;
+        }
+        let csv = handles(&used_handles(&stats), &stats).shown(TextFormat::Csv);
+        assert_eq!(
+            csv,
+            "handle,host (bytes),copied (bytes),own WAF,units opened,units reclaimed\nRUH 0,409600,0,1,0,0\nRUH 2,1228800,0,1,0,0\n"
+        );
+        let json = counted(&stats, [1, 2]);
+        assert_eq!((&json["waf"], &json["controller_events"]), (&1.0.into(), &2.into()));
+        assert_eq!(
+            (&json["handles"][1]["handle"], &json["handles"][1]["host_bytes_written"]),
+            (&2.into(), &1_228_800.into())
+        );
+    }
 }

@@ -2,6 +2,7 @@
 
 use analysis::lifetimes::{self, Measured, Setup};
 use experiment::LabError;
+use experiment::profile::Overrides;
 use simulate::run::Watch;
 
 use crate::arguments::Lifetimes;
@@ -9,19 +10,19 @@ use crate::{Outcome, execute, print};
 
 pub fn lifetimes(command: &Lifetimes) -> Result<Outcome, LabError> {
     let progress = execute::stoppable();
-    let setup = Setup {
-        device: command.device.clone(),
-        capacity_bytes: command.capacity,
-        scale: command.scale,
-        overrides: command.set.iter().cloned().collect(),
-        write_capacities: command.write,
+    let names: Vec<&String> = [&command.workload].into_iter().chain(&command.other).collect();
+    let overrides = command.columns.overrides_of_traces(&names, &command.set)?;
+    let measure = |(name, overrides): (&String, Overrides)| {
+        let setup = Setup {
+            device: command.device.clone(),
+            capacity_bytes: command.capacity,
+            scale: command.scale,
+            overrides,
+            write_capacities: command.write,
+        };
+        setup.measure(name, &progress)
     };
-    let names = [Some(&command.workload), command.other.as_ref()];
-    let measured: Result<Vec<Measured>, LabError> = names
-        .into_iter()
-        .flatten()
-        .map(|name| setup.measure(name, &progress))
-        .collect();
+    let measured: Result<Vec<Measured>, LabError> = names.into_iter().zip(overrides).map(measure).collect();
     if progress.stopped() {
         return Ok(Outcome::Stopped);
     }

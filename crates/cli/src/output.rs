@@ -23,6 +23,14 @@ pub fn print(text: &str) {
     }
 }
 
+/// Fills standard output with a document, or ends the program.
+pub fn stream(fill: impl FnOnce(&mut io::BufWriter<io::Stdout>) -> io::Result<()>) {
+    let mut out = io::BufWriter::new(io::stdout());
+    if let Err(error) = fill(&mut out).and_then(|()| out.flush()) {
+        unwritten(&error);
+    }
+}
+
 /// Ends the program because standard output takes no more.
 pub fn unwritten(error: &io::Error) -> ! {
     if error.kind() == io::ErrorKind::BrokenPipe {
@@ -58,8 +66,37 @@ pub struct Destination<'a> {
     pub option: &'static str,
     /// What it names.
     pub path: &'a Path,
-    /// Whether it may be standard output.
-    pub may_be_standard_output: bool,
+    /// What of it can go to standard output.
+    pub content: Content,
+}
+
+/// What a file holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// A document of text.
+    Text,
+    /// A document that no terminal shows.
+    Binary,
+    /// Something that is read at random, so it must be a file.
+    Random,
+}
+
+impl Destination<'_> {
+    /// Reason why it cannot go to standard output, where those before it go too, or JSON does.
+    fn standard_output_problem(&self, before: &[Destination<'_>], prints_json: bool) -> Option<String> {
+        let other = before.iter().find(|other| is_standard_output(other.path));
+        let other = prints_json.then_some("--json").or(other.map(|other| other.option));
+        match (self.content, other) {
+            (Content::Random, _) => Some("standard output cannot be read at random; give a file".to_string()),
+            (_, Some(other)) => Some(format!(
+                "standard output takes one document, and {other} prints one; give a file"
+            )),
+            (Content::Binary, None) if io::stdout().is_terminal() => {
+                Some("standard output is a terminal, which does not show Parquet; give a file or a pipe".to_string())
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Refuses destinations that cannot be written, before hours are spent on what goes there. `folder` is made for results if
@@ -69,22 +106,12 @@ pub struct Destination<'a> {
 /// A folder that cannot be made or written to; two results for one file; two documents for standard output, or one that
 /// does not belong there.
 pub fn check(destinations: &[Destination<'_>], folder: Option<&Path>, prints_json: bool) -> Result<(), LabError> {
-    for (
-        index,
-        Destination {
-            option,
-            path,
-            may_be_standard_output,
-        },
-    ) in destinations.iter().enumerate()
-    {
+    for (index, destination) in destinations.iter().enumerate() {
+        let Destination { option, path, .. } = destination;
         if is_standard_output(path) {
-            let problem = match (may_be_standard_output, prints_json) {
-                (false, _) => "standard output takes text; give a file",
-                (true, true) => "standard output takes one document, and --json prints one; give a file",
-                (true, false) => continue,
-            };
-            return Err(bad_option(option, problem));
+            let problem = destination.standard_output_problem(&destinations[..index], prints_json);
+            problem.map_or(Ok(()), |problem| Err(bad_option(option, problem)))?;
+            continue;
         }
         if let Some(other) = destinations[..index].iter().find(|other| other.path == *path) {
             let problem = format!("{} is where {} goes; give another file", path.display(), other.option);

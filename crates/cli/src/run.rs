@@ -21,7 +21,7 @@ use simulate::run::{CellResult, Options, RefusedCell, RunPlan};
 
 use crate::arguments::Run;
 use crate::execute;
-use crate::output::{self, Destination, complain, is_standard_output};
+use crate::output::{self, Content, Destination, complain, is_standard_output};
 use crate::{Outcome, bad_option, print, runs, studies};
 
 /// Runs what the command names. `is_bare`: the command line says nothing but `run`.
@@ -125,19 +125,16 @@ fn check_destinations(command: &Run, experiment: &Experiment, plans: &[RunPlan])
     }
     check_fio_logs(plans)?;
     let asked = [
-        ("--save", &command.save, false),
-        ("--events", &command.events, false),
-        ("--series", &command.series, false),
-        ("--fio-json", &command.fio_json, true),
+        ("--save", &command.save, Content::Random),
+        ("--events", &command.events, Content::Binary),
+        ("--series", &command.series, Content::Binary),
+        ("--fio-json", &command.fio_json, Content::Text),
     ];
     let destinations: Vec<Destination<'_>> = asked
         .into_iter()
-        .filter_map(|(option, path, may_be_standard_output)| {
-            path.as_deref().map(|path| Destination {
-                option,
-                path,
-                may_be_standard_output,
-            })
+        .filter_map(|(option, path, content)| {
+            let path = path.as_deref()?;
+            Some(Destination { option, path, content })
         })
         .collect();
     output::check(
@@ -212,14 +209,21 @@ fn present(
         return Ok(());
     }
     let written = write_files(command, experiment, judge, results, intervals);
-    let fio_json = command.fio_json.as_deref().filter(|path| is_standard_output(path));
+    let is_printed = |path: &Option<PathBuf>| path.as_deref().is_some_and(is_standard_output);
+    let prints_document = [&command.fio_json, &command.events, &command.series]
+        .into_iter()
+        .any(is_printed);
     // Kept before it is printed, so that a reader who goes away costs nothing.
     let json = export::judged_json(experiment, judge, results);
     let kept = runs::keep(&command.keep, origin, &json);
     if command.output.is_json() {
         print(&format!("{json}\n"));
-    } else if fio_json.is_some() {
+    } else if is_printed(&command.fio_json) {
         print(&fio_json_of(results));
+    } else if is_printed(&command.events) {
+        output::stream(|out| export::stream_gc_log(out, &experiment.axes(), results));
+    } else if is_printed(&command.series) {
+        output::stream(|out| export::stream_series(out, &experiment.axes(), results));
     } else {
         if Experiment::is_workload(origin.target) {
             print(&command.output.tables().words(&rows::wrapped(&experiment.notes)));
@@ -235,7 +239,7 @@ fn present(
         print(&refused_text(judge.refused(), command.output.tables()));
     }
     let written = written?;
-    if !command.output.is_json() && fio_json.is_none() {
+    if !command.output.is_json() && !prints_document {
         let names: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
         let kept = kept.map_or_else(String::new, |id| format!("; kept as {id} (warp runs)"));
         let wrote = format!("wrote {}{kept}\n", names.join(", "));
@@ -284,13 +288,14 @@ fn write_files(
             )
         }),
     );
-    if let Some(path) = &command.events {
+    let to_file = |path: &Option<PathBuf>| path.clone().filter(|path| !is_standard_output(path));
+    if let Some(path) = &to_file(&command.events) {
         wrote(path, export::write_gc_log(path, &axes, results));
     }
-    if let Some(path) = &command.series {
+    if let Some(path) = &to_file(&command.series) {
         wrote(path, export::write_series(path, &axes, results));
     }
-    if let Some(path) = command.fio_json.as_deref().filter(|path| !is_standard_output(path)) {
+    if let Some(path) = &to_file(&command.fio_json) {
         let text = fio_json_of(results);
         wrote(
             path,

@@ -10,7 +10,7 @@ use report::describe;
 use report::rows::wrapped;
 use workload::fio::{self, FioOption};
 
-use crate::arguments::{Devices, Explain, Jobs, OutputFormat};
+use crate::arguments::{Devices, Explain, Jobs};
 use crate::{Outcome, bad_option, print, studies};
 
 pub fn devices(command: &Devices) -> Result<Outcome, LabError> {
@@ -47,7 +47,7 @@ pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
         return Ok(Outcome::Done);
     }
     let Some(name) = &command.name else {
-        return studies::list_kind(Kind::Jobs, &OutputFormat::default());
+        return studies::list_kind(Kind::Jobs, &command.output);
     };
     // The same road as that of `warp run`, so that both accept the same.
     let experiment = Experiment::of_workload(name, &command.device);
@@ -59,11 +59,31 @@ pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
     let Some(jobs) = plan.cell().workload.jobs() else {
         return Err(bad_option(name, "is no job file; `warp run` runs it"));
     };
-    print(&format!("{} on {}\n", jobs.file, plan.cell().key.device));
-    for stream in plan.streams()? {
-        print(&wrapped(&stream.to_string()));
+    let streams = plan.streams()?;
+    if command.output.is_json() {
+        let without_effect = jobs.without_effect();
+        let without_effect: serde_json::Map<String, serde_json::Value> = without_effect
+            .iter()
+            .map(|(option, why)| (option.name.to_string(), (*why).into()))
+            .collect();
+        print(&format!(
+            "{}\n",
+            serde_json::json!({
+                "file": jobs.file,
+                "device": plan.cell().key.device,
+                "streams": streams,
+                "without_effect": without_effect,
+            })
+        ));
+        return Ok(Outcome::Done);
     }
-    print(&wrapped(&without_effect(&jobs.without_effect())));
+    let format = command.output.tables();
+    print(&format!(
+        "{}{}{}",
+        format.words(&format!("{} on {}\n", jobs.file, plan.cell().key.device)),
+        describe::streams(&streams).shown(format),
+        format.words(&wrapped(&without_effect(&jobs.without_effect())))
+    ));
     Ok(Outcome::Done)
 }
 

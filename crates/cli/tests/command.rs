@@ -368,6 +368,16 @@ fn jobs_are_listed_and_shown() {
     }
     let shown = prints(&folder, &["jobs", "three_stream"]);
     assert!(shown.contains("overwrite") && shown.contains("zipf:2.2"), "{shown}");
+    let csv = prints(&folder, &["jobs", "three_stream", "--format", "csv"]);
+    let head = csv.lines().find(|line| !line.starts_with('#')).expect("a head");
+    assert_eq!(
+        head,
+        "group,stream,rw,requests (bytes),from (bytes),to (bytes),addresses,of bytes (share),placement"
+    );
+    let shown = json(&prints(&folder, &["jobs", "three_stream", "--json"]));
+    let rows = csv.lines().filter(|line| !line.starts_with('#')).count() - 1;
+    assert_eq!(shown["streams"].as_array().map(Vec::len), Some(rows), "{shown}");
+    assert!(prints(&folder, &["jobs", "--format", "markdown"]).contains("| three_stream |"));
     let options = prints(&folder, &["jobs", "--options"]);
     for option in ["norandommap", "random_distribution", "plids", "bs"] {
         assert!(options.contains(option), "{options}");

@@ -121,6 +121,7 @@ fn printing(folder: &TempDir) -> Vec<String> {
     .to_vec();
     lines.extend(["", " --json", " --handles"].map(|more| format!("{RUN}{more}")));
     lines.push(format!("{TIMED} --fio-json -"));
+    lines.extend(["--events", "--series"].map(|option| format!("{RUN} {option} -")));
     lines
 }
 
@@ -304,8 +305,12 @@ fn what_cannot_be_written_is_refused_before_the_run() {
     refused(&format!("{run} --untimed --out job.fio"), &["job.fio", "folder"]);
     refused(&format!("{run} --untimed --out /proc/none"), &["/proc/none", "folder"]);
     refused(
-        &format!("{run} --untimed --events /dev/stdout"),
-        &["--events", "standard output"],
+        &format!("{run} --untimed --json --events /dev/stdout"),
+        &["--events", "one document", "--json"],
+    );
+    refused(
+        &format!("{run} --untimed --events - --series /dev/stdout"),
+        &["--series", "one document", "--events"],
     );
     refused(&format!("{run} --untimed --save -"), &["--save", "standard output"]);
     refused(
@@ -337,6 +342,23 @@ fn a_stream_has_one_document() {
     assert_eq!(json(&one)["format"], "warp-results");
     let two = json(&prints(&folder, &["reproduce", "./own.toml", "./own.toml", "--json"]));
     assert_eq!(two.as_array().map(Vec::len), Some(2), "{two}");
+}
+
+#[test]
+fn standard_output_takes_the_events_and_the_series_of_a_run() {
+    let folder = with_files();
+    for option in ["--events", "--series"] {
+        let line = format!("{RUN} --no-keep {option}");
+        let output = command(&folder, &format!("{line} -")).output().expect("it runs");
+        ended(&line, &output, 0, &[]);
+        assert!(
+            output.stdout.starts_with(b"PAR1") && output.stdout.ends_with(b"PAR1"),
+            "{option}: Parquet alone"
+        );
+        prints(&folder, &format!("{line} file.parquet").split(' ').collect::<Vec<_>>());
+        let file = std::fs::read(folder.path().join("file.parquet")).expect("it was written");
+        assert_eq!(output.stdout, file, "{option}: the same file");
+    }
 }
 
 #[test]

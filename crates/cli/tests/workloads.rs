@@ -290,6 +290,66 @@ fn any_csv_is_a_trace_when_its_columns_are_named() {
 }
 
 #[test]
+fn lifetimes_are_those_of_any_csv_whose_columns_are_named() {
+    let folder = folder();
+    write(&folder, "odd.csv", odd_trace(6_000, 600));
+    write(&folder, "job.fio", "[job]\nrw=randwrite\nbs=4k\nsize=1m\n");
+    let lifetimes = |names: &[&'static str]| {
+        let asked = ["lifetimes", "--device", "ssd_a", "--capacity", "64M", "--json"];
+        of_json(&folder, &[&asked[..], names, &ODD_COLUMNS].concat())
+    };
+    let alone = lifetimes(&["odd.csv"]);
+    // Two of three requests write, so each of 600 units is written again after 400 writes.
+    let half = alone["workloads"][0]["lifetimes"]["end_within"][2]["bytes"].as_f64();
+    assert!(
+        half.is_some_and(|bytes| (bytes / (400.0 * 4096.0) - 1.0).abs() < 0.02),
+        "{alone}"
+    );
+    // A job file beside it has no columns.
+    assert_eq!(
+        lifetimes(&["odd.csv", "job.fio"])["workloads"][0],
+        alone["workloads"][0]
+    );
+    let refusal = [&["lifetimes", "job.fio"][..], &ODD_COLUMNS].concat();
+    refused(&folder, &refusal, &["--columns", "job.fio is none"]);
+}
+
+#[test]
+fn a_job_file_may_be_compressed_as_traces_are() {
+    let folder = folder();
+    let job = "# a comment\n[job]\nrw=randwrite\nbs=4k\nsize=10%\n";
+    write(&folder, "job.fio", job);
+    write(
+        &folder,
+        "job.fio.zst",
+        zstd::encode_all(job.as_bytes(), 1).expect("it is in memory"),
+    );
+    let streams = |name| of_json(&folder, &["jobs", name, "--json"])["streams"].clone();
+    assert_eq!(streams("job.fio.zst"), streams("job.fio"));
+    let run = |name| {
+        let asked = [
+            "run",
+            name,
+            "--device",
+            "warp_default",
+            "--scale",
+            "1/1024",
+            "--untimed",
+            "--no-keep",
+            "--json",
+        ];
+        of_json(&folder, &asked)["cells"][0]["host_bytes_written"].clone()
+    };
+    assert_eq!(run("job.fio.zst"), run("job.fio"));
+    write(
+        &folder,
+        "wrong.fio.zst",
+        zstd::encode_all(&b"[job]\nrw=randwrit\n"[..], 1).expect("it is in memory"),
+    );
+    refused(&folder, &["jobs", "wrong.fio.zst"], &["wrong.fio.zst:2", "randwrit"]);
+}
+
+#[test]
 fn a_folder_of_traces_is_taken_where_a_file_is() {
     let folder = folder();
     std::fs::create_dir(folder.path().join("day")).expect("a folder");

@@ -69,28 +69,31 @@ pub fn read_jobs(name: &str, changes: &[fio::Override]) -> Result<JobFile, LabEr
 /// Finds a job file, which is one by its ending or, of a path, by its text.
 fn find_jobs(name: &str) -> Result<find::TextFile, LabError> {
     if begins_with_section(Path::new(name)) {
-        let text = std::fs::read_to_string(name).map_err(|source| LabError::Io {
-            file: name.to_string(),
-            source,
-        })?;
+        let text = base::input::open(Path::new(name))
+            .and_then(workload::trace::decompressed)
+            .and_then(|text| base::input::read_all_text(text, TEXT_BYTES_MAX));
         return Ok(find::TextFile {
             name: find::stem(name),
             file: name.to_string(),
-            text,
+            text: text.map_err(|source| LabError::Io {
+                file: name.to_string(),
+                source,
+            })?,
         });
     }
     find::find::<BuiltInJobs>("job file", "jobs", name, "fio")
 }
 
-/// Whether a file is a job file of another ending: the first of its lines that is no comment is a section's.
+/// Whether a file is a job file of another ending, compressed or not: the first of its lines that is no comment is a section's.
 fn begins_with_section(path: &Path) -> bool {
     const LOOKED_AT_BYTES: u64 = 64 << 10;
     let is_other = !is_text(&path.to_string_lossy()) && path.is_file();
-    let Some(file) = is_other.then(|| std::fs::File::open(path).ok()).flatten() else {
+    let file = is_other.then(|| std::fs::File::open(path).ok()).flatten();
+    let Some(text) = file.and_then(|file| workload::trace::decompressed(file).ok()) else {
         return false;
     };
     let mut start = Vec::new();
-    if file.take(LOOKED_AT_BYTES).read_to_end(&mut start).is_err() {
+    if text.take(LOOKED_AT_BYTES).read_to_end(&mut start).is_err() {
         return false;
     }
     let lines = start.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);

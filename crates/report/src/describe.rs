@@ -3,6 +3,7 @@
 use base::Bytes;
 use ssd::config::MarksOf;
 use ssd::{DeviceConfig, Layout};
+use workload::fio::StreamSummary;
 
 use crate::rows::{Column, Rows, Value, distinct};
 use experiment::ensemble::Member;
@@ -17,6 +18,39 @@ pub fn sources(profile: &Profile) -> Rows {
     for (path, entry) in &profile.sources {
         let fitted = if entry.fitted { "fitted" } else { "" };
         rows.add([path, &entry.value, fitted, &entry.source].map(Value::from));
+    }
+    rows
+}
+
+/// What the streams of a job file do, a row each.
+pub fn streams(streams: &[StreamSummary]) -> Rows {
+    let numbers = ["requests", "from", "to"].map(|heading| Column::number(heading, ""));
+    let mut rows = Rows::new(
+        [Column::number("group", ""), Column::label("stream"), Column::text("rw")]
+            .into_iter()
+            .chain(numbers)
+            .chain([
+                Column::text("addresses"),
+                Column::number("of bytes", ""),
+                Column::text("placement"),
+            ]),
+    );
+    for stream in streams {
+        let [least, most] = [stream.min_request_bytes, stream.max_request_bytes].map(Bytes);
+        rows.add([
+            Value::Index(stream.group.into()),
+            stream.name.as_str().into(),
+            stream.rw.into(),
+            match stream.min_request_bytes == stream.max_request_bytes {
+                true => Value::Bytes(stream.max_request_bytes),
+                false => format!("{least} to {most}").into(),
+            },
+            Value::Bytes(stream.start_bytes),
+            Value::Bytes(stream.end_bytes),
+            stream.addresses.as_str().into(),
+            Value::optional(stream.share_percent, |percent| Value::Share(percent / 100.0)),
+            stream.placement.as_str().into(),
+        ]);
     }
     rows
 }

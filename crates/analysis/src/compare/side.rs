@@ -99,6 +99,11 @@ pub(super) struct Run {
 }
 
 impl Side {
+    /// Whether it is one measurement of a real or served drive, which has one value of each metric.
+    pub fn is_measurement(&self) -> bool {
+        self.kind.is_measurement()
+    }
+
     /// Reads a result of `warp run --json`, answers of `warp whatif --json`, a run that was kept, fio's JSON, or the output of
     /// `nvme fdp stats`.
     ///

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use ::parquet::column::writer::ColumnWriter;
 use ::parquet::data_type::ByteArray;
-use ::parquet::errors::Result;
+use ::parquet::errors::{ParquetError, Result};
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::{Type, TypePtr};
@@ -24,7 +24,11 @@ const GROUP_ROWS: usize = 1 << 18;
 /// # Errors
 /// The system's, when writing.
 pub fn write(file: impl Write + Send, table: Table<'_>) -> io::Result<()> {
-    write_groups(file, table).map_err(io::Error::other)
+    write_groups(file, table).map_err(|error| match error {
+        // The system's own: a reader that went away is told from a full disk.
+        ParquetError::External(source) => source.downcast().map_or_else(io::Error::other, |error| *error),
+        error => io::Error::other(error),
+    })
 }
 
 fn write_groups(file: impl Write + Send, table: Table<'_>) -> Result<()> {

@@ -47,7 +47,7 @@ impl Interrupt {
 }
 
 pub fn advise(command: &Advise) -> Result<Outcome, AnyError> {
-    if let Some(file) = command.json.as_deref().filter(|file| !is_standard_output(file)) {
+    if let Some(file) = output::json_to(command)?.filter(|file| !is_standard_output(file)) {
         check_file(file)?;
     }
     let stop = Interrupt::install()?;

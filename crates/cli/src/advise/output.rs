@@ -12,13 +12,13 @@ use base::Bytes;
 use experiment::LabError;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use initiator::inspect::watch::Sample;
-use report::rows::{Column, Rows, Value};
+use report::rows::{Column, Rows, TextFormat, Value};
 use serde::Serialize;
 
 use super::notice::Notice;
 use crate::arguments::Advise;
 use crate::output::is_standard_output;
-use crate::{AnyError, print};
+use crate::{AnyError, bad_option, print};
 
 /// Owners in a table, at most; JSON has all of them.
 const ROWS_MAX: usize = 20;
@@ -197,12 +197,27 @@ impl Lines {
     }
 }
 
+/// Where lines of JSON go, if there are any.
+///
+/// # Errors
+/// They are to go to two places.
+pub fn json_to(command: &Advise) -> Result<Option<&Path>, LabError> {
+    match (command.output.is_json(), command.json.as_deref()) {
+        (false, file) => Ok(file),
+        (true, None) => Ok(Some(Path::new("-"))),
+        (true, Some(_)) => Err(bad_option(
+            "--format",
+            "json prints what --json FILE writes; leave one of the two out",
+        )),
+    }
+}
+
 /// How text is shown.
 enum Text {
     /// Redrawn in place.
     Live(ProgressBar),
     /// One block after the other.
-    Blocks,
+    Blocks(TextFormat),
     /// Not at all: standard output is JSON.
     None,
 }
@@ -220,20 +235,20 @@ struct Total {
 
 impl Output {
     pub fn new(command: &Advise) -> Result<Output, LabError> {
-        let to_stdout = command.json.as_deref().is_some_and(is_standard_output);
-        let text = match (to_stdout, io::stdout().is_terminal()) {
-            (true, _) => Text::None,
-            (false, false) => Text::Blocks,
-            (false, true) => {
+        let json = json_to(command)?;
+        let format = command.output.tables(&io::stdout());
+        let text = match format {
+            _ if json.is_some_and(is_standard_output) => Text::None,
+            TextFormat::Lines if io::stdout().is_terminal() => {
                 let style = ProgressStyle::with_template("{msg}").expect("the template is valid");
                 let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stdout());
                 Text::Live(bar.with_style(style))
             }
+            format => Text::Blocks(format),
         };
-        let json = command.json.as_deref().map(Lines::open).transpose()?;
         Ok(Output {
             text,
-            json,
+            json: json.map(Lines::open).transpose()?,
             total: Total::default(),
         })
     }
@@ -241,8 +256,8 @@ impl Output {
     pub fn show(&mut self, record: &Record<'_>) -> Result<(), AnyError> {
         self.total.add(record);
         match &self.text {
-            Text::Live(bar) => bar.set_message(text(record)),
-            Text::Blocks => print(&format!("{}\n", text(record))),
+            Text::Live(bar) => bar.set_message(text(record, TextFormat::Lines)),
+            Text::Blocks(format) => print(&format!("{}\n", text(record, *format))),
             Text::None => {}
         }
         if let Some(json) = &mut self.json {
@@ -253,15 +268,16 @@ impl Output {
 
     /// Leaves the last table where it is and sums up.
     pub fn finish(&self) {
-        match &self.text {
+        let format = match &self.text {
             Text::Live(bar) => {
                 bar.abandon();
                 print("\n");
+                TextFormat::Lines
             }
-            Text::Blocks => {}
+            Text::Blocks(format) => *format,
             Text::None => return,
-        }
-        print(&format!("{}\n", self.total.text()));
+        };
+        print(&format.words(&format!("{}\n", self.total.text())));
     }
 }
 
@@ -299,8 +315,8 @@ impl Total {
     }
 }
 
-/// A reading for people.
-fn text(record: &Record<'_>) -> String {
+/// A reading for people, without the last line's end.
+fn text(record: &Record<'_>, format: TextFormat) -> String {
     let waf = record
         .write_amplification
         .map_or("-".to_string(), |waf| format!("{waf:.3}"));
@@ -321,17 +337,24 @@ fn text(record: &Record<'_>) -> String {
     }
     let _ = writeln!(text, "blocks left in reclaim units: {}", left(&record.handles));
     let without = |step: &&Step| !record.owners.iter().any(|row| row.owner == step.owner);
+    let mut below = String::new();
     if record.owners.is_empty() && record.moves.is_empty() {
-        return text + "no evidence yet";
+        text += "no evidence yet\n";
+    } else {
+        for step in record.moves.iter().filter(without) {
+            let _ = writeln!(below, "{}: {}", step.owner, advice_text(step));
+        }
+        if record.owners.len() > ROWS_MAX {
+            let _ = writeln!(below, "and {} more", record.owners.len() - ROWS_MAX);
+        }
     }
-    let _ = write!(text, "{}", owners(record));
-    for step in record.moves.iter().filter(without) {
-        let _ = write!(text, "\n{}: {}", step.owner, advice_text(step));
-    }
-    if record.owners.len() > ROWS_MAX {
-        let _ = write!(text, "\nand {} more", record.owners.len() - ROWS_MAX);
-    }
-    text
+    let table = if record.owners.is_empty() {
+        String::new()
+    } else {
+        owners(record).shown(format)
+    };
+    let all = format!("{}{table}{}", format.words(&text), format.words(&below));
+    all.trim_end().to_string()
 }
 
 /// RUAMW of each placement identifier.
@@ -344,7 +367,7 @@ fn left(handles: &[Handle<'_>]) -> String {
     all.join(", ")
 }
 
-fn owners(record: &Record<'_>) -> String {
+fn owners(record: &Record<'_>) -> Rows {
     let labels = ["owner", "placement"].map(Column::label);
     let numbers = ["events", "moved with it", "confidence"].map(|heading| Column::number(heading, ""));
     let mut rows = Rows::new(labels.into_iter().chain(numbers).chain([Column::text("advice")]));
@@ -364,7 +387,7 @@ fn owners(record: &Record<'_>) -> String {
             advice.into(),
         ]);
     }
-    rows.text().trim_end().to_string()
+    rows
 }
 
 fn advice_text(step: &Step<'_>) -> String {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{ServedDrive, size};
+use super::{PrintedFormat, ServedDrive, size};
 
 /// How the guest's drive is attached. (Words for each value would put an empty line between all options of the help.)
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -43,6 +43,8 @@ pub struct Guest {
     /// Build what is missing of the guest, print its folders, and boot nothing
     #[arg(long, conflicts_with = "command")]
     pub build_only: bool,
+    #[command(flatten)]
+    pub output: PrintedFormat,
     /// Keep what the kernel says on its console in this file
     #[arg(long, value_name = "FILE")]
     pub console: Option<PathBuf>,

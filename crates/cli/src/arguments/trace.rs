@@ -29,4 +29,25 @@ impl TraceColumns {
         }
         Ok(overrides)
     }
+
+    /// The same for each of several workloads; only traces have columns.
+    ///
+    /// # Errors
+    /// There are columns, and none of the workloads is a trace.
+    pub fn overrides_of_traces(
+        &self,
+        workloads: &[&String],
+        set: &[(String, Value)],
+    ) -> Result<Vec<Overrides>, LabError> {
+        let of_each: Vec<Result<Overrides, LabError>> =
+            workloads.iter().map(|workload| self.overrides(workload, set)).collect();
+        if of_each.iter().all(Result::is_err) {
+            return of_each.into_iter().collect();
+        }
+        let without = || set.iter().cloned().collect();
+        Ok(of_each
+            .into_iter()
+            .map(|overrides| overrides.unwrap_or_else(|_| without()))
+            .collect())
+    }
 }

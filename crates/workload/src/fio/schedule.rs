@@ -27,10 +27,8 @@
 
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
-use std::fmt;
 use std::ops::Range;
 
-use base::Bytes;
 use serde::Serialize;
 
 use crate::{Operation, PlacementIndex, Request, Source, Target, Twin, Workload, WorkloadError};
@@ -656,32 +654,6 @@ impl Source for Schedule {
     }
 }
 
-impl fmt::Display for StreamSummary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sizes = if self.min_request_bytes == self.max_request_bytes {
-            Bytes(self.min_request_bytes).to_string()
-        } else {
-            format!("{} to {}", Bytes(self.min_request_bytes), Bytes(self.max_request_bytes))
-        };
-        let share = self
-            .share_percent
-            .map(|share| format!("{share:.1} % of bytes, "))
-            .unwrap_or_default();
-        write!(
-            f,
-            "group {} {}: {} of {} in {} to {}, {}, {share}placement {}",
-            self.group,
-            self.name,
-            self.rw,
-            sizes,
-            Bytes(self.start_bytes),
-            Bytes(self.end_bytes),
-            self.addresses,
-            self.placement
-        )
-    }
-}
-
 impl Eq for Turn {}
 
 impl Ord for Turn {
@@ -771,12 +743,12 @@ mod tests {
         for (summary, share) in workload.describe().iter().zip(shares) {
             assert!(
                 (summary.share_percent.unwrap() - 100.0 * share / whole).abs() < 1e-9,
-                "{summary}"
+                "{summary:?}"
             );
             let issued = 100.0 * bytes[usize::from(summary.stream)] / total;
             assert!(
                 (issued - summary.share_percent.unwrap()).abs() < 0.1,
-                "{summary}, but it issued {issued} %"
+                "{summary:?}, but it issued {issued} %"
             );
         }
     }
@@ -1016,12 +988,19 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_described_in_one_line() {
+    fn a_stream_is_described_by_what_it_does() {
         let text = "[hot]\nrw=randwrite\nrandom_distribution=zipf:1.2\nfdp=1\nplids=2\noffset=50%\nnumjobs=2\n";
-        let lines: Vec<String> = workload(text).describe().iter().map(StreamSummary::to_string).collect();
+        let stream = workload(text).describe().remove(1);
         assert_eq!(
-            lines[1],
-            "group 0 hot.1: randwrite of 4 KiB in 32 GiB to 64 GiB, zipf:1.2, 50.0 % of bytes, placement 2"
+            (stream.group, stream.name.as_str(), stream.rw),
+            (0, "hot.1", "randwrite")
         );
+        assert_eq!((stream.min_request_bytes, stream.max_request_bytes), (4096, 4096));
+        assert_eq!((stream.start_bytes, stream.end_bytes), (32 * GIB, 64 * GIB));
+        assert_eq!(
+            (stream.addresses.as_str(), stream.share_percent),
+            ("zipf:1.2", Some(50.0))
+        );
+        assert_eq!(stream.placement, "2");
     }
 }

@@ -263,7 +263,10 @@ impl Lines {
 }
 
 /// What a stream says when it is decompressed.
-fn decompressed(mut stream: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+///
+/// # Errors
+/// It cannot be read, or is compressed with something that is not read.
+pub fn decompressed(mut stream: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
     let mut head = Vec::new();
     stream.by_ref().take(MAGIC_BYTES).read_to_end(&mut head)?;
     let compression = MAGICS.iter().find(|(magic, _)| head.starts_with(magic));

@@ -39,7 +39,7 @@ pub use columns::{
     AmountColumn, AmountUnit, CAPTURE_HEADER, Column, ColumnSettings, Delimiter, OperationColumn, TimeColumn, TimeUnit,
 };
 pub use export::{ExportSettings, ExportSummary, Feed, IologVersion, export, export_per_placement};
-pub use input::{Line, Lines};
+pub use input::{Line, Lines, decompressed};
 pub use objects::{MooncakeRequest, ObjectRequest};
 pub use reader::{Progress, Reader, file_bytes};
 pub use record::Record;
