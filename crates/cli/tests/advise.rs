@@ -202,6 +202,30 @@ fn the_owner_whose_data_is_copied_is_named() {
         "{text}"
     );
     assert!(text.contains("in all: readings 1, new events 63"), "{text}");
+    let once = [
+        "advise",
+        &target,
+        "--owners",
+        "owners.csv",
+        "--policy",
+        "reported",
+        "--readings",
+        "1",
+    ];
+    let csv = prints(&folder, &[&once[..], &["--format", "csv"]].concat());
+    let rows: Vec<&str> = csv.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(
+        rows[0], "owner,placement,events,moved with it (bytes),confidence,advice",
+        "{csv}"
+    );
+    assert!(rows[1].starts_with("warm,0,") && csv.contains("# reading 1: "), "{csv}");
+    let lines = prints(&folder, &[&once[..], &["--format", "json"]].concat());
+    assert_eq!(json(&lines)["events"], 63);
+    refused(
+        &folder,
+        &[&once[..], &["--format", "json", "--json", "lines.json"]].concat(),
+        &["--format", "leave one of the two out"],
+    );
     let parts = [
         "--chunks",
         "8",
