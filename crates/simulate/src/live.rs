@@ -10,8 +10,11 @@
 //! requests that were taken, which a new workload gives again. A run in virtual time, or one whose host listens to the drive, goes back to its
 //! beginning.
 //!
+//! Checkpoints take the memory that no run needs ([`MemoryAccount`]), and give way when one does.
+//!
 //! It has no clock and no threads, searches no scale, and asks no policies of a caller.
 
+mod account;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +22,8 @@ use std::sync::Arc;
 
 use ssd::timing::Piece;
 use ssd::{Event, EventsSince, Lpn, Nanos, RuId, Stats, UnitView};
+
+pub use account::{MemoryAccount, MemoryShare};
 
 use crate::run::{CellResult, Checkpoint, Options, Run, RunPlan, STEP_PAGES, Sample, Stride};
 use crate::timed::measure::TimedResult;
@@ -76,70 +81,76 @@ pub struct LiveRun {
     run: Run<Arc<RunPlan>>,
     checkpoints: Checkpoints,
     /// Where it was forked, if it goes on with the drive of another one: it knows nothing of the time before.
-    origin: Option<Arc<Checkpoint>>,
+    origin: Option<(Arc<Checkpoint>, MemoryShare)>,
 }
 
-/// Moments that a run can be set back to, in their order, within a budget of memory.
+/// Moments that a run can be set back to, as many as there is memory for.
 struct Checkpoints {
-    kept: Vec<Arc<Checkpoint>>,
-    most: usize,
+    account: MemoryAccount,
+    /// Its number there.
+    run: u64,
+    /// Memory of each, at most.
+    each_bytes: u64,
     every_bytes: u64,
     next_bytes: u64,
 }
 
 impl Checkpoints {
-    /// Those of a run whose device takes `device_bytes` of memory.
-    fn new(plan: &RunPlan, budget_bytes: u64) -> Checkpoints {
-        let most = budget_bytes / plan.memory_bytes.max(1);
+    fn new(plan: &RunPlan, account: &MemoryAccount) -> Checkpoints {
         Checkpoints {
-            kept: Vec::new(),
-            most: usize::try_from(most).unwrap_or(usize::MAX).min(256),
+            account: account.clone(),
+            run: account.next_run(),
+            each_bytes: plan.memory_bytes,
             every_bytes: (plan.workload_bytes() / CHECKPOINTS_FIRST).max(1),
             next_bytes: 0,
         }
     }
 
-    fn is_due(&self, host_bytes: u64) -> bool {
-        self.most > 0 && host_bytes >= self.next_bytes
+    /// Memory for a checkpoint of this moment, if one is due and there is room for it.
+    fn room(&mut self, host_bytes: u64) -> Option<MemoryShare> {
+        if host_bytes < self.next_bytes {
+            return None;
+        }
+        self.next_bytes = host_bytes.saturating_add(self.every_bytes);
+        if self.account.has_near(self.run, host_bytes, self.every_bytes / 2 + 1) {
+            return None;
+        }
+        let (room, gave_up) = self.account.take_for_checkpoint(self.run, self.each_bytes);
+        self.spread(gave_up);
+        room
     }
 
-    /// Keeps a moment; where there are too many, every other one goes, but the first.
-    fn keep(&mut self, checkpoint: Checkpoint) {
-        let host_bytes = checkpoint.host_bytes();
-        assert!(
-            self.kept.last().is_none_or(|last| last.host_bytes() < host_bytes),
-            "checkpoints stand in their order"
-        );
-        self.kept.push(Arc::new(checkpoint));
-        if self.kept.len() > self.most {
-            let mut place = 0;
-            self.kept.retain(|_| {
-                place += 1;
-                place % 2 == 1
-            });
-            self.kept.truncate(self.most);
+    fn keep(&mut self, checkpoint: Checkpoint, room: MemoryShare) {
+        let were_too_many = self.account.keep(self.run, checkpoint, room);
+        self.spread(were_too_many);
+    }
+
+    /// Takes half as many from now on, where every other one is gone.
+    fn spread(&mut self, are_half_gone: bool) {
+        if are_half_gone {
+            self.next_bytes = self.next_bytes.saturating_add(self.every_bytes);
             self.every_bytes = self.every_bytes.saturating_mul(2);
         }
-        self.next_bytes = host_bytes + self.every_bytes;
     }
+}
 
-    fn before(&self, host_bytes: u64) -> Option<Arc<Checkpoint>> {
-        let before = |checkpoint: &&Arc<Checkpoint>| checkpoint.host_bytes() <= host_bytes;
-        self.kept.iter().rev().find(before).cloned()
+impl Drop for Checkpoints {
+    fn drop(&mut self) {
+        self.account.forget(self.run);
     }
 }
 
 impl LiveRun {
-    /// A run at its beginning. Copies of its device may take `checkpoint_bytes` of memory.
+    /// A run at its beginning, whose own memory is taken already. Copies of its device take what is left of the account.
     ///
     /// # Errors
     /// The scale is to be searched for, or a snapshot cannot be read.
-    pub fn begin(plan: Arc<RunPlan>, checkpoint_bytes: u64) -> Result<LiveRun, LabError> {
+    pub fn begin(plan: Arc<RunPlan>, account: &MemoryAccount) -> Result<LiveRun, LabError> {
         if plan.searches() {
             let problem = "a run that is watched has one scale; give one, such as 1/512";
             return Err(LabError::invalid("scale", problem));
         }
-        let checkpoints = Checkpoints::new(&plan, checkpoint_bytes);
+        let checkpoints = Checkpoints::new(&plan, account);
         let mut run = Run::begin(plan, Options::default())?;
         run.keep_live_log();
         Ok(LiveRun {
@@ -214,11 +225,13 @@ impl LiveRun {
     }
 
     fn keep_checkpoint(&mut self) {
-        if !self.checkpoints.is_due(self.position().host_bytes) {
+        if !self.run.can_checkpoint() {
             return;
         }
+        let room = self.checkpoints.room(self.position().host_bytes);
+        let Some(room) = room else { return };
         if let Some(checkpoint) = self.run.checkpoint() {
-            self.checkpoints.keep(checkpoint);
+            self.checkpoints.keep(checkpoint, room);
         }
     }
 
@@ -230,8 +243,9 @@ impl LiveRun {
         if self.phase() == Phase::Filling || self.position().host_bytes <= host_bytes {
             return Ok(());
         }
-        let checkpoint = self.checkpoints.before(host_bytes).or_else(|| self.origin.clone());
-        match checkpoint {
+        let origin = || self.origin.as_ref().map(|(origin, _)| Arc::clone(origin));
+        let before = self.checkpoints.account.before(self.checkpoints.run, host_bytes);
+        match before.or_else(origin) {
             Some(checkpoint) => self.run.set_back(&checkpoint)?,
             None => {
                 let plan = Arc::clone(self.plan());
@@ -239,10 +253,13 @@ impl LiveRun {
                 self.run.keep_live_log();
             }
         }
+        let now = self.position().host_bytes;
         assert!(
-            self.origin.is_some() || self.position().host_bytes <= host_bytes,
+            self.origin.is_some() || now <= host_bytes,
             "a run that is set back is not beyond its goal"
         );
+        // Those that gave way are taken again on the way.
+        self.checkpoints.next_bytes = now.saturating_add(1);
         Ok(())
     }
 
@@ -334,23 +351,26 @@ impl LiveRun {
     ///
     /// # Errors
     /// As [`LiveRun::begin`]; or what the workload reads cannot be read.
-    pub fn fork(&self, plan: Arc<RunPlan>, checkpoint_bytes: u64) -> Result<(LiveRun, Forked), LabError> {
+    pub fn fork(&self, plan: Arc<RunPlan>, account: &MemoryAccount) -> Result<(LiveRun, Forked), LabError> {
         let Some(run) = self.run.fork(&plan)? else {
-            return Ok((LiveRun::begin(plan, checkpoint_bytes)?, Forked::FromStart));
+            return Ok((LiveRun::begin(plan, account)?, Forked::FromStart));
         };
-        let mut fork = LiveRun {
-            origin: run.checkpoint().map(Arc::new),
-            checkpoints: Checkpoints::new(&plan, checkpoint_bytes),
-            run,
-        };
-        if fork.origin.is_none() {
+        let mut checkpoints = Checkpoints::new(&plan, account);
+        let room = account.take(checkpoints.each_bytes).ok();
+        let origin = room.and_then(|room| Some((Arc::new(run.checkpoint()?), room)));
+        if origin.is_none() {
             // There is no memory for a moment to go back to, so there is none for a second drive.
             return Err(LabError::invalid(
                 "fork",
                 "there is no memory for another drive; end another session or lane",
             ));
         }
-        fork.checkpoints.next_bytes = fork.position().host_bytes + fork.checkpoints.every_bytes;
+        checkpoints.next_bytes = run.position().host_bytes + checkpoints.every_bytes;
+        let fork = LiveRun {
+            origin,
+            checkpoints,
+            run,
+        };
         Ok((fork, Forked::Here))
     }
 }

@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::time::{Duration, Instant};
 
 use experiment::LabError;
+use simulate::live::{Forked, MemoryAccount, MemoryShare};
 use serde_json::json;
 use simulate::live::Forked;
 use simulate::run::MemoryNeed;
@@ -20,8 +21,8 @@ use toml::Table;
 
 use crate::export::{ExportLane, Material};
 use crate::frames::Phase;
-use crate::lane::{Branch, Lane, TOLD_BYTES};
-use crate::memory::{Memory, Share};
+use crate::lane::{Branch, Lane};
+use crate::memory::share;
 use crate::order::{LANES_MAX, LanePlan, Order, OrderFork, OrderLane, Prepared, merged};
 use crate::session::Shared;
 
@@ -39,9 +40,6 @@ const FORK_STEPS_MAX: u32 = 16;
 const STEPS_A_CAPACITY: u64 = 400;
 const STEP_BYTES_MIN: u64 = 4 << 20;
 const STEP_BYTES_MAX: u64 = 256 << 20;
-/// Checkpoints of a lane, at most, and the part of what is left that they may take.
-const CHECKPOINTS_MAX: u64 = 32;
-const CHECKPOINTS_SHARE: u64 = 8;
 
 /// What a page wants.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,7 +85,7 @@ pub enum Command {
 pub struct Engine {
     prepared: Arc<Prepared>,
     shared: Arc<Shared>,
-    memory: Memory,
+    memory: MemoryAccount,
     commands: Receiver<Command>,
     lanes: Vec<Lane>,
     is_running: bool,
@@ -111,19 +109,6 @@ impl Speed {
     }
 }
 
-/// Memory for a lane: its run, what is told of it, and checkpoints as there is room.
-///
-/// # Errors
-/// There is not enough for the run.
-pub fn share(memory: &Memory, need: &MemoryNeed) -> Result<Share, LabError> {
-    let run_bytes = need.bytes().saturating_add(TOLD_BYTES);
-    let room = memory.left().saturating_sub(run_bytes) / CHECKPOINTS_SHARE;
-    let checkpoints = run_bytes.saturating_mul(CHECKPOINTS_MAX).min(room);
-    memory
-        .take(run_bytes.saturating_add(checkpoints))
-        .or_else(|_| memory.take(run_bytes))
-}
-
 impl Engine {
     /// An engine with its lanes at their beginning.
     ///
@@ -131,9 +116,9 @@ impl Engine {
     /// A lane that cannot begin, or for which there is no memory.
     pub fn new(
         prepared: Arc<Prepared>,
-        lanes: Vec<(LanePlan, Share)>,
+        lanes: Vec<(LanePlan, MemoryShare)>,
         shared: Arc<Shared>,
-        memory: Memory,
+        memory: MemoryAccount,
         commands: Receiver<Command>,
     ) -> Result<Engine, LabError> {
         let mut engine = Engine {
@@ -149,7 +134,7 @@ impl Engine {
         };
         for (plan, share) in lanes {
             let mut lane = Lane::new(plan, None, share);
-            lane.begin()?;
+            lane.begin(&engine.memory)?;
             engine.lanes.push(lane);
         }
         for fork in engine.prepared.order.forks.clone() {
@@ -368,7 +353,7 @@ impl Engine {
         let parent = self.lanes[branch.of].run().expect("it was looked at");
         let goal = self.lanes[branch.of].goal;
         let lane = &self.lanes[index];
-        match parent.fork(Arc::clone(&lane.plan.plan), lane.checkpoint_bytes()) {
+        match parent.fork(Arc::clone(&lane.plan.plan), &self.memory) {
             Ok((run, forked)) => {
                 let lane = &mut self.lanes[index];
                 lane.branch = Some(Branch {

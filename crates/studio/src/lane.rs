@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use experiment::LabError;
+use simulate::live::{Activity, Forked, LiveRun, MemoryAccount, MemoryShare, Position};
 use serde_json::{Value, json};
 use simulate::live::{Activity, Forked, LiveRun, Position};
 use simulate::run::CellResult;
@@ -18,7 +19,6 @@ use ssd::{Event, OwnerStats};
 use target::monitor::hosts::Holdings;
 
 use crate::frames::{EventRecord, Head, OwnerRecord, Phase, UnitRecord};
-use crate::memory::Share;
 use crate::order::LanePlan;
 use crate::records::{LoggedEvent, drive_json, object, owner_record, record, rows, units_of};
 use crate::results;
@@ -83,12 +83,13 @@ pub struct Lane {
     holdings: Holdings,
     measured: (Instant, u64),
     pages_per_second: f64,
-    share: Share,
+    /// Kept for as long as the lane is there.
+    _share: MemoryShare,
 }
 
 impl Lane {
     /// A lane without a run.
-    pub fn new(plan: LanePlan, branch: Option<Branch>, share: Share) -> Lane {
+    pub fn new(plan: LanePlan, branch: Option<Branch>, share: MemoryShare) -> Lane {
         let layout = plan.plan.layout();
         let owners = layout.handles.len() + 1;
         Lane {
@@ -112,22 +113,17 @@ impl Lane {
             holdings: Holdings::none(layout),
             measured: (Instant::now(), 0),
             pages_per_second: 0.0,
-            share,
+            _share: share,
             plan,
         }
-    }
-
-    /// Memory that its checkpoints may take.
-    pub fn checkpoint_bytes(&self) -> u64 {
-        self.share.bytes() - self.plan.plan.memory_bytes - TOLD_BYTES
     }
 
     /// Gives it a run at its beginning.
     ///
     /// # Errors
     /// As [`LiveRun::begin`].
-    pub fn begin(&mut self) -> Result<(), LabError> {
-        let run = LiveRun::begin(Arc::clone(&self.plan.plan), self.checkpoint_bytes())?;
+    pub fn begin(&mut self, memory: &MemoryAccount) -> Result<(), LabError> {
+        let run = LiveRun::begin(Arc::clone(&self.plan.plan), memory)?;
         self.take_run(run);
         Ok(())
     }

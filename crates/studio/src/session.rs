@@ -15,13 +15,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use experiment::LabError;
+use simulate::live::MemoryAccount;
 use tokio::sync::watch;
 
 use crate::drive::{DriveEngine, ServedDrive};
-use crate::engine::{Command, Engine, share};
+use crate::engine::{Command, Engine};
 use crate::export::Material;
 use crate::frames::Phase;
-use crate::memory::Memory;
+use crate::memory::share;
 use crate::order::{Order, Prepared};
 use crate::page::Page;
 use crate::state::State;
@@ -118,7 +119,7 @@ impl Session {
     pub fn begin<S: Send + 'static>(
         id: u64,
         prepared: Prepared,
-        memory: &Memory,
+        memory: &MemoryAccount,
         slot: S,
     ) -> Result<Session, LabError> {
         let prepared = Arc::new(prepared);

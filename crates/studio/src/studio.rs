@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use analysis::store::{KeptRun, Store};
 use experiment::LabError;
+use simulate::live::MemoryAccount;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use target::ServeError;
@@ -23,7 +24,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::actions::DriveActions;
 use crate::export::Form;
-use crate::memory::Memory;
 use crate::order::{Order, Prepared};
 use crate::session::Session;
 use crate::{assets, catalogue, texts};
@@ -94,7 +94,7 @@ impl Studio {
         let has_token = options.http.token.is_some();
         let drive = drive.map(|drive| Watch::begin(drive, has_token)).transpose()?;
         let inner = Arc::new(Inner {
-            memory: Memory::new(options.memory_bytes),
+            memory: MemoryAccount::new(options.memory_bytes),
             slots: Arc::new(Semaphore::new(SESSIONS_MAX)),
             sessions: Mutex::new(Sessions::default()),
             building: Semaphore::new(BUILDING_MAX),
@@ -166,7 +166,7 @@ struct Sessions {
 }
 
 struct Inner {
-    memory: Memory,
+    memory: MemoryAccount,
     slots: Arc<Semaphore>,
     sessions: Mutex<Sessions>,
     /// Places for Orders that are being laid out. No lock is held meanwhile: their memory is set aside before it is taken.

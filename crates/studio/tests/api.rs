@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{ask, begin, get, order, post, raw, small_order, start};
+use common::{ask, begin, get, options, order, post, raw, small_order, start};
 use serde_json::{Value, json};
+use studio::{Studio, StudioOptions};
 
 #[test]
 fn what_there_is() {
@@ -106,6 +107,23 @@ fn a_session_from_its_beginning_to_its_end() {
     assert_eq!(ask(address, "DELETE", &format!("/api/sessions/{id}"), b"").status, 204);
     assert_eq!(ask(address, "DELETE", &format!("/api/sessions/{id}"), b"").status, 404);
     assert_eq!(get(address, "/api/sessions").json(), json!([]));
+    studio.stop();
+}
+
+/// Half of 20 GiB of free memory, which is what a studio takes: checkpoints that nobody has taken yet are in nobody's way.
+#[test]
+fn twelve_sessions_of_an_experiment_as_it_is_begin() {
+    let options = StudioOptions {
+        memory_bytes: 10 << 30,
+        ..options()
+    };
+    let studio = Studio::start(options).expect("a port");
+    let address = studio.local_address();
+    let lanes = ["FDP", "Mixed", "NoFDP"].map(|name| json!({ "name": name, "only": [name, "zipf 2.2"] }));
+    let order = json!({ "experiment": "three_stream", "device": "ssd_a", "lanes": lanes });
+    for _ in 0..12 {
+        begin(address, &order);
+    }
     studio.stop();
 }
 

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use super::{Forked, LiveRun, Phase};
+use super::{Forked, LiveRun, MemoryAccount, Phase};
 use crate::run::{CellResult, RunPlan, prepare, run_all};
 use experiment::definition::Experiment;
 use experiment::selection::Selection;
 use experiment::twin::{Scale, ScaleChoice};
 
 const BUDGET_BYTES: u64 = 256 << 20;
+
+fn account() -> MemoryAccount {
+    MemoryAccount::new(BUDGET_BYTES)
+}
 
 fn plans_of(experiment: &str, change: impl FnOnce(&mut Selection)) -> Vec<RunPlan> {
     let mut selection = Selection {
@@ -51,7 +55,7 @@ fn steps_of_any_length_end_in_the_same_integers() {
     let plan = plan_with(&[]);
     let straight = told(&straight(&plan));
     for requests in [1_000_003, 1023, 77] {
-        let mut run = LiveRun::begin(Arc::clone(&plan), BUDGET_BYTES).expect("it begins");
+        let mut run = LiveRun::begin(Arc::clone(&plan), &account()).expect("it begins");
         assert_eq!(run.phase(), Phase::Filling);
         while run.advance(u64::MAX, requests).expect("it runs") != Phase::Ended {}
         assert_eq!(told(&run.result()), straight, "in steps of {requests} requests");
@@ -74,7 +78,7 @@ fn every_kind_of_run_can_be_stepped() {
         let plan = Arc::new(plans.swap_remove(0));
         assert_eq!(plan.is_timed(), timed, "{experiment}");
         let straight = told(&straight(&plan));
-        let mut run = LiveRun::begin(Arc::clone(&plan), BUDGET_BYTES).expect("it begins");
+        let mut run = LiveRun::begin(Arc::clone(&plan), &account()).expect("it begins");
         let mut goal = 0;
         while run.advance(goal, 997).expect("it runs") != Phase::Ended {
             if run.phase() == Phase::Running && run.position().host_bytes >= goal {
@@ -93,7 +97,8 @@ fn going_back_is_exact() {
     let straight = told(&straight(&plan));
     let capacity = plan.layout().capacity_bytes();
     for budget_bytes in [BUDGET_BYTES, 3 * plan.memory_bytes, 0] {
-        let mut run = LiveRun::begin(Arc::clone(&plan), budget_bytes).expect("it begins");
+        let account = MemoryAccount::new(budget_bytes);
+        let mut run = LiveRun::begin(Arc::clone(&plan), &account).expect("it begins");
         let mut seen = Vec::new();
         for step in 1..=6 {
             let goal = capacity * step / 4;
@@ -118,23 +123,82 @@ fn going_back_is_exact() {
             "with {budget_bytes} bytes for checkpoints"
         );
         assert!(
-            run.checkpoints.kept.len() as u64 <= budget_bytes / plan.memory_bytes,
+            account.count(run.checkpoints.run) as u64 <= budget_bytes / plan.memory_bytes,
             "within the budget"
         );
+        drop(run);
+        assert_eq!(account.available_bytes(), budget_bytes, "all of it comes back");
     }
+}
+
+/// Goes on until the host has written so much.
+fn go_to(run: &mut LiveRun, host_bytes: u64) {
+    while run.phase() == Phase::Filling || run.position().host_bytes < host_bytes {
+        run.advance(host_bytes, 1 << 20).expect("it runs");
+    }
+}
+
+#[test]
+fn the_oldest_checkpoints_give_way_to_a_run() {
+    let plan = plan_with(&[]);
+    let each = plan.memory_bytes;
+    let account = MemoryAccount::new(20 * each);
+    let mut runs = [0, 1].map(|_| {
+        let mut run = LiveRun::begin(Arc::clone(&plan), &account).expect("it begins");
+        go_to(&mut run, plan.workload_bytes() / 4);
+        run
+    });
+    let numbers = [0, 1].map(|index| runs[index].checkpoints.run);
+    let counts = || numbers.map(|number| account.count(number) as u64);
+    let before = counts();
+    assert!(
+        before[0] > 4 && before[1] > 4 && before.iter().sum::<u64>() <= 20,
+        "{before:?}"
+    );
+    assert_eq!(account.available_bytes(), 20 * each, "checkpoints are nobody's loss");
+
+    // A new run takes what is left, then the memory of the first run's checkpoints, which are older.
+    let left = 20 - before.iter().sum::<u64>();
+    let share = account.take((left + 3) * each).expect("checkpoints give way");
+    assert_eq!(counts(), [before[0] - 3, before[1]]);
+    assert_eq!(account.take(20 * each).err(), Some((17 - left) * each));
+    assert_eq!(counts(), [before[0] - 3, before[1]], "what cannot be had takes nothing");
+    let rest = account.take((17 - left) * each).expect("all of them give way");
+    assert_eq!(counts(), [0, 0]);
+
+    // Without any of them a run goes back all the same, and keeps new ones when there is memory again.
+    for run in &mut runs {
+        let there = (run.position(), run.stats());
+        run.begin_seek(0).expect("it goes back");
+        assert_eq!(run.position().host_bytes, 0);
+        go_to(run, there.0.host_bytes);
+        assert_eq!((run.position(), run.stats()), there);
+    }
+    assert_eq!(counts(), [0, 0], "there is no memory");
+    drop((share, rest));
+    let straight = told(&straight(&plan));
+    for run in &mut runs {
+        go_to_the_end(run);
+        assert_eq!(told(&run.result()), straight);
+    }
+    let after = counts();
+    assert!(
+        after[0] > 1 && after[1] > 1 && after.iter().sum::<u64>() <= 20,
+        "{after:?}"
+    );
 }
 
 #[test]
 fn a_fork_goes_on_with_the_same_drive_or_begins_with_another() {
     let plan = plan_with(&[]);
     let capacity = plan.layout().capacity_bytes();
-    let mut run = LiveRun::begin(Arc::clone(&plan), BUDGET_BYTES).expect("it begins");
+    let mut run = LiveRun::begin(Arc::clone(&plan), &account()).expect("it begins");
     while run.phase() == Phase::Filling || run.position().host_bytes < capacity {
         run.advance(capacity, 1 << 20).expect("it runs");
     }
 
     // The same plan: the same end, whatever the original does meanwhile.
-    let (mut same, forked) = run.fork(Arc::clone(&plan), BUDGET_BYTES).expect("it forks");
+    let (mut same, forked) = run.fork(Arc::clone(&plan), &account()).expect("it forks");
     assert_eq!(forked, Forked::Here);
     assert_eq!(same.position(), run.position());
     go_to_the_end(&mut run);
@@ -148,7 +212,7 @@ fn a_fork_goes_on_with_the_same_drive_or_begins_with_another() {
         run.advance(capacity, 1 << 20).expect("it runs");
     }
     let before = run.stats();
-    let (mut other, forked) = run.fork(fifo, BUDGET_BYTES).expect("it forks");
+    let (mut other, forked) = run.fork(fifo, &account()).expect("it forks");
     assert_eq!((forked, other.stats()), (Forked::Here, before.clone()));
     go_to_the_end(&mut other);
     assert_ne!(other.stats().media_bytes_written(), same.stats().media_bytes_written());
@@ -161,7 +225,7 @@ fn a_fork_goes_on_with_the_same_drive_or_begins_with_another() {
 
     // Another drive: what a run from the start gives.
     let roomy = plan_with(&[("geometry.over_provisioning", toml::Value::from(0.5))]);
-    let (mut roomier, forked) = run.fork(Arc::clone(&roomy), BUDGET_BYTES).expect("it forks");
+    let (mut roomier, forked) = run.fork(Arc::clone(&roomy), &account()).expect("it forks");
     assert_eq!((forked, roomier.position().host_bytes), (Forked::FromStart, 0));
     go_to_the_end(&mut roomier);
     assert_eq!(told(&roomier.result()), told(&straight(&roomy)));
@@ -170,7 +234,7 @@ fn a_fork_goes_on_with_the_same_drive_or_begins_with_another() {
 #[test]
 fn the_units_are_the_drive() {
     let plan = plan_with(&[]);
-    let mut run = LiveRun::begin(Arc::clone(&plan), BUDGET_BYTES).expect("it begins");
+    let mut run = LiveRun::begin(Arc::clone(&plan), &account()).expect("it begins");
     let mut opened = 0_u64;
     let mut reclaimed = 0_u64;
     let mut left_out = 0;
@@ -222,7 +286,7 @@ fn a_run_with_a_clock_is_watched() {
     });
     let plan = Arc::new(plans.swap_remove(0));
     let straight = straight(&plan).timed.expect("it has a clock");
-    let mut run = LiveRun::begin(Arc::clone(&plan), BUDGET_BYTES).expect("it begins");
+    let mut run = LiveRun::begin(Arc::clone(&plan), &account()).expect("it begins");
     while run.phase() == Phase::Filling || run.position().requests < 500 {
         assert_ne!(
             run.advance(u64::MAX, 100).expect("it runs"),

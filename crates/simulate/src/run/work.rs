@@ -902,13 +902,17 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         }
     }
 
-    /// This moment, if the run can be set back to it: between two batches, without time, and where nobody decides from outside. `None` too where there is
-    /// no memory for it.
+    /// Whether the run can be set back to this moment: between two batches, without time, and where nobody decides from outside.
+    pub(crate) fn can_checkpoint(&self) -> bool {
+        matches!(&self.stage, Stage::Untimed(work) if work.is_carried_out()) && self.placer.is_none()
+    }
+
+    /// This moment, if the run can be set back to it and the system has memory for it.
     pub(crate) fn checkpoint(&self) -> Option<Checkpoint> {
         let Stage::Untimed(work) = &self.stage else {
             return None;
         };
-        if !work.is_carried_out() || self.placer.is_some() {
+        if !self.can_checkpoint() {
             return None;
         }
         Some(Checkpoint {
