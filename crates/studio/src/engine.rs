@@ -54,6 +54,8 @@ pub enum Want {
     Step(u64),
     /// Come to the moment at which the hosts have written so much.
     Seek(u64),
+    /// Come to the first collection of any lane, wherever the lanes are.
+    FirstCollection,
     /// Branch off a lane.
     Fork {
         /// Which.
@@ -90,6 +92,8 @@ pub struct Engine {
     lanes: Vec<Lane>,
     is_running: bool,
     speed: Option<Speed>,
+    /// The page that looks for the first collection, until it is found.
+    looking: Option<u64>,
     published_at: Instant,
     is_changed: bool,
 }
@@ -129,6 +133,7 @@ impl Engine {
             lanes: Vec::new(),
             is_running: false,
             speed: None,
+            looking: None,
             published_at: Instant::now(),
             is_changed: false,
         };
@@ -203,6 +208,7 @@ impl Engine {
     /// Does what a page wants, or tells it why not.
     fn carry_out(&mut self, page: u64, want: Want) {
         self.is_changed = true;
+        self.stop_looking();
         let outcome = match want {
             Want::Play => {
                 self.is_running = self.lanes.iter().any(|lane| !lane.is_over());
@@ -235,6 +241,13 @@ impl Engine {
             }
             Want::Seek(host_bytes) => {
                 self.seek(host_bytes);
+                Ok(())
+            }
+            Want::FirstCollection => {
+                self.is_running = false;
+                self.looking = Some(page);
+                self.lanes_changed();
+                self.look_for_collection();
                 Ok(())
             }
             Want::Fork { lane, name, set } => self.fork(lane, &name, &set),
@@ -277,6 +290,39 @@ impl Engine {
             }
         }
         self.keep_speed();
+    }
+
+    /// Has all lanes stand where they are, if they were looking for the first collection.
+    fn stop_looking(&mut self) {
+        if self.looking.take().is_some() {
+            self.lanes.iter_mut().for_each(|lane| lane.goal = None);
+        }
+    }
+
+    /// Sends lanes on to the first collection of any. Where it is known, all of them come to it.
+    fn look_for_collection(&mut self) {
+        let Some(page) = self.looking else { return };
+        let first = self.lanes.iter().filter_map(|lane| lane.first_collection).min();
+        let end = first.unwrap_or(u64::MAX);
+        let is_behind = |lane: &Lane| !lane.waits() && !lane.is_over() && lane.position().host_bytes < end;
+        if self.lanes.iter().any(is_behind) {
+            // A lane that is behind may collect earlier.
+            for lane in &mut self.lanes {
+                lane.goal = is_behind(lane).then_some(end);
+            }
+            return;
+        }
+        self.stop_looking();
+        match first {
+            // The first write after it, so that it has happened.
+            Some(first) => self.seek(first + 1),
+            None => {
+                let sentence =
+                    "the run ends without a collection; let it write more (drive-writes), or fill the drive before";
+                self.shared.with(|state| state.refuse(page, sentence.to_string()));
+                self.shared.changed();
+            }
+        }
     }
 
     /// The lane that is to go on next and how far, if one is: the one that is furthest behind.
@@ -331,6 +377,7 @@ impl Engine {
             self.is_running &= !self.lanes.iter().all(Lane::is_over);
             self.lanes_changed();
         }
+        self.look_for_collection();
     }
 
     /// Has the lanes branch off that wait for that, where the moment has come.

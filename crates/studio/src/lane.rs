@@ -62,6 +62,11 @@ pub struct Lane {
     pub branch: Option<Branch>,
     /// Where it is to come to before anything else: a moment that somebody looks for.
     pub goal: Option<u64>,
+    /// Bytes that the host had written at its first collection, once it had one. A lane that branched off a drive with collections
+    /// leaves that to the other.
+    pub first_collection: Option<u64>,
+    /// Whether its drive had collected when it began.
+    had_collected: bool,
     run: Option<LiveRun>,
     failed: Option<String>,
     result: Option<Arc<str>>,
@@ -95,6 +100,8 @@ impl Lane {
         Lane {
             branch,
             goal: None,
+            first_collection: None,
+            had_collected: false,
             run: None,
             failed: None,
             result: None,
@@ -130,6 +137,8 @@ impl Lane {
 
     /// Goes on with a run of which nothing was told.
     pub fn take_run(&mut self, run: LiveRun) {
+        self.first_collection = None;
+        self.had_collected = collections(&run) > 0;
         self.run = Some(run);
         self.forget();
         self.after();
@@ -285,6 +294,8 @@ impl Lane {
         let Some(run) = &mut self.run else { return };
         let taken = run.take_events();
         let now = run.position();
+        let looks = self.first_collection.is_none() && !self.had_collected && run.phase() != lab::live::Phase::Filling;
+        let has_collected = looks && collections(run) > 0;
         let is_timed = self.plan.plan.is_timed();
         let handles = self.plan.plan.layout().handles.len();
         if taken.left_out > 0 {
@@ -295,6 +306,13 @@ impl Lane {
         // Only a collection says when it was; the others happened at about the same time.
         let page_bytes = self.plan.plan.layout().page_bytes;
         let begun_at = now.filled_bytes;
+        if has_collected {
+            let reclaims = taken.events.iter().filter_map(|event| match &event.event {
+                Event::Reclaim(reclaim) => (reclaim.host_pages_written * page_bytes).checked_sub(begun_at),
+                _ => None,
+            });
+            self.first_collection = reclaims.min().or(Some(now.host_bytes));
+        }
         for event in &taken.events {
             let mut now_ns = now.now_ns;
             if let Event::Reclaim(reclaim) = &event.event {
@@ -431,7 +449,6 @@ impl Lane {
         };
         let (stats, position) = (run.stats(), run.position());
         let is_filling = self.is_filling();
-        let collections = stats.background_collections + stats.foreground_collections + stats.forced_collections;
         let head = Head {
             phase,
             free_units: run.free_units() as u32,
@@ -439,7 +456,7 @@ impl Lane {
             media_bytes: if is_filling { 0 } else { stats.media_bytes_written() },
             filled_bytes: position.filled_bytes,
             now_ns: position.now_ns,
-            collections: if is_filling { 0 } else { collections },
+            collections: if is_filling { 0 } else { collections(run) },
             requests: position.requests,
             pages_per_second: self.pages_per_second,
         };
@@ -493,6 +510,12 @@ impl Lane {
     pub fn series(&self) -> &Series {
         &self.series
     }
+}
+
+/// Collections since the workload began; before that, those of the filling.
+fn collections(run: &LiveRun) -> u64 {
+    let stats = run.stats();
+    stats.background_collections + stats.foreground_collections + stats.forced_collections
 }
 
 /// What the engine hands to the state.

@@ -36,6 +36,7 @@ enum Said {
     Seek {
         host_bytes: f64,
     },
+    FirstCollection {},
     Fork {
         lane: usize,
         name: String,
@@ -70,6 +71,7 @@ impl Said {
             }
             Said::Step { requests } => Want::Step(requests.max(1)),
             Said::Seek { host_bytes } => Want::Seek(bytes("host_bytes", host_bytes)?),
+            Said::FirstCollection {} => Want::FirstCollection,
             Said::Fork { lane, name, set } => Want::Fork { lane, name, set },
             Said::Drop { lane } => Want::Drop(lane),
         })

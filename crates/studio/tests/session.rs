@@ -4,10 +4,10 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{Message, Socket, begin, get, options, order, small_order, start};
 use experiment::definition::Experiment;
 use experiment::selection::Selection;
 use experiment::twin::{Scale, ScaleChoice};
+use common::{Head, Message, Socket, begin, get, options, order, small_order, start};
 use serde_json::{Value, json};
 use simulate::run::CellResult;
 use studio::Studio;
@@ -166,6 +166,58 @@ fn going_back_and_on_again_changes_no_integer() {
     page.send(&json!({ "do": "play" }));
     assert_eq!(results(&mut page, 1).remove(0), before);
     assert_equal(&before, &unwatched("FDP", &[]));
+    studio.stop();
+}
+
+/// The place is that of the drive, wherever the run is when somebody asks for it.
+#[test]
+fn the_first_collection_is_found_from_before_and_from_behind() {
+    let studio = start();
+    let address = studio.local_address();
+    let id = begin(address, &order());
+    let mut page = watch(&studio, &id);
+    let find = |page: &mut Socket| {
+        page.send(&json!({ "do": "first_collection" }));
+        let stands = |head: &Head| head.phase == PAUSED && head.media_bytes > 0;
+        // It passes through other places, in which both lanes do not stand.
+        let mut places = [0, 0];
+        page.wait("both lanes stand", |message| {
+            if let Message::Frame(frame) = message {
+                let head = Head::of(frame);
+                places[usize::from(frame[1])] = if stands(&head) { head.host_bytes } else { 0 };
+            }
+            (places[0] > 0 && places[1] > 0).then_some(())
+        });
+        places
+    };
+    let from_before = find(&mut page);
+    let trace = get(address, &format!("/api/sessions/{id}/export/trace.json")).text();
+    assert!(trace.contains("\"ph\":\"X\""), "a collection has happened");
+    page.send(&json!({ "do": "play" }));
+    let ended = results(&mut page, 2);
+    let from_behind = find(&mut page);
+    assert_eq!(from_before, from_behind);
+    // One page less, and no lane has collected.
+    let first = from_before.iter().min().expect("two lanes");
+    page.send(&json!({ "do": "seek", "host_bytes": first / 2 }));
+    page.frame_of(0, "it stands before", |head| {
+        head.phase == PAUSED && head.host_bytes >= first / 2 && head.host_bytes < *first
+    });
+    page.send(&json!({ "do": "play" }));
+    assert_eq!(results(&mut page, 2), ended, "looking changes no integer");
+    studio.stop();
+}
+
+#[test]
+fn a_run_without_a_collection_says_so() {
+    let studio = start();
+    let mut order = small_order();
+    order["write"] = json!(0.1);
+    let id = begin(studio.local_address(), &order);
+    let mut page = watch(&studio, &id);
+    page.send(&json!({ "do": "first_collection" }));
+    let error = page.text("error")["message"].as_str().expect("a sentence").to_string();
+    assert!(error.contains("ends without a collection"), "{error}");
     studio.stop();
 }
 
