@@ -8,6 +8,8 @@
 //!
 //! What it counts is counted from an origin: the drive's beginning, or the moment at which somebody has reset the statistics. The
 //! origin is the server's, so all pages show the same; the drive's own counters, in log pages and metrics, know nothing of it.
+//!
+//! Nobody looks while there is no page. Pages are told what was written meanwhile, as sums.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -27,10 +29,14 @@ use crate::records::{drive_json, object, owner_record, record, rows, units_of};
 use crate::results;
 use crate::series::{Beside, Moment, Series};
 use crate::session::Shared;
-use crate::state::{LaneState, Snapshot};
+use crate::state::{EVENTS_KEPT, LaneState, Snapshot};
 
 /// Between two looks at the drive, while a page is there.
 pub const LOOK_TIME: Duration = Duration::from_millis(100);
+/// Parts of the capacity: less than one of them written without a page is not missed.
+const MISSED_PARTS: u64 = 50;
+/// Times without a page that are told of.
+const UNWATCHED_MAX: usize = 16;
 /// What its only lane is called.
 const LANE: &str = "";
 
@@ -55,6 +61,47 @@ struct Origin {
     commands: u64,
 }
 
+/// What happened while there was no page.
+#[derive(Clone, Copy, Debug)]
+struct Unwatched {
+    /// Counters when somebody had looked last.
+    from: Counters,
+    /// Counters when somebody looked again.
+    to: Counters,
+    /// When that was, in milliseconds since 1970.
+    until_unix_ms: u64,
+}
+
+/// Sums from the origin on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counters {
+    host_bytes: u64,
+    media_bytes: u64,
+    collections: u64,
+}
+
+impl Counters {
+    fn of(stats: &Stats) -> Counters {
+        Counters {
+            host_bytes: stats.host_bytes_written(),
+            media_bytes: stats.media_bytes_written(),
+            collections: stats.background_collections + stats.foreground_collections + stats.forced_collections,
+        }
+    }
+}
+
+impl Unwatched {
+    fn json(&self) -> Value {
+        json!({
+            "from_host_bytes": self.from.host_bytes,
+            "to_host_bytes": self.to.host_bytes,
+            "media_bytes": self.to.media_bytes - self.from.media_bytes,
+            "collections": self.to.collections - self.from.collections,
+            "until_unix_ms": self.until_unix_ms,
+        })
+    }
+}
+
 /// Commands that read or wrote, since the drive was made.
 fn commands(status: &Status) -> u64 {
     status.read_commands + status.write_commands
@@ -74,6 +121,12 @@ pub struct DriveEngine {
     origin: Option<Origin>,
     opened_pages: Vec<u32>,
     hosts: Option<(Arc<HostsView>, Arc<str>)>,
+    /// Counters at the last look.
+    seen: Counters,
+    /// Whether there was no page since the last look.
+    is_away: bool,
+    /// The last times without a page in which hosts wrote, the newest last.
+    unwatched: Vec<Unwatched>,
     /// Pages that were programmed at the last look, and when that was.
     measured: Option<(Instant, u64)>,
 }
@@ -92,6 +145,10 @@ impl DriveEngine {
             origin: None,
             opened_pages: Vec::new(),
             hosts: None,
+            seen: Counters::default(),
+            // What the drive did before it was served, nobody saw.
+            is_away: true,
+            unwatched: Vec::new(),
             measured: None,
         };
         engine.look();
@@ -109,8 +166,14 @@ impl DriveEngine {
                     self.shared.with(|state| state.refuse(page, sentence.to_string()));
                     self.shared.changed();
                 }
-                // A page that has come is shown the next look; whoever waits for an export hears that there is none.
-                Ok(Command::Show | Command::Export(_)) => {}
+                Ok(Command::Show) => {
+                    if self.is_away {
+                        self.look();
+                        looked_at = Instant::now();
+                    }
+                }
+                // Whoever waits for an export hears that there is none.
+                Ok(Command::Export(_)) => {}
                 Ok(Command::ResetStatistics(to)) => {
                     let at_unix_ms = self.reset_statistics();
                     // Who asked may have gone.
@@ -118,8 +181,9 @@ impl DriveEngine {
                 }
                 Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
-                    if self.shared.is_watched() {
-                        self.look();
+                    match self.shared.is_watched() {
+                        true => self.look(),
+                        false => self.is_away = true,
                     }
                     looked_at = Instant::now();
                 }
@@ -145,6 +209,7 @@ impl DriveEngine {
             stats: view.status.stats.clone(),
             commands: commands(&view.status),
         });
+        self.begin_counting();
         if self.layout.as_ref() == Some(&view.layout) {
             self.announce(&view.layout);
         } else {
@@ -184,6 +249,9 @@ impl DriveEngine {
             })
             .collect();
         let hosts = self.hosts_message(view);
+        let was_away = std::mem::take(&mut self.is_away);
+        let has_missed = was_away && self.note_unwatched(&counted, &view.layout);
+        self.seen = Counters::of(&counted);
         let owners: Vec<(u64, u64)> = rows(&counted)
             .map(|row| (row.host_bytes_written, row.gc_pages_copied))
             .collect();
@@ -198,11 +266,20 @@ impl DriveEngine {
         };
         self.shared.with(|state| {
             let lane = &mut state.lanes[0];
-            if lane.series.is_due(moment.host_bytes) && lane.series.take(&moment) {
+            let is_due = has_missed || lane.series.is_due(moment.host_bytes);
+            if is_due && lane.series.take(&moment) {
                 // A page cannot forget every second one.
                 lane.epoch += 1;
             }
-            lane.events.extend(view.events.left_out, &events);
+            if was_away {
+                // What came before the events that are kept was not too fast for a page: there was none.
+                lane.events.forget();
+            }
+            let (left_out, first) = match was_away {
+                true => (0, events.len().saturating_sub(EVENTS_KEPT)),
+                false => (view.events.left_out, 0),
+            };
+            lane.events.extend(left_out, &events[first..]);
             lane.snapshot = snapshot;
             lane.hosts = Some(hosts);
             state.phase = Phase::Running;
@@ -219,11 +296,72 @@ impl DriveEngine {
         self.holdings = Holdings::none(layout).rows;
         self.opened_pages = vec![0; layout.slices() as usize];
         self.measured = None;
+        self.begin_counting();
         self.announce(layout);
+    }
+
+    /// Curves begin anew.
+    fn begin_counting(&mut self) {
+        self.seen = Counters::default();
+        self.unwatched.clear();
+    }
+
+    /// Notes what was written since the last look, if there was no page and it would be missed in the curves; says whether it would.
+    fn note_unwatched(&mut self, counted: &Stats, layout: &Layout) -> bool {
+        let to = Counters::of(counted);
+        let mut unwatched = Unwatched {
+            from: self.seen,
+            to,
+            until_unix_ms: unix_ms(SystemTime::now()),
+        };
+        let missed_bytes = to.host_bytes - self.seen.host_bytes;
+        if missed_bytes <= layout.capacity_bytes() / MISSED_PARTS {
+            return false;
+        }
+        // The look when the server started is no watching.
+        if let Some(last) = self.unwatched.pop_if(|last| last.to == self.seen) {
+            unwatched.from = last.from;
+        }
+        if self.unwatched.len() == UNWATCHED_MAX {
+            self.unwatched.remove(0);
+        }
+        self.unwatched.push(unwatched);
+        let message = self.message(layout);
+        self.shared.with(|state| {
+            state.session = message;
+            state.version += 1;
+        });
+        true
     }
 
     /// Tells pages what the drive is and from where it is counted, in place of all that they were told before.
     fn announce(&self, layout: &Layout) {
+        let message = self.message(layout);
+        let series = Series::new(layout.handles.len() + 1, layout.capacity_bytes());
+        self.shared.with(|state| {
+            let before = state.lanes.pop();
+            let epoch = before.as_ref().map_or(1, |lane| lane.epoch + 1);
+            // It goes on counting, because pages know how many events they were told of.
+            let mut events = before.map(|lane| lane.events).unwrap_or_default();
+            events.forget();
+            state.session = message;
+            state.version += 1;
+            state.lanes = vec![LaneState {
+                name: LANE.to_string(),
+                snapshot: Arc::default(),
+                epoch,
+                series,
+                events,
+                result: None,
+                latency: None,
+                hosts: None,
+                wear: None,
+            }];
+        });
+    }
+
+    /// What the drive is and from where it is counted.
+    fn message(&self, layout: &Layout) -> Arc<str> {
         let mut lane = drive_json(layout);
         lane.extend(object(json!({
             "name": LANE,
@@ -239,6 +377,7 @@ impl DriveEngine {
             "settings": {},
             "error": null,
             "since_unix_ms": self.origin.as_ref().map(|origin| origin.at_unix_ms),
+            "unwatched": self.unwatched.iter().map(Unwatched::json).collect::<Vec<Value>>(),
         })));
         let message = json!({
             "type": "session",
@@ -248,27 +387,7 @@ impl DriveEngine {
             "speed": null,
             "running": true,
         });
-        let series = Series::new(layout.handles.len() + 1, layout.capacity_bytes());
-        self.shared.with(|state| {
-            let before = state.lanes.pop();
-            let epoch = before.as_ref().map_or(1, |lane| lane.epoch + 1);
-            // It goes on counting, because pages know how many events they were told of.
-            let mut events = before.map(|lane| lane.events).unwrap_or_default();
-            events.forget();
-            state.session = Arc::from(message.to_string());
-            state.version += 1;
-            state.lanes = vec![LaneState {
-                name: LANE.to_string(),
-                snapshot: Arc::default(),
-                epoch,
-                series,
-                events,
-                result: None,
-                latency: None,
-                hosts: None,
-                wear: None,
-            }];
-        });
+        Arc::from(message.to_string())
     }
 
     /// The drive's counters from the origin on.
@@ -295,7 +414,7 @@ impl DriveEngine {
                 media_bytes: stats.media_bytes_written(),
                 filled_bytes: 0,
                 now_ns: 0,
-                collections: stats.background_collections + stats.foreground_collections + stats.forced_collections,
+                collections: Counters::of(stats).collections,
                 requests: commands(&view.status) - commands_before,
                 pages_per_second,
             },
@@ -327,7 +446,8 @@ impl DriveEngine {
     }
 }
 
-/// A row for each namespace of each host; for a host that has done nothing, one without.
+/// A row for each namespace of each host; for a host that has done nothing, one without. A vfio-user socket has its controller before a
+/// guest is there and after it has gone: without a guest that enabled it there is no host.
 fn hosts_json(view: &HostsView) -> Vec<Value> {
     let latency = |latency: Option<LatencyPercentiles>| {
         latency.map(|its| json!({ "p50": its.p50_ns, "p99": its.p99_ns, "p999": its.p999_ns }))
@@ -345,6 +465,7 @@ fn hosts_json(view: &HostsView) -> Vec<Value> {
         let row = |namespace: Option<u32>, iops: f64, bytes_per_second: f64, its: Option<LatencyPercentiles>| {
             json!({
                 "host": name,
+                "controller": host.controller,
                 "transport": transport,
                 "namespace": namespace,
                 "iops": iops,
@@ -360,5 +481,6 @@ fn hosts_json(view: &HostsView) -> Vec<Value> {
         rows.map(|its| row(Some(its.namespace), its.iops(), its.bytes_per_second(), its.latency))
             .collect()
     };
-    view.hosts.iter().flat_map(of_host).collect()
+    let is_there = |host: &&HostView| host.is_ready || host.transport == Transport::Fabrics;
+    view.hosts.iter().filter(is_there).flat_map(of_host).collect()
 }

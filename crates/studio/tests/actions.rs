@@ -5,7 +5,9 @@ mod common;
 mod served;
 
 use common::{Head, Message, Socket};
+use nvme::{ControllerKind, Host, Transport};
 use nvme_spec::Status;
+use nvme_spec::register::{Cc, Property};
 use serde_json::{Value, json};
 use served::{PAGE_BYTES, Served, TOKEN};
 
@@ -123,6 +125,98 @@ fn events_go_on_after_statistics_were_reset() {
     page.frame_of(0, "the beginning", |head| head.is_whole && head.host_bytes == 0);
     (0..20).for_each(|round| served.write(128 * round, 128));
     page.frame_of(0, "events again", |head| head.events > 0);
+    served.stop();
+}
+
+/// What the page is told that nobody saw, as soon as there is something.
+fn unwatched(page: &mut Socket) -> Vec<Value> {
+    page.wait("what was not watched", |message| match message {
+        Message::Text(text) if text["type"] == "session" => {
+            let told = text["lanes"][0]["unwatched"].as_array().expect("a list").clone();
+            (!told.is_empty()).then_some(told)
+        }
+        _ => None,
+    })
+}
+
+#[test]
+fn a_page_that_comes_late_is_told_what_was_written_before() {
+    let served = Served::start(false, None);
+    // More than pages are told of at a time.
+    (0..1000).for_each(|round| served.write(128 * (round % 100), 128));
+    let written = 1000 * 128 * PAGE_BYTES;
+    let part = written / 10;
+    let mut first = page(&served);
+    let told = unwatched(&mut first);
+    let number = |of: &Value, key: &str| of[key].as_u64().expect("a number");
+    assert_eq!(
+        (number(&told[0], "from_host_bytes"), number(&told[0], "to_host_bytes")),
+        (0, written)
+    );
+    let stats = served.server.status().stats;
+    assert_eq!(number(&told[0], "media_bytes"), stats.media_bytes_written());
+    assert!(number(&told[0], "until_unix_ms") > 1_700_000_000_000);
+    // Curves begin where somebody looks, and no event came too fast.
+    let head = first.frame_of(0, "what was written", |head| head.host_bytes == written);
+    assert_eq!(head.left_out, 0);
+
+    // What is written while it is there is in no gap; what is written without it is, whenever its going is noticed.
+    (0..100).for_each(|round| served.write(128 * round, 128));
+    first.frame_of(0, "what was written", |head| head.host_bytes == written + part);
+    drop(first);
+    let begun = std::time::Instant::now();
+    let told = loop {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        (0..100).for_each(|round| served.write(128 * round, 128));
+        let mut later = page(&served);
+        later.frame_of(0, "a look", |_| true);
+        let told = served.ask("GET", "/api/drive", "").json()["lanes"][0]["unwatched"].clone();
+        let told = told.as_array().expect("a list").clone();
+        if told.len() > 1 {
+            break told;
+        }
+        assert!(begun.elapsed() < common::PATIENCE, "{told:?}");
+    };
+    assert_eq!(number(&told[0], "to_host_bytes"), written);
+    assert!(number(&told[1], "from_host_bytes") >= written + part, "{told:?}");
+    assert!(number(&told[1], "to_host_bytes") > number(&told[1], "from_host_bytes"));
+    served.stop();
+}
+
+/// A socket for a guest has its controller whether or not a guest is there.
+#[test]
+fn a_controller_that_no_guest_has_enabled_is_no_host() {
+    let served = Served::start(false, None);
+    let guest = {
+        let mut subsystem = transport::locked(served.server.shared());
+        let now = served.host.clock.now();
+        let guest = subsystem.connect(now, Transport::Pcie, ControllerKind::Io, Host::default());
+        guest.expect("a controller")
+    };
+    let enable = |is_enabled: bool| {
+        let cc = Cc::new().with_en(is_enabled).with_iosqes(6).with_iocqes(4);
+        let now = served.host.clock.now();
+        transport::locked(served.server.shared()).property_set(now, guest, Property::Cc, u64::from(cc.into_bits()));
+    };
+    let mut page = page(&served);
+    let mut hosts = |transports: &[&str]| {
+        page.wait("its hosts", |message| match message {
+            Message::Text(text) if text["type"] == "hosts" => {
+                let hosts = text["hosts"].as_array().expect("a list").iter();
+                hosts
+                    .map(|host| host["transport"].as_str())
+                    .eq(transports.iter().copied().map(Some))
+                    .then_some(())
+            }
+            _ => None,
+        });
+    };
+    // The host of these tests has proved nothing to anybody, so it is none either.
+    hosts(&[]);
+    enable(true);
+    hosts(&["vfio-user"]);
+    enable(false);
+    hosts(&[]);
     served.stop();
 }
 
