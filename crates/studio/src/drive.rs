@@ -172,8 +172,8 @@ impl DriveEngine {
                         looked_at = Instant::now();
                     }
                 }
-                // Whoever waits for an export hears that there is none.
-                Ok(Command::Export(_)) => {}
+                // A drive has the name of its profile; whoever waits for an export hears that there is none.
+                Ok(Command::Renamed | Command::Export(_)) => {}
                 Ok(Command::ResetStatistics(to)) => {
                     let at_unix_ms = self.reset_statistics();
                     // Who asked may have gone.

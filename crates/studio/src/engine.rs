@@ -75,6 +75,8 @@ pub enum Command {
     Want(u64, Want),
     /// A page has come: show everything.
     Show,
+    /// The session has another name: pages are told.
+    Renamed,
     /// Somebody exports.
     Export(SyncSender<Material>),
     /// Statistics of a served drive are to be counted from now on; when that is, in milliseconds since 1970.
@@ -181,6 +183,7 @@ impl Engine {
             match command {
                 Command::Stop => return Heard::End,
                 Command::Show => self.is_changed = true,
+                Command::Renamed => self.lanes_changed(),
                 Command::Export(to) => {
                     // Who asked may have gone.
                     let _ = to.try_send(self.material());
@@ -533,6 +536,7 @@ impl Engine {
             })
         };
         Order {
+            name: self.shared.with(|state| state.order.name.clone()),
             lanes: lanes.collect(),
             forks: self.lanes.iter().filter_map(fork).collect(),
             ..self.prepared.order.clone()
@@ -547,6 +551,7 @@ impl Engine {
         let message = json!({
             "type": "session",
             "id": self.shared.id,
+            "name": self.shared.with(|state| state.name().to_string()),
             "title": self.prepared.title(),
             "lanes": lanes,
             "speed": self.speed.as_ref().map(|speed| speed.bytes_per_second),

@@ -29,11 +29,16 @@ pub const LANES_MAX: usize = 8;
 const SETTINGS_MAX: usize = 64;
 /// Bytes of a name.
 const NAME_BYTES_MAX: usize = 80;
+/// Lanes whose names are in that of their session, where it is not given.
+const NAMED_LANES_MAX: usize = 4;
 
 /// What to run. See the module.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Order {
+    /// What the session is called; without one, what it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// An experiment of the catalogue.
     #[serde(default)]
     pub experiment: Option<String>,
@@ -155,6 +160,9 @@ impl Order {
 
     /// Refuses what makes no sense before anything is looked up.
     fn check(&self) -> Result<(), LabError> {
+        if let Some(name) = &self.name {
+            check_name("name", name)?;
+        }
         if self.lanes.is_empty() {
             return Err(refused("lanes", "give at least one"));
         }
@@ -168,7 +176,7 @@ impl Order {
         let names = self.lanes.iter().map(|lane| &lane.name);
         let names: Vec<&String> = names.chain(self.forks.iter().map(|fork| &fork.name)).collect();
         for (index, name) in names.iter().enumerate() {
-            check_name(name)?;
+            check_name(LANE_NAME, name)?;
             if names[..index].contains(name) {
                 return Err(refused(
                     "lanes",
@@ -301,11 +309,14 @@ impl Order {
     }
 }
 
-/// Refuses what a lane cannot be called.
-pub fn check_name(name: &str) -> Result<(), LabError> {
+/// Place of a lane's name.
+const LANE_NAME: &str = "lanes, name";
+
+/// Refuses what a lane or a session cannot be called; `place` is in the sentence.
+pub fn check_name(place: &str, name: &str) -> Result<(), LabError> {
     if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
         let problem = format!("{:?}: give a name of 1 to {NAME_BYTES_MAX} bytes", shown(name));
-        return Err(refused("lanes, name", problem));
+        return Err(refused(place, problem));
     }
     Ok(())
 }
@@ -464,7 +475,7 @@ impl Prepared {
 
     /// The run that a lane is, and how it is run but for what its variant changes.
     fn cell(&self, name: &str, only: &[String], set: &Table) -> Result<(RunSettings, Cell), LabError> {
-        check_name(name)?;
+        check_name(LANE_NAME, name)?;
         check_set(set)?;
         let named = |error: LabError| refused(&format!("lane {name}"), self.as_ordered(&error.to_string()));
         let RunSet {
@@ -515,6 +526,31 @@ impl Prepared {
             WorkloadChoice::Named(name) => Value::from(name.as_str()),
             WorkloadChoice::Table(table) => Value::Table(table.clone()),
         })
+    }
+
+    /// Name of the session, if its Order gives none: what runs where.
+    pub fn default_name(&self) -> String {
+        let order = &self.order;
+        let workload = order.workload.as_ref().map(|workload| workload.name.as_str());
+        // Of a file that was named on the command line its own name.
+        let what = order.experiment.as_deref().or(workload).unwrap_or_default();
+        let what = Path::new(what)
+            .file_name()
+            .map_or(what.into(), |name| name.to_string_lossy());
+        let device = order.device.as_ref().or(self.experiment.devices.first());
+        let device = device.map_or(String::new(), |device| format!(" on {device}"));
+        let lanes = match &order.lanes[..] {
+            lanes if lanes.len() > NAMED_LANES_MAX => format!("{} lanes", lanes.len()),
+            lanes => lanes
+                .iter()
+                .map(|lane| lane.name.as_str())
+                .collect::<Vec<_>>()
+                .join(", "),
+        };
+        format!("{what}{device}: {lanes}")
+            .chars()
+            .take(NAME_BYTES_MAX)
+            .collect()
     }
 
     /// The session in a line.

@@ -12,18 +12,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use experiment::LabError;
 use simulate::live::MemoryAccount;
 use tokio::sync::watch;
+use transport::actions::unix_ms;
 
 use crate::drive::{DriveEngine, ServedDrive};
 use crate::engine::{Command, Engine};
 use crate::export::Material;
 use crate::frames::Phase;
 use crate::memory::share;
-use crate::order::{Order, Prepared};
+use crate::order::{Order, Prepared, check_name};
 use crate::page::Page;
 use crate::state::State;
 
@@ -107,17 +108,20 @@ pub struct Session {
     pub shared: Arc<Shared>,
     /// What it is about.
     pub title: String,
+    /// When it was begun, in milliseconds since 1970.
+    pub begun_unix_ms: u64,
     commands: SyncSender<Command>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Session {
-    /// Begins a session. `slot` is kept until its thread has ended.
+    /// Begins a session, which has this name unless its Order gives another. `slot` is kept until its thread has ended.
     ///
     /// # Errors
     /// A lane that cannot be, or for which there is no memory.
     pub fn begin<S: Send + 'static>(
         id: u64,
+        name: String,
         prepared: Prepared,
         memory: &MemoryAccount,
         slot: S,
@@ -125,6 +129,7 @@ impl Session {
         let prepared = Arc::new(prepared);
         let lanes = prepared.lanes(|need| share(memory, need))?;
         let shared = Arc::new(Shared::new(format!("s{id}"), prepared.order.clone()));
+        shared.with(|state| state.default_name = name);
         let (commands, heard) = sync_channel(COMMANDS_MAX);
         let title = prepared.title().to_string();
         let engine = Engine::new(prepared, lanes, Arc::clone(&shared), memory.clone(), heard)?;
@@ -171,6 +176,7 @@ impl Session {
         Ok(Session {
             shared,
             title,
+            begun_unix_ms: unix_ms(SystemTime::now()),
             commands,
             thread: Mutex::new(Some(thread)),
         })
@@ -179,6 +185,23 @@ impl Session {
     /// What it is doing, and how many lanes it has.
     pub fn phase(&self) -> (Phase, usize) {
         self.shared.with(|state| (state.phase, state.lanes.len()))
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> String {
+        self.shared.with(|state| state.name().to_string())
+    }
+
+    /// Calls it otherwise, and has pages told.
+    ///
+    /// # Errors
+    /// It is no name: one sentence.
+    pub fn rename(&self, name: &str) -> Result<(), LabError> {
+        check_name("name", name)?;
+        self.shared.with(|state| state.order.name = Some(name.to_string()));
+        // One that is busy tells it with what it does next.
+        let _ = self.tell(Command::Renamed);
+        Ok(())
     }
 
     /// The Order that makes it again.

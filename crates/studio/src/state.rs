@@ -103,6 +103,8 @@ pub struct State {
     pub phase: Phase,
     /// The Order that makes this session again.
     pub order: Order,
+    /// Name of the session where its Order gives none.
+    pub default_name: String,
     refusals: VecDeque<(u64, String)>,
 }
 
@@ -115,8 +117,14 @@ impl State {
             lanes: Vec::new(),
             phase: Phase::Waiting,
             order,
+            default_name: String::new(),
             refusals: VecDeque::new(),
         }
+    }
+
+    /// Name of the session.
+    pub fn name(&self) -> &str {
+        self.order.name.as_deref().unwrap_or(&self.default_name)
     }
 
     /// Leaves only the lanes of these names, in their order.

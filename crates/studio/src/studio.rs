@@ -165,6 +165,18 @@ struct Sessions {
     last: u64,
 }
 
+impl Sessions {
+    /// This name, or with a number where a session has it.
+    fn free_name(&self, name: &str) -> String {
+        let taken: Vec<String> = self.of.values().map(|session| session.name()).collect();
+        let numbered = (2..).map(|number| format!("{name} ({number})"));
+        let mut names = std::iter::once(name.to_string()).chain(numbered);
+        names
+            .find(|name| !taken.contains(name))
+            .expect("there are fewer sessions than numbers")
+    }
+}
+
 struct Inner {
     memory: MemoryAccount,
     slots: Arc<Semaphore>,
@@ -220,12 +232,12 @@ impl Inner {
         let _building = self.building.try_acquire().map_err(|_| Refusal::Busy)?;
         let granted = self.granted.lock().expect("nobody panics with it").clone();
         let prepared = Prepared::new(order, &granted)?;
-        let id = {
+        let (id, name) = {
             let mut sessions = self.sessions();
             sessions.last += 1;
-            sessions.last
+            (sessions.last, sessions.free_name(&prepared.default_name()))
         };
-        let session = Session::begin(id, prepared, &self.memory, slot)?;
+        let session = Session::begin(id, name, prepared, &self.memory, slot)?;
         let name = session.shared.id.clone();
         self.sessions().of.insert(id, Arc::new(session));
         Ok(name)
@@ -276,6 +288,7 @@ impl Inner {
                     no_session(name)
                 }
             }
+            ["api", "sessions", name, "name"] => self.post(question, |body| self.rename(name, body)),
             ["api", "sessions", name, "order"] => self.get(question, || {
                 let session = self.session(name);
                 Ok(session.map_or_else(|| no_session(name), |session| json(json!(session.order()))))
@@ -325,11 +338,24 @@ impl Inner {
         }
     }
 
+    fn rename(&self, name: &str, body: &[u8]) -> Result<Answer, LabError> {
+        let Some(session) = self.session(name) else {
+            return Ok(no_session(name));
+        };
+        let given: GivenName =
+            serde_json::from_slice(body).map_err(|error| LabError::invalid("name", error.to_string()))?;
+        session.rename(&given.name)?;
+        Ok(Answer::new(204, "application/json", ""))
+    }
+
     fn list(&self) -> Value {
         let sessions: Vec<Arc<Session>> = self.sessions().of.values().cloned().collect();
         let entry = |session: &Arc<Session>| {
             let (phase, lanes) = session.phase();
-            json!({ "id": session.shared.id, "title": session.title, "phase": phase.name(), "lanes": lanes })
+            json!({
+                "id": session.shared.id, "name": session.name(), "title": session.title, "phase": phase.name(), "lanes": lanes,
+                "begun_unix_ms": session.begun_unix_ms,
+            })
         };
         sessions.iter().map(entry).collect()
     }
@@ -446,6 +472,13 @@ fn text(kind: &str, name: &str) -> Answer {
         Some(Err(problem)) => error(status_of(&problem), problem.to_string()),
         None => error(404, "there are texts of jobs, workloads, devices and experiments"),
     }
+}
+
+/// What a session is to be called.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GivenName {
+    name: String,
 }
 
 /// A text that is to be checked.

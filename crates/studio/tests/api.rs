@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{ask, begin, get, options, order, post, raw, small_order, start};
+use common::{Message, Socket, ask, begin, get, options, order, post, raw, small_order, start};
 use serde_json::{Value, json};
 use studio::{Studio, StudioOptions};
 
@@ -124,6 +124,57 @@ fn twelve_sessions_of_an_experiment_as_it_is_begin() {
     for _ in 0..12 {
         begin(address, &order);
     }
+    studio.stop();
+}
+
+#[test]
+fn a_session_has_a_name_which_can_be_changed() {
+    let studio = start();
+    let address = studio.local_address();
+    let names = || -> Vec<String> {
+        let sessions = get(address, "/api/sessions").json();
+        let sessions = sessions.as_array().expect("a list").iter();
+        sessions
+            .map(|session| session["name"].as_str().expect("a name").to_string())
+            .collect()
+    };
+    let id = begin(address, &order());
+    begin(address, &order());
+    let mut named = order();
+    named["name"] = json!("more room");
+    let other = begin(address, &named);
+    let known = "three_stream on ssd_a: FDP, NoFDP";
+    assert_eq!(names(), [known, &format!("{known} (2)"), "more room"]);
+    let order_of = |id: &str| get(address, &format!("/api/sessions/{id}/order")).json();
+    assert_eq!(order_of(&id)["name"], Value::Null, "only what was given is in a link");
+    assert_eq!(order_of(&other)["name"], "more room");
+
+    let mut page = Socket::open(address, &format!("/api/sessions/{id}/live"));
+    let rename = |id: &str, body: &Value| post(address, &format!("/api/sessions/{id}/name"), body);
+    assert_eq!(page.text("session")["name"], known);
+    assert_eq!(rename(&id, &json!({ "name": "before" })).status, 204);
+    page.wait("its name", |message| match message {
+        Message::Text(text) if text["name"] == "before" => Some(()),
+        _ => None,
+    });
+    assert_eq!(names()[0], "before");
+    assert_eq!(order_of(&id)["name"], "before");
+    for (name, says) in [
+        (json!({ "name": "" }), "name: \"\": give a name"),
+        (json!({ "name": "x".repeat(81) }), "1 to 80 bytes"),
+        (json!({ "name": "a\nb" }), "1 to 80 bytes"),
+        (json!({ "title": "x" }), "unknown field"),
+    ] {
+        let answer = rename(&id, &name);
+        assert_eq!(answer.status, 400, "{}", answer.text());
+        assert!(answer.error().contains(says), "{}", answer.error());
+        let mut order = order();
+        order["name"] = name["name"].clone();
+        if !name["name"].is_null() {
+            assert_eq!(post(address, "/api/sessions", &order).status, 400);
+        }
+    }
+    assert_eq!(rename("s99", &json!({ "name": "x" })).status, 404);
     studio.stop();
 }
 
