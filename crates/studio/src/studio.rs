@@ -16,6 +16,7 @@ use std::time::Duration;
 use analysis::store::{KeptRun, Store};
 use experiment::LabError;
 use simulate::live::MemoryAccount;
+use analysis::compare::Side;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use target::ServeError;
@@ -275,6 +276,7 @@ impl Inner {
             ["api", "catalogue"] => self.get(question, || Ok(json(catalogue::all()?))),
             ["api", "options"] => self.get(question, || Ok(json(catalogue::options()))),
             ["api", "runs"] => self.get(question, || Ok(json(runs()?))),
+            ["api", "compare", one, other] => self.get(question, || Ok(json(compare(&Store::of_user()?, one, other)?))),
             ["api", "text", kind, name] => self.get(question, || Ok(text(kind, name))),
             ["api", "check"] => self.post(question, check),
             ["api", "sessions"] if question.method == AppMethod::Post => {
@@ -466,6 +468,12 @@ fn runs() -> Result<Value, LabError> {
     Ok(kept.runs.iter().map(KeptRun::row_json).collect())
 }
 
+/// Two runs of the store, cell by cell.
+fn compare(store: &Store, one: &str, other: &str) -> Result<Value, LabError> {
+    let side = |id: &str| Side::of_run(&store.find(id)?);
+    Ok(lab::compare::compare(side(one)?, side(other)?)?.to_json())
+}
+
 fn text(kind: &str, name: &str) -> Answer {
     match catalogue::text(kind, name) {
         Some(Ok(text)) => Answer::new(200, "text/plain; charset=utf-8", text),
@@ -508,4 +516,46 @@ fn check(body: &[u8]) -> Result<Answer, LabError> {
         TextKind::Faults => texts::problems_of_faults(&to_check.text),
     };
     Ok(json(json!({ "problems": problems })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::store::Origin;
+
+    #[test]
+    fn kept_experiments_are_compared_cell_by_cell() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("it is made");
+        let keep = |cells: &[(&str, f64)]| {
+            let cells = cells
+                .iter()
+                .map(|(variant, waf)| json!({ "device": "ssd_a", "variant": variant, "waf": waf }));
+            let origin = Origin {
+                target: "three_stream",
+                title: "three streams",
+                seconds: 1.0,
+                cells: Vec::new(),
+            };
+            let result = json!({ "cells": cells.collect::<Vec<Value>>() });
+            store.keep(&origin, &result).expect("it is kept")
+        };
+        let one = keep(&[("FDP", 1.5), ("Mixed", 2.0), ("NoFDP", 3.0)]);
+        let other = keep(&[("NoFDP", 2.5), ("FDP", 1.5)]);
+        let comparison = compare(&store, &one, &other).expect("they have cells in common");
+        let rows = comparison["rows"].as_array().expect("rows").iter();
+        let rows: Vec<[Value; 4]> = rows
+            .map(|row| ["cell", "metric", "difference", "verdict"].map(|key| row[key].clone()))
+            .collect();
+        let expected = [
+            [json!("FDP"), json!("WAF"), json!(0.0), json!("same")],
+            [json!("NoFDP"), json!("WAF"), json!(-0.5), json!("one_seed")],
+        ];
+        assert_eq!(rows, expected);
+        assert_eq!(comparison["only_a"], json!(["Mixed"]));
+        assert_eq!(comparison["only_b"], json!([]));
+        let third = keep(&[("II", 1.0), ("PI", 2.0)]);
+        let refused = compare(&store, &one, &third).expect_err("they have none").to_string();
+        assert!(refused.contains("nothing to compare"), "{refused}");
+    }
 }
