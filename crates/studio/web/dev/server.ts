@@ -74,6 +74,8 @@ class SimulatedSession {
     speed: number | null = null;
     target = 0;
     seeking = false;
+    looking = false;
+    readonly begunUnixMs = Date.now();
     private sockets = new Set<WebSocket>();
     private last = performance.now();
     readonly id: string;
@@ -139,6 +141,10 @@ class SimulatedSession {
             for (const drive of this.drives) drive.advance(Math.min(this.target, slowest + step), until + 2 * lanes);
         }
         if (this.slowest() >= this.target) this.seeking = false;
+        if (this.looking && this.drives.some((drive) => drive.collections > 0)) {
+            this.looking = this.seeking = false;
+            this.target = this.slowest();
+        }
         for (const socket of this.sockets) if (socket.bufferedAmount < 1 << 20) this.drives.forEach((drive, index) => socket.send(drive.frame(index, !this.running)));
         if (this.ticks % 30 === 0) this.tellTimes();
     }
@@ -156,18 +162,18 @@ class SimulatedSession {
             this.say({ type: "latency", lane, jobs: [job("sequential", "write", 21_000), job("random", "write", 16_000), job("reader", "read", 70_000)], series: { seconds, host_bytes_per_second: seconds.map((at) => 2.4e9 / (1 + (waf - 1) * (at / (seconds.at(-1) || 1))) + 1e8 * Math.sin(at * 900)), collection_bytes_per_second: seconds.map((at) => 2.4e9 * (waf - 1) * (at / (seconds.at(-1) || 1))) } });
         });
         if (this.isDrive) {
-            const host = (name: string, transport: string, iops: number) => ({ host: name, transport, namespace: 1, iops, bytes_per_second: iops * 4096, queue_depth: 31.2, latency_ns: { p50: 81_000, p99: 190_000, p999: 840_000 } });
+            const host = (name: string, transport: string, iops: number) => ({ host: name, controller: transport === "NVMe/TCP" ? 2 : 1, transport, namespace: 1, iops, bytes_per_second: iops * 4096, queue_depth: 31.2, latency_ns: { p50: 81_000, p99: 190_000, p999: 840_000 } });
             this.say({ type: "hosts", hosts: [host("nqn.2014-08.org.nvmexpress:uuid:7f1c", "NVMe/TCP", 41_200), host("guest", "vfio-user", 128_700)], wear: { fewest: 12, mean: 19.4, most: 31, step: 1, blocks: Array.from({ length: 20 }, (_, bar) => Math.round(900 * Math.exp(-((12 + bar - 19) ** 2) / 30))) } });
         }
     }
 
-    private say(message: object): void {
+    say(message: object): void {
         for (const socket of this.sockets) socket.send(JSON.stringify(message));
     }
 
     message(): SessionMessage {
         const first = this.order.experiment ?? this.order.workload?.name ?? "";
-        return { type: "session", id: this.id, title: this.isDrive ? "ssd_a, 8 GiB, served at 127.0.0.1:4420" : `${first} on ${this.order.device ?? "its devices"} (simulated)`, lanes: this.drives.map((drive) => drive.lane), speed: this.speed, running: this.running };
+        return { type: "session", id: this.id, name: this.order.name ?? `${first} on ${this.order.device ?? "its devices"}`, title: this.isDrive ? "ssd_a, 8 GiB, served at 127.0.0.1:4420" : `${first} on ${this.order.device ?? "its devices"} (simulated)`, lanes: this.drives.map((drive) => drive.lane), speed: this.speed, running: this.running };
     }
 
     attach(socket: WebSocket): void {
@@ -207,6 +213,12 @@ class SimulatedSession {
                 this.seeking = true;
                 break;
             }
+            case "first_collection":
+                this.running = false;
+                if (this.drives.some((drive) => drive.collections > 0)) this.again();
+                this.target = Number.MAX_SAFE_INTEGER;
+                this.seeking = this.looking = true;
+                break;
             case "fork": {
                 const at = this.slowest();
                 const op = Number(command.set["geometry.over_provisioning"] ?? 0.1);
@@ -284,6 +296,11 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
             return json({ problems: await problems(request) });
         case "GET runs":
             return json(RUNS);
+        case "GET compare": {
+            const side = (name: string | undefined) => ({ name, about: `${name} (simulated)`, notes: [] });
+            const row = (cell: string, a: number, b: number) => ({ cell, metric: "WAF", a, b, share: b / a - 1, interval: null, seeds: [1, 1], verdict: "one_seed" });
+            return json({ a: side(id), b: side(part), rows: [row("FDP | 80/20", 1.69, 1.61), row("NoFDP | 80/20", 2.32, 2.41)], only_a: ["Mixed | 80/20"], only_b: [] });
+        }
         case "GET drive":
             return json({ device: "ssd_a" });
         case "POST drive":
@@ -298,13 +315,19 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
             return;
         }
         case "POST sessions": {
+            if (session !== undefined) {
+                session.order.name = (JSON.parse(await body(request)) as { name: string }).name;
+                session.say(session.message());
+                response.writeHead(204).end();
+                return;
+            }
             made += 1;
             const name = `s${made}`;
             sessions.set(name, new SimulatedSession(name, JSON.parse(await body(request)) as Order));
             return json({ id: name }, 201);
         }
         case "GET sessions":
-            if (id === undefined || id === "") return json([...sessions.values()].map((one) => ({ id: one.id, title: one.message().title, phase: one.running ? "running" : "paused", lanes: one.drives.length })));
+            if (id === undefined || id === "") return json([...sessions.values()].map((one) => ({ id: one.id, name: one.message().name, begun_unix_ms: one.begunUnixMs, title: one.message().title, phase: one.running ? "running" : "paused", lanes: one.drives.length })));
             if (session === undefined) return json({ error: `no session ${id}; it may have ended` }, 404);
             if (part === "order") return json(session.order);
             response.end(`the simulated drive exports nothing as ${form}\n`);

@@ -130,6 +130,139 @@ test("a fork with another over-provisioning runs beside, and is what the command
     await close(again);
 });
 
+test("sessions have names, and are ended where they are listed", async () => {
+    const [id, other] = [await server.begin(threeStreams(["FDP"])), await server.begin(threeStreams(["FDP"], { name: "more room" }))];
+    const page = await newPage(browser);
+    await page.goto(server.address);
+    const rows = page.locator(".running li");
+    const row = (name) => rows.filter({ has: page.getByRole("link", { name, exact: true }) });
+    await row("more room").waitFor();
+    await page.goto(`${server.address}#/session/${id}`);
+    await page.getByRole("button", { name: "Rename" }).click();
+    await page.getByLabel("Name of the session").fill("as it is");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "as it is" }).waitFor();
+    await until("the window's title", async () => (await page.title()) === "as it is · WARP Studio");
+    await page.goto(`${server.address}#/`);
+    await row("as it is").waitFor();
+    await row("more room").getByRole("button", { name: /^End/ }).click();
+    assert.ok((await server.json("api/sessions")).some((session) => session.id === other), "it asks once more");
+    await row("more room").getByRole("button", { name: "End it?" }).click();
+    await row("more room").waitFor({ state: "detached" });
+    const left = (await server.json("api/sessions")).map((session) => session.id);
+    assert.ok(left.includes(id) && !left.includes(other));
+    // One is named where it is begun, too.
+    await page.waitForSelector(".choices li");
+    await page.getByLabel("scale of the twin").selectOption({ label: "1/2048" });
+    await page.getByLabel("name of the session").fill("from the start page");
+    await page.getByRole("button", { name: "Start", exact: true }).click();
+    await page.getByRole("heading", { level: 1, name: "from the start page" }).waitFor();
+    for (const session of await server.json("api/sessions")) await server.json(`api/sessions/${session.id}`, { method: "DELETE" });
+    await close(page);
+});
+
+test("the first collection is a press away, from the beginning and from the end", async () => {
+    const { page } = await open(threeStreams(["FDP", "NoFDP"]));
+    const find = async () => {
+        await page.getByRole("button", { name: "First collection" }).click();
+        await until("a collection that stands", async () => {
+            const phases = await page.locator(".lane-phase").allTextContents();
+            return phases.every((phase) => phase === "paused") && (await page.locator(".facts div:nth-child(3) dd").allTextContents()).some((count) => count !== "0");
+        });
+        return [await position(page), await page.locator(".facts dd").allTextContents()];
+    };
+    const first = await find();
+    assert.ok(first[0] > 0.3 && first[0] < 1.5, `it is at ${first[0]}`);
+    await page.locator(".events").getByLabel("Kind").selectOption("reclaim");
+    await until("its event", async () => (await page.locator(".log li:not(.empty)").count()) > 0);
+    await playToTheEnd(page);
+    await page.getByRole("button", { name: "First collection" }).click();
+    await until("the same place", async () => JSON.stringify([await position(page), (await page.locator(".facts dd").allTextContents()).filter((_, index) => index % 5 < 4)]) === JSON.stringify([first[0], first[1].filter((_, index) => index % 5 < 4)]));
+    await close(page);
+});
+
+test("a lane's number and its curve say what they are the write amplification of", async () => {
+    const { page } = await open(threeStreams(["FDP"]));
+    assert.equal(await page.locator(".lane-waf span").textContent(), "WAF so far");
+    const axis = () => page.locator(".curves .plot").first().evaluate((plot) => plot.getAttribute("data-y-label"));
+    assert.equal(await axis(), "WAF of the last 0.1 drive-writes");
+    await page.locator(".curves select").first().selectOption("all");
+    await until("the other axis", async () => (await axis()) === "WAF so far");
+    await close(page);
+});
+
+// A phone, and a small one.
+for (const [height, stories] of [[844, ["reclaim-unit", "isolation"]], [667, ["reclaim-unit"]]]) {
+    test(`on a phone ${height} pixels high no caption of the tour is above what it is about`, async () => {
+        const page = await newPage(browser, { viewport: { width: 390, height }, isMobile: true, hasTouch: true });
+        for (const story of stories) {
+            await page.goto(`${server.address}#/tour/${story}`);
+            const number = page.locator(".caption-title span");
+            await number.waitFor();
+            const count = Number((await number.textContent()).split(" of ")[1]);
+            // Time stands, so that no caption goes before it was looked at.
+            await page.locator(".lane").first().waitFor();
+            await until("the beginning", async () => (await position(page)) > 0);
+            await page.getByRole("button", { name: "Pause", exact: true }).click();
+            for (let caption = 1; caption <= count; caption += 1) {
+                if (caption > 1) await page.getByRole("button", { name: "Next", exact: true }).click();
+                await until(`caption ${caption} of ${story}`, async () => (await number.textContent()).startsWith(`${caption} of`));
+                await until(`that all of what caption ${caption} of ${story} is about is seen`, () =>
+                    page.evaluate(() => {
+                        const top = document.querySelector("header.top").getBoundingClientRect().bottom;
+                        const bottom = document.querySelector(".caption").getBoundingClientRect().top;
+                        return [...document.querySelectorAll(".pointed-at")].some((part) => {
+                            const box = part.getBoundingClientRect();
+                            // What is higher than the room for it begins at its top.
+                            const isHigh = box.height > bottom - top - 20;
+                            return box.top >= top && (isHigh ? box.top < top + 40 : box.bottom <= bottom);
+                        });
+                    }),
+                );
+            }
+        }
+        await close(page);
+    });
+}
+
+test("two kept experiments are compared cell by cell, with what the lab says of them", async () => {
+    const study = async (name, variants) => {
+        const { mkdir } = await import("node:fs/promises");
+        await mkdir(join(workFolder, name), { recursive: true });
+        await writeFile(join(workFolder, name, "random.fio"), "[random]\nrw=randwrite\nbs=16k\nsize=90%\nnorandommap\ntime_based\nruntime=24h\n");
+        const rows = Object.entries(variants).map(([variant, spare]) => `[[variants]]\nname = "${variant}"\ndevice = { "geometry.over_provisioning" = ${spare} }\n`);
+        await writeFile(join(workFolder, name, "experiment.toml"), `title = "${name}"\nsource = "a test"\ndevices = ["ssd_a"]\nworkload = "random.fio"\n[run]\nwrite_capacities = 3.0\nscale = "1/4096"\nseeds = [1, 2]\n${rows.join("")}`);
+        await warp("run", join(workFolder, name));
+        return (await server.json("api/runs"))[0].id;
+    };
+    const first = await study("one", { small: 0.1, middle: 0.2, large: 0.4 });
+    const second = await study("other", { small: 0.2, middle: 0.2, huge: 0.8 });
+    const third = await study("third", { nothing: 0.3, alike: 0.4 });
+    const page = await newPage(browser, { bypassCSP: true });
+    await page.goto(`${server.address}#/compare`);
+    const pick = (id) => page.getByLabel(`Compare ${id}`).click();
+    await pick(first);
+    await pick(second);
+    const beside = page.getByRole("region", { name: "Two runs beside each other" });
+    await beside.getByText("2 cells of the same name in both are compared").waitFor();
+    await beside.getByText("1 cell only in A, not compared: large").waitFor();
+    await beside.getByText("1 cell only in B, not compared: huge").waitFor();
+    const said = JSON.parse(await warp("compare", first, second, "--json")).rows.filter((row) => row.metric === "WAF");
+    const shown = await beside.locator("tbody tr").evaluateAll((rows) => rows.map((row) => [...row.cells].map((one) => one.textContent)));
+    const words = { same: "the same", less: "less" };
+    assert.deepEqual(
+        shown.map((cells) => [cells[0], cells[2], cells[3], cells.at(-1)]),
+        said.map((row) => [row.cell, row.a.toFixed(3), row.b.toFixed(3), words[row.verdict]]),
+    );
+    assert.deepEqual(shown.map((cells) => cells.at(-1)), ["less", "the same"], "room helps, and the same is the same");
+    await beside.getByLabel(/all \d+ numbers/).check();
+    await until("handles too", async () => (await beside.locator("tbody tr").count()) > 4);
+    assert.deepEqual(await violations(page), []);
+    await pick(third);
+    await page.getByText(/These two cannot be compared\..*nothing to compare/).waitFor();
+    await close(page);
+});
+
 test("what is exported can be used outside", async () => {
     const { id, page } = await open(threeStreams(["FDP", "NoFDP"]));
     await playToTheEnd(page);
@@ -214,6 +347,32 @@ test("a job file is written in the page, and what is wrong with it stands at its
     await page.keyboard.insertText("[job]\nrw=randwrite\nbs=4k\nsize=50%\nrw_no_such=1\n");
     await page.locator(".cm-lintRange-error, .cm-lint-marker-error").first().waitFor();
     await close(page);
+});
+
+test("a page of a served drive that comes late says so, and shows what was written before", async () => {
+    const served = await Server.start("serve", "--device", "warp_default", "--capacity", "128M", "--data", "null", "--tcp", "127.0.0.1:0", "--vfio-user", join(workFolder, "guest.sock"), "--studio", "127.0.0.1:0", "--quiet");
+    const port = /-s (\d+)/.exec(served.introduction)[1];
+    await writeFile(join(workFolder, "late.fio"), "[cold]\nrw=write\nbs=64k\nsize=70%\n[hot]\nstonewall\nrw=randwrite\nbs=4k\noffset=70%\nsize=10%\nio_size=80m\nnorandommap\nfdp=1\nfdp_pli=1\n");
+    const run = () => warp("run", "late.fio", "--on", `tcp:127.0.0.1:${port}`, "--overwrite", "--json");
+    await run();
+    const page = await newPage(browser);
+    await page.goto(`${served.address}#/drive`);
+    await page.locator("figcaption").filter({ hasText: /Nobody watched before [\d:]+, so curves begin there\. Before that hosts wrote 1\.\d\d drive-writes, with a WAF of 1\.\d+ and \d+\s+collections\./ }).waitFor();
+    // The guest's socket is served, and no guest is there.
+    await page.getByText("Nobody is connected").waitFor();
+    assert.equal(await page.getByText("more came faster than they can be sent").count(), 0);
+    const ink = await page.locator(".curves .uplot canvas").first().evaluate((canvas) => {
+        const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        const dark = (at) => data[at + 3] > 200 && data[at] < 60 && data[at + 1] < 60 && data[at + 2] < 60;
+        return new Set(Array.from({ length: data.length / 4 }, (_, pixel) => pixel).filter((pixel) => dark(pixel * 4)).map((pixel) => pixel % width)).size;
+    });
+    assert.ok(ink > 100, `what was before is drawn: ${ink} columns`);
+    await page.goto("about:blank");
+    await run();
+    await page.goto(`${served.address}#/drive`);
+    await page.locator("figcaption").filter({ hasText: /Nobody watched (until|before) / }).waitFor();
+    await close(page);
+    assert.equal(await served.stop(), 0);
 });
 
 test("a served drive is seen while a host writes to it", async () => {

@@ -3,6 +3,7 @@ import { ASKED_MS, Confirmation, faultsSentence, resetSentence, snapshotSentence
 import { headline } from "../src/state/headline.ts";
 import { LaneState } from "../src/state/lane.ts";
 import { moment } from "../src/state/numbers.ts";
+import { unwatchedSentence } from "../src/state/unwatched.ts";
 import { Api, ApiError } from "../src/wire/api.ts";
 import type { Checkpoint } from "../src/wire/messages.ts";
 import { lane } from "./sample.ts";
@@ -53,6 +54,11 @@ describe("what came of an action", () => {
         expect(faultsSentence(null)).toBe("Nothing is to go wrong any more.");
         expect(faultsSentence({ seed: 7, commands: 0, faults: [fault] })).toMatch(/^One fault is armed, with seed 7,/);
         expect(faultsSentence({ seed: 7, commands: 0, faults: [fault, fault] })).toMatch(/^2 faults are armed/);
+    });
+    it("does not hide what was written while nobody watched", () => {
+        const before = { from_host_bytes: 0, to_host_bytes: 1320, media_bytes: 1650, collections: 1234, until_unix_ms: at };
+        expect(unwatchedSentence(before, 1000, at)).toBe("Nobody watched before 12:03:04, so curves begin there. Before that hosts wrote 1.32 drive-writes, with a WAF of 1.250 and 1\u202f234\u00a0collections. The flat line is that mean.");
+        expect(unwatchedSentence({ ...before, from_host_bytes: 320 }, 1000, at)).toMatch(/^Nobody watched until 12:03:04, so curves go on there. In the gap hosts wrote 1.00 /);
     });
     it("is a drive of which nothing is counted yet", () => {
         expect(headline([new LaneState(lane())], [], true)?.sentence).toBe("No host has written anything yet.");

@@ -21,6 +21,8 @@ const ORDER: Order = {
 describe("a permalink", () => {
     it("gives the order back", async () => {
         expect(await decodeOrder(await encodeOrder(ORDER))).toEqual(ORDER);
+        const named = { ...ORDER, name: "more room" };
+        expect(await decodeOrder(await encodeOrder(named))).toEqual(named);
     });
     it("is the same for equal orders, whatever the order of keys", async () => {
         const [lane] = ORDER.lanes;
@@ -29,6 +31,7 @@ describe("a permalink", () => {
     });
     it("is of the same run whatever was forked from it, and of no other", () => {
         expect(beginsAlike(ORDER, { ...ORDER, forks: [] })).toBe(true);
+        expect(beginsAlike(ORDER, { ...ORDER, name: "mine" })).toBe(true);
         expect(beginsAlike(ORDER, { ...ORDER, seed: 8 })).toBe(false);
         expect(beginsAlike(ORDER, { ...ORDER, lanes: [{ name: "FDP", only: [], set: {} }] })).toBe(false);
     });

@@ -5,9 +5,10 @@ import { usedHandles } from "../map/painter.ts";
 import { ownerColours } from "../map/palette.ts";
 import { Choice, LaneChoice } from "../parts/Choice.tsx";
 import { laneLetter } from "../parts/LaneTag.tsx";
-import { bytes, capacities, percent, rate, short, time, waf } from "../state/numbers.ts";
+import { bytes, capacities, moment, percent, rate, short, time, waf } from "../state/numbers.ts";
 import { cumulative, merge, pointsOfLane, pointsOfOwner, windowed, type Points, type Series } from "../state/series.ts";
 import type { Session } from "../state/session.ts";
+import { unwatchedSentence } from "../state/unwatched.ts";
 import type { LaneState } from "../state/lane.ts";
 import type { LatencyMessage } from "../wire/messages.ts";
 import { Plot, type Line } from "./Plot.tsx";
@@ -23,6 +24,14 @@ export const STROKES: { colour: string; dash: number[]; width: number }[] = [
     { colour: "ink", dash: [10, 3, 2, 3], width: 1 },
     { colour: "muted", dash: [10, 3, 2, 3], width: 1 },
 ];
+
+/** What a curve counts at each of its points, by the share of the capacity. */
+const WINDOWS: Record<string, string> = { "0.02": "the last 0.02 drive-writes", "0.1": "the last 0.1 drive-writes", "1": "the last drive-write", all: "so far" };
+
+/** What the vertical axis is called: a lane's own number is another one than its curve's. */
+function wafOver(window: string): string {
+    return window === "all" ? "WAF so far" : `WAF of ${WINDOWS[window] ?? window}`;
+}
 
 type Kind = "waf" | "handles" | "time" | "wear";
 
@@ -53,10 +62,11 @@ export function Curves({ session }: { session: Session }) {
                     <label class="inline">
                         over
                         <select value={windowShare.value} onChange={(event) => (windowShare.value = event.currentTarget.value)}>
-                            <option value="0.02">the last 0.02 drive-writes</option>
-                            <option value="0.1">the last 0.1 drive-writes</option>
-                            <option value="1">the last drive-write</option>
-                            <option value="all">everything so far</option>
+                            {Object.entries(WINDOWS).map(([share, name]) => (
+                                <option value={share} key={share}>
+                                    {share === "all" ? "everything so far" : name}
+                                </option>
+                            ))}
                         </select>
                     </label>
                 )}
@@ -72,7 +82,7 @@ export function Curves({ session }: { session: Session }) {
 
 function seriesOf(points: Points, state: LaneState, window: string): Series {
     const capacity = state.lane.capacity_bytes;
-    return window === "all" ? cumulative(points, capacity) : windowed(points, capacity, Number(window) * capacity);
+    return window === "all" ? cumulative(points, capacity) : windowed(points, capacity, Number(window) * capacity, state.gaps);
 }
 
 function emptyOf(session: Session): string {
@@ -88,22 +98,28 @@ export function WafPlot({ session, window, height }: { session: Session; window:
     const first = lanes[0];
     if (first === undefined) return null;
     const forks = session.order.value?.forks ?? [];
+    const unwatched = first.lane.unwatched ?? [];
+    const last = unwatched.at(-1);
     return (
         <figure>
             <Plot
                 lines={lines}
                 data={[x, ...ys] as uPlot.AlignedData}
                 xLabel="drive-writes"
-                yLabel="WAF"
+                yLabel={wafOver(window)}
                 least={1}
                 value={waf}
                 xValue={capacities}
                 xEnd={session.endBytes / first.lane.capacity_bytes}
-                marks={forks.map((fork) => ({ x: fork.at_host_bytes / first.lane.capacity_bytes, label: fork.name }))}
-                label={`Write amplification over drive-writes: ${lanes.map((state) => `${state.lane.name} ${waf(state.waf)}`).join(", ")}`}
+                marks={[
+                    ...forks.map((fork) => ({ x: fork.at_host_bytes / first.lane.capacity_bytes, label: fork.name })),
+                    ...unwatched.map((one) => ({ x: one.to_host_bytes / first.lane.capacity_bytes, label: `from ${moment(one.until_unix_ms, Date.now())}` })),
+                ]}
+                label={`Write amplification over drive-writes; so far: ${lanes.map((state) => `${state.lane.name} ${waf(state.waf)}`).join(", ")}`}
                 {...(height === undefined ? {} : { height })}
             />
             {x.length === 0 && <figcaption class="empty">{emptyOf(session)}</figcaption>}
+            {last !== undefined && <figcaption>{unwatchedSentence(last, first.lane.capacity_bytes, Date.now())}</figcaption>}
         </figure>
     );
 }
@@ -116,7 +132,7 @@ function HandlesPlot({ session, state, window }: { session: Session; state: Lane
     const lines: Line[] = shown.map(({ owner, index }) => ({ label: owner.name, colour: colours[index] ?? "ink" }));
     return (
         <figure>
-            <Plot lines={lines} data={[x, ...ys] as uPlot.AlignedData} xLabel="drive-writes" yLabel="own WAF" least={1} value={waf} xValue={capacities} label="Write amplification of each handle" />
+            <Plot lines={lines} data={[x, ...ys] as uPlot.AlignedData} xLabel="drive-writes" yLabel={`own ${wafOver(window)}`} least={1} value={waf} xValue={capacities} label="Write amplification of each handle" />
             <figcaption class={shown.length === 0 ? "empty" : ""}>
                 {shown.length === 0 ? emptyOf(session) : "A handle's own WAF: what the host wrote through it and what was copied out of its units, over what the host wrote. Copies out of the shared pool are nobody's."}
             </figcaption>

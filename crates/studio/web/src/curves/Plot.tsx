@@ -156,5 +156,5 @@ export function Plot(props: Props) {
         made.setLegend({ idxs });
     }, [props.data, props.xEnd]);
 
-    return <div class="plot" ref={place} role="img" aria-label={props.label} style={{ minHeight: `${height + 30}px` }} />;
+    return <div class="plot" data-y-label={props.yLabel} ref={place} role="img" aria-label={props.label} style={{ minHeight: `${height + 30}px` }} />;
 }

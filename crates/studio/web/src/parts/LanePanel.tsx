@@ -32,8 +32,8 @@ export function LanePanel({ session, state, index, grouping, mostHeight }: { ses
                         </button>
                     )}
                 </div>
-                <p class="lane-waf" aria-label={`write amplification ${waf(state.waf)}`}>
-                    <span>WAF</span> <b>{waf(state.waf)}</b>
+                <p class="lane-waf" aria-label={`write amplification so far ${waf(state.waf)}`}>
+                    <span>WAF so far</span> <b>{waf(state.waf)}</b>
                 </p>
                 <p class="lane-sub">
                     {lane.device}
@@ -119,7 +119,9 @@ function Owners({ state }: { state: LaneState }) {
                         <th scope="col" title="copied out of its units, in drive-writes">
                             copied ×
                         </th>
-                        <th scope="col">own WAF</th>
+                        <th scope="col" title="of all that was written through this handle so far">
+                            own WAF
+                        </th>
                     </tr>
                 </thead>
                 <tbody>

@@ -20,7 +20,10 @@ export function HeadlineText({ session }: { session: Session }) {
     );
 }
 
-export function Lanes({ session }: { session: Session }) {
+/** What header, caption and time take of a small window, with the line below a map. */
+const TOUR_FRAME = 430;
+
+export function Lanes({ session, isTour = false }: { session: Session; isTour?: boolean }) {
     const grouping = useSignal<Grouping>("handle");
     const lanes = session.lanes.value;
     if (lanes.length === 0) {
@@ -35,7 +38,9 @@ export function Lanes({ session }: { session: Session }) {
     const hasGroups = lanes.some((state) => state.lane.groups > 1);
     // A drive of very many units gets more room where it has it to itself.
     const isLarge = lanes.some((state) => state.lane.units > 16_384);
-    const mostHeight = lanes.length > 1 ? 400 : isLarge ? 620 : 430;
+    const wanted = lanes.length > 1 ? 400 : isLarge ? 620 : 430;
+    // In the tour a map is seen as a whole above its caption.
+    const mostHeight = isTour ? Math.min(wanted, Math.max(200, globalThis.innerHeight - TOUR_FRAME)) : wanted;
     return (
         <section aria-label="Drive">
             <div class="bar">

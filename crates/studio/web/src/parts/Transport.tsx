@@ -89,6 +89,12 @@ export function Transport({ session }: { session: Session }) {
                     </button>
                 ))}
             </div>
+            <button type="button" class="to-collection" onClick={() => session.firstCollection()} title="Go to the first collection of any lane">
+                <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+                    <path d="M2 2h2v12H2zM6 3.5h4v4H6zM11 3.5h3v4h-3zM6 8.5h4v4H6z" />
+                </svg>
+                <span>First collection</span>
+            </button>
             <div class="slider">
                 <input
                     type="range"

@@ -7,11 +7,13 @@ interface TwoPressProps {
     /** What it says when it was pressed once. */
     again: string;
     isPrimary?: boolean;
+    /** What it is about, where several are on the page. */
+    of?: string;
     isBusy: boolean;
     onAct: () => void;
 }
 
-export function TwoPress({ text, again, isPrimary = false, isBusy, onAct }: TwoPressProps) {
+export function TwoPress({ text, again, isPrimary = false, of = "", isBusy, onAct }: TwoPressProps) {
     const confirmation = useMemo(() => new Confirmation(), []);
     useEffect(() => () => confirmation.forget(), [confirmation]);
     const isAsked = confirmation.isAsked.value;
@@ -28,7 +30,10 @@ export function TwoPress({ text, again, isPrimary = false, isBusy, onAct }: TwoP
             onBlur={() => confirmation.forget()}
         >
             {/* Both are there, so that it is as wide before as after. */}
-            <span aria-hidden={isAsked}>{text}</span>
+            <span aria-hidden={isAsked}>
+                {text}
+                {of !== "" && <i class="hidden"> {of}</i>}
+            </span>
             <span aria-hidden={!isAsked}>{again}</span>
         </button>
     );

@@ -5,6 +5,7 @@
 // Rows of units lie in columns, and which of them changed is noted for whoever draws, so that a frame costs what it changes and
 // nothing is allocated for it. It knows nothing of how anything is drawn.
 import { FREE, NO_OWNER, OPEN_FOR_COLLECTION, OPEN_FOR_HOST, type Frame, type FrameEvent, type Phase } from "../wire/frame.ts";
+import type { Gap } from "./series.ts";
 import type { CellResult, Lane, LatencyMessage, Wear } from "../wire/messages.ts";
 
 /** Events that are kept: enough to scroll, with an end. */
@@ -257,6 +258,11 @@ export class LaneState {
                 this.sampleOwnerCopied[owner]?.push(frame.sampleOwnerCopied(row, owner));
             }
         }
+    }
+
+    /** Host bytes between which nobody looked at a served drive. */
+    get gaps(): Gap[] {
+        return (this.lane.unwatched ?? []).map((one) => ({ from: one.from_host_bytes, to: one.to_host_bytes }));
     }
 
     /** Pages of a slice: of a whole unit, where superblocks are not divided. */

@@ -40,6 +40,7 @@ async function through(bytes: Uint8Array<ArrayBuffer>, stream: CompressionStream
 export function canonical(order: Order): Order {
     const settings = (set: Settings): Settings => Object.fromEntries(Object.entries(set).sort(([a], [b]) => (a < b ? -1 : 1)));
     return {
+        ...(order.name === undefined ? {} : { name: order.name }),
         experiment: order.experiment,
         workload:
             order.workload === null
@@ -58,9 +59,10 @@ export function canonical(order: Order): Order {
     };
 }
 
-/** Whether two Orders are of the same run, whatever was forked from it. */
+/** Whether two Orders are of the same run, whatever was forked from it and however it is called. */
 export function beginsAlike(one: Order, other: Order): boolean {
-    return JSON.stringify(canonical({ ...one, forks: [] })) === JSON.stringify(canonical({ ...other, forks: [] }));
+    const run = ({ name: _, ...order }: Order) => JSON.stringify(canonical({ ...order, forks: [] }));
+    return run(one) === run(other);
 }
 
 export async function encodeOrder(order: Order): Promise<string> {
@@ -82,6 +84,7 @@ export async function decodeOrder(text: string): Promise<Order> {
     if (!Array.isArray(given.lanes) || given.lanes.length === 0) throw new PermalinkError(broken);
     // What a run means is checked by the server, which says what is wrong; here only the shape counts.
     return canonical({
+        ...(typeof given.name === "string" ? { name: given.name } : {}),
         experiment: given.experiment ?? null,
         workload: given.workload ?? null,
         device: given.device ?? null,

@@ -28,12 +28,34 @@ export function cumulative(points: Points, capacityBytes: number): Series {
     return series;
 }
 
-/** Media over host bytes of the last `windowBytes`; over what there is, at the beginning. */
-export function windowed(points: Points, capacityBytes: number, windowBytes: number): Series {
+/** Host bytes between which nobody looked: nothing is known in between but the sums at both ends. */
+export interface Gap {
+    from: number;
+    to: number;
+}
+
+/** So little to the right that it is drawn at the same place, and is another point. */
+const BESIDE = 1e-7;
+
+/** Media over host bytes of the last `windowBytes`; over what there is, at the beginning and behind a gap. A gap is its mean, flat. */
+export function windowed(points: Points, capacityBytes: number, windowBytes: number, gaps: Gap[] = []): Series {
     const series: Series = { x: [], y: [] };
     let first = -1;
+    let passed = 0;
     for (let i = 0; i < points.length; i += 1) {
         const host = points.host(i);
+        for (let gap = gaps[passed]; gap !== undefined && points.at(i) >= gap.to; gap = gaps[passed]) {
+            let base = i - 1;
+            while (base >= 0 && points.at(base) > gap.from) base -= 1;
+            const hostBefore = base < 0 ? 0 : points.host(base);
+            const mean = host > hostBefore ? (points.media(i) - (base < 0 ? 0 : points.media(base))) / (host - hostBefore) : null;
+            series.x.push(gap.from / capacityBytes + BESIDE, gap.to / capacityBytes);
+            series.y.push(mean, mean);
+            first = i;
+            passed += 1;
+        }
+        // At the end of a gap a window begins; within it there is nothing.
+        if (first === i || points.at(i) > (gaps[passed]?.from ?? Number.POSITIVE_INFINITY)) continue;
         // `first` is the last sample that is a whole window back; -1 is the beginning, where both counters are 0.
         while (first + 1 < i && points.at(i) - points.at(first + 1) >= windowBytes) first += 1;
         const hostBefore = first < 0 ? 0 : points.host(first);

@@ -19,6 +19,7 @@ const TOLD_EVERY_MS = 120;
 export class Session implements Listener {
     readonly api: Api;
     readonly id: string;
+    readonly name = signal("");
     readonly title = signal("");
     readonly lanes = signal<LaneState[]>([]);
     readonly running = signal(false);
@@ -100,6 +101,7 @@ export class Session implements Listener {
         switch (message.type) {
             case "session":
                 batch(() => {
+                    this.name.value = message.name ?? message.title;
                     this.title.value = message.title;
                     this.running.value = message.running;
                     this.speed.value = message.speed;
@@ -177,6 +179,10 @@ export class Session implements Listener {
     seek(hostBytes: number): void {
         this.seeking.value = hostBytes;
         this.send({ do: "seek", host_bytes: Math.max(0, Math.round(hostBytes)) });
+    }
+    firstCollection(): void {
+        this.running.value = false;
+        this.send({ do: "first_collection" });
     }
     fork(lane: number, name: string, set: Settings): void {
         this.send({ do: "fork", lane, name, set });

@@ -1,9 +1,11 @@
-// Runs that the store has: found, and two beside each other.
-import { useSignal } from "@preact/signals";
+// Runs that the store has: found, and two beside each other, cell by cell, with the lab's verdicts.
+import { useSignal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Notice } from "../parts/Notice.tsx";
-import { grouped, waf } from "../state/numbers.ts";
+import { prose } from "../parts/Prose.tsx";
+import { counted, grouped, waf } from "../state/numbers.ts";
 import { api } from "../state/server.ts";
+import type { Comparison, Difference } from "../wire/messages.ts";
 
 type Row = Record<string, unknown>;
 
@@ -64,7 +66,7 @@ export function CompareView() {
     return (
         <main id="content" tabIndex={-1} class="compare">
             <h1>Kept runs</h1>
-            <p class="lead">What <code>warp run</code> has kept, the newest first. Choose two to see them beside each other.</p>
+            <p class="lead">What <code>warp run</code> has kept, the newest first. Choose two to compare them, cell by cell.</p>
             {problem.value !== null && <Notice kind="error">{problem.value}</Notice>}
             {rows.value === null && problem.value === null && <div class="skeleton" style={{ height: "200px" }} aria-busy="true" />}
             {rows.value !== null && all.length === 0 && (
@@ -113,47 +115,130 @@ export function CompareView() {
     );
 }
 
-/** Two runs: every number of both, and how far they are apart. */
+/** What is said of a difference. */
+const VERDICTS: Record<Difference["verdict"], string> = { same: "the same", more: "more", less: "less", no_difference: "no difference", one_seed: "one seed" };
+
+function number(value: number): string {
+    return Number.isInteger(value) ? grouped(value) : String(Number(value.toPrecision(4)));
+}
+
+function signed(value: number): string {
+    return value === 0 ? "0" : `${value < 0 ? "−" : "+"}${number(Math.abs(value))}`;
+}
+
+/** Two runs, cell by cell, as the lab compares them. */
 function Beside({ rows }: { rows: Row[] }) {
-    const [one, other] = rows;
+    const [one, other] = rows.map((row) => String(row["id"] ?? ""));
+    const found = useSignal<Comparison | null>(null);
+    const problem = useSignal<string | null>(null);
+    const isAll = useSignal(false);
+    useEffect(() => {
+        found.value = null;
+        problem.value = null;
+        if (one === undefined || other === undefined) return;
+        let isCurrent = true;
+        api.compare(one, other).then(
+            (comparison) => {
+                if (isCurrent) found.value = comparison;
+            },
+            (error: unknown) => {
+                if (isCurrent) problem.value = error instanceof Error ? error.message : String(error);
+            },
+        );
+        return () => {
+            isCurrent = false;
+        };
+    }, [one, other]);
     if (one === undefined || other === undefined) return <p class="beside-hint">{one === undefined ? "No run chosen." : "One chosen; one more."}</p>;
-    const numbers = columnsOf([one, other]).filter((key) => typeof one[key] === "number" && typeof other[key] === "number");
-    const title = (row: Row) => `${cell("target", row["target"] ?? row["title"])} ${cell("id", row["id"])}`;
-    const hasWaf = numbers.includes("waf");
+    if (problem.value !== null) return <Notice kind="note">{`These two cannot be compared. ${problem.value}. Cells of the same name are, and runs of one cell each: \`warp run NAME --only VARIANT\` keeps one.`}</Notice>;
+    if (found.value === null) return <div class="skeleton" style={{ height: "120px" }} aria-busy="true" />;
+    return <Differences comparison={found.value} isAll={isAll} />;
+}
+
+function Differences({ comparison, isAll }: { comparison: Comparison; isAll: Signal<boolean> }) {
+    const { a, b, rows } = comparison;
+    const cells = [...new Set(rows.map((row) => row.cell))];
+    const hasCells = cells.some((one) => one !== "");
+    const wafs = rows.filter((row) => row.metric === "WAF");
+    const shown = isAll.value || wafs.length === 0 ? rows : wafs;
+    const hasIntervals = shown.some((row) => row.interval !== null);
     return (
-        <div class="scroll beside">
-            <table class="numbers">
-                <thead>
-                    <tr>
-                        <th scope="col">
-                            <span class="hidden">what</span>
-                        </th>
-                        <th scope="col">{title(one)}</th>
-                        <th scope="col">{title(other)}</th>
-                        <th scope="col">difference</th>
-                    </tr>
-                </thead>
-                <tbody>
-                    {numbers.map((key) => {
-                        const [a, b] = [one[key] as number, other[key] as number];
-                        return (
-                            <tr key={key}>
-                                <th scope="row">{NAMES[key] ?? key.replaceAll("_", " ")}</th>
-                                <td>{cell(key, a)}</td>
-                                <td>{cell(key, b)}</td>
-                                <td>{a === 0 ? "–" : `${b >= a ? "+" : "−"}${Math.abs((b / a - 1) * 100).toFixed(1)}\u00a0%`}</td>
-                            </tr>
-                        );
-                    })}
-                </tbody>
-            </table>
-            <p class="note">
-                {!hasWaf && "These have several cells, so there is no single write amplification to compare. "}
-                <code>
-                    warp compare {cell("id", one["id"])} {cell("id", other["id"])}
-                </code>{" "}
-                compares them cell by cell.
+        <section class="beside" aria-label="Two runs beside each other">
+            <p>
+                <b>A</b> {a.about}
             </p>
-        </div>
+            <p>
+                <b>B</b> {b.about}
+            </p>
+            <p class="note">
+                {prose([hasCells
+                    ? `${counted(cells.length, "cell")} of the same name in both ${cells.length === 1 ? "is" : "are"} compared, each with its counterpart.`
+                    : "Each has one cell. The two are compared, whatever they are called.", " ", rows.some((row) => row.verdict === "one_seed") ? "With one seed nothing can be said of chance. Give both several: `seeds = [1, 2, 3]` in the experiment." : "A difference is said to be one if its 95\u00a0% interval over the seeds leaves zero out."])}
+            </p>
+            <OnlyIn name="A" cells={comparison.only_a} />
+            <OnlyIn name="B" cells={comparison.only_b} />
+            {[...a.notes, ...b.notes].map((note) => (
+                <p class="note" key={note}>
+                    {note}
+                </p>
+            ))}
+            <div class="scroll tall" tabIndex={0} role="region" aria-label="Differences">
+                <table class="numbers">
+                    <thead>
+                        <tr>
+                            {hasCells && (
+                                <th scope="col" class="text">
+                                    cell
+                                </th>
+                            )}
+                            <th scope="col" class="text">
+                                measured
+                            </th>
+                            <th scope="col">A</th>
+                            <th scope="col">B</th>
+                            <th scope="col">difference</th>
+                            {hasIntervals && <th scope="col">95&nbsp;%</th>}
+                            <th scope="col" class="text">
+                                B is
+                            </th>
+                        </tr>
+                    </thead>
+                    <tbody>
+                        {shown.map((row) => (
+                            <tr key={`${row.cell} ${row.metric}`}>
+                                {hasCells && <td class="text">{row.cell}</td>}
+                                <td class="text">{row.metric}</td>
+                                <td>{/WAF/.test(row.metric) ? waf(row.a) : number(row.a)}</td>
+                                <td>{/WAF/.test(row.metric) ? waf(row.b) : number(row.b)}</td>
+                                <td>{row.share === null ? signed(row.b - row.a) : `${row.share < 0 ? "−" : "+"}${Math.abs(row.share * 100).toFixed(1)}\u00a0%`}</td>
+                                {hasIntervals && <td>{row.interval === null ? "–" : row.interval.map(signed).join(" to ")}</td>}
+                                <td class="text">{VERDICTS[row.verdict]}</td>
+                            </tr>
+                        ))}
+                    </tbody>
+                </table>
+            </div>
+            {wafs.length > 0 && wafs.length < rows.length && (
+                <label class="inline">
+                    <input type="checkbox" checked={isAll.value} onChange={(event) => (isAll.value = event.currentTarget.checked)} /> all {rows.length} numbers that both have
+                </label>
+            )}
+            <p class="note">
+                <code>
+                    warp compare {a.name} {b.name}
+                </code>{" "}
+                prints the same.
+            </p>
+        </section>
+    );
+}
+
+function OnlyIn({ name, cells }: { name: string; cells: string[] }) {
+    if (cells.length === 0) return null;
+    return (
+        <p class="note">
+            {counted(cells.length, "cell")} only in {name}, not compared: {cells.slice(0, 6).join("; ")}
+            {cells.length > 6 && `; and ${cells.length - 6} more`}
+        </p>
     );
 }

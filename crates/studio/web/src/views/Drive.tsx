@@ -79,7 +79,7 @@ function Hosts({ session }: { session: Session }) {
                             </tr>
                         )}
                         {hosts.map((host) => (
-                            <tr key={`${host.host} ${host.namespace}`}>
+                            <tr key={`${host.controller} ${host.host} ${host.namespace}`}>
                                 <th scope="row" class="long" title={host.host}>
                                     <span>{host.host}</span> <small>{host.transport}</small>
                                 </th>

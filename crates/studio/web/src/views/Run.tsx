@@ -36,7 +36,7 @@ export function SessionView({ session, isTour, extra }: { session: Session; isTo
     return (
         <main id="content" tabIndex={-1} class={`run ${isTour ? "in-tour" : ""} ${isEmpty ? "narrow" : ""}`}>
             <div class="run-head">
-                <h1>{session.title.value || (session.connection.value === "gone" ? "Nothing runs here" : "…")}</h1>
+                <SessionName session={session} />
                 <div class="actions" hidden={session.connection.value === "gone"}>
                     <button type="button" onClick={() => (isForking.value = true)} disabled={session.lanes.value.length === 0}>
                         Fork from here
@@ -57,7 +57,7 @@ export function SessionView({ session, isTour, extra }: { session: Session; isTo
             {!isEmpty && (
                 <>
                     <HeadlineText session={session} />
-                    <Lanes session={session} />
+                    <Lanes session={session} isTour={isTour} />
                     {session.lanes.value.length > 0 && (
                         <div class="below">
                             <Curves session={session} />
@@ -70,6 +70,59 @@ export function SessionView({ session, isTour, extra }: { session: Session; isTo
                 </>
             )}
         </main>
+    );
+}
+
+/** Its name, which a press on it changes, and what it is about. */
+function SessionName({ session }: { session: Session }) {
+    const given = useSignal<string | null>(null);
+    const name = session.name.value;
+    useEffect(() => {
+        if (name !== "") document.title = `${name} · WARP Studio`;
+    }, [name]);
+    if (name === "") return <h1>{session.connection.value === "gone" ? "Nothing runs here" : "…"}</h1>;
+    const rename = async () => {
+        const wanted = given.value?.trim() ?? "";
+        given.value = null;
+        if (wanted === "" || wanted === name) return;
+        try {
+            await api.rename(session.id, wanted);
+        } catch (error) {
+            session.problem.value = error instanceof Error ? error.message : String(error);
+        }
+    };
+    if (given.value !== null) {
+        return (
+            <form
+                class="naming"
+                onSubmit={(event) => {
+                    event.preventDefault();
+                    void rename();
+                }}
+            >
+                <input
+                    type="text"
+                    aria-label="Name of the session"
+                    value={given.value}
+                    maxLength={80}
+                    ref={(field) => field?.focus()}
+                    onInput={(event) => (given.value = event.currentTarget.value)}
+                    onKeyDown={(event) => event.key === "Escape" && (given.value = null)}
+                />
+                <button type="submit">Rename</button>
+            </form>
+        );
+    }
+    return (
+        <div class="named">
+            <h1 title={name}>{name}</h1>
+            {session.connection.value !== "gone" && (
+                <button type="button" class="quiet" onClick={() => (given.value = name)}>
+                    Rename
+                </button>
+            )}
+            {session.title.value !== name && <p class="note">{session.title.value}</p>}
+        </div>
     );
 }
 

@@ -6,10 +6,12 @@ import { Choice } from "../parts/Choice.tsx";
 import { SettingFields, settingOf } from "../parts/ForkDialog.tsx";
 import { Notice } from "../parts/Notice.tsx";
 import { Prose } from "../parts/Prose.tsx";
+import { TwoPress } from "../parts/TwoPress.tsx";
 import { freeName, nameOf } from "../state/knobs.ts";
-import { bytes } from "../state/numbers.ts";
+import { bytes, counted, moment } from "../state/numbers.ts";
 import { go } from "../state/route.ts";
 import { api, catalogue, rememberOrder, trouble } from "../state/server.ts";
+import { ApiError } from "../wire/api.ts";
 import type { Catalogue, ExperimentEntry, Order, OrderLane, Problem, SessionEntry } from "../wire/messages.ts";
 
 /** Lanes that a session takes. */
@@ -26,6 +28,7 @@ interface Draft {
     prefill: Signal<string>;
     timed: Signal<string>;
     seed: Signal<string>;
+    name: Signal<string>;
 }
 
 export function StartView() {
@@ -48,7 +51,7 @@ export function StartView() {
                 <div class="columns skeleton" aria-busy="true" />
             ) : (
                 <>
-                    <Running sessions={sessions} />
+                    <Running sessions={sessions.list} ask={sessions.ask} />
                     <Choice
                         label="what to run"
                         value={what.value}
@@ -65,44 +68,60 @@ export function StartView() {
     );
 }
 
-/** Sessions that the server has; null until it has said which. */
-function useSessions(): SessionEntry[] | null {
+/** Sessions that the server has, and what asks for them at once; null until it has said which. */
+function useSessions(): { list: SessionEntry[]; ask: () => void } | null {
     const sessions = useSignal<SessionEntry[] | null>(null);
+    const isOver = useRef(false);
+    const ask = () => {
+        api.sessions().then(
+            (all) => {
+                if (!isOver.current) sessions.value = all;
+            },
+            () => {
+                // The notice above says it; the list keeps what it had.
+            },
+        );
+    };
     useEffect(() => {
-        let isOver = false;
-        const ask = () => {
-            api.sessions().then(
-                (all) => {
-                    if (!isOver) sessions.value = all;
-                },
-                () => {
-                    // The notice above says it; the list keeps what it had.
-                },
-            );
-        };
+        isOver.current = false;
         ask();
         const timer = setInterval(ask, 3000);
         return () => {
-            isOver = true;
+            isOver.current = true;
             clearInterval(timer);
         };
     }, []);
-    return sessions.value;
+    return sessions.value === null ? null : { list: sessions.value, ask };
 }
 
-/** Sessions to go back to. */
-function Running({ sessions }: { sessions: SessionEntry[] }) {
+/** Sessions to go back to, or to end. */
+function Running({ sessions, ask }: { sessions: SessionEntry[]; ask: () => void }) {
+    const problem = useSignal<string | null>(null);
     if (sessions.length === 0) return null;
+    const end = async (id: string) => {
+        problem.value = null;
+        try {
+            await api.end(id);
+        } catch (error) {
+            // One that has ended already is as good as ended.
+            if (!(error instanceof ApiError && error.status === 404)) problem.value = error instanceof Error ? error.message : String(error);
+        }
+        ask();
+    };
     return (
-        <section class="running">
+        <section class="running" aria-label="Sessions on this server">
             <h2>Sessions on this server</h2>
+            {problem.value !== null && <Notice kind="error">{problem.value}</Notice>}
             <ul>
                 {sessions.map((session) => (
                     <li key={session.id}>
-                        <a href={`#/session/${session.id}`}>{session.title}</a>
+                        <a href={`#/session/${session.id}`} title={session.title}>
+                            {session.name}
+                        </a>
                         <span>
-                            {session.lanes} {session.lanes === 1 ? "lane" : "lanes"}, {session.phase}
+                            {counted(session.lanes, "lane")}, {session.phase}, begun {moment(session.begun_unix_ms, Date.now())}
                         </span>
+                        <TwoPress text="End" again="End it?" of={session.name} isBusy={false} onAct={() => void end(session.id)} />
                     </li>
                 ))}
             </ul>
@@ -111,7 +130,7 @@ function Running({ sessions }: { sessions: SessionEntry[] }) {
 }
 
 function useDraft(): Draft {
-    return { scale: useSignal(""), write: useSignal(""), prefill: useSignal(""), timed: useSignal(""), seed: useSignal("1") };
+    return { scale: useSignal(""), write: useSignal(""), prefill: useSignal(""), timed: useSignal(""), seed: useSignal("1"), name: useSignal("") };
 }
 
 function number(text: string): number | null {
@@ -119,7 +138,9 @@ function number(text: string): number | null {
 }
 
 function orderOf(draft: Draft, rest: Pick<Order, "experiment" | "workload" | "device" | "lanes">): Order {
+    const name = draft.name.value.trim();
     return {
+        ...(name === "" ? {} : { name }),
         ...rest,
         scale: draft.scale.value === "" ? null : draft.scale.value,
         write: number(draft.write.value),
@@ -166,6 +187,10 @@ function Lengths({ draft, isOwn }: { draft: Draft; isOwn: boolean }) {
             <label>
                 seed
                 <input type="number" min="0" step="1" value={draft.seed.value} onInput={(event) => (draft.seed.value = event.currentTarget.value)} />
+            </label>
+            <label>
+                name of the session
+                <input type="text" maxLength={80} placeholder="what it runs" value={draft.name.value} onInput={(event) => (draft.name.value = event.currentTarget.value)} />
             </label>
         </fieldset>
     );

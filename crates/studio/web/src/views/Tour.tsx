@@ -7,6 +7,7 @@ import { go } from "../state/route.ts";
 import { api, rememberOrder } from "../state/server.ts";
 import type { Session } from "../state/session.ts";
 import { RunView } from "./Run.tsx";
+import { wayTo } from "../state/reveal.ts";
 import { STORIES, type Story } from "./stories.ts";
 
 export function TourView({ story }: { story: string | null }) {
@@ -97,6 +98,11 @@ function Told({ story }: { story: Story }) {
     return <RunView id={id.value}>{(session) => <Captions session={session} story={story} />}</RunView>;
 }
 
+/** Between two ways to what a caption is about: as long as a smooth one takes. */
+const REVEAL_EVERY_MS = 700;
+/** What the frame around it takes. */
+const FRAME_PIXELS = 10;
+
 /** The caption that is due, and a frame around what it is about. */
 function Captions({ session, story }: { session: Session; story: Story }) {
     session.told.value;
@@ -126,17 +132,36 @@ function Captions({ session, story }: { session: Session; story: Story }) {
         };
     }, [caption?.at, isOver, session.lanes.value.length]);
 
+    // What it is about is brought above the caption when the caption comes, and again when the page moves, until its reader scrolls.
+    const place = useRef<HTMLElement>(null);
     useEffect(() => {
         if (caption === undefined || isOver) return;
-        document.querySelector(`[data-tour="${caption.at}"]`)?.scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
-    }, [caption?.at, isOver]);
+        let hasScrolled = false;
+        const reveal = () => {
+            const parts = [...document.querySelectorAll(`[data-tour="${caption.at}"]`)];
+            const shown = parts[caption.lane ?? 0] ?? parts[0];
+            if (shown === undefined || place.current === null || hasScrolled) return;
+            const head = document.querySelector("header.top")?.getBoundingClientRect().bottom ?? 0;
+            const by = wayTo(shown.getBoundingClientRect(), head + FRAME_PIXELS, place.current.getBoundingClientRect().top - FRAME_PIXELS);
+            if (by !== 0) scrollBy({ top: by, behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+        };
+        const scrolls = () => (hasScrolled = true);
+        const kinds = ["wheel", "touchmove"] as const;
+        for (const kind of kinds) addEventListener(kind, scrolls, { passive: true });
+        reveal();
+        const timer = setInterval(reveal, REVEAL_EVERY_MS);
+        return () => {
+            clearInterval(timer);
+            for (const kind of kinds) removeEventListener(kind, scrolls);
+        };
+    }, [caption, isOver]);
 
     const jump = (to: number) => {
         const target = story.captions[to];
         if (target !== undefined) session.seek(target.from * capacity + 1);
     };
     return (
-        <aside class="caption" aria-label={`Story: ${story.title}`}>
+        <aside class="caption" ref={place} aria-label={`Story: ${story.title}`}>
             <p class="caption-title">
                 <b>
                     {number + 1}. {story.title}

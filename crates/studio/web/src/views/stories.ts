@@ -12,6 +12,8 @@ export interface Caption {
     /** Drive-writes from which on it is said. */
     from: number;
     at: Part;
+    /** Which lane's part is meant, counted from 0; by default the first. */
+    lane?: number;
     text: string;
 }
 
@@ -111,10 +113,10 @@ export const STORIES: Story[] = [
             { from: 0, at: "map", text: "A cache has a handle for small objects (RUH 1) and one for large (RUH 2). A neighbour writes randomly through RUH 3." },
             { from: 0.4, at: "handles", text: "Initially isolated (II): data is apart when it is written. Persistently isolated (PI): it stays apart when it is copied. So far nothing was." },
             { from: 1.7, at: "map", text: "II: whatever survives a collection goes to the shared pool. Cache and neighbour meet there in the same units." },
-            { from: 2.2, at: "map", text: "PI: copies stay with their handle. There is no shared pool, and the neighbour's garbage stays the neighbour's." },
+            { from: 2.2, at: "map", lane: 1, text: "PI: copies stay with their handle. There is no shared pool, and the neighbour's garbage stays the neighbour's." },
             { from: 2.8, at: "handles", text: "Own WAF is what a handle's data costs. PI shows the whole bill. II shows less: what the shared pool copies again is nobody's." },
             { from: 3.3, at: "headline", text: "In sum the two write nearly the same here. What differs is whose bill it is." },
-            { from: 3.6, at: "free", text: "PI keeps a unit open for each handle's copies. Where there is little spare that counts: the experiment `ii_vs_pi` looks for it." },
+            { from: 3.6, at: "free", lane: 1, text: "PI keeps a unit open for each handle's copies. Where there is little spare that counts: the experiment `ii_vs_pi` looks for it." },
         ],
         end: "II keeps data apart when it is written, PI also when it is copied.",
     },

@@ -2,7 +2,7 @@
 //
 // A token comes once in the address of the page, is kept for this tab only and goes into a header (of a WebSocket: its
 // protocol) from then on, so that it does not stay in the address bar or in a link that is copied.
-import type { About, Catalogue, Checkpoint, FaultsReport, OptionEntry, Order, Problem, SessionEntry } from "./messages.ts";
+import type { About, Catalogue, Checkpoint, Comparison, FaultsReport, OptionEntry, Order, Problem, SessionEntry } from "./messages.ts";
 
 const TOKEN_KEY = "warp.token";
 
@@ -75,6 +75,7 @@ export class Api {
     options = (): Promise<OptionEntry[]> => this.json("/api/options");
     sessions = (): Promise<SessionEntry[]> => this.json("/api/sessions");
     runs = (): Promise<Record<string, unknown>[]> => this.json("/api/runs");
+    compare = (one: string, other: string): Promise<Comparison> => this.json(`/api/compare/${encodeURIComponent(one)}/${encodeURIComponent(other)}`);
     drive = (): Promise<Record<string, unknown>> => this.json("/api/drive");
     order = (id: string): Promise<Order> => this.json(`/api/sessions/${encodeURIComponent(id)}/order`);
 
@@ -94,6 +95,10 @@ export class Api {
 
     async end(id: string): Promise<void> {
         await this.ask("DELETE", `/api/sessions/${encodeURIComponent(id)}`);
+    }
+
+    async rename(id: string, name: string): Promise<void> {
+        await this.ask("POST", `/api/sessions/${encodeURIComponent(id)}/name`, { name });
     }
 
     async export(id: string, form: string): Promise<Blob> {

@@ -1,6 +1,8 @@
 // What page and server say to each other in JSON: types, and nothing that does anything.
 
 export interface Order {
+    /** What the session is called; left out: what it runs. */
+    name?: string;
     experiment: string | null;
     workload: { name: string; text?: string } | null;
     device: string | null;
@@ -72,9 +74,11 @@ export interface Problem {
 
 export interface SessionEntry {
     id: string;
+    name: string;
     title: string;
     phase: string;
     lanes: number;
+    begun_unix_ms: number;
 }
 
 export interface Lane {
@@ -102,11 +106,23 @@ export interface Lane {
     error?: string | null;
     /** Of a served drive: since when its statistics are counted, in milliseconds since 1970; null: since it was made. */
     since_unix_ms?: number | null;
+    /** Of a served drive: what was written while no page was there. */
+    unwatched?: Unwatched[];
+}
+
+/** What hosts wrote to a served drive while no page was there: curves have nothing of it but its sums. */
+export interface Unwatched {
+    from_host_bytes: number;
+    to_host_bytes: number;
+    media_bytes: number;
+    collections: number;
+    until_unix_ms: number;
 }
 
 export interface SessionMessage {
     type: "session";
     id: string;
+    name?: string;
     title: string;
     lanes: Lane[];
     speed: number | null;
@@ -154,6 +170,7 @@ export interface JobLatency {
 
 export interface HostEntry {
     host: string;
+    controller: number;
     transport: string;
     namespace: number | null;
     iops: number;
@@ -175,6 +192,34 @@ export interface FaultsReport {
     /** I/O commands since the plan was given. */
     commands: number;
     faults: { name: string; kind: string; active: boolean; struck: number }[];
+}
+
+/** A metric of a cell in two kept runs, as `warp compare` has it. */
+export interface Difference {
+    /** Empty where both have but one cell. */
+    cell: string;
+    metric: string;
+    a: number;
+    b: number;
+    share: number | null;
+    interval: [number, number] | null;
+    seeds: [number, number];
+    verdict: "same" | "more" | "less" | "no_difference" | "one_seed";
+}
+
+export interface Comparison {
+    a: ComparedRun;
+    b: ComparedRun;
+    rows: Difference[];
+    /** Cells that only one of them has. */
+    only_a: string[];
+    only_b: string[];
+}
+
+export interface ComparedRun {
+    name: string;
+    about: string;
+    notes: string[];
 }
 
 /** What a snapshot that was asked for came to. */
@@ -213,5 +258,6 @@ export type Command =
     | { do: "speed"; host_bytes_per_second: number | null }
     | { do: "step"; requests: number }
     | { do: "seek"; host_bytes: number }
+    | { do: "first_collection" }
     | { do: "fork"; lane: number; name: string; set: Settings }
     | { do: "drop"; lane: number };
