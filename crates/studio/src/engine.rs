@@ -13,9 +13,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::time::{Duration, Instant};
 
 use experiment::LabError;
-use simulate::live::{Forked, MemoryAccount, MemoryShare};
 use serde_json::json;
 use simulate::live::Forked;
+use simulate::live::{Forked, MemoryAccount, MemoryShare};
 use simulate::run::MemoryNeed;
 use toml::Table;
 

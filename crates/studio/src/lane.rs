@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use experiment::LabError;
-use simulate::live::{Activity, Forked, LiveRun, MemoryAccount, MemoryShare, Position};
 use serde_json::{Value, json};
+use simulate::live::{Activity, Forked, LiveRun, MemoryAccount, MemoryShare, Position};
 use simulate::live::{Activity, Forked, LiveRun, Position};
 use simulate::run::CellResult;
 use ssd::{Event, OwnerStats};
@@ -294,7 +294,8 @@ impl Lane {
         let Some(run) = &mut self.run else { return };
         let taken = run.take_events();
         let now = run.position();
-        let looks = self.first_collection.is_none() && !self.had_collected && run.phase() != lab::live::Phase::Filling;
+        let looks =
+            self.first_collection.is_none() && !self.had_collected && run.phase() != simulate::live::Phase::Filling;
         let has_collected = looks && collections(run) > 0;
         let is_timed = self.plan.plan.is_timed();
         let handles = self.plan.plan.layout().handles.len();

@@ -13,12 +13,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
+use analysis::compare::Side;
 use analysis::store::{KeptRun, Store};
 use experiment::LabError;
-use simulate::live::MemoryAccount;
-use analysis::compare::Side;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use simulate::live::MemoryAccount;
 use target::ServeError;
 use target::http::{Answer, App, AppMethod, Conversation, HttpOptions, HttpServer, Question};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -471,7 +471,7 @@ fn runs() -> Result<Value, LabError> {
 /// Two runs of the store, cell by cell.
 fn compare(store: &Store, one: &str, other: &str) -> Result<Value, LabError> {
     let side = |id: &str| Side::of_run(&store.find(id)?);
-    Ok(lab::compare::compare(side(one)?, side(other)?)?.to_json())
+    Ok(analysis::compare::compare(side(one)?, side(other)?)?.to_json())
 }
 
 fn text(kind: &str, name: &str) -> Answer {
@@ -521,7 +521,7 @@ fn check(body: &[u8]) -> Result<Answer, LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::store::Origin;
+    use analysis::store::Origin;
 
     #[test]
     fn kept_experiments_are_compared_cell_by_cell() {

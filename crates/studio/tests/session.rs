@@ -4,10 +4,10 @@ mod common;
 
 use std::time::{Duration, Instant};
 
+use common::{Head, Message, Socket, begin, get, options, order, small_order, start};
 use experiment::definition::Experiment;
 use experiment::selection::Selection;
 use experiment::twin::{Scale, ScaleChoice};
-use common::{Head, Message, Socket, begin, get, options, order, small_order, start};
 use serde_json::{Value, json};
 use simulate::run::CellResult;
 use studio::Studio;
