@@ -6,10 +6,10 @@
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::cast::{real, whole32, wide};
-use crate::error::ConfigError;
+use crate::config::EnduranceConfig;
 use crate::layout::Layout;
 use crate::stats::Stats;
 
@@ -19,45 +19,7 @@ const SEED_OF_ENDURANCE: u64 = 0x0065_6e64_7572_6500;
 pub(crate) const ERASES_MAX: u32 = u32::MAX / 2;
 const DAYS_OF_YEAR: f64 = 365.0;
 
-/// What the flash survives.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EnduranceConfig {
-    /// Erases that a block survives on average.
-    pub rated_erases: u32,
-    /// Standard deviation of that, as a share of it.
-    #[serde(default)]
-    pub spread: f64,
-    /// Years over which drive-writes in a day are counted.
-    #[serde(default = "default_warranty_years")]
-    pub warranty_years: f64,
-}
-
-/// What data sheets count with.
-fn default_warranty_years() -> f64 {
-    5.0
-}
-
 impl EnduranceConfig {
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        if self.rated_erases == 0 {
-            return Err(ConfigError::new("endurance.rated_erases", 0, "must be 1 or more"));
-        }
-        if !(0.0..=0.5).contains(&self.spread) {
-            let allowed = "must be between 0 and 0.5 of the rated erases";
-            return Err(ConfigError::new("endurance.spread", self.spread, allowed));
-        }
-        if !(self.warranty_years > 0.0 && self.warranty_years <= 100.0) {
-            let allowed = "must be above 0 and at most 100";
-            return Err(ConfigError::new(
-                "endurance.warranty_years",
-                self.warranty_years,
-                allowed,
-            ));
-        }
-        Ok(())
-    }
-
     /// Share of the rated erases that an average block has had.
     pub(crate) fn life_used(&self, wear: &Wear) -> f64 {
         wear.mean_erases() / f64::from(self.rated_erases)

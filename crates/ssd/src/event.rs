@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cast::narrow;
 use crate::config::ReportedPage;
-use crate::device::Write;
-use crate::types::{Lpn, MappedRun, Nanos, Owner, Placement, RgId, RuId};
+use crate::types::{Lpn, MappedRun, Nanos, Owner, Placement, RgId, RuId, Write};
 
 /// How much a sink wants to hear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

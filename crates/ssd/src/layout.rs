@@ -47,9 +47,6 @@ use crate::error::ConfigError;
 use crate::types::{Owner, PlacementList, RuhId};
 use crate::unit::ReclaimUnit;
 
-/// Handles per endurance group, at most (issue of range, NVMe 2.1 allows more).
-pub const HANDLES_MAX: u16 = 128;
-
 /// One way to divide a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SizeClass {

@@ -36,9 +36,9 @@ pub mod unit;
 
 pub use base::PlacementIndex;
 pub use checkpoint::Checkpoint;
-pub use config::DeviceConfig;
-pub use device::{Device, UnitView, Write};
-pub use endurance::{Endurance, EnduranceConfig, Wear};
+pub use config::{DeviceConfig, EnduranceConfig};
+pub use device::{Device, UnitView};
+pub use endurance::{Endurance, Wear};
 pub use error::{CheckpointEnded, ConfigError, HostError, SnapshotError};
 pub use event::{Event, EventSink};
 pub use layout::Layout;
@@ -46,4 +46,4 @@ pub use recent::{EventsSince, RecentEvent, RecentEvents};
 pub use ring::Ring;
 pub use stats::{OwnerStats, Stats, Totals};
 pub use timing::{Completion, Location, TimingConfig};
-pub use types::{Lpn, MappedRun, Nanos, Owner, Placement, PlacementList, Ppn, RgId, RuId, RuhId};
+pub use types::{Lpn, MappedRun, Nanos, Owner, Placement, PlacementList, Ppn, RgId, RuId, RuhId, Write};

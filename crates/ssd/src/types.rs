@@ -199,6 +199,20 @@ impl<'a> PlacementList<'a> {
     }
 }
 
+/// One host write, in mapping units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// First logical page.
+    pub first: Lpn,
+    /// Pages; at least 1.
+    pub pages: u32,
+    /// Bytes that the host sent: less than the pages hold where the first or last one is written in part, which the
+    /// device turns into a read-modify-write of the whole page.
+    pub host_bytes: u64,
+    /// Where the host wants it.
+    pub placement: Placement,
+}
+
 /// Whose data a reclaim unit holds.
 ///
 /// Host writes and the copies of a persistently isolated handle carry the handle; copies of initially isolated

@@ -37,27 +37,13 @@ use crate::maps::Maps;
 use crate::recency::Recency;
 use crate::stats::{Stats, Totals};
 use crate::timing::{Completion, Location, Timing, TimingConfig};
-use crate::types::{Lpn, MappedRun, Nanos, Owner, Placement, Ppn, RgId, RuId, RuhId};
+use crate::types::{Lpn, MappedRun, Nanos, Owner, Placement, Ppn, RgId, RuId, RuhId, Write};
 use crate::unit::{ReclaimUnit, UnitState};
 use blocks::{BlockTable, Noted, NotedRoom};
 use place::OpenUnit;
 use share::Sharing;
 
 pub use view::UnitView;
-
-/// One host write, in mapping units.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Write {
-    /// First logical page.
-    pub first: Lpn,
-    /// Pages; at least 1.
-    pub pages: u32,
-    /// Bytes that the host sent: less than the pages hold where the first or last one is written in part, which the
-    /// device turns into a read-modify-write of the whole page.
-    pub host_bytes: u64,
-    /// Where the host wants it.
-    pub placement: Placement,
-}
 
 /// A drive. `S` receives its events; `()` costs nothing.
 #[derive(Clone)]

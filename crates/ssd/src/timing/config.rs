@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cast::{count, index, real, whole};
-use crate::config::{Geometry, Handles};
+use crate::config::geometry::Geometry;
+use crate::config::handles::Handles;
 use crate::error::ConfigError;
 use crate::types::Nanos;
 

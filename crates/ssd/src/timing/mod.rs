@@ -18,7 +18,7 @@
 mod activity;
 mod buffer;
 mod calendar;
-mod config;
+pub(crate) mod config;
 mod cores;
 mod die;
 mod place;
