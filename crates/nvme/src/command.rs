@@ -15,15 +15,17 @@ use nvme_spec::command::{ReadWriteCdw12, SubmissionEntry};
 use nvme_spec::feature::FeatureId;
 use nvme_spec::{LogId, Status};
 use prefetch::Room;
-use ssd::{Nanos, Placement};
+use ssd::Nanos;
 
 use crate::completion::{Executed, Execution, Outcome, Reply, Success};
 use crate::error::{Failure, Parameter};
 use crate::fault::{NEVER, Verdict};
+use crate::io::Progress;
+use crate::setup::QUEUES_MAX;
 use crate::subsystem::Subsystem;
 use crate::traffic::CommandKind;
 use crate::transfer::{Direction, Transfer};
-use crate::{admin, io, pcie};
+use crate::{admin, io};
 
 /// A command that was found to be one, with its fields in plain form: what is in its entry is not read again. It is
 /// carried out by [`Subsystem::execute`] or refused by [`Subsystem::refuse`]; it is dropped only with the queue that it
@@ -43,15 +45,6 @@ pub struct AcceptedCommand {
     delay_ns: Option<Nanos>,
     /// When the first part of it was carried out.
     began: Option<Nanos>,
-}
-
-/// How far a command of many parts is.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Progress {
-    /// Logical blocks that are done.
-    pub blocks_done: u64,
-    /// Where its data goes, which is decided once.
-    pub placement: Option<Placement>,
 }
 
 #[derive(Debug)]
@@ -393,7 +386,7 @@ impl Subsystem {
     /// Counts how many commands of an I/O queue are outstanding, when some of them are taken.
     #[inline]
     pub fn note_queue_depth(&mut self, id: u16, queue: u16, commands: u64) {
-        let most = self.config.io_queues_max.max(pcie::QUEUES_MAX);
+        let most = self.config.io_queues_max.max(QUEUES_MAX);
         assert!(
             queue > 0 && queue <= most,
             "queue {queue} of controller {id} is none of its I/O queues"

@@ -22,7 +22,7 @@ use nvme_spec::ocp::{
 use serde::{Deserialize, Serialize};
 use ssd::Nanos;
 
-use crate::state::COUNT_MAX;
+use crate::setup::COUNT_MAX;
 
 const BUCKETS: usize = 4;
 /// Kinds of commands that are counted.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use ssd::{Lpn, RuhId};
 
 use crate::media::{ByteRange, DATA_BYTES_PER_METADATA_BYTE};
-use crate::state::COUNT_MAX;
+use crate::setup::COUNT_MAX;
 
 /// Logical blocks of a namespace, at most: their bytes can be counted.
 const BLOCKS_MAX: u64 = 1 << 48;

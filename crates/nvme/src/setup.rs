@@ -8,8 +8,12 @@ use crate::media::MediaError;
 
 /// Namespaces that can exist, and the largest namespace identifier (NN). Boot firmware asks for each one.
 pub const NAMESPACES_MAX: u32 = 32;
+/// Most that a counter of the state can be: nothing happens so often, and what a drive does in its life can be added to it.
+pub(crate) const COUNT_MAX: u64 = 1 << 62;
 /// Endurance group identifier of the only endurance group.
 pub const ENDURANCE_GROUP: u16 = 1;
+/// Queues of each kind that the doorbell page has room for, the admin queue included.
+pub const QUEUES_MAX: u16 = 512;
 /// PCI vendor identifier. It and [`crate::pcie::DEVICE_ID`] are in the range that its owner leaves to experiments
 /// without registration (QEMU, docs/specs/pci-ids.rst); whoever ships this as a product needs identifiers of their
 /// own. Those of QEMU's NVMe device would make drivers apply that device's quirks.

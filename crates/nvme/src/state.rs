@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nvme_spec::command::SanitizeCdw10;
+use nvme_spec::command::{SanitizeCdw10, SelfTestCode};
 use nvme_spec::log::DeviceSelfTestLog;
 use serde::{Deserialize, Serialize};
-use ssd::{Layout, RuhId};
+use ssd::{Layout, Nanos, RuhId};
 use thiserror::Error;
 
 use crate::controller::{Host, Transport};
@@ -16,12 +16,14 @@ use crate::fdp::FdpState;
 use crate::latency_monitor::LatencyMonitor;
 use crate::media::Counters;
 use crate::namespace::{Extent, Namespace};
-use crate::setup::NAMESPACES_MAX;
+use crate::setup::{COUNT_MAX, NAMESPACES_MAX};
 
 /// Version of the stored form; grows with every change of a stored type.
 const VERSION: u32 = 4;
-/// Most that a counter of the state can be: nothing happens so often, and what a drive does in its life can be added to it.
-pub(crate) const COUNT_MAX: u64 = 1 << 62;
+/// Time that a short self-test takes: long enough to be seen by a host that looks every second.
+const SHORT_SELF_TEST_NS: Nanos = 2_000_000_000;
+/// Time that an extended self-test takes; Identify Controller says it in minutes (EDSTT).
+pub(crate) const EXTENDED_SELF_TEST_NS: Nanos = 10_000_000_000;
 
 /// See the module.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -112,6 +114,31 @@ pub enum SanitizeOutcome {
         /// Whether the host left the failure mode (Exit Failure Mode).
         exited: bool,
     },
+}
+
+/// A self-test under way. A restart of the drive forgets it.
+#[derive(Clone, Debug)]
+pub(crate) struct RunningTest {
+    pub(crate) controller: u16,
+    pub(crate) nsid: u32,
+    pub(crate) code: SelfTestCode,
+    pub(crate) since: Nanos,
+}
+
+impl RunningTest {
+    /// Time that the test takes.
+    pub(crate) fn duration(&self) -> Nanos {
+        match self.code {
+            SelfTestCode::Short => SHORT_SELF_TEST_NS,
+            _ => EXTENDED_SELF_TEST_NS,
+        }
+    }
+
+    /// Current operation and percent of it, for the Device Self-test log.
+    pub(crate) fn progress(&self, now: Nanos) -> (u8, u8) {
+        let percent = now.saturating_sub(self.since).min(self.duration()) * 100 / self.duration();
+        (self.code.code(), percent as u8)
+    }
 }
 
 /// A sanitize operation under way. What it is, is in the non-volatile state; how far it is, is not.

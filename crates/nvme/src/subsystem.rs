@@ -17,7 +17,6 @@ use nvme_spec::Status;
 use ssd::checkpoint::Room;
 use ssd::{Checkpoint, CheckpointEnded, Completion, Device, DeviceConfig, Nanos, RuhId, Write};
 
-use crate::admin::self_test::RunningTest;
 use crate::clock::Clock;
 use crate::controller::{Controller, Features};
 use crate::error::{Failure, Parameter};
@@ -28,7 +27,7 @@ use crate::media::{Counters, Durable, Integrity, Media, MediaError};
 use crate::namespace::{FORMATS, Namespace};
 use crate::pacing::Pacing;
 use crate::setup::{NAMESPACES_MAX, SetupError, SubsystemConfig};
-use crate::state::{Persistent, SanitizeProgress};
+use crate::state::{Persistent, RunningTest, SanitizeProgress};
 use crate::traffic::LatencyHistogram;
 
 /// The drive. See the module.

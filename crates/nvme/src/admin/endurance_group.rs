@@ -9,7 +9,17 @@ use ssd::Device;
 
 use crate::error::{Failure, Parameter};
 use crate::fdp::DeviceReports;
+use crate::setup::ENDURANCE_GROUP;
 use crate::subsystem::Subsystem;
+
+/// Refuses any endurance group but the one there is.
+pub(super) fn check_endurance_group(group: u16, place: Parameter) -> Result<(), Failure> {
+    if group == ENDURANCE_GROUP {
+        return Ok(());
+    }
+    let cause = format!("endurance group {group} does not exist, only {ENDURANCE_GROUP}");
+    Err(Failure::invalid_field(place, cause))
+}
 
 impl Subsystem {
     /// Enables Flexible Data Placement with one of the offered configurations, or disables it (`configuration` then

@@ -21,7 +21,7 @@ pub mod identify;
 pub mod log_page;
 mod namespace_management;
 mod sanitize;
-pub(crate) mod self_test;
+mod self_test;
 
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{AdminOpcode, IDENTIFY_SIZE};

@@ -6,21 +6,16 @@
 
 use nvme_spec::command::{DeviceSelfTestCdw10, SelfTestCode, SubmissionEntry};
 use nvme_spec::{NSID_ALL, Status};
-use ssd::Nanos;
 
 use crate::completion::Success;
 use crate::error::{Failure, Parameter};
-use crate::state::SelfTest;
+use crate::state::{EXTENDED_SELF_TEST_NS, RunningTest, SelfTest};
 use crate::subsystem::Subsystem;
 
 /// Results that the Device Self-test log keeps.
 pub const RESULTS_MAX: usize = 20;
-/// How long a short test takes: long enough to be seen by a host that looks every second.
-const SHORT_NS: Nanos = 2_000_000_000;
-/// How long an extended one takes; Identify Controller says it in minutes (EDSTT).
-const EXTENDED_NS: Nanos = 10_000_000_000;
 /// EDSTT.
-pub(crate) const EXTENDED_MINUTES: u16 = EXTENDED_NS.div_ceil(60_000_000_000) as u16;
+pub(crate) const EXTENDED_MINUTES: u16 = EXTENDED_SELF_TEST_NS.div_ceil(60_000_000_000) as u16;
 
 /// How a test ended: the result codes of the Device Self-test log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,30 +26,6 @@ pub(crate) enum TestEnd {
     NamespaceRemoved = 3,
     Formatted = 4,
     Sanitized = 9,
-}
-
-/// A test that is under way.
-#[derive(Clone, Debug)]
-pub(crate) struct RunningTest {
-    controller: u16,
-    nsid: u32,
-    code: SelfTestCode,
-    since: Nanos,
-}
-
-impl RunningTest {
-    fn duration(&self) -> Nanos {
-        match self.code {
-            SelfTestCode::Short => SHORT_NS,
-            _ => EXTENDED_NS,
-        }
-    }
-
-    /// Current operation and percent of it, for the Device Self-test log.
-    pub(crate) fn progress(&self, now: Nanos) -> (u8, u8) {
-        let percent = now.saturating_sub(self.since).min(self.duration()) * 100 / self.duration();
-        (self.code.code(), percent as u8)
-    }
 }
 
 /// What a Device Self-test command asks for.

@@ -13,9 +13,8 @@ pub(crate) mod together;
 use nvme_spec::command::{self, SubmissionEntry};
 use nvme_spec::{IoOpcode, NSID_ALL, Status};
 use prefetch::Room;
-use ssd::Lpn;
+use ssd::{Lpn, Placement};
 
-use crate::command::Progress;
 use crate::completion::{Execution, Success};
 use crate::error::{Failure, Parameter};
 use crate::media::{Media, MediaError};
@@ -40,6 +39,15 @@ pub(crate) enum Directive {
     None,
     /// Data placement directive with this placement identifier.
     Placement(u16),
+}
+
+/// How far a command of many parts is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Progress {
+    /// Logical blocks that are done.
+    pub blocks_done: u64,
+    /// Where its data goes, which is decided once.
+    pub placement: Option<Placement>,
 }
 
 /// An I/O command of a namespace.

@@ -6,8 +6,7 @@ use nvme_spec::Status;
 use prefetch::Room;
 use ssd::{Lpn, Placement, Write};
 
-use super::{Blocks, Directive, media_failure, metadata, unreadable};
-use crate::command::Progress;
+use super::{Blocks, Directive, Progress, media_failure, metadata, unreadable};
 use crate::completion::Success;
 use crate::error::Failure;
 use crate::fault::cache::CachedMedia;

@@ -28,7 +28,7 @@ use nvme_spec::command::SubmissionEntry;
 use prefetch::Room;
 use thiserror::Error;
 
-pub use crate::setup::VENDOR_ID;
+pub use crate::setup::{QUEUES_MAX, VENDOR_ID};
 
 use crate::backlog::Backlog;
 use crate::command::AcceptedCommand;
@@ -42,8 +42,6 @@ use queue::{CompletionQueue, SubmissionQueue};
 pub const DEVICE_ID: u16 = 0x10f0;
 /// Bytes of a memory page (CC.MPS is 0).
 const PAGE_BYTES: u64 = 4096;
-/// Queues of each kind that the doorbell page has room for, the admin queue included.
-pub const QUEUES_MAX: u16 = 512;
 /// Bytes of BAR0 that are registers; the doorbells follow.
 pub const REGISTER_BYTES: u64 = nvme_spec::register::DOORBELLS as u64;
 /// Bytes of the doorbells (CAP.DSTRD is 0).

@@ -27,7 +27,6 @@ use crate::completion::Success;
 use crate::controller::{ControllerKind, Features, Transport};
 use crate::error::{Failure, Parameter};
 use crate::latency_monitor::LatencyConfiguration;
-use crate::setup::ENDURANCE_GROUP;
 use crate::subsystem::Subsystem;
 use crate::transfer::Transfer;
 
@@ -411,13 +410,4 @@ fn check_uuid(feature: &Feature, entry: &SubmissionEntry) -> Result<(), Failure>
         FeatureId::LatencyMonitor => check_uuid_index(FeaturesCdw14::from_bits(entry.cdw14.get()).uidx()),
         _ => Ok(()),
     }
-}
-
-/// Refuses any endurance group but the one there is.
-pub(super) fn check_endurance_group(group: u16, place: Parameter) -> Result<(), Failure> {
-    if group == ENDURANCE_GROUP {
-        return Ok(());
-    }
-    let cause = format!("endurance group {group} does not exist, only {ENDURANCE_GROUP}");
-    Err(Failure::invalid_field(place, cause))
 }

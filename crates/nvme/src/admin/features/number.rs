@@ -6,7 +6,8 @@ use nvme_spec::feature::{
     NumberOfQueues, PowerManagement, TemperatureThreshold, VolatileWriteCache,
 };
 
-use super::{Question, WARNING_TEMPERATURE_K, check_endurance_group};
+use super::{Question, WARNING_TEMPERATURE_K};
+use crate::admin::endurance_group::check_endurance_group;
 use crate::controller::ControllerKind;
 use crate::error::{Failure, Parameter};
 use crate::setup::ENDURANCE_GROUP;

@@ -6,7 +6,8 @@ use nvme_spec::fdp::{
 };
 use zerocopy::IntoBytes;
 
-use super::{Question, Setting, check_endurance_group};
+use super::{Question, Setting};
+use crate::admin::endurance_group::check_endurance_group;
 use crate::error::{Failure, Parameter};
 use crate::fdp::kind;
 use crate::subsystem::Subsystem;

@@ -23,7 +23,7 @@ use zerocopy::little_endian::{U16, U64};
 
 pub use health::COMPOSITE_TEMPERATURE_K;
 
-use super::features::check_endurance_group;
+use super::endurance_group::check_endurance_group;
 use crate::completion::Success;
 use crate::controller::ControllerKind;
 use crate::error::{Failure, Parameter};
