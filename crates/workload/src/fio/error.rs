@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::lines::Place;
-
 /// A job file that the lab cannot run: the place, what is wrong there, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{file}:{line}: {subject}: {problem}; {remedy}{}", also(.others))]
@@ -38,6 +36,30 @@ impl JobError {
         let others = problems.split_off(1).into();
         let first = problems.remove(0);
         Err(JobError { others, ..first })
+    }
+}
+
+/// A line of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file, as messages call it.
+    pub file: Arc<str>,
+    /// Its line, from 1.
+    pub line: usize,
+}
+
+impl Place {
+    pub(super) fn new(file: &str, line: usize) -> Place {
+        Place {
+            file: Arc::from(file),
+            line,
+        }
+    }
+}
+
+impl Default for Place {
+    fn default() -> Place {
+        Place::new("", 0)
     }
 }
 

@@ -8,8 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::{Operation, PlacementIndex};
 
 use super::distribution::{SkewKind, Zone};
-use super::error::Complaint;
-use super::lines::Place;
+use super::error::{Complaint, Place};
 use super::random::DEFAULT_SEED;
 use super::value::{Amount, KbBase, PerDirection};
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use base::Bytes;
 use base::input::TEXT_BYTES_MAX;
 
-use super::error::{Complaint, JobError};
+use super::error::{Complaint, JobError, Place};
 
 /// Bytes of a line without its comment, at most: jobs have copies of what it says.
 const LINE_BYTES_MAX: usize = 8192;
@@ -24,30 +24,6 @@ const INCLUDES_MAX: usize = 256;
 
 /// Letters of a line that a message shows.
 const SHOWN_CHARS: usize = 200;
-
-/// A line of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// The file, as messages call it.
-    pub file: Arc<str>,
-    /// Its line, from 1.
-    pub line: usize,
-}
-
-impl Place {
-    pub(super) fn new(file: &str, line: usize) -> Place {
-        Place {
-            file: Arc::from(file),
-            line,
-        }
-    }
-}
-
-impl Default for Place {
-    fn default() -> Place {
-        Place::new("", 0)
-    }
-}
 
 /// One `option=value` or `option` line.
 pub(super) struct Line {

@@ -28,12 +28,12 @@ mod value;
 
 pub use arrivals::Arrivals;
 pub use distribution::{SkewKind, Zone};
-pub use error::{Complaint, JobError};
+pub use error::{Complaint, JobError, Place};
 pub use job::{
     Access, BlockShare, DataPlacement, Distribution, ExitWhat, Job, LatencyGoal, LogChoice, Operations,
     PlacementSelection, SchemeEntry, WriteMode,
 };
-pub use lines::{Place, Surroundings};
+pub use lines::Surroundings;
 pub use options::{Effect, FioOption, Kind, find, manual, nearest, options};
 pub use parse::{JobFile, Override, parse, parse_with, parse_within};
 pub use plan::{AddressPlan, BlockPlan, PlacementPlan, Plan, StridePlan};

@@ -8,10 +8,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{Complaint, JobError};
+use super::error::{Complaint, JobError, Place};
 use super::expression::{self, Suffixes};
 use super::job::Job;
-use super::lines::{Line, Place, Surroundings, sections};
+use super::lines::{Line, Surroundings, sections};
 use super::options::{Effect, FioOption, Kind, READ_FIRST, find, nearest, why_idle};
 use super::value::KbBase;
 

@@ -14,10 +14,23 @@
 //! A flush alone (`FN`, `N`) is no request here. Behind the events comes a summary, from a line that begins with `CPU` or `Total`
 //! on; it is skipped.
 
+use serde::{Deserialize, Serialize};
+
 use super::field::{Fields, Problem, SECOND_NS, SECTOR_BYTES, decimal, number, trim};
-use super::record::{Names, Record, as_text};
-use super::settings::{BlkparseAction, ProcessIdentity};
+use super::record::{Names, ProcessIdentity, Record, as_text};
 use crate::Operation;
+
+/// Which of the events of a request counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BlkparseAction {
+    /// Q: before merging and scheduling, as fio replays binary traces.
+    Queued,
+    /// D: what the drive gets, after merging.
+    Issued,
+    /// C: in the order of completion.
+    Completed,
+}
 
 /// Reads what blkparse prints.
 #[derive(Debug)]

@@ -32,11 +32,11 @@ use std::sync::atomic::AtomicU64;
 
 use rustc_hash::FxHashMap;
 
+use super::blkparse::BlkparseAction;
 use super::bytes::{u16_at, u32_at, u64_at};
 use super::field::{Problem, SECTOR_BYTES};
 use super::input::Lines;
-use super::record::{Names, Record, as_text};
-use super::settings::{BlkparseAction, ProcessIdentity};
+use super::record::{Names, ProcessIdentity, Record, as_text};
 use crate::Operation;
 
 /// Bytes of an event without what follows it.

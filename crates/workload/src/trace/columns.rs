@@ -20,8 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::field::{Problem, SECOND_NS, SECTOR_BYTES, decimal, number, trim};
 use super::iolog::placement;
-use super::record::{Names, Record, as_text};
-use super::settings::FileIdentity;
+use super::record::{FileIdentity, Names, Record, as_text};
 use crate::{Operation, WorkloadError};
 
 /// Which column of a line is what.

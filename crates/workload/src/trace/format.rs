@@ -5,6 +5,7 @@ use super::blktrace::{self, Blktrace};
 use super::cloud::{self, Cloud, CloudTrace};
 use super::columns::{ColumnSettings, Columns, capture_of_several};
 use super::field::{Fields, Problem};
+use super::input::uncompressed;
 use super::iolog::{self, Iolog};
 use super::objects::{self, Mooncake, OracleGeneral};
 use super::record::Record;
@@ -43,11 +44,6 @@ impl Format {
         let starts_like_an_event = Fields::new(first_line).word().is_some_and(blkparse::is_device);
         (starts_like_an_event || uncompressed(name).ends_with(".blkparse")).then_some(Format::Blkparse)
     }
-}
-
-/// A file's name without what says that it is compressed.
-pub(super) fn uncompressed(name: &str) -> &str {
-    name.trim_end_matches(".gz").trim_end_matches(".zst")
 }
 
 /// The reader of a format.

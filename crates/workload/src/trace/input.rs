@@ -283,6 +283,11 @@ pub fn decompressed(mut stream: impl Read + Send + 'static) -> io::Result<Box<dy
     })
 }
 
+/// A file's name without what says that it is compressed.
+pub(super) fn uncompressed(name: &str) -> &str {
+    name.trim_end_matches(".gz").trim_end_matches(".zst")
+}
+
 fn without_return(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }

@@ -33,6 +33,7 @@ mod settings;
 pub mod spool;
 mod vscsi;
 
+pub use blkparse::BlkparseAction;
 pub use blktrace::files_of;
 pub use column_list::ColumnList;
 pub use columns::{
@@ -42,8 +43,6 @@ pub use export::{ExportSettings, ExportSummary, Feed, IologVersion, export, expo
 pub use input::{Line, Lines, decompressed};
 pub use objects::{MooncakeRequest, ObjectRequest};
 pub use reader::{Progress, Reader, file_bytes};
-pub use record::Record;
+pub use record::{FileIdentity, ProcessIdentity, Record};
 pub use replay::{Arrival, TimedSource, TraceSource};
-pub use settings::{
-    BlkparseAction, FileIdentity, Format, LbaRange, Mapping, PlacementRule, ProcessIdentity, ROOM_BYTES, Settings,
-};
+pub use settings::{Format, LbaRange, Mapping, PlacementRule, ROOM_BYTES, Settings};

@@ -20,7 +20,7 @@ use serde::Deserialize;
 
 use super::bytes::{u32_at, u64_at};
 use super::field::{Problem, SECOND_NS};
-use super::format::uncompressed;
+use super::input::uncompressed;
 use super::record::{OFFSET_BYTES_END, Record};
 use crate::Operation;
 

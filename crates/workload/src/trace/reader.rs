@@ -87,6 +87,16 @@ impl Clock {
     }
 }
 
+impl Settings {
+    /// The trace as records, without a drive.
+    ///
+    /// # Errors
+    /// As [`Settings::source`].
+    pub fn reader(&self) -> Result<Reader, WorkloadError> {
+        Reader::open(self)
+    }
+}
+
 impl Reader {
     pub(super) fn open(settings: &Settings) -> Result<Reader, WorkloadError> {
         let Some(first) = settings.files.first() else {

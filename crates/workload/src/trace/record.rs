@@ -1,6 +1,7 @@
 //! What a line or record of a trace says, whatever its format.
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::field::Problem;
 use crate::{Operation, PlacementIndex};
@@ -27,6 +28,26 @@ pub struct Record {
     pub latency_ns: u64,
     /// Placement index that the trace itself gives.
     pub placement: Option<PlacementIndex>,
+}
+
+/// What tells processes apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProcessIdentity {
+    /// The number of process or thread.
+    Number,
+    /// Its name; its number where the trace has none.
+    Name,
+}
+
+/// What tells files apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileIdentity {
+    /// Its name.
+    Name,
+    /// Its name without the numbers in it: `db/000012.sst` and `db/000013.sst` are of one kind.
+    Kind,
 }
 
 /// No volume is that large, so that a volume and a place on it fit in 64 bits.

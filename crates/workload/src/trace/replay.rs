@@ -96,6 +96,51 @@ impl Counts {
     }
 }
 
+impl Settings {
+    /// The trace as requests to a drive. `seed` chooses which units stand for the others on a twin.
+    ///
+    /// # Errors
+    /// An impossible setting; a file that cannot be opened, or whose format cannot be guessed.
+    pub fn source(&self, target: &Target, seed: u64) -> Result<TraceSource, WorkloadError> {
+        self.check(target)?;
+        let reader = Reader::open(self)?;
+        TraceSource::new(self, reader, target, seed)
+    }
+
+    /// The trace as requests with the times at which they were recorded.
+    ///
+    /// # Errors
+    /// As [`Settings::source`]; the trace has no times.
+    pub fn timed_source(&self, target: &Target, seed: u64) -> Result<TraceSource, WorkloadError> {
+        self.check(target)?;
+        self.check_times()?;
+        let mut reader = Reader::open(self)?;
+        reader.obey_times();
+        TraceSource::new(self, reader, target, seed)
+    }
+
+    /// Refuses a trace whose requests are all at one time. Most have another time at the second request.
+    fn check_times(&self) -> Result<(), WorkloadError> {
+        const LOOKED_AT: u64 = 1 << 20;
+        let mut reader = self.reader()?;
+        for looked_at in 0..LOOKED_AT {
+            match reader.next_record()? {
+                Some(record) if record.time_ns == 0 => {}
+                Some(_) => return Ok(()),
+                // One request needs no times.
+                None if looked_at < 2 => return Ok(()),
+                None => break,
+            }
+        }
+        let file = self.files.first().map(|file| spool::shown(file)).unwrap_or_default();
+        Err(WorkloadError::setting(
+            file,
+            "its requests have no times, so there is nothing to replay in time; give csv.time for a CSV, an iolog of version 3 or with \
+             wait lines, or leave out replay (--replay)",
+        ))
+    }
+}
+
 impl TraceSource {
     /// Replays what a reader reads; of the settings, what is about the drive counts.
     ///

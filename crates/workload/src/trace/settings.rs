@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::blkparse::BlkparseAction;
 use super::column_list::ColumnList;
 use super::columns::ColumnSettings;
-use super::reader::Reader;
-use super::replay::TraceSource;
+use super::record::{FileIdentity, ProcessIdentity};
 use super::spool;
 use crate::{Operation, PlacementIndex, Target, WorkloadError};
 
@@ -123,38 +123,6 @@ impl Format {
                                     \"vscsi\", \"oracle_general\" or \"mooncake\"";
 }
 
-/// What tells processes apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ProcessIdentity {
-    /// The number of process or thread.
-    Number,
-    /// Its name; its number where the trace has none.
-    Name,
-}
-
-/// Which of the events of a request counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BlkparseAction {
-    /// Q: before merging and scheduling, as fio replays binary traces.
-    Queued,
-    /// D: what the drive gets, after merging.
-    Issued,
-    /// C: in the order of completion.
-    Completed,
-}
-
-/// What tells files apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FileIdentity {
-    /// Its name.
-    Name,
-    /// Its name without the numbers in it: `db/000012.sst` and `db/000013.sst` are of one kind.
-    Kind,
-}
-
 /// How addresses of the trace become positions on the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -202,49 +170,6 @@ pub struct LbaRange {
 }
 
 impl Settings {
-    /// The trace as requests to a drive. `seed` chooses which units stand for the others on a twin.
-    ///
-    /// # Errors
-    /// An impossible setting; a file that cannot be opened, or whose format cannot be guessed.
-    pub fn source(&self, target: &Target, seed: u64) -> Result<TraceSource, WorkloadError> {
-        self.check(target)?;
-        let reader = Reader::open(self)?;
-        TraceSource::new(self, reader, target, seed)
-    }
-
-    /// The trace as requests with the times at which they were recorded.
-    ///
-    /// # Errors
-    /// As [`Settings::source`]; the trace has no times.
-    pub fn timed_source(&self, target: &Target, seed: u64) -> Result<TraceSource, WorkloadError> {
-        self.check(target)?;
-        self.check_times()?;
-        let mut reader = Reader::open(self)?;
-        reader.obey_times();
-        TraceSource::new(self, reader, target, seed)
-    }
-
-    /// Refuses a trace whose requests are all at one time. Most have another time at the second request.
-    fn check_times(&self) -> Result<(), WorkloadError> {
-        const LOOKED_AT: u64 = 1 << 20;
-        let mut reader = self.reader()?;
-        for looked_at in 0..LOOKED_AT {
-            match reader.next_record()? {
-                Some(record) if record.time_ns == 0 => {}
-                Some(_) => return Ok(()),
-                // One request needs no times.
-                None if looked_at < 2 => return Ok(()),
-                None => break,
-            }
-        }
-        let file = self.files.first().map(|file| spool::shown(file)).unwrap_or_default();
-        Err(WorkloadError::setting(
-            file,
-            "its requests have no times, so there is nothing to replay in time; give csv.time for a CSV, an iolog of version 3 or with \
-             wait lines, or leave out replay (--replay)",
-        ))
-    }
-
     /// Memory that replaying takes at most, bytes.
     pub fn memory_bytes(&self, target: &Target) -> u64 {
         /// Bytes of a record at least, plain and compressed.
@@ -292,14 +217,6 @@ impl Settings {
         self.files.iter().any(is_one)
     }
 
-    /// The trace as records, without a drive.
-    ///
-    /// # Errors
-    /// As [`Settings::source`].
-    pub fn reader(&self) -> Result<Reader, WorkloadError> {
-        Reader::open(self)
-    }
-
     /// The settings for files that begin with `head`: a list of columns becomes the table of them.
     pub(super) fn with_columns(&self, head: &[u8]) -> Result<Settings, WorkloadError> {
         let Some(list) = &self.columns else {
@@ -319,7 +236,7 @@ impl Settings {
         })
     }
 
-    fn check(&self, target: &Target) -> Result<(), WorkloadError> {
+    pub(super) fn check(&self, target: &Target) -> Result<(), WorkloadError> {
         if self.operations.is_empty() {
             return Err(WorkloadError::setting(
                 "operations = []",
