@@ -15,14 +15,12 @@
 //! both. Nothing is run here.
 
 use serde::{Deserialize, Serialize};
-use ssd::Layout;
 use toml::Value;
 
-use crate::definition::Change;
+use crate::change::Change;
 use crate::error::LabError;
 use crate::find;
-use crate::profile::{Overrides, Profile};
-use crate::selection::divided;
+use crate::overrides::{Overrides, divided};
 
 /// Keys of a profile, or of an experiment, that are its ensemble's.
 pub(crate) const KEYS: [&str; 2] = ["ensemble_residual", "ensemble"];
@@ -97,21 +95,6 @@ impl Ensemble {
         }
     }
 
-    /// Refuses members that are no devices.
-    ///
-    /// # Errors
-    /// The first one: names file, member and field.
-    pub(crate) fn check(&self, profile: &Profile) -> Result<(), LabError> {
-        for (index, member) in self.members.iter().enumerate() {
-            let place = format!("{}, ensemble[{index}].settings", profile.file);
-            let mut config = profile.config_at(&place, &member.settings)?;
-            // What is not possible with times is refused where the member runs in time.
-            config.timing = None;
-            Layout::new(&config).map_err(|error| LabError::invalid(&place, error.to_string()))?;
-        }
-        Ok(())
-    }
-
     /// Paths of all settings that a member changes, in their order.
     pub fn paths(&self) -> Vec<&str> {
         let mut paths: Vec<&str> = self
@@ -127,8 +110,8 @@ impl Ensemble {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::find::TextFile;
+    use crate::profile::Profile;
 
     /// The default device with these lines at the top level of its profile and these at its end.
     fn profile(top: &str, end: &str) -> Result<Profile, String> {

@@ -9,6 +9,7 @@
 //! This crate reads and checks. It runs nothing.
 
 pub mod cell;
+pub mod change;
 pub mod claim;
 pub mod coordinates;
 pub mod definition;
@@ -17,7 +18,9 @@ pub mod error;
 pub mod feedback;
 pub mod files;
 pub mod find;
+mod folders;
 pub mod metric;
+pub mod overrides;
 pub mod profile;
 pub mod selection;
 pub mod template;

@@ -16,12 +16,14 @@ use std::collections::BTreeMap;
 
 use rust_embed::RustEmbed;
 use serde::Serialize;
-use ssd::DeviceConfig;
+use ssd::{DeviceConfig, Layout};
 use toml::Value;
 
 use crate::ensemble::{self, Ensemble};
 use crate::error::LabError;
 use crate::find::{self, TextFile};
+
+pub use crate::overrides::Overrides;
 
 /// The parts of a profile that describe the device; everything else describes the profile.
 const DEVICE_TABLES: [&str; 6] = ["geometry", "handles", "gc", "seed", "timing", "endurance"];
@@ -63,9 +65,6 @@ pub struct ValueSource {
     pub fitted: bool,
 }
 
-/// Overrides of a device: dotted path to value.
-pub type Overrides = toml::Table;
-
 impl Profile {
     /// Finds a profile by name or path.
     ///
@@ -104,10 +103,25 @@ impl Profile {
         }
         profile.config(&Overrides::new())?;
         if let Some(ensemble) = &ensemble {
-            ensemble.check(&profile)?;
+            profile.check_members(ensemble)?;
         }
         profile.ensemble = ensemble;
         Ok(profile)
+    }
+
+    /// Refuses members of its ensemble that are no devices.
+    ///
+    /// # Errors
+    /// The first one: names file, member and field.
+    fn check_members(&self, ensemble: &Ensemble) -> Result<(), LabError> {
+        for (index, member) in ensemble.members.iter().enumerate() {
+            let place = format!("{}, ensemble[{index}].settings", self.file);
+            let mut config = self.config_at(&place, &member.settings)?;
+            // What is not possible with times is refused where the member runs in time.
+            config.timing = None;
+            Layout::new(&config).map_err(|error| LabError::invalid(&place, error.to_string()))?;
+        }
+        Ok(())
     }
 
     /// A profile of values without their sources, such as [`Profile::values`] gives; where there are sources they are

@@ -11,10 +11,12 @@ use std::path::PathBuf;
 
 use crate::cell::Until;
 use crate::cell::{Cell, ReplayMode, RunSettings};
-use crate::definition::{Change, Experiment, SavedDevice};
+use crate::change::Change;
+use crate::definition::{Experiment, SavedDevice};
 use crate::error::LabError;
 use crate::feedback;
-use crate::profile::{Overrides, Profile};
+use crate::overrides::{Overrides, divided};
+use crate::profile::Profile;
 use crate::twin::{self, ScaleChoice};
 use crate::workloads::WorkloadChoice;
 
@@ -165,19 +167,6 @@ impl Selection {
         change.settings.extend(workload);
         change
     }
-}
-
-/// Settings of the device, and those of the workload, which stand behind `workload.` among them.
-pub fn divided(overrides: &Overrides) -> (Overrides, Overrides) {
-    let (mut device, mut workload) = (Overrides::new(), Overrides::new());
-    for (path, value) in overrides {
-        let (settings, path) = match path.strip_prefix("workload.") {
-            Some(path) => (&mut workload, path),
-            None => (&mut device, path.as_str()),
-        };
-        settings.insert(path.to_string(), value.clone());
-    }
-    (device, workload)
 }
 
 impl Experiment {

@@ -19,10 +19,10 @@ use toml::Value;
 use workload::WorkloadError;
 use workload::fio::{self, JobFile};
 
-use crate::definition::Experiment;
 use crate::error::LabError;
 use crate::find;
-use crate::profile::Overrides;
+use crate::folders;
+use crate::overrides::Overrides;
 
 #[derive(RustEmbed)]
 #[folder = "../../jobs"]
@@ -449,12 +449,12 @@ fn is_trace(name: &str) -> bool {
     if path.is_dir() {
         // A folder that happens to be called as something known is not meant.
         let is_known = || {
-            [job_names(), workload_names(), Experiment::names()]
+            [job_names(), workload_names(), folders::names()]
                 .concat()
                 .iter()
                 .any(|known| known == name)
         };
-        return Experiment::folder_file(name).is_none() && !is_known();
+        return folders::file_in(name).is_none() && !is_known();
     }
     !is_text(name) && !begins_with_section(path) && (workload::trace::spool::is_stream(path) || path.exists())
 }

@@ -7,7 +7,7 @@ use workload::{Operation, Request, Source, Target, Twin, UnitSet, Workload as _}
 
 use super::{Drive, Question};
 use experiment::error::LabError;
-use experiment::selection::divided;
+use experiment::overrides::divided;
 use experiment::twin;
 use experiment::workloads::WorkloadChanges;
 

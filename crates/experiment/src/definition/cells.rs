@@ -6,10 +6,12 @@ use ssd::{Device, DeviceConfig, Layout};
 use toml::Value;
 use workload::fio;
 
-use super::{Change, Experiment, Variant};
+use super::{Experiment, Variant};
 use crate::cell::{Cell, CellKey, EnsemblePart, RunSettings};
+use crate::change::Change;
 use crate::error::LabError;
-use crate::profile::{Overrides, Profile};
+use crate::overrides::Overrides;
+use crate::profile::Profile;
 use crate::twin::TwinOrigin;
 use crate::workloads::{WorkloadChanges, WorkloadChoice, plain, read_workload};
 

@@ -5,10 +5,8 @@
 
 mod cells;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use rust_embed::RustEmbed;
 use serde::Deserialize;
 use toml::Value;
 
@@ -17,24 +15,17 @@ use crate::claim::{Claim, PaperFigures, Predicted};
 use crate::coordinates::Coordinates;
 use crate::ensemble::Ensemble;
 use crate::error::LabError;
-use crate::feedback;
 use crate::find;
-use crate::profile::Overrides;
+use crate::folders::{self, FILE};
 use crate::twin::ScaleChoice;
 use crate::workloads::{self, WorkloadChoice, plain};
 
+pub use crate::change::Change;
+pub use crate::folders::BuiltIn;
 pub(crate) use cells::SavedDevice;
-
-/// What the file of an experiment is called in its folder.
-const FILE: &str = "experiment.toml";
 
 /// How the place of a file ends that is in the program.
 const BUILT_IN: &str = " (built in)";
-
-/// Every experiment and its golden results.
-#[derive(RustEmbed)]
-#[folder = "../../experiments"]
-pub struct BuiltIn;
 
 /// A published figure or table: what to run and what the paper says.
 #[derive(Clone, Debug, Deserialize)]
@@ -85,34 +76,6 @@ pub struct Experiment {
     /// Other settings of device and workload that explain what is published as well: what the paper leaves open.
     #[serde(skip)]
     pub ensemble: Option<Ensemble>,
-}
-
-/// A change to a cell.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Change {
-    /// Device settings by dotted path.
-    #[serde(default)]
-    pub device: Overrides,
-    /// fio options by job section; the section `global` means all jobs.
-    #[serde(default)]
-    pub jobs: BTreeMap<String, toml::Table>,
-    /// Another workload.
-    #[serde(default)]
-    pub workload: Option<WorkloadChoice>,
-    /// Settings of a workload with a `kind`, by dotted path.
-    #[serde(default)]
-    pub settings: Overrides,
-    /// Another prefill, in multiples of the capacity.
-    #[serde(default)]
-    pub prefill_capacities: Option<f64>,
-    /// Bytes for the host to write, as a share of what the run says, above 0 and at most 1: cells that write different
-    /// amounts in the same time.
-    #[serde(default)]
-    pub write_share: Option<f64>,
-    /// Somebody who listens to what the drive reports and moves data accordingly.
-    #[serde(default)]
-    pub feedback: Option<feedback::Settings>,
 }
 
 /// A way to run the workload.
@@ -188,18 +151,11 @@ impl Experiment {
         let folder = name.trim_end_matches('/');
         // A path that leads nowhere is looked for there, and nowhere else.
         let there = || name.contains('/').then(|| format!("{folder}/{FILE}"));
-        Experiment::folder_file(name).or_else(there)
-    }
-
-    /// The file of an experiment in a folder of this name, here or in `./experiments`.
-    pub(crate) fn folder_file(name: &str) -> Option<String> {
-        let folder = name.trim_end_matches('/');
-        let places = [format!("experiments/{folder}/{FILE}"), format!("{folder}/{FILE}")];
-        places.into_iter().find(|place| Path::new(place).exists())
+        folders::file_in(name).or_else(there)
     }
 
     fn built_in(slug: &str) -> Result<find::TextFile, LabError> {
-        let names = Experiment::names();
+        let names = folders::names();
         let file = BuiltIn::get(&format!("{slug}/{FILE}"));
         let file = file.ok_or_else(|| LabError::Unknown {
             what: "experiment".to_string(),
@@ -216,25 +172,12 @@ impl Experiment {
 
     /// Slugs of all experiments, in `./experiments` and built in.
     pub fn names() -> Vec<String> {
-        let built_in = BuiltIn::iter().filter_map(|name| name.strip_suffix("/experiment.toml").map(str::to_string));
-        let local = std::fs::read_dir("experiments").into_iter().flatten().flatten();
-        let local = local.filter(|entry| entry.path().join("experiment.toml").exists());
-        let local = local.filter_map(|entry| entry.file_name().into_string().ok());
-        let mut names: Vec<String> = built_in.chain(local).collect();
-        names.sort();
-        names.dedup();
-        names
+        folders::names()
     }
 
     /// Folders here that hold an experiment of one's own.
     pub fn names_here() -> Vec<String> {
-        let here = std::fs::read_dir(".").into_iter().flatten().flatten();
-        let studies = here.filter(|entry| entry.path().join(FILE).is_file());
-        let mut names: Vec<String> = studies
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .collect();
-        names.sort();
-        names
+        folders::names_here()
     }
 
     /// Whether it is one of the project's.
@@ -349,7 +292,7 @@ impl Experiment {
     pub fn is_workload(name: &str) -> bool {
         let is_name_of = |names: Vec<String>| names.iter().any(|known| known == name);
         let names = || [workloads::job_names(), workloads::workload_names()].concat();
-        workloads::is_workload_file(name) || (is_name_of(names()) && !is_name_of(Experiment::names()))
+        workloads::is_workload_file(name) || (is_name_of(names()) && !is_name_of(folders::names()))
     }
 
     /// A workload on a device, as an experiment of one cell: it ends by itself, on the drive at full size.
