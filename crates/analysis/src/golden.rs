@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use experiment::definition::BuiltIn;
 use experiment::error::LabError;
 use simulate::run::CellResult;
-use simulate::timed::measure::{JobResult, TimedResult};
+use simulate::timed::measure::JobResult;
+use simulate::timed::result::TimedResult;
 use workload::Operation;
 
 /// The integers of one cell.

@@ -6,7 +6,8 @@ use ssd::Nanos;
 
 use experiment::metric::{Metric, Statistic, Window};
 use simulate::run::CellResult;
-use simulate::timed::measure::{Direction, JobResult, TimedResult};
+use simulate::timed::measure::{Direction, JobResult};
+use simulate::timed::result::TimedResult;
 use workload::Operation;
 
 /// Value of a metric in a result; `None` where it was not measured.

@@ -7,7 +7,7 @@ use super::plotly::{Axis, HoverMode, Marker, Mode, Plot, Trace};
 use super::plots::{POINTS, axis, axis_from_zero, line_entries, log_axis, named_entries, new_plot, pen, rounded};
 use crate::rows::{self, OPERATIONS, Rows, distinct, variant_name};
 use simulate::run::CellResult;
-use simulate::timed::measure::TimedResult;
+use simulate::timed::result::TimedResult;
 use workload::Operation;
 
 /// A job and a direction of it.

@@ -3,8 +3,9 @@
 use experiment::cell::{Cell, CellKey, ReplayMode, RunSettings};
 use experiment::twin::ScaleChoice;
 use simulate::run::{self, CellResult};
-use simulate::timed::measure::{JobResult, TimedResult};
+use simulate::timed::measure::JobResult;
 use simulate::timed::replay::{GroupBy, ReplayResult, TracePace};
+use simulate::timed::result::TimedResult;
 use workload::{Operation, fio};
 
 /// 64 MiB on 4 dies. A read of 4 KiB from flash takes `READ_NS`.

@@ -26,7 +26,7 @@ use ssd::{Event, EventsSince, Lpn, Nanos, RuId, Stats, UnitView};
 pub use account::{MemoryAccount, MemoryShare};
 
 use crate::run::{CellResult, Checkpoint, Options, Run, RunPlan, STEP_PAGES, Sample, Stride};
-use crate::timed::measure::TimedResult;
+use crate::timed::result::TimedResult;
 use experiment::error::LabError;
 
 /// Shares of the workload between two checkpoints, at first.

@@ -3,7 +3,8 @@
 use analysis::export;
 use serde_json::{Map, Value, json};
 use simulate::run::CellResult;
-use simulate::timed::measure::{Direction, JobResult, LatencySeries, TimedResult};
+use simulate::timed::measure::{Direction, JobResult, LatencySeries};
+use simulate::timed::result::TimedResult;
 use ssd::Wear;
 use workload::Operation;
 

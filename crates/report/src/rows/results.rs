@@ -16,8 +16,9 @@ use simulate::feedback::FeedbackResult;
 use simulate::finding::Finding;
 use simulate::run::CellResult;
 use simulate::timed::measure::OPERATIONS;
-use simulate::timed::measure::{Goal, JobResult, TimedResult};
+use simulate::timed::measure::{Goal, JobResult};
 use simulate::timed::replay::TracePace;
+use simulate::timed::result::TimedResult;
 
 /// The table of write amplifications of whole runs.
 pub fn write_amplifications(results: &[CellResult], axes: &[String], intervals: &Intervals) -> Rows {

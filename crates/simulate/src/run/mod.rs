@@ -29,8 +29,7 @@ use memory::Memory;
 
 pub use plan::{MemoryNeed, RefusedCell, RunPlan, prepare, prepare_possible, prepare_within};
 pub use progress::{Progress, Watch};
-pub use result::{CellResult, Sample};
-pub use search::{AGREEMENT, ScaleComparison, ScaleSearch};
+pub use result::{AGREEMENT, CellResult, Sample, ScaleComparison, ScaleSearch};
 pub use work::UNWRITTEN_REQUESTS_MAX;
 pub(crate) use work::{Checkpoint, Run, STEP_PAGES, Stride};
 

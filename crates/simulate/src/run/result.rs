@@ -5,13 +5,15 @@ use ssd::event::Reclaim;
 use ssd::{Endurance, OwnerStats, Stats, Wear};
 use workload::Measure;
 
-use super::search::ScaleSearch;
 use crate::feedback::FeedbackResult;
 use crate::finding::{self, Command, Finding};
 use crate::steady::SteadyState;
-use crate::timed::measure::TimedResult;
+use crate::timed::result::TimedResult;
 use experiment::cell::{CellKey, EnsemblePart, RunSettings, Until};
 use experiment::twin::Scale;
+
+/// Relative difference of write amplification up to which two twins agree.
+pub const AGREEMENT: f64 = 0.01;
 
 /// What one run measured.
 #[derive(Clone, Debug, Serialize)]
@@ -77,6 +79,29 @@ pub(super) fn samples_bytes(settings: &RunSettings, handles: usize) -> u64 {
     let samples = settings.write_capacities.unwrap_or(LONG_CAPACITIES) / settings.sample_capacities;
     // A vector has room for twice what it holds.
     (2.0 * samples * sample_bytes as f64) as u64
+}
+
+/// What the search for a scale found, beside the result.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ScaleSearch {
+    /// The next smaller twin; `None` if there was no other or the search was stopped before a second one.
+    pub compared: Option<ScaleComparison>,
+}
+
+/// How far a smaller twin was away.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ScaleComparison {
+    /// Its scale.
+    pub smaller: Scale,
+    /// Relative difference of write amplification, over the whole run or at its end, whichever is larger.
+    pub difference: f64,
+}
+
+impl ScaleComparison {
+    /// Whether the twins agree.
+    pub fn agrees(&self) -> bool {
+        self.difference <= AGREEMENT
+    }
 }
 
 /// A moment of a run.

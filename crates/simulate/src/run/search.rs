@@ -6,42 +6,14 @@
 //! ```
 //!
 //! Two twins agree when neither the write amplification of the whole run nor that of its end differs by more than
-//! [`AGREEMENT`]. Each cell is searched for on its own. Latencies are not looked at: in virtual time a twin is another
-//! drive, and plans of such searches are refused.
-
-use serde::Serialize;
+//! [`AGREEMENT`](super::AGREEMENT). Each cell is searched for on its own. Latencies are not looked at: in virtual time a
+//! twin is another drive, and plans of such searches are refused.
 
 use super::plan::RunPlan;
 use super::progress::Watch;
-use super::result::CellResult;
+use super::result::{CellResult, ScaleComparison, ScaleSearch};
 use experiment::error::LabError;
 use experiment::twin::Scale;
-
-/// Relative difference of write amplification up to which two twins agree.
-pub const AGREEMENT: f64 = 0.01;
-
-/// What the search for a scale found, beside the result.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct ScaleSearch {
-    /// The next smaller twin; `None` if there was no other or the search was stopped before a second one.
-    pub compared: Option<ScaleComparison>,
-}
-
-/// How far a smaller twin was away.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct ScaleComparison {
-    /// Its scale.
-    pub smaller: Scale,
-    /// Relative difference of write amplification, over the whole run or at its end, whichever is larger.
-    pub difference: f64,
-}
-
-impl ScaleComparison {
-    /// Whether the twins agree.
-    pub fn agrees(&self) -> bool {
-        self.difference <= AGREEMENT
-    }
-}
 
 /// Where a search ended.
 #[derive(Debug, PartialEq)]
@@ -132,6 +104,7 @@ pub(super) fn run(
 
 #[cfg(test)]
 mod tests {
+    use super::super::AGREEMENT;
     use super::*;
 
     /// A twin of scale 1/d measures these at 1/d; scales that are not there were stopped.

@@ -17,7 +17,7 @@ use crate::policy::Placer;
 use crate::recorder::Recorder;
 use crate::steady::SteadyState;
 use crate::timed::Runner;
-use crate::timed::measure::TimedResult;
+use crate::timed::result::TimedResult;
 use experiment::cell::RunSettings;
 use experiment::error::LabError;
 use experiment::twin::{self, TwinOrigin};

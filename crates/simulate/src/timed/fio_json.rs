@@ -7,7 +7,8 @@
 use serde_json::{Map, Value, json};
 use ssd::Nanos;
 
-use super::measure::{Direction, JobResult, Latencies, Series, TimedResult};
+use super::measure::{Direction, JobResult, Latencies, Series};
+use super::result::TimedResult;
 use workload::Operation;
 
 /// Percentiles that fio prints, and one more.

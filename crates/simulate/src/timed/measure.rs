@@ -12,8 +12,6 @@ use ssd::{Nanos, Ring};
 use workload::Operation;
 use workload::fio::LatencyGoal;
 
-use super::replay::TracePace;
-
 /// Directions, in fio's order.
 pub const OPERATIONS: [&str; 3] = ["read", "write", "trim"];
 
@@ -344,19 +342,6 @@ impl JobResult {
     }
 }
 
-/// What a timed run measured.
-#[derive(Clone, Debug)]
-pub struct TimedResult {
-    /// In the order of the job file.
-    pub jobs: Vec<JobResult>,
-    /// What happened when.
-    pub series: Series,
-    /// How the requests of a block trace came; `None` of another workload.
-    pub trace: Option<TracePace>,
-    /// Of its requests, if somebody watches.
-    pub request_log: Option<RequestLog>,
-}
-
 /// Of the requests of a run in virtual time, what only who watches it wants to see.
 #[derive(Clone, Debug, Default)]
 pub struct RequestLog {
@@ -369,7 +354,7 @@ pub struct RequestLog {
 /// A request that was carried out in virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedRequest {
-    /// Its job, as of [`TimedResult::jobs`].
+    /// Its job, as of [`TimedResult::jobs`](super::result::TimedResult::jobs).
     pub job: usize,
     /// What it did.
     pub operation: Operation,
@@ -394,14 +379,6 @@ impl RequestLog {
         self.latencies
             .record(completes_at, request.operation, request.latency_ns);
         self.requests.push(request, Self::REQUESTS);
-    }
-}
-
-impl TimedResult {
-    /// Jobs of this name, or all.
-    pub fn named(&self, name: Option<&str>) -> impl Iterator<Item = (usize, &JobResult)> {
-        let is = move |job: &JobResult| name.is_none_or(|name| job.name == name);
-        self.jobs.iter().enumerate().filter(move |(_, job)| is(job))
     }
 }
 

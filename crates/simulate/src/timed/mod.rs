@@ -22,6 +22,7 @@ mod lane;
 pub mod measure;
 pub mod replay;
 mod request_source;
+pub mod result;
 mod together;
 mod turns;
 
@@ -41,7 +42,8 @@ use accounts::{Accounts, Measured, Whose};
 pub use fio_json::to_fio_json;
 use fio_log::FioLog;
 use lane::{Demand, Lane};
-use measure::{Direction, Goal, JobResult, RequestLog, TimedRequest, TimedResult};
+use measure::{Direction, Goal, JobResult, RequestLog, TimedRequest};
+use result::TimedResult;
 use together::Together;
 use turns::Turns;
 
