@@ -13,6 +13,7 @@ mod answer;
 mod documents;
 mod interval;
 mod pairing;
+mod run;
 mod side;
 
 use std::path::Path;
@@ -22,10 +23,10 @@ use base::significant;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use answer::ModelRange;
 use pairing::Pairing;
+use run::{ModelRange, WAF};
 pub use side::Side;
-use side::{Kind, SideCell, TOTALS, WAF};
+use side::{Kind, SideCell, TOTALS};
 
 use crate::export::{self, Table};
 use crate::interval::distinct;

@@ -16,6 +16,8 @@ use rust_embed::RustEmbed;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
+use crate::hexadecimal::hex;
+
 /// The package in Cargo.lock that decides results.
 const SIMULATOR: &str = "warp-simulate";
 
@@ -82,7 +84,7 @@ fn digest_of(sources: &BTreeMap<String, [u8; 32]>, lock: &str) -> String {
     for package in others {
         hash.update(format!("{} {}\n", package.name, package.version));
     }
-    crate::fingerprint::hex(hash.finalize())
+    hex(hash.finalize())
 }
 
 fn packages(lock: &str) -> Vec<Package> {

@@ -20,6 +20,7 @@ use ssd::DeviceConfig;
 
 use crate::engine;
 use crate::export::JSON_VERSION;
+use crate::hexadecimal::hex;
 use applications::Spec;
 use experiment::cell::{Cell, RunSettings};
 use experiment::error::LabError;
@@ -146,11 +147,6 @@ fn hash_of(contents: impl Read) -> io::Result<String> {
         let count = bytes.len();
         contents.consume(count);
     }
-}
-
-/// Hexadecimal digits of a digest.
-pub(crate) fn hex(digest: impl AsRef<[u8]>) -> String {
-    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod engine;
 pub mod export;
 pub mod fingerprint;
 pub mod golden;
+mod hexadecimal;
 pub mod interval;
 pub mod judge;
 pub mod lifetimes;

@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::engine;
-use crate::fingerprint::{self, hex};
+use crate::fingerprint;
+use crate::hexadecimal::hex;
 use experiment::cell::Cell;
 use experiment::error::LabError;
 use experiment::files::write_atomically;

@@ -2,51 +2,7 @@
 
 use serde_json::Value;
 
-use super::Verdict;
-use super::side::{Run, WAF};
-use crate::interval::MATTERS;
-
-/// What a model says of a write amplification.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct ModelRange {
-    /// The interval of the device's ensemble, if it was run.
-    pub(super) interval: Option<[f64; 2]>,
-    /// That, or the value with half of the least change that an answer speaks of, or with what it is not settled by.
-    low: f64,
-    high: f64,
-}
-
-impl ModelRange {
-    fn of(placement: &Value, waf: f64) -> ModelRange {
-        let ends = |interval: &Vec<Value>| Some([interval.first()?.as_f64()?, interval.get(1)?.as_f64()?]);
-        let interval = placement["interval"].as_array().and_then(ends);
-        let noise = placement["unsettled"].as_f64().unwrap_or(0.0).max(MATTERS / 2.0);
-        let [low, high] = interval.unwrap_or([waf * (1.0 - noise), waf * (1.0 + noise)]);
-        ModelRange { interval, low, high }
-    }
-
-    /// The range of what was measured; it is none of a model.
-    pub(super) fn of_values(values: &[f64]) -> ModelRange {
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        ModelRange {
-            interval: None,
-            low: least,
-            high: most,
-        }
-    }
-
-    /// How much more `other` is than this range.
-    pub(super) fn verdict(&self, other: &ModelRange) -> Verdict {
-        if other.low > self.high {
-            Verdict::More
-        } else if other.high < self.low {
-            Verdict::Less
-        } else {
-            Verdict::NotSeen
-        }
-    }
-}
+use super::run::{ModelRange, Run, WAF};
 
 /// Whether a document is what `warp whatif --json` prints.
 pub(super) fn is_answer(json: &Value) -> bool {

@@ -1,7 +1,8 @@
 //! Which cells of two sides go together, and what is said where none do.
 
 use super::Side;
-use super::side::{Kind, SideCell, WAF};
+use super::run::WAF;
+use super::side::{Kind, SideCell};
 use crate::interval::distinct;
 use experiment::error::LabError;
 

@@ -4,16 +4,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::{Value, json};
 
-use super::answer::{self, ModelRange};
+use super::answer;
 use super::documents;
+use super::run::{Metrics, ModelRange, Run, WAF};
 use crate::store::KeptRun;
 use experiment::error::LabError;
 
-/// What a run measured by name, in the order in which it is shown.
-pub(super) type Metrics = Vec<(String, f64)>;
-
-/// Write amplification over everything that was counted.
-pub(super) const WAF: &str = "WAF";
 /// Write amplification over the last drive-writes of a run.
 const WAF_AT_THE_END: &str = "WAF at the end";
 /// Metrics that depend on how much was written, in the order of their counters.
@@ -84,18 +80,6 @@ pub struct Side {
     pub notes: Vec<String>,
     pub(super) kind: Kind,
     runs: Vec<Run>,
-}
-
-/// One seed of a cell.
-#[derive(Clone, Debug)]
-pub(super) struct Run {
-    pub(super) device: String,
-    /// Names of the variant or placement and of the grid values, with their axes.
-    pub(super) place: String,
-    /// Variant and grid values, as `--only` of `warp run` takes them.
-    pub(super) only: Vec<String>,
-    pub(super) metrics: Metrics,
-    pub(super) range: Option<ModelRange>,
 }
 
 impl Side {
@@ -303,30 +287,6 @@ impl Side {
             }
         }
         cells
-    }
-}
-
-impl Run {
-    /// The one run of something that knows no cells.
-    fn alone(metrics: Metrics) -> Run {
-        Run {
-            device: String::new(),
-            place: String::new(),
-            only: Vec::new(),
-            metrics,
-            range: None,
-        }
-    }
-
-    /// Options of `warp run` that run this cell alone.
-    fn only(&self, by_device: bool) -> String {
-        let device = by_device.then(|| format!(" --device {}", self.device));
-        let quoted =
-            |name: &String| match name.contains(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_') {
-                true => format!(" --only '{name}'"),
-                false => format!(" --only {name}"),
-            };
-        device.into_iter().chain(self.only.iter().map(quoted)).collect()
     }
 }
 

@@ -1,0 +1,90 @@
+//! The runs that a side of a comparison has, and the range that a model says of one.
+
+use serde_json::Value;
+
+use super::Verdict;
+use crate::interval::MATTERS;
+
+/// What a run measured by name, in the order in which it is shown.
+pub(super) type Metrics = Vec<(String, f64)>;
+
+/// Write amplification over everything that was counted.
+pub(super) const WAF: &str = "WAF";
+
+/// One seed of a cell.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    pub(super) device: String,
+    /// Names of the variant or placement and of the grid values, with their axes.
+    pub(super) place: String,
+    /// Variant and grid values, as `--only` of `warp run` takes them.
+    pub(super) only: Vec<String>,
+    pub(super) metrics: Metrics,
+    pub(super) range: Option<ModelRange>,
+}
+
+impl Run {
+    /// The one run of something that knows no cells.
+    pub(super) fn alone(metrics: Metrics) -> Run {
+        Run {
+            device: String::new(),
+            place: String::new(),
+            only: Vec::new(),
+            metrics,
+            range: None,
+        }
+    }
+
+    /// Options of `warp run` that run this cell alone.
+    pub(super) fn only(&self, by_device: bool) -> String {
+        let device = by_device.then(|| format!(" --device {}", self.device));
+        let quoted =
+            |name: &String| match name.contains(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_') {
+                true => format!(" --only '{name}'"),
+                false => format!(" --only {name}"),
+            };
+        device.into_iter().chain(self.only.iter().map(quoted)).collect()
+    }
+}
+
+/// What a model says of a write amplification.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ModelRange {
+    /// The interval of the device's ensemble, if it was run.
+    pub(super) interval: Option<[f64; 2]>,
+    /// That, or the value with half of the least change that an answer speaks of, or with what it is not settled by.
+    low: f64,
+    high: f64,
+}
+
+impl ModelRange {
+    pub(super) fn of(placement: &Value, waf: f64) -> ModelRange {
+        let ends = |interval: &Vec<Value>| Some([interval.first()?.as_f64()?, interval.get(1)?.as_f64()?]);
+        let interval = placement["interval"].as_array().and_then(ends);
+        let noise = placement["unsettled"].as_f64().unwrap_or(0.0).max(MATTERS / 2.0);
+        let [low, high] = interval.unwrap_or([waf * (1.0 - noise), waf * (1.0 + noise)]);
+        ModelRange { interval, low, high }
+    }
+
+    /// The range of what was measured; it is none of a model.
+    pub(super) fn of_values(values: &[f64]) -> ModelRange {
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        ModelRange {
+            interval: None,
+            low: least,
+            high: most,
+        }
+    }
+
+    /// How much more `other` is than this range.
+    pub(super) fn verdict(&self, other: &ModelRange) -> Verdict {
+        if other.low > self.high {
+            Verdict::More
+        } else if other.high < self.low {
+            Verdict::Less
+        } else {
+            Verdict::NotSeen
+        }
+    }
+}
