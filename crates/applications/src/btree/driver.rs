@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Settings;
+use super::touch::Touch;
 use super::tpcc::Tpcc;
 use crate::ycsb::{Keys, Mix, Operation};
 use workload::WorkloadError;
@@ -16,14 +17,6 @@ pub enum DriverKind {
     Ycsb,
     /// Transactions like TPC-C's: tables by warehouse, some updates in each, orders that are appended.
     Tpcc,
-}
-
-/// A page that an operation touches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Touch {
-    pub(super) page: u32,
-    /// Bytes of records that it changes; 0: it only reads.
-    pub(super) changed_bytes: u64,
 }
 
 /// Makes operations.

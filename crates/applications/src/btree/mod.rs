@@ -27,6 +27,7 @@ mod source;
 mod store;
 #[cfg(test)]
 mod tests;
+mod touch;
 mod tpcc;
 mod zones;
 

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
-use super::driver::{Driver, Touch};
+use super::driver::Driver;
 use super::log::{Checkpoints, Log};
 use super::output::{Output, STREAMS};
 use super::pool::Pool;
 use super::store::{Store, TornPages};
+use super::touch::Touch;
 use super::{Layout, Settings};
 use crate::ratio;
 use workload::{Measure, Request, Source, Target, WorkloadError};

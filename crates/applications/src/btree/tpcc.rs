@@ -7,7 +7,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-use super::driver::Touch;
+use super::touch::Touch;
 use workload::random::below;
 
 /// Rows of a warehouse, and their bytes (clause 1.2.1, 1.3.1).

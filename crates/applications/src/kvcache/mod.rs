@@ -15,6 +15,7 @@
 //! asked here), and partial chunks.
 
 mod output;
+mod prompt;
 mod requests;
 mod source;
 #[cfg(test)]

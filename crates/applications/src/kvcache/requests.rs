@@ -11,6 +11,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::SECOND_NS;
+use super::prompt::Prompt;
 use super::trace::{Mooncake, Trace};
 use crate::distribution::Popularity;
 use workload::fio::power;
@@ -184,19 +185,6 @@ impl Habits {
         let least = self.system_chunks + 1;
         within(&named("context_chunks"), self.context_chunks, least..=100_000)
     }
-}
-
-/// A request: the chunks of a prompt.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Prompt {
-    /// When it comes, since the workload began.
-    pub(super) at_ns: u64,
-    /// Whose it is.
-    pub(super) session: u64,
-    /// In order.
-    pub(super) chunks: Vec<u64>,
-    /// How long the worker is busy with each of them before it takes the next request; 0 where requests come at times of their own.
-    pub(super) chunk_ns: u64,
 }
 
 /// Makes requests.

@@ -9,7 +9,8 @@ use rand_xoshiro::rand_core::SeedableRng;
 
 use super::Place;
 use super::output::{Output, Writer};
-use super::requests::{Generator, Prompt};
+use super::prompt::Prompt;
+use super::requests::Generator;
 use crate::cache::Tier;
 use workload::random::below;
 use workload::{Measure, Range, Request, Source, WorkloadError};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::requests::Prompt;
+use super::prompt::Prompt;
 use workload::WorkloadError;
 use workload::random::mix;
 use workload::trace::{Line, Lines, MooncakeRequest};

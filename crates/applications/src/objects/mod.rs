@@ -21,6 +21,7 @@
 //! another, files of a file system below the cache (Varnish, nginx) but for the space that it takes, concurrency.
 
 mod groups;
+mod object;
 mod output;
 mod segments;
 mod slots;

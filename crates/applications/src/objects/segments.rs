@@ -13,8 +13,8 @@ use std::collections::{BTreeSet, VecDeque};
 use rustc_hash::FxHashMap;
 
 use super::groups::Sorter;
+use super::object::{Counters, Object};
 use super::output::Output;
-use super::source::{Counters, Object};
 use super::{Eviction, Settings};
 
 /// Where an object is.

@@ -6,8 +6,8 @@
 use rustc_hash::FxHashMap;
 
 use super::groups::Sorter;
+use super::object::{Counters, Object};
 use super::output::Output;
-use super::source::{Counters, Object};
 use crate::cache::{Eviction, Tier};
 
 /// Slots of a size.

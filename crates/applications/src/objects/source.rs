@@ -6,6 +6,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
 use super::groups::Sorter;
+use super::object::{Counters, Object};
 use super::output::Output;
 use super::segments::Segments;
 use super::slots::Slots;
@@ -19,38 +20,6 @@ use workload::{Measure, Request, Source, Target, WorkloadError};
 const IDLE_OPERATIONS: u64 = 10_000_000;
 /// What keys of a trace are sampled with on a twin.
 const SAMPLE_SALT: u64 = 0x7361_6d70_6c65;
-
-/// An object that comes to flash.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Object {
-    pub(super) key: u64,
-    /// Key and value.
-    pub(super) bytes: u32,
-    pub(super) expires_ns: u64,
-}
-
-/// What is counted of the cache.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counters {
-    operations: u64,
-    gets: u64,
-    dram_hits: u64,
-    flash_hits: u64,
-    sets: u64,
-    /// Objects that flash did not get: by the admission, because they are too large, and because their class has no slot.
-    rejected: u64,
-    too_large: u64,
-    pub(super) without_slot: u64,
-    /// Objects that left for others, and because their time was over.
-    pub(super) evictions: u64,
-    pub(super) expired: u64,
-    /// Segments that were written again because little of them was stored.
-    pub(super) compactions: u64,
-    /// Bytes of objects that were admitted, that were written again, and that are stored.
-    admitted_bytes: u64,
-    pub(super) rewritten_bytes: u64,
-    pub(super) stored_bytes: u64,
-}
 
 /// Objects on flash.
 #[derive(Debug)]
