@@ -4,28 +4,13 @@
 //! where the name says so.
 
 use super::Library;
+pub use super::escape::escape;
 use super::plotly::{LIBRARY, LIBRARY_FILE, Plot};
 
 use crate::rows::{Column, Kind, Mark, Row, Rows};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("page.js");
-
-/// Text that a browser shows as it is.
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
-}
 
 /// Text whose parts between backticks are code.
 pub fn prose(text: &str) -> String {

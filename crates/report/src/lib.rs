@@ -13,6 +13,7 @@
 pub mod catalogue;
 mod comparison;
 pub mod describe;
+mod escape;
 mod feedback;
 mod front;
 mod html;

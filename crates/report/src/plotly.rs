@@ -7,6 +7,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::escape::escape;
+
 /// The library: scatter and bar charts, which is all that is drawn here.
 pub const LIBRARY: &str = include_str!("../plotly/plotly-basic.min.js");
 
@@ -339,7 +341,7 @@ impl Trace {
     /// With a name, which is text.
     pub fn named(self, text: &str) -> Trace {
         Trace {
-            name: super::html::escape(text),
+            name: escape(text),
             ..self
         }
     }
