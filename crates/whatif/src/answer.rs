@@ -5,8 +5,9 @@ use std::path::Path;
 use base::Bytes;
 use serde::Serialize;
 
-use super::economics::{Life, Wear};
-use super::placements::{Knowledge, Placement};
+use super::economics::{Life, ONE_A_DAY, Rate, Wear, drive_writes_a_day};
+use super::placement_answer::PlacementAnswer;
+use super::placements::Placement;
 use super::sentence::{self, Choice};
 use super::{Drive, Factors, Question, Shown, Study};
 use analysis::export::{self, Columns, Table};
@@ -58,43 +59,6 @@ pub struct Answer {
     pub(super) intervals: Intervals,
 }
 
-/// How much the host writes in a day.
-pub(super) struct Rate {
-    /// Multiples of the capacity.
-    drive_writes_per_day: f64,
-    /// Whether nobody said it.
-    is_assumed: bool,
-    /// As part of a sentence: "at your rate".
-    pub(super) words: String,
-    /// Where it comes from, in a sentence.
-    note: String,
-}
-
-/// The rate of which nothing is known.
-const ONE_A_DAY: &str = "one drive-write a day";
-
-impl Rate {
-    /// What somebody has said.
-    pub(super) fn given(drive_writes_per_day: f64) -> Rate {
-        let words = drive_writes_a_day(drive_writes_per_day);
-        Rate {
-            drive_writes_per_day,
-            is_assumed: false,
-            note: format!("Years are at {words}, which was given."),
-            words,
-        }
-    }
-}
-
-/// A rate in words, with as many digits as it needs not to be nothing.
-fn drive_writes_a_day(rate: f64) -> String {
-    match rate {
-        1.0 => ONE_A_DAY.to_string(),
-        rate if rate < 0.001 => "less than 0.001 drive-writes a day".to_string(),
-        rate => format!("{rate:.3} drive-writes a day"),
-    }
-}
-
 /// What writes of parts of mapping units cost, apart from collection; nothing if there are none.
 fn parts_of_units(results: &[CellResult], none: &PlacementAnswer) -> Option<String> {
     let stats = &results.first()?.stats;
@@ -109,41 +73,6 @@ fn parts_of_units(results: &[CellResult], none: &PlacementAnswer) -> Option<Stri
             none.write_amplification / waf
         )
     })
-}
-
-/// What a placement comes to.
-#[derive(Clone, Debug, Serialize)]
-pub struct PlacementAnswer {
-    /// Its name.
-    pub name: String,
-    /// As part of a sentence: "separating by process".
-    #[serde(skip)]
-    pub(super) phrase: String,
-    /// What it has to know.
-    pub knowledge: Knowledge,
-    /// At the end, over the window that the notes name.
-    pub write_amplification: f64,
-    /// What the device's ensemble says of it.
-    pub interval: Option<[f64; 2]>,
-    /// Over the whole run.
-    pub cumulative_write_amplification: f64,
-    /// Bytes programmed compared with no placement, as a share less one.
-    pub change: f64,
-    /// The same on the device's ensemble: least and greatest.
-    pub change_interval: Option<[f64; 2]>,
-    /// How far its last two drive-writes are apart, as a share, where they are not settled.
-    pub unsettled: f64,
-    /// Whether it is the placement's: the drive had room for what is open on it, and collected.
-    pub is_comparable: bool,
-    /// Whether its number is marked.
-    #[serde(skip)]
-    pub(super) is_doubtful: bool,
-    /// Reclaim unit handles that it wrote through.
-    pub handles: usize,
-    /// What the drive lasts; none if its profile does not say what the flash survives.
-    pub life: Option<Life>,
-    /// Names of what makes it doubtful.
-    pub findings: Vec<String>,
 }
 
 impl Study {

@@ -43,6 +43,43 @@ impl Factors {
     }
 }
 
+/// How much the host writes in a day.
+pub(super) struct Rate {
+    /// Multiples of the capacity.
+    pub(super) drive_writes_per_day: f64,
+    /// Whether nobody said it.
+    pub(super) is_assumed: bool,
+    /// As part of a sentence: "at your rate".
+    pub(super) words: String,
+    /// Where it comes from, in a sentence.
+    pub(super) note: String,
+}
+
+/// The rate of which nothing is known.
+pub(super) const ONE_A_DAY: &str = "one drive-write a day";
+
+impl Rate {
+    /// What somebody has said.
+    pub(super) fn given(drive_writes_per_day: f64) -> Rate {
+        let words = drive_writes_a_day(drive_writes_per_day);
+        Rate {
+            drive_writes_per_day,
+            is_assumed: false,
+            note: format!("Years are at {words}, which was given."),
+            words,
+        }
+    }
+}
+
+/// A rate in words, with as many digits as it needs not to be nothing.
+pub(super) fn drive_writes_a_day(rate: f64) -> String {
+    match rate {
+        1.0 => ONE_A_DAY.to_string(),
+        rate if rate < 0.001 => "less than 0.001 drive-writes a day".to_string(),
+        rate => format!("{rate:.3} drive-writes a day"),
+    }
+}
+
 /// What a drive lasts at a write amplification.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Life {

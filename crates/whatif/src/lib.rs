@@ -11,6 +11,7 @@
 
 mod answer;
 mod economics;
+mod placement_answer;
 mod placements;
 mod sentence;
 mod survey;
@@ -34,8 +35,9 @@ use simulate::steady;
 use ssd::config::Geometry;
 use ssd::{DeviceConfig, Layout};
 
-pub use answer::{Answer, PlacementAnswer};
+pub use answer::Answer;
 pub use economics::{Factors, Life};
+pub use placement_answer::PlacementAnswer;
 pub use placements::{Knowledge, Placement};
 use survey::Survey;
 

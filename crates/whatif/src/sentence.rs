@@ -7,7 +7,8 @@
 //!
 //! What a host can do comes first, a layer that sees blocks second, the oracle last. Nothing is said that the table contradicts.
 
-use super::answer::{PlacementAnswer, Rate};
+use super::economics::Rate;
+use super::placement_answer::PlacementAnswer;
 use super::placements::Knowledge;
 use analysis::interval::MATTERS;
 
