@@ -9,26 +9,16 @@
 //! that comes over a network names a file. Who may ask, and how often, is the affair of whoever carries the question.
 
 use std::sync::{Arc, Mutex, TryLockError, Weak};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use thiserror::Error;
 
+pub use crate::clock::unix_ms;
+pub use crate::storage::StoredFile;
 pub use nvme::fault::{CannotFail, FaultsReport, Plan, PlanError};
 
 use crate::storage::{DriveError, ServedDrive};
 use crate::{Clock, Shared, give_way, locked, pause_between_parts};
-
-/// A file of a drive, as it is now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct StoredFile {
-    /// Its name, without its folder.
-    pub name: String,
-    /// Its length.
-    pub bytes: u64,
-    /// When it was written, in milliseconds since 1970.
-    pub at_unix_ms: u64,
-}
 
 /// What a checkpoint that was asked for came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -157,10 +147,4 @@ impl Actions {
     pub fn plan_faults(&self, text: Option<&str>) -> Result<Option<FaultsReport>, FaultsRefused> {
         plan_faults(&self.shared, self.clock, text)
     }
-}
-
-/// A moment in milliseconds since 1970; 0 before.
-pub fn unix_ms(moment: SystemTime) -> u64 {
-    let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

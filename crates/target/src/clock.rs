@@ -1,6 +1,6 @@
-//! The one clock of a served drive: nanoseconds since the server's start.
+//! The one clock of a served drive: nanoseconds since the server's start. Moments of files are those of the system.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ssd::Nanos;
 
@@ -21,6 +21,12 @@ impl Clock {
     pub fn now(&self) -> Nanos {
         self.start.elapsed().as_nanos() as Nanos
     }
+}
+
+/// A moment in milliseconds since 1970; 0 before.
+pub fn unix_ms(moment: SystemTime) -> u64 {
+    let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The end of a wait for a time that is spun through, because a sleep may end that much late.

@@ -35,10 +35,11 @@ use std::time::Duration;
 use base::{Bytes, FilePlace};
 use nvme::fault::PowerLoss;
 use nvme::{Durable, Media, MediaError, Persistent, SetupError, Subsystem, SubsystemConfig};
+use serde::Serialize;
 use ssd::{Device, DeviceConfig, Layout, SnapshotError};
 use uuid::Uuid;
 
-use crate::actions::{StoredFile, unix_ms};
+use crate::clock::unix_ms;
 pub use crate::storage::backend::DataChoice;
 use crate::storage::backend::file::Storage;
 use crate::storage::backend::sums::{Standing, Sums};
@@ -51,6 +52,17 @@ use recover::Repairs;
 pub use scrub::{ScrubReport, Scrubber, scrub};
 use state_file::{CleanMark, Contents, StateFile};
 pub use stored::{StoredDrive, stored};
+
+/// A file of a drive, as it is now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StoredFile {
+    /// Its name, without its folder.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// When it was written, in milliseconds since 1970.
+    pub at_unix_ms: u64,
+}
 
 /// Which drive to open.
 #[derive(Clone, Debug)]
