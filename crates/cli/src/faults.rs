@@ -10,7 +10,7 @@ use target::http::{self, Change};
 use target::monitor::metrics::FAULTS;
 
 use crate::arguments::Faults;
-use crate::serve::token;
+use crate::token::token;
 use crate::{AnyError, Outcome, bad_option, print};
 
 /// Answer of a server that has done what it was asked for.

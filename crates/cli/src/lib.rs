@@ -28,6 +28,7 @@ mod show;
 mod studies;
 mod studio;
 mod target;
+mod token;
 mod whatif;
 
 use std::ffi::OsString;

@@ -10,7 +10,7 @@ use target::http::HttpOptions;
 
 use crate::arguments::Studio;
 use crate::output::complain;
-use crate::serve::token;
+use crate::token::token;
 use crate::{AnyError, Outcome, print};
 
 pub fn studio(command: &Studio) -> Result<Outcome, AnyError> {

@@ -1,0 +1,38 @@
+//! Files of secrets: tokens, and whether others can read them.
+
+use std::path::Path;
+
+use base::input::TEXT_BYTES_MAX;
+use experiment::LabError;
+
+/// Refuses a file of secrets that every user of the machine can read or change.
+pub fn check_private(file: &Path) -> Result<(), LabError> {
+    use std::os::unix::fs::PermissionsExt;
+    const OTHERS: u32 = 0o007;
+    let name = file.display().to_string();
+    let about = std::fs::metadata(file).map_err(|source| LabError::Io {
+        file: name.clone(),
+        source,
+    })?;
+    let mode = about.permissions().mode() & 0o777;
+    if about.is_file() && mode & OTHERS != 0 {
+        let problem = format!(
+            "it holds secrets, and every user of this machine can get at it (mode {mode:o}); run `chmod 600 {name}`"
+        );
+        return Err(LabError::invalid(&name, problem));
+    }
+    Ok(())
+}
+
+/// The token in a file: its first line.
+///
+/// # Errors
+/// The file cannot be read, or others can read it too.
+pub fn token(file: &Path) -> Result<String, LabError> {
+    check_private(file)?;
+    let text = base::input::read_text(file, TEXT_BYTES_MAX).map_err(|source| LabError::Io {
+        file: file.display().to_string(),
+        source,
+    })?;
+    Ok(text.lines().next().unwrap_or_default().trim().to_string())
+}
