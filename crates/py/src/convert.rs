@@ -1,16 +1,15 @@
 //! Values between Python and the lab: nested settings, errors.
 
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use experiment::LabError;
+use experiment::cell::CellKey;
 use pyo3::prelude::*;
-use pyo3::types::{PyCFunction, PyDict, PyString, PyTuple};
+use pyo3::types::PyDict;
 use serde_json::Value;
 use workload::WorkloadError;
 
 use crate::WarpError;
-use crate::generator::{Generators, PythonGenerator};
 
 /// An error of the engine as Python's: its sentence.
 pub fn warp_error(error: impl std::fmt::Display) -> PyErr {
@@ -48,32 +47,8 @@ pub fn table(place: &str, settings: &Bound<'_, PyAny>) -> PyResult<toml::Table> 
     table_with(place, settings, &to_python)
 }
 
-/// As [`table`], with functions in the place of the workloads that they make; the caller has to keep these.
-pub fn table_of_workloads(
-    place: &str,
-    settings: &Bound<'_, PyAny>,
-    generators: &mut Generators,
-) -> PyResult<toml::Table> {
-    let py = settings.py();
-    let found = Arc::new(Mutex::new(Generators::new()));
-    let kept = found.clone();
-    let name = move |arguments: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<Py<PyAny>> {
-        let value = arguments.get_item(0)?;
-        if !value.is_callable() {
-            return Ok(value.call_method0("item")?.unbind());
-        }
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = PythonGenerator::name_of(&value, &mut kept)?;
-        Ok(PyString::new(value.py(), &name).into_any().unbind())
-    };
-    let default = PyCFunction::new_closure(py, None, None, name)?;
-    let table = table_with(place, settings, &default)?;
-    generators.append(&mut found.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(table)
-}
-
 /// Nested settings; `default` makes of what JSON does not know something that it does.
-fn table_with(place: &str, settings: &Bound<'_, PyAny>, default: &Bound<'_, PyAny>) -> PyResult<toml::Table> {
+pub fn table_with(place: &str, settings: &Bound<'_, PyAny>, default: &Bound<'_, PyAny>) -> PyResult<toml::Table> {
     let text = to_json(settings, default)?;
     serde_json::from_str(&text).map_err(|error| warp_error(format!("{place}: {error}")))
 }
@@ -107,6 +82,17 @@ pub fn to_python<'py>(py: Python<'py>, json: &Value) -> PyResult<Bound<'py, PyAn
 /// As [`to_python`], from text.
 pub fn from_json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("json")?.call_method1("loads", (text,))
+}
+
+/// What distinguishes a cell: its device, its variant, and its value on each axis, by name.
+pub fn key_of<'py>(py: Python<'py>, axes: &[String], cell: &CellKey) -> PyResult<Bound<'py, PyDict>> {
+    let key = PyDict::new(py);
+    key.set_item("device", &cell.device)?;
+    key.set_item("variant", &cell.variant)?;
+    for (axis, value) in axes.iter().zip(&cell.grid) {
+        key.set_item(axis, value)?;
+    }
+    Ok(key)
 }
 
 /// A name or path; None if it is something else.

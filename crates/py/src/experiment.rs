@@ -20,11 +20,11 @@ use simulate::run::{RunPlan, prepare};
 use studio::asked::Asked;
 
 use crate::WarpError;
-use crate::convert::{self, lab_error, optional_table, path_or_name, table, table_of_workloads, warp_error};
-use crate::generator::{Generators, PythonGenerator};
+use crate::convert::{self, lab_error, optional_table, path_or_name, table, warp_error};
+use crate::generator::{Generators, PythonGenerator, table_of_workloads};
+use crate::origin::common_origin;
 use crate::point::Point;
 use crate::result::{Results, RunOptions, RunResult};
-use crate::studio::common_origin;
 use crate::table::Table;
 
 /// An experiment: which drives run which workload in which variants, and what the paper says of it.

@@ -8,16 +8,17 @@
 //! it is asked for the next ones. An exception of a generator, and a value that is no request, ends the run with a sentence
 //! that names generator, block and index.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use applications::generator::{Generator, register};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyIterator, PyList, PyMapping, PySlice, PyString, PyTuple};
+use pyo3::types::{PyCFunction, PyDict, PyInt, PyIterator, PyList, PyMapping, PySlice, PyString, PyTuple};
 use workload::{Next, Operation, PacedHost, PlacementIndex, Request, Source, TaggedRequest, Target, WorkloadError};
 
+use crate::convert::{path_or_name, table_with};
 use crate::policy::NO_PLACEMENT;
 
 /// Requests that are made of what a generator yields while the interpreter's lock is held once.
@@ -66,7 +67,7 @@ impl PythonGenerator {
     /// The name of a workload; if it is a callable, of the generator that is made of it, which the caller has to keep.
     pub fn name_of(workload: &Bound<'_, PyAny>, kept: &mut Generators) -> PyResult<String> {
         if !workload.is_callable() {
-            return crate::convert::path_or_name(workload)?.ok_or_else(|| {
+            return path_or_name(workload)?.ok_or_else(|| {
                 let kind = workload
                     .get_type()
                     .name()
@@ -96,6 +97,30 @@ impl PythonGenerator {
 
 /// Generators that the lab knows for as long as they are kept.
 pub type Generators = Vec<Arc<PythonGenerator>>;
+
+/// As [`table`](crate::convert::table), with functions in the place of the workloads that they make; the caller has to keep these.
+pub fn table_of_workloads(
+    place: &str,
+    settings: &Bound<'_, PyAny>,
+    generators: &mut Generators,
+) -> PyResult<toml::Table> {
+    let py = settings.py();
+    let found = Arc::new(Mutex::new(Generators::new()));
+    let kept = found.clone();
+    let name = move |arguments: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<Py<PyAny>> {
+        let value = arguments.get_item(0)?;
+        if !value.is_callable() {
+            return Ok(value.call_method0("item")?.unbind());
+        }
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = PythonGenerator::name_of(&value, &mut kept)?;
+        Ok(PyString::new(value.py(), &name).into_any().unbind())
+    };
+    let default = PyCFunction::new_closure(py, None, None, name)?;
+    let table = table_with(place, settings, &default)?;
+    generators.append(&mut found.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(table)
+}
 
 impl Generator for PythonGenerator {
     fn source(&self, target: &Target, mapping_unit_bytes: u64, seed: u64) -> Result<Box<dyn Source>, WorkloadError> {

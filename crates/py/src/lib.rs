@@ -15,6 +15,7 @@ mod experiment;
 mod generator;
 mod interrupt;
 mod lifetimes;
+mod origin;
 mod point;
 mod policy;
 mod result;

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use analysis::fingerprint;
-use experiment::cell::{Cell, CellKey};
+use experiment::cell::Cell;
 use experiment::selection::Form;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use simulate::run::{RunPlan, prepare};
 
-use crate::convert::{from_json, lab_error, warp_error};
+use crate::convert::{from_json, key_of, lab_error, warp_error};
 use crate::generator::PythonGenerator;
+use crate::origin::Origin;
 use crate::result::{PointResult, Results, RunOptions};
-use crate::studio::Origin;
 
 /// One run of an experiment, with everything that its result depends on. It can be pickled and run elsewhere.
 #[pyclass(frozen, module = "warp_ssd")]
@@ -30,17 +30,6 @@ impl Point {
     pub fn cell(&self) -> &Cell {
         self.prepared.cell()
     }
-}
-
-/// What distinguishes a cell: its device, its variant, and its value on each axis, by name.
-pub fn key_of<'py>(py: Python<'py>, axes: &[String], cell: &CellKey) -> PyResult<Bound<'py, PyDict>> {
-    let key = PyDict::new(py);
-    key.set_item("device", &cell.device)?;
-    key.set_item("variant", &cell.variant)?;
-    for (axis, value) in axes.iter().zip(&cell.grid) {
-        key.set_item(axis, value)?;
-    }
-    Ok(key)
 }
 
 /// A point as it is pickled: its cell as JSON, and the workload if that is a function of Python.

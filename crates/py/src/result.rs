@@ -18,11 +18,10 @@ use simulate::policy::{PlacementPolicy, Policies};
 use simulate::run::{CellResult, Options, Progress, RunPlan, run_all_with};
 use ssd::gc::VictimPolicy;
 
-use crate::convert::{lab_error, shown, to_python, warp_error};
+use crate::convert::{key_of, lab_error, shown, to_python, warp_error};
 use crate::interrupt::stoppable;
-use crate::point::key_of;
+use crate::origin::Origin;
 use crate::policy::{self, PolicyCalls, PythonPlacementPolicy, PythonVictimPolicy};
-use crate::studio::Origin;
 use crate::table::Table;
 
 /// How points are run.

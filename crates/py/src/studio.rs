@@ -7,30 +7,20 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use experiment::twin::ScaleChoice;
 use pyo3::prelude::*;
-use studio::asked::{Asked, AskedRun, Made, Source};
+use studio::asked::{AskedRun, Made, Source};
 use studio::order::Beginning;
 use studio::{Order, Studio, StudioOptions};
 use target::http::HttpOptions;
 
 use crate::convert::{self, optional_table, to_python, warp_error};
 use crate::experiment::Experiment;
+use crate::origin::common_origin;
 use crate::point::Point;
 use crate::result::Results;
-
-/// What points were asked for with, so that the studio can be told.
-pub type Origin = Option<Arc<Asked>>;
-
-/// What all of these have in common; None if they were not asked for together.
-pub fn common_origin<'a>(mut origins: impl Iterator<Item = &'a Origin>) -> Origin {
-    let first = origins.next()?.clone()?;
-    origins
-        .all(|other| other.as_ref().is_some_and(|other| Arc::ptr_eq(&first, other)))
-        .then_some(first)
-}
 
 /// The studio's server, for this machine and whoever shows the token, until it is stopped.
 #[pyclass(frozen, module = "warp_ssd")]
