@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 
 use experiment::LabError;
 use serde_json::json;
-use simulate::live::Forked;
 use simulate::live::{Forked, MemoryAccount, MemoryShare};
 use simulate::run::MemoryNeed;
 use toml::Table;

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 use experiment::LabError;
 use serde_json::{Value, json};
 use simulate::live::{Activity, Forked, LiveRun, MemoryAccount, MemoryShare, Position};
-use simulate::live::{Activity, Forked, LiveRun, Position};
 use simulate::run::CellResult;
 use ssd::{Event, OwnerStats};
 use target::monitor::hosts::Holdings;

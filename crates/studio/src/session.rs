@@ -16,8 +16,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use experiment::LabError;
 use simulate::live::MemoryAccount;
+use target::actions::unix_ms;
 use tokio::sync::watch;
-use transport::actions::unix_ms;
 
 use crate::drive::{DriveEngine, ServedDrive};
 use crate::engine::{Command, Engine};
