@@ -5,7 +5,6 @@
 //! stored inverted. Nothing here knows reclaim units.
 
 mod reverse;
-pub(crate) mod shards;
 pub(crate) mod undo;
 
 use std::ops::Range;
@@ -207,11 +206,6 @@ impl Maps {
     /// See [`ZeroedArray::populate`]: of the mapping table, the largest of them.
     pub(crate) fn populate(&self) {
         self.l2p_inverted.populate();
-    }
-
-    /// Whether what changes is noted, for a checkpoint.
-    pub(crate) fn is_noted(&self) -> bool {
-        self.undo.0.is_some()
     }
 
     #[inline]

@@ -31,10 +31,6 @@ const PLACED_REQUESTS: usize = 8 * BATCH_REQUESTS;
 const AHEAD_REQUESTS: usize = 16 * BATCH_REQUESTS;
 /// Logical pages of the smallest drive whose run is worth a second thread: its maps fit no cache.
 const LARGE_PAGES_MIN: u32 = 1 << 22;
-/// Threads from which on the device has some too. With fewer, sharing costs what it gains.
-const DEVICE_THREADS_MIN: usize = 4;
-/// Pages of the shortest writes that the device shares, on average. Shorter ones cost as much to deal out as to carry out.
-const SHARED_WRITE_PAGES_MIN: u32 = 8;
 /// Requests without a write among them after which a run that ends when enough is written is given up: seconds of work.
 pub const UNWRITTEN_REQUESTS_MAX: usize = 1 << 24;
 /// No request is longer: their bytes have 32 bits.
@@ -77,7 +73,7 @@ pub(super) fn run_cell(
     watch: &dyn Watch,
 ) -> Result<CellResult, LabError> {
     let mut run = Run::begin(plan, options)?;
-    run.share_work(threads);
+    run.use_threads(threads);
     while run.step(Stride::LONGEST, watch)? {}
     let mut result = run.result();
     if let Some(path) = options.save {
@@ -254,10 +250,10 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         })
     }
 
-    /// Lets so many threads of the pool work on it, if that is of use: they give a large drive that is going to be written the memory of its
-    /// maps; and write it, but not in virtual time, where one thing follows from the other, and not where somebody is asked, or
-    /// listens, every few requests.
-    fn share_work(&mut self, threads: usize) {
+    /// Uses threads of the pool that no other run needs. They provide the memory of the maps of a large drive, and one takes
+    /// the next requests while these are carried out. In virtual time, with feedback or with a policy each step depends on
+    /// the one before, so there one thread does everything.
+    fn use_threads(&mut self, threads: usize) {
         if threads < 2 || self.plan.layout.logical_pages < LARGE_PAGES_MIN {
             return;
         }
@@ -269,9 +265,6 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         let is_of_use = self.plan.config.timing.is_none() && self.feedback.is_none() && self.placer.is_none();
         // What a workload measures of itself must not run ahead of what is written; job files measure nothing.
         self.takes_ahead = is_of_use && self.plan.cell().workload.jobs().is_some();
-        if is_of_use && threads >= DEVICE_THREADS_MIN {
-            self.device.share_work(threads, SHARED_WRITE_PAGES_MIN);
-        }
     }
 
     fn settings(&self) -> &RunSettings {

@@ -10,7 +10,6 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use crate::cast::{count, index, real, wide};
 use crate::config::{Copies, Isolation};
 use crate::device::Engine;
-use crate::device::share::MOVED_PAGES_MAX;
 use crate::event::{CloseReason, Event, Events, MovedRun, Reclaim, Reporter, Trigger};
 use crate::gc::{Candidates, VictimPolicy};
 use crate::layout::SizeClass;
@@ -279,9 +278,8 @@ impl Engine {
         destination: Owner,
         expected: u32,
     ) -> Option<MovedRun> {
-        /// Pages of a batch of one thread, but for its last word.
+        /// Pages of a batch, but for its last word.
         const BATCH_PAGES: u32 = 512;
-        let batch_pages = if self.is_shared() { MOVED_PAGES_MAX } else { BATCH_PAGES };
         let ReclaimUnit { pages, .. } = self.state.units[victim.index()];
         let first = victim.0 * self.layout.slice_pages;
         let end = first + pages;
@@ -293,7 +291,7 @@ impl Engine {
         while copied < expected {
             moving.clear();
             let mut gathered = 0;
-            while cursor.is_before(end) && gathered < batch_pages {
+            while cursor.is_before(end) && gathered < BATCH_PAGES {
                 gathered += self.maps.gather(&mut cursor, first, end, &mut moving);
             }
             assert!(
@@ -350,11 +348,11 @@ impl Engine {
             };
             let (whole, left) = runs.split_at_mut(whole_runs);
             let to = Ppn(self.first_page(unit).0 + position);
-            let placed = self.relocate(whole, to);
+            let placed = self.maps.relocate(whole, to);
             // The run that the room ends in goes on in the next place.
             let part = (placed < here).then(|| left[0].take_front(here - placed));
             if let Some(part) = part {
-                self.relocate(&[part], Ppn(to.0 + placed));
+                self.maps.relocate(&[part], Ppn(to.0 + placed));
             }
             assert!(
                 self.takes_copies(unit),

@@ -12,7 +12,6 @@ pub(crate) mod blocks;
 mod check;
 mod collect;
 mod place;
-mod share;
 mod timed;
 mod view;
 mod write;
@@ -41,7 +40,6 @@ use crate::types::{Lpn, MappedRun, Nanos, Owner, Placement, Ppn, RgId, RuId, Ruh
 use crate::unit::{ReclaimUnit, UnitState};
 use blocks::{BlockTable, Noted, NotedRoom};
 use place::OpenUnit;
-use share::Sharing;
 
 pub use view::UnitView;
 
@@ -66,8 +64,6 @@ pub(crate) struct Engine {
     victim_policy: ExternalPolicy,
     /// Scratch of the copy loop: where pages were, and which they are.
     moving: Vec<MappedRun>,
-    /// What several threads have in hand, if several do the work.
-    sharing: Option<Box<Sharing>>,
 }
 
 /// A victim policy from outside; it stays with its device, not with copies of it.
@@ -171,6 +167,13 @@ impl Device {
 }
 
 impl<S: EventSink> Device<S> {
+    /// Has the system provide the memory of the mapping table now, 4 bytes a logical page, by all threads of the pool that
+    /// it is called from. It pays where the whole of a large drive is going to be written, because a kernel in a virtual
+    /// machine may take seconds for a GiB. Results do not depend on it.
+    pub fn populate(&self) {
+        self.engine.maps.populate();
+    }
+
     /// Makes an empty drive that reports to `sink`.
     ///
     /// # Errors
@@ -203,7 +206,6 @@ impl<S: EventSink> Device<S> {
                 timing: engine.timing.clone(),
                 victim_policy: ExternalPolicy(None),
                 moving: Vec::new(),
-                sharing: None,
             },
             sink: (),
         })
@@ -599,7 +601,6 @@ impl Engine {
             maps,
             state,
             moving: Vec::new(),
-            sharing: None,
         };
         engine.resume_in_time();
         engine
@@ -768,26 +769,6 @@ impl State {
         let pages = left.min(unit.0 * layout.slice_pages + self.units[unit.index()].pages - ppn.0);
         assert!(pages > 0, "{ppn:?} is invalidated behind the end of its reclaim unit");
         (unit, pages)
-    }
-
-    /// The reclaim units that consecutive physical pages belong to, and how many of them belong to each.
-    #[inline(always)]
-    fn units_of(
-        &self,
-        slices: Divisor,
-        layout: &Layout,
-        mut ppn: Ppn,
-        mut left: u32,
-    ) -> impl Iterator<Item = (RuId, u32)> {
-        std::iter::from_fn(move || {
-            if left == 0 {
-                return None;
-            }
-            let (unit, pages) = self.unit_part(slices, layout, ppn, left);
-            ppn.0 = ppn.0.wrapping_add(pages);
-            left -= pages;
-            Some((unit, pages))
-        })
     }
 
     fn new(config: &DeviceConfig, layout: &Layout) -> State {

@@ -36,10 +36,6 @@ impl Engine {
             }
         }
         let mut done = Completion::now(now);
-        if self.shares(writes) {
-            self.write_shared(events, now, writes);
-            return Ok(done);
-        }
         self.prefetch_entries(&writes[..writes.len().min(TOGETHER)]);
         let mut left = writes;
         while !left.is_empty() {
@@ -376,9 +372,6 @@ impl Engine {
         while left > 0 {
             let mut pages = left;
             if self.layout.groups > 1 {
-                if self.room(write.placement.group) < u64::from(left) {
-                    carry.settle(self);
-                }
                 (group, pages) = self.group_with_room(write.placement.group, left);
             }
             let owner = &mut self.state.groups[group.index()].owners[handle.index()];
@@ -391,7 +384,6 @@ impl Engine {
                 }
             }
             let Some(open) = owner.open[slot].as_mut() else {
-                carry.settle(self);
                 self.open_for_host(events, now, Placement { group, handle }, slot);
                 continue;
             };
@@ -409,7 +401,6 @@ impl Engine {
                 });
             }
             if run_ends {
-                carry.settle(self);
                 self.end_host_run(events, now, Placement { group, handle }, slot);
             }
             lpn.0 += pages;
@@ -510,10 +501,6 @@ struct Appended {
 pub(super) trait Carry {
     /// Logical pages go to a position of an open reclaim unit.
     fn append(&mut self, engine: &mut Engine, group: RgId, unit: RuId, position: u32, lpn: Lpn, pages: u32);
-
-    /// What was put off is done, as somebody is going to look at it.
-    #[inline(always)]
-    fn settle(&mut self, _engine: &mut Engine) {}
 }
 
 /// All of it at once, which takes no time.

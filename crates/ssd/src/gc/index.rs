@@ -191,19 +191,6 @@ impl ClosedSet {
         becomes_lazy
     }
 
-    /// Pages that its units can lose at least before one of them is lazy that is not now, told by buckets; as many as there can be if it holds
-    /// none.
-    pub(crate) fn pages_until_lazy(&self) -> u32 {
-        let Some(lowest) = self.buckets.iter().position(|head| *head != NONE) else {
-            return u32::MAX;
-        };
-        let least = match count(lowest) {
-            0 => 0,
-            bucket => ((bucket - 1) << self.bucket_shift) + 1,
-        };
-        least.saturating_sub(self.lazy_valid_pages + 1)
-    }
-
     fn link(&mut self, units: &mut [ReclaimUnit], unit: u32) {
         let bucket = self.bucket(units[index(unit)].valid_pages);
         let next = self.buckets[bucket];

@@ -104,9 +104,7 @@ impl Lockstep {
             events: Vec::new(),
             most: 1_000 + 100 * (layout.slices() + layout.logical_pages) as usize,
         };
-        let mut device = Device::with_sink(config, recorder).map_err(|error| error.to_string())?;
-        // Whether batches are shared among threads, and how many, shows nowhere.
-        device.share_work([1, 2, 3, 8][(config.seed / 8 % 4) as usize], 1);
+        let device = Device::with_sink(config, recorder).map_err(|error| error.to_string())?;
         let mut lockstep = Lockstep {
             reference: Reference::new(config, layout.clone()),
             folded: Stats::new(layout.page_bytes, layout.handles.len() as u16),
