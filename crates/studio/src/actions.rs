@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use target::actions::{Actions, CheckpointRefused, FaultsReport};
 use target::http::{Answer, AppMethod, Question};
 
+use crate::answers::{error, json as answer};
 use crate::session::Session;
-use crate::studio::{error, json as answer};
 
 /// Actions in a second, of all pages together.
 pub const ACTIONS_A_SECOND: usize = 5;

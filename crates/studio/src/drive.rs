@@ -23,12 +23,12 @@ use target::monitor::hosts::{Holdings, Units};
 use target::monitor::status::Status;
 use target::monitor::units::{DriveView, HostView, HostsView, LatencyPercentiles, Transport, Watched};
 
-use crate::engine::Command;
+use crate::command::Command;
 use crate::frames::{Head, Phase, UnitRecord};
 use crate::records::{drive_json, object, owner_record, record, rows, units_of};
 use crate::results;
 use crate::series::{Beside, Moment, Series};
-use crate::session::Shared;
+use crate::shared::Shared;
 use crate::state::{EVENTS_KEPT, LaneState, Snapshot};
 
 /// Between two looks at the drive, while a page is there.

@@ -9,7 +9,7 @@
 //! Units are looked at only when a page is there. The thread ends when it is told to; a mistake of the model ends its session and nothing else.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
 use experiment::LabError;
@@ -18,12 +18,13 @@ use simulate::live::{Forked, MemoryAccount, MemoryShare};
 use simulate::run::MemoryNeed;
 use toml::Table;
 
+use crate::command::{Command, Want};
 use crate::export::{ExportLane, Material};
 use crate::frames::Phase;
 use crate::lane::{Branch, Lane};
 use crate::memory::share;
 use crate::order::{LANES_MAX, LanePlan, Order, OrderFork, OrderLane, Prepared, merged};
-use crate::session::Shared;
+use crate::shared::Shared;
 
 /// Between two publications.
 const FRAME_TIME: Duration = Duration::from_millis(33);
@@ -39,50 +40,6 @@ const FORK_STEPS_MAX: u32 = 16;
 const STEPS_A_CAPACITY: u64 = 400;
 const STEP_BYTES_MIN: u64 = 4 << 20;
 const STEP_BYTES_MAX: u64 = 256 << 20;
-
-/// What a page wants.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Want {
-    /// Go on.
-    Play,
-    /// Stand still.
-    Pause,
-    /// Go on no faster than this.
-    Speed(Option<u64>),
-    /// Take so many requests and stand still.
-    Step(u64),
-    /// Come to the moment at which the hosts have written so much.
-    Seek(u64),
-    /// Come to the first collection of any lane, wherever the lanes are.
-    FirstCollection,
-    /// Branch off a lane.
-    Fork {
-        /// Which.
-        lane: usize,
-        /// What the branch is called.
-        name: String,
-        /// What is other.
-        set: Table,
-    },
-    /// Let go of a lane.
-    Drop(usize),
-}
-
-/// What the engine is told.
-pub enum Command {
-    /// A page wants something.
-    Want(u64, Want),
-    /// A page has come: show everything.
-    Show,
-    /// The session has another name: pages are told.
-    Renamed,
-    /// Somebody exports.
-    Export(SyncSender<Material>),
-    /// Statistics of a served drive are to be counted from now on; when that is, in milliseconds since 1970.
-    ResetStatistics(SyncSender<u64>),
-    /// End.
-    Stop,
-}
 
 /// See the module.
 pub struct Engine {

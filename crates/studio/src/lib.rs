@@ -8,9 +8,11 @@
 //! The page itself is in `web/`. Nothing is modelled, measured or judged here: runs, results, reports and names are the lab's.
 
 mod actions;
+mod answers;
 pub mod asked;
 pub mod assets;
 mod catalogue;
+mod command;
 mod drive;
 mod engine;
 mod export;
@@ -23,6 +25,7 @@ mod records;
 mod results;
 mod series;
 mod session;
+mod shared;
 mod state;
 mod studio;
 pub mod texts;

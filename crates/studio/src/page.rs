@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Deserialize;
 use serde_json::json;
@@ -13,8 +14,9 @@ use target::http::{Conversation, Speech};
 use tokio::sync::watch;
 use toml::Table;
 
-use crate::engine::{Command, Want};
-use crate::session::{Session, Watching};
+use crate::command::{Command, Want};
+use crate::session::Session;
+use crate::shared::Watching;
 use crate::state::{Seen, Telling};
 
 /// Refusals that wait to be sent; of more the oldest go.
@@ -93,10 +95,14 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page that was told nothing yet.
-    pub fn new(id: u64, session: Arc<Session>, watching: Watching) -> Page {
+    /// A page that looks at a session from now on and was told nothing yet.
+    pub fn new(session: Arc<Session>) -> Page {
+        static PAGES: AtomicU64 = AtomicU64::new(1);
+        let watching = Watching::begin(&session.shared);
+        // A session that is busy shows itself soon.
+        let _ = session.tell(Command::Show);
         Page {
-            id,
+            id: PAGES.fetch_add(1, Ordering::Relaxed),
             session,
             _watching: watching,
             version: 0,

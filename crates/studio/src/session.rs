@@ -8,25 +8,23 @@
 //! A session ends when it is told to, or when nobody has asked for it for a while. What it took is given back when its thread has ended.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use experiment::LabError;
 use simulate::live::MemoryAccount;
 use target::actions::unix_ms;
-use tokio::sync::watch;
 
+use crate::command::Command;
 use crate::drive::{DriveEngine, ServedDrive};
-use crate::engine::{Command, Engine};
+use crate::engine::Engine;
 use crate::export::Material;
 use crate::frames::Phase;
 use crate::memory::share;
 use crate::order::{Order, Prepared, check_name};
-use crate::page::Page;
-use crate::state::State;
+use crate::shared::Shared;
 
 /// Commands that wait for an engine.
 const COMMANDS_MAX: usize = 64;
@@ -35,72 +33,6 @@ const MATERIAL_TIME: Duration = Duration::from_secs(30);
 
 /// Time for a look at a served drive.
 const RESET_TIME: Duration = Duration::from_secs(10);
-
-/// What engine and pages share.
-pub struct Shared {
-    /// The session's name.
-    pub id: String,
-    state: Mutex<State>,
-    changes: watch::Sender<u64>,
-    pages: AtomicUsize,
-    seen_at: Mutex<Instant>,
-    is_over: AtomicBool,
-}
-
-impl Shared {
-    fn new(id: String, order: Order) -> Shared {
-        Shared {
-            id,
-            state: Mutex::new(State::new(order)),
-            changes: watch::Sender::new(0),
-            pages: AtomicUsize::new(0),
-            seen_at: Mutex::new(Instant::now()),
-            is_over: AtomicBool::new(false),
-        }
-    }
-
-    /// Works on the state, without waiting for anybody.
-    pub fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
-        // An engine whose assert fails has its session end; what it showed last can still be read.
-        work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Has pages look.
-    pub fn changed(&self) {
-        self.changes.send_modify(|changes| *changes += 1);
-    }
-
-    /// Whether a page is there.
-    pub fn is_watched(&self) -> bool {
-        self.pages.load(Ordering::Relaxed) > 0
-    }
-
-    /// Whether the session is over.
-    pub fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Relaxed)
-    }
-
-    /// When there may be something new.
-    pub fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
-    }
-
-    /// Somebody has asked for it.
-    fn see(&self) {
-        *self.seen_at.lock().expect("nobody panics with it") = Instant::now();
-    }
-}
-
-/// A page that looks at a session, for as long as it does.
-pub struct Watching(Arc<Shared>);
-
-impl Drop for Watching {
-    fn drop(&mut self) {
-        let pages = self.0.pages.fetch_sub(1, Ordering::Relaxed);
-        assert!(pages > 0, "a page goes once");
-        self.0.see();
-    }
-}
 
 /// See the module.
 pub struct Session {
@@ -165,7 +97,7 @@ impl Session {
                 // Whoever looks is told; the sentence of the assert is on standard error.
                 of_thread.with(|state| state.phase = Phase::Failed);
             }
-            of_thread.is_over.store(true, Ordering::Relaxed);
+            of_thread.end();
             of_thread.changed();
         };
         let thread = std::thread::Builder::new()
@@ -221,16 +153,6 @@ impl Session {
         })
     }
 
-    /// A page that looks at it from now on.
-    pub fn page(self: &Arc<Session>) -> Page {
-        static PAGES: AtomicU64 = AtomicU64::new(1);
-        self.shared.pages.fetch_add(1, Ordering::Relaxed);
-        let watching = Watching(Arc::clone(&self.shared));
-        // A session that is busy shows itself soon.
-        let _ = self.tell(Command::Show);
-        Page::new(PAGES.fetch_add(1, Ordering::Relaxed), Arc::clone(self), watching)
-    }
-
     /// What exports are made of.
     ///
     /// # Errors
@@ -259,7 +181,7 @@ impl Session {
         if self.shared.is_watched() {
             self.shared.see();
         }
-        self.shared.seen_at.lock().expect("nobody panics with it").elapsed()
+        self.shared.unseen_for()
     }
 
     /// Ends it; its thread is not waited for.

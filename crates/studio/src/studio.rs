@@ -24,8 +24,10 @@ use target::http::{Answer, App, AppMethod, Conversation, HttpOptions, HttpServer
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::actions::DriveActions;
+use crate::answers::{error, json};
 use crate::export::Form;
 use crate::order::{Order, Prepared};
+use crate::page::Page;
 use crate::session::Session;
 use crate::{assets, catalogue, texts};
 
@@ -407,11 +409,11 @@ impl App for Inner {
         let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
         match parts[..] {
             ["api", "sessions", name, "live"] => match self.session(name) {
-                Some(session) => Ok(Box::new(session.page())),
+                Some(session) => Ok(Box::new(Page::new(session))),
                 None => Err(no_session(name)),
             },
             ["api", "drive", "live"] => match &self.drive {
-                Some(drive) => Ok(Box::new(drive.session.page())),
+                Some(drive) => Ok(Box::new(Page::new(Arc::clone(&drive.session)))),
                 None => Err(error(404, NO_DRIVE)),
             },
             _ => Err(error(404, "nobody talks here; a session does at /api/sessions/ID/live")),
@@ -435,15 +437,6 @@ fn is_api(path: &str) -> bool {
 fn drive_json(drive: &Session) -> Value {
     let session = drive.shared.with(|state| Arc::clone(&state.session));
     serde_json::from_str(&session).unwrap_or(Value::Null)
-}
-
-pub(crate) fn json(value: Value) -> Answer {
-    Answer::new(200, "application/json", value.to_string())
-}
-
-pub(crate) fn error(status: u16, problem: impl Into<String>) -> Answer {
-    let body = json!({ "error": problem.into() }).to_string();
-    Answer::new(status, "application/json", body)
 }
 
 /// The status of a problem: of a name that there is not, and of everything else that a page can say better.
