@@ -91,7 +91,7 @@ mod tests {
     fn a_run_of_several_cells_says_the_least_and_the_greatest_write_amplification() {
         let run = KeptRun {
             id: "several".to_string(),
-            document: json!({ "cells": [{ "waf": 2.25 }, { "waf": null }, { "waf": 1.5 }, { "waf": 1.75 }] }),
+            document: json!({ "result": { "cells": [{ "waf": 2.25 }, { "waf": null }, { "waf": 1.5 }, { "waf": 1.75 }] } }),
         };
         let printed = kept_runs(&[run]).text();
         assert!(printed.contains("1.500 to 2.250"), "{printed}");
