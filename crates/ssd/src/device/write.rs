@@ -64,7 +64,7 @@ impl Engine {
     }
 
     /// Carries out writes one after the other.
-    pub(super) fn write_together(&mut self, events: &mut Events<'_>, now: Nanos, writes: &[Write]) -> Completion {
+    fn write_together(&mut self, events: &mut Events<'_>, now: Nanos, writes: &[Write]) -> Completion {
         let mut done = Completion::now(now);
         let mut left = writes;
         while let Some(first) = left.first() {
@@ -340,13 +340,7 @@ impl Engine {
 
     /// Counts a write, gives it its place and has it carried there; returns the group that took its last page.
     #[inline]
-    pub(super) fn write_placed(
-        &mut self,
-        events: &mut Events<'_>,
-        now: Nanos,
-        write: &Write,
-        carry: &mut impl Carry,
-    ) -> RgId {
+    fn write_placed(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write, carry: &mut impl Carry) -> RgId {
         let row = &mut self.state.stats.handles[write.placement.handle.index()];
         row.host_bytes_written += write.host_bytes;
         row.host_pages_written += u64::from(write.pages);
@@ -451,16 +445,17 @@ impl Engine {
     fn invalidate_physical(&mut self, mut ppn: Ppn, mut left: u32) {
         while left > 0 {
             let (unit, pages) = self.state.unit_part(self.slice_divisor, &self.layout, ppn, left);
-            self.lose_pages(unit, pages, self.state.host_pages_written);
+            self.lose_pages(unit, pages);
             self.maps.clear_valid(ppn, pages);
             ppn.0 = ppn.0.wrapping_add(pages);
             left -= pages;
         }
     }
 
-    /// A reclaim unit has fewer valid pages, at a time in host pages written.
+    /// Takes valid pages from a reclaim unit and its group.
     #[inline(always)]
-    pub(super) fn lose_pages(&mut self, unit: RuId, pages: u32, now: u64) {
+    fn lose_pages(&mut self, unit: RuId, pages: u32) {
+        let now = self.state.host_pages_written;
         let entry = &mut self.state.units[unit.index()];
         let before = entry.valid_pages;
         assert!(
@@ -498,7 +493,7 @@ struct Appended {
 }
 
 /// How a part of an extent gets to the place that was found for it.
-pub(super) trait Carry {
+trait Carry {
     /// Logical pages go to a position of an open reclaim unit.
     fn append(&mut self, engine: &mut Engine, group: RgId, unit: RuId, position: u32, lpn: Lpn, pages: u32);
 }
