@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::run::{ModelRange, Run, WAF};
+use crate::interval::distinct;
 
 /// Whether a document is what `warp whatif --json` prints.
 pub(super) fn is_answer(json: &Value) -> bool {
@@ -88,13 +89,8 @@ pub(super) fn differing_questions([a, b]: [&Value; 2]) -> Option<String> {
     };
     // What was asked of all workloads of a folder is said once.
     let asked = |side: &Value, name: &str| {
-        let mut values: Vec<Value> = Vec::new();
-        for answer in side.as_array().into_iter().flatten() {
-            if !values.contains(&answer[name]) {
-                values.push(answer[name].clone());
-            }
-        }
-        values
+        let answers = side.as_array().into_iter().flatten();
+        distinct(answers.map(|answer| answer[name].clone()))
     };
     let words = |name: &str, values: &[Value]| match values.len() {
         0..=VALUES_SHOWN => {
