@@ -23,6 +23,7 @@ use std::sync::Arc;
 use ssd::timing::Piece;
 use ssd::{Event, EventsSince, Lpn, Nanos, RuId, Stats, UnitView};
 
+pub use crate::run::{Phase, Position};
 pub use account::{MemoryAccount, MemoryShare};
 
 use crate::run::{CellResult, Checkpoint, Options, Run, RunPlan, STEP_PAGES, Sample, Stride};
@@ -31,30 +32,6 @@ use experiment::error::LabError;
 
 /// Shares of the workload between two checkpoints, at first.
 const CHECKPOINTS_FIRST: u64 = 32;
-
-/// Where a run is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// The drive is filled before the workload.
-    Filling,
-    /// The workload runs.
-    Running,
-    /// Nothing more comes.
-    Ended,
-}
-
-/// How far a run is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Position {
-    /// Bytes written before the workload.
-    pub filled_bytes: u64,
-    /// Bytes that the workload wrote.
-    pub host_bytes: u64,
-    /// Requests that were taken from it.
-    pub requests: u64,
-    /// In virtual time: since the workload began; 0 without.
-    pub now_ns: Nanos,
-}
 
 /// Which way a fork went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -79,3 +79,8 @@ mod tests {
         assert_eq!(*memory.free_bytes(), 10, "all of it came back");
     }
 }
+
+/// Bytes of memory that runs may use; 8 GiB where the system does not say.
+pub fn memory_available() -> u64 {
+    base::memory_available_bytes().unwrap_or(8 << 30)
+}

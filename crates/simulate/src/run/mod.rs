@@ -11,60 +11,37 @@
 //! scale is to be found runs on several twins (`search`). Cells run in parallel, as many as there are cores and as memory
 //! allows; each is deterministic on its own. A run can be stopped from outside and then returns what it has measured.
 
+mod checkpoint;
+mod drive;
+mod fill;
 mod memory;
+mod options;
 mod plan;
 mod progress;
 mod result;
 mod search;
+mod series;
+mod untimed;
+mod view;
 mod work;
 
 use std::borrow::Borrow;
-use std::path::Path;
 
 use rayon::prelude::*;
 
-use crate::policy::Policies;
 use experiment::error::LabError;
+use experiment::twin::TwinOrigin;
 use memory::Memory;
 
+pub(crate) use checkpoint::Checkpoint;
+pub use memory::memory_available;
+pub use options::Options;
 pub use plan::{MemoryNeed, RefusedCell, RunPlan, prepare, prepare_possible, prepare_within};
 pub use progress::{Progress, Watch};
 pub use result::{AGREEMENT, CellResult, Sample, ScaleComparison, ScaleSearch};
-pub use work::UNWRITTEN_REQUESTS_MAX;
-pub(crate) use work::{Checkpoint, Run, STEP_PAGES, Stride};
-
-/// How cells are run, and what is kept of them.
-#[derive(Clone, Copy)]
-pub struct Options<'a> {
-    /// Policies of the caller. They may share something, so with policies cells run one after another, on the calling
-    /// thread.
-    pub policies: Policies<'a>,
-    /// Keep a row for each collection.
-    pub keep_gc_log: bool,
-    /// Bytes of memory that the runs may use together.
-    pub memory_budget_bytes: u64,
-    /// Where to save the device of the only run afterwards.
-    pub save: Option<&'a Path>,
-    /// Write the logs that jobs ask for (`write_bw_log` and others), in virtual time.
-    pub fio_logs: bool,
-}
-
-impl Default for Options<'_> {
-    fn default() -> Self {
-        Options {
-            policies: Policies::default(),
-            keep_gc_log: false,
-            memory_budget_bytes: memory_available(),
-            save: None,
-            fio_logs: false,
-        }
-    }
-}
-
-/// Bytes of memory that runs may use; 8 GiB where the system does not say.
-pub fn memory_available() -> u64 {
-    base::memory_available_bytes().unwrap_or(8 << 30)
-}
+pub use view::Phase;
+pub use work::{Position, UNWRITTEN_REQUESTS_MAX};
+pub(crate) use work::{Run, STEP_PAGES, Stride};
 
 /// Runs cells, in parallel within a memory budget, and returns their results in the same order.
 ///
@@ -111,7 +88,7 @@ pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
     let threads = rayon::current_num_threads() / plans.len().max(1);
     let run_twin = |plan: &RunPlan| {
         let _share = memory.take(plan.twin_bytes);
-        work::run_cell(plan, options, threads, watch)
+        run_cell(plan, options, threads, watch)
     };
     let run = |cell: &P| {
         if watch.stopped() {
@@ -129,4 +106,26 @@ pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
     // Threads take one cell at a time, so that a long one at the end does not wait in another's queue.
     let results: Vec<Option<_>> = plans.par_iter().with_max_len(1).map(run).collect();
     results.into_iter().flatten().collect()
+}
+
+/// Runs a cell with so many threads, if it can use more than one, on a new device or on the one that its snapshot holds, and saves
+/// the device if that is asked for.
+fn run_cell(plan: &RunPlan, options: Options<'_>, threads: usize, watch: &dyn Watch) -> Result<CellResult, LabError> {
+    let mut run = Run::begin(plan, options)?;
+    run.use_threads(threads);
+    while run.step(Stride::LONGEST, watch)? {}
+    let mut result = run.result();
+    if let Some(path) = options.save {
+        let origin = TwinOrigin {
+            scale: plan.scale,
+            device: plan.cell().device.clone(),
+        };
+        let saved = run.into_device().save_with_note(path, &origin.note());
+        // A device that can't be saved does not take the result with it.
+        result.unsaved = saved.err().map(|error| match error {
+            ssd::SnapshotError::Io { source, .. } => source.to_string(),
+            other => other.to_string(),
+        });
+    }
+    Ok(result)
 }

@@ -109,7 +109,7 @@ const WAITING_SHARE: u64 = 8;
 
 impl Room {
     fn take(bytes: u64) -> Option<Room> {
-        let most_bytes = super::memory_available() / WAITING_SHARE;
+        let most_bytes = super::memory::memory_available() / WAITING_SHARE;
         let mut waiting = WAITING.lock().expect("nobody panics with it");
         let has_room =
             waiting.workloads < rayon::current_num_threads() && bytes <= most_bytes.saturating_sub(waiting.bytes);
@@ -453,7 +453,7 @@ impl RunPlan {
 /// A cell whose device or workload is impossible, or whose workload does not fit into the memory that there is.
 pub fn prepare(cells: Vec<Cell>) -> Result<Vec<RunPlan>, LabError> {
     // A plan makes no page maps, and may be looked at without a run.
-    let budget_bytes = super::memory_available();
+    let budget_bytes = super::memory::memory_available();
     let reserve = |need: &MemoryNeed| match need.workload_bytes <= budget_bytes {
         true => Ok(()),
         false => Err(need.refusal(budget_bytes)),

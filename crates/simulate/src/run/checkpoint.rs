@@ -1,0 +1,115 @@
+//! Moments of a run without time, to which it can be set back and from which it can go another way.
+
+use std::ops::Deref;
+
+use ssd::{Device, DeviceConfig, RecentEvents, Stats};
+
+use super::fill::Filled;
+use super::options::Options;
+use super::plan::RunPlan;
+use super::series::Series;
+use super::untimed::{Untimed, UntimedMoment};
+use super::work::{Run, Stage};
+use crate::recorder::Recorder;
+use experiment::error::LabError;
+
+/// A moment of a run without time: the drive, and how much of the workload was carried out.
+pub(crate) struct Checkpoint {
+    device: Device,
+    recorder: Recorder,
+    start: Stats,
+    series: Series,
+    filled: Filled,
+    work: UntimedMoment,
+}
+
+impl Checkpoint {
+    /// Bytes that the workload had written.
+    pub(crate) fn host_bytes(&self) -> u64 {
+        self.work.written
+    }
+}
+
+fn no_memory(error: std::io::Error) -> LabError {
+    LabError::invalid(
+        "memory",
+        format!("there is none for another drive: {error}; end another session or lane"),
+    )
+}
+
+impl<P: Deref<Target = RunPlan>> Run<P> {
+    /// Whether the run can be set back to this moment: between two batches, without time, and where nobody decides from outside.
+    pub(crate) fn can_checkpoint(&self) -> bool {
+        matches!(&self.stage, Stage::Untimed(work) if work.is_carried_out()) && self.placer.is_none()
+    }
+
+    /// This moment, if the run can be set back to it and the system has memory for it.
+    pub(crate) fn checkpoint(&self) -> Option<Checkpoint> {
+        match &self.stage {
+            Stage::Untimed(work) if self.can_checkpoint() => {
+                Some(self.moment(work, self.drive.device.try_clone().ok()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// This moment, with a copy of the device.
+    fn moment(&self, work: &Untimed, device: Device) -> Checkpoint {
+        Checkpoint {
+            device,
+            recorder: self.drive.device.sink().counts(),
+            start: self.drive.start.clone(),
+            series: self.series.clone(),
+            filled: self.filled,
+            work: work.moment(),
+        }
+    }
+
+    /// Goes back, or on, to a moment of this run.
+    ///
+    /// # Errors
+    /// What the workload reads cannot be read any more, or there is no memory.
+    pub(crate) fn set_back(&mut self, to: &Checkpoint) -> Result<(), LabError> {
+        // The workload before is dropped first, so that there are not two of them.
+        self.stage = Stage::Ended;
+        let source = self.plan.source()?;
+        let device = to.device.try_clone().map_err(no_memory)?;
+        let mut recorder = to.recorder.counts();
+        let live_log = self.drive.device.sink_mut().live_log.take();
+        recorder.live_log = live_log.map(|_| RecentEvents::default());
+        self.drive.replace(device, recorder, &to.start);
+        self.drive.assert_written(to.work.written);
+        self.series.clone_from(&to.series);
+        self.filled = to.filled;
+        self.complete = true;
+        self.measures.clear();
+        self.stage = Stage::Untimed(Untimed::at(to.work, source));
+        Ok(())
+    }
+
+    /// The run with another plan from this moment on; `None` where the drive would have to be another one, or time counts.
+    pub(crate) fn fork(&self, plan: &P) -> Result<Option<Run<P>>, LabError>
+    where
+        P: Clone,
+    {
+        let Stage::Untimed(work) = &self.stage else {
+            return Ok(None);
+        };
+        let alike = DeviceConfig {
+            gc: self.plan.config.gc.clone(),
+            ..plan.config.clone()
+        };
+        let listens = self.placer.is_some() || plan.cell().feedback.is_some();
+        if listens || alike != self.plan.config || plan.cell().snapshot.is_some() {
+            return Ok(None);
+        }
+        let mut device = self.drive.device.try_clone().map_err(no_memory)?;
+        if device.set_gc_rules(&plan.config.gc).is_err() {
+            return Ok(None);
+        }
+        let mut fork = Run::begin(plan.clone(), Options::default())?;
+        fork.keep_live_log();
+        fork.set_back(&self.moment(work, device))?;
+        Ok(Some(fork))
+    }
+}

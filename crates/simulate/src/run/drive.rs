@@ -1,0 +1,135 @@
+//! The drive of a run: requests go in, and the counters since the workload began come out.
+
+use ssd::{Device, Endurance, Lpn, Stats, Write};
+use workload::{Measure, Operation, Request, Source};
+
+use super::plan::RunPlan;
+use crate::mapper::Mapper;
+use crate::recorder::Recorder;
+
+/// A device with the writes that it has not carried out yet.
+pub(super) struct RunDrive {
+    pub(super) device: Device<Recorder>,
+    mapper: Mapper,
+    /// Writes that wait to be carried out together.
+    writes: Vec<Write>,
+    page_bytes: u64,
+    /// Counters when the workload began.
+    pub(super) start: Stats,
+}
+
+impl RunDrive {
+    pub(super) fn new(device: Device<Recorder>, plan: &RunPlan) -> RunDrive {
+        RunDrive {
+            start: device.stats().clone(),
+            device,
+            mapper: plan.mapper(),
+            writes: Vec::new(),
+            page_bytes: plan.layout.page_bytes,
+        }
+    }
+
+    /// The counters since the workload began.
+    pub(super) fn stats(&self) -> Stats {
+        self.device.stats().since(&self.start)
+    }
+
+    /// Replaces the device by the one of another moment, with the counters at which its workload began.
+    pub(super) fn replace(&mut self, device: Device, recorder: Recorder, start: &Stats) {
+        self.device = device.replace_sink(recorder).0;
+        self.writes.clear();
+        self.start = start.clone();
+    }
+
+    /// A write of whole pages without a directive.
+    pub(super) fn fill_write(&mut self, first: Lpn, pages: u32) -> Write {
+        Write {
+            first,
+            pages,
+            host_bytes: u64::from(pages) * self.page_bytes,
+            placement: self.mapper.default_placement(&mut self.device),
+        }
+    }
+
+    /// Queues a write, carries out a trim, ignores a read; returns the bytes written.
+    #[inline]
+    pub(super) fn take(&mut self, request: &Request) -> u64 {
+        match request.operation {
+            Operation::Read => 0,
+            Operation::Write => {
+                let write = self.mapper.write(&mut self.device, request);
+                self.queue(write);
+                u64::from(request.bytes)
+            }
+            Operation::Trim => {
+                self.write_out();
+                if let Some((first, pages)) = self.mapper.whole_pages(request) {
+                    let deallocated = self.device.deallocate(0, first, pages);
+                    let _ = deallocated.expect("requests are within the device");
+                }
+                0
+            }
+        }
+    }
+
+    /// Queues a write.
+    #[inline]
+    pub(super) fn queue(&mut self, write: Write) {
+        self.writes.push(write);
+    }
+
+    /// Carries out the queued writes.
+    pub(super) fn write_out(&mut self) {
+        write_batch(&mut self.device, &mut self.writes);
+    }
+
+    /// Carries out the queued writes while another thread does other work.
+    pub(super) fn write_out_beside<T: Send>(&mut self, other: impl FnOnce() -> T + Send) -> T {
+        let (device, writes) = (&mut self.device, &mut self.writes);
+        let ((), result) = rayon::join(|| write_batch(device, writes), other);
+        result
+    }
+
+    /// Compares the bytes that a run gave to the device with the device's counters.
+    ///
+    /// # Panics
+    /// They differ, which would be a mistake in the accounts of the run.
+    pub(super) fn assert_written(&self, bytes: u64) {
+        assert!(self.writes.is_empty(), "every write was carried out");
+        let counted = self.stats().host_bytes_written();
+        assert_eq!(counted, bytes, "the device counts what the run wrote");
+    }
+
+    /// The measures of a workload, and the work of the device for each part of the drive that belongs to somebody.
+    pub(super) fn measures_of(&self, workload: &dyn Source) -> Vec<Measure> {
+        let mut measures = workload.measures();
+        for (range, copied) in self.device.sink().copies() {
+            let name = |part: &str| format!("{}.{part}", range.name);
+            let bytes_copied = copied as f64 * self.page_bytes as f64;
+            measures.push(Measure::new(name("bytes_copied"), bytes_copied));
+            let written = measures.iter().find(|measure| measure.name == name("bytes_written"));
+            if let Some(written) = written.map(|measure| measure.value).filter(|written| *written > 0.0) {
+                measures.push(Measure::new(
+                    name("write_amplification"),
+                    (written + bytes_copied) / written,
+                ));
+            }
+        }
+        measures
+    }
+
+    /// Endurance of the drive at full size, of which this one is a scaled model.
+    pub(super) fn endurance(&self, scale: f64) -> Option<Endurance> {
+        self.device.endurance().map(|endurance| Endurance {
+            host_bytes_total: endurance.host_bytes_total * scale,
+            host_bytes_left: endurance.host_bytes_left * scale,
+            ..endurance
+        })
+    }
+}
+
+/// Carries out writes, so that none is left.
+fn write_batch(device: &mut Device<Recorder>, writes: &mut Vec<Write>) {
+    let _ = device.write_batch(0, writes).expect("requests are within the device");
+    writes.clear();
+}

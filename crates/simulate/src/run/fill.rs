@@ -1,0 +1,93 @@
+//! Filling a drive before the workload: in order and without directives, in extents of a mebibyte or less.
+
+use ssd::{Lpn, Nanos};
+
+use super::drive::RunDrive;
+use super::plan::RunPlan;
+use super::progress::Watch;
+
+/// A drive that is being filled.
+pub(super) struct Fill {
+    /// When the extents in flight are done, if the device has timing.
+    completions: [Nanos; Fill::IN_FLIGHT],
+    now: Nanos,
+    filled: Filled,
+    pages_left: u64,
+    next_lpn: u32,
+}
+
+/// The writes before the workload.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Filled {
+    pub(super) bytes: u64,
+    pub(super) extents: u64,
+    /// The device's time when the workload began; 0 before, and without time.
+    pub(super) until: Nanos,
+}
+
+impl Fill {
+    /// Extents in flight, if the device has timing.
+    const IN_FLIGHT: usize = 32;
+    /// Longer than any buffer takes to be programmed and any reclaim unit to be erased.
+    const REST_NS: Nanos = 10_000_000_000;
+    /// Extents of a step at most.
+    const STEP_EXTENTS: u64 = 1024;
+
+    pub(super) fn new(plan: &RunPlan) -> Fill {
+        Fill {
+            completions: [0; Fill::IN_FLIGHT],
+            now: 0,
+            filled: Filled::default(),
+            pages_left: (plan.cell().run.prefill_capacities * f64::from(plan.layout.logical_pages)) as u64,
+            next_lpn: 0,
+        }
+    }
+
+    /// The writes so far.
+    pub(super) fn filled(&self) -> Filled {
+        self.filled
+    }
+
+    /// Goes on by some extents; false if the drive is filled.
+    pub(super) fn advance(&mut self, drive: &mut RunDrive, plan: &RunPlan, extents: u64, watch: &dyn Watch) -> bool {
+        let (page_bytes, logical_pages) = (plan.layout.page_bytes, plan.layout.logical_pages);
+        let extent = ((1 << 20) / page_bytes).max(1) as u32;
+        for _ in 0..extents.min(Fill::STEP_EXTENTS) {
+            if self.pages_left == 0 || watch.stopped() {
+                drive.write_out();
+                return false;
+            }
+            assert!(self.next_lpn < logical_pages, "an extent begins within the drive");
+            let pages = extent
+                .min(logical_pages - self.next_lpn)
+                .min(self.pages_left.min(u64::from(u32::MAX)) as u32);
+            let write = drive.fill_write(Lpn(self.next_lpn), pages);
+            if plan.is_timed() {
+                let slot = &mut self.completions[self.filled.extents as usize % Fill::IN_FLIGHT];
+                self.now = self.now.max(*slot);
+                let done = drive.device.write(self.now, &write);
+                *slot = done.expect("the extent is within the device").at;
+                assert!(*slot >= self.now, "a write is done after it was sent");
+            } else {
+                drive.queue(write);
+            }
+            watch.advanced(write.host_bytes);
+            self.filled.extents += 1;
+            self.filled.bytes += write.host_bytes;
+            self.next_lpn = (self.next_lpn + pages) % logical_pages;
+            self.pages_left -= u64::from(pages);
+        }
+        drive.write_out();
+        true
+    }
+
+    /// Ends the filling. A device with timing rests, so that it does what it owes before the workload begins.
+    pub(super) fn end(&self, drive: &RunDrive, plan: &RunPlan) -> Filled {
+        drive.assert_written(self.filled.bytes);
+        let until = match self.completions.into_iter().max() {
+            Some(last) if self.filled.extents > 0 && plan.is_timed() => last + Fill::REST_NS,
+            _ => 0,
+        };
+        Filled { until, ..self.filled }
+    }
+}

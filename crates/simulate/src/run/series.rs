@@ -1,0 +1,91 @@
+//! The time series of a run, and the steady state that it shows.
+
+use super::drive::RunDrive;
+use super::plan::RunPlan;
+use super::result::Sample;
+use crate::steady::SteadyState;
+
+/// The samples of a run.
+#[derive(Clone, Default)]
+pub(super) struct Series {
+    pub(super) samples: Vec<Sample>,
+    /// Host bytes at which the next sample is due.
+    next_bytes: u64,
+    /// See `CellResult::steady`.
+    pub(super) steady: Option<SteadyState>,
+}
+
+/// Host bytes between two samples.
+fn interval_bytes(plan: &RunPlan) -> u64 {
+    ((plan.cell().run.sample_capacities * plan.layout.capacity_bytes() as f64) as u64).max(1)
+}
+
+impl Series {
+    pub(super) fn new(plan: &RunPlan) -> Series {
+        Series {
+            samples: Vec::new(),
+            next_bytes: interval_bytes(plan),
+            steady: None,
+        }
+    }
+
+    pub(super) fn is_due(&self, written: u64) -> bool {
+        written >= self.next_bytes
+    }
+
+    /// Takes a sample if one is due; returns true if the run may end because it is steady.
+    pub(super) fn advance(&mut self, drive: &RunDrive, plan: &RunPlan, written: u64) -> bool {
+        if !self.is_due(written) {
+            return false;
+        }
+        let interval = interval_bytes(plan);
+        self.samples.push(self.sample(drive));
+        self.next_bytes = written - written % interval + interval;
+        assert!(self.next_bytes > written, "the next sample is still to come");
+        self.ends(plan)
+    }
+
+    /// Tells for a run that goes on until it is steady whether it is. It looks after every drive write.
+    fn ends(&mut self, plan: &RunPlan) -> bool {
+        let capacity_bytes = plan.layout.capacity_bytes();
+        let [.., before, last] = &self.samples[..] else {
+            return false;
+        };
+        let drive_writes = |sample: &Sample| sample.host_bytes / capacity_bytes;
+        if plan.cell().run.until.is_none() || drive_writes(before) == drive_writes(last) {
+            return false;
+        }
+        self.steady = SteadyState::of(&self.samples, capacity_bytes);
+        self.steady.is_some_and(|state| state.reached)
+    }
+
+    /// The samples with one of this moment at their end.
+    pub(super) fn until_now(mut self, drive: &RunDrive) -> Vec<Sample> {
+        let written = drive.stats().host_bytes_written();
+        if self.samples.last().is_none_or(|sample| sample.host_bytes < written) {
+            self.samples.push(self.sample(drive));
+        }
+        let end = self.samples.last().map(|sample| sample.host_bytes);
+        assert_eq!(end, Some(written), "the series ends with the run");
+        self.samples
+    }
+
+    fn sample(&self, drive: &RunDrive) -> Sample {
+        let stats = drive.stats();
+        let occupancy = drive.device.occupancy();
+        let (host_bytes, media_bytes) = (stats.host_bytes_written(), stats.media_bytes_written());
+        assert!(
+            self.samples
+                .last()
+                .is_none_or(|before| host_bytes >= before.host_bytes && media_bytes >= before.media_bytes),
+            "bytes written never fall"
+        );
+        Sample {
+            host_bytes,
+            media_bytes,
+            owners: stats.handles.iter().copied().chain([stats.shared]).collect(),
+            units: occupancy.iter().map(|row| row.units).collect(),
+            valid_pages: occupancy.iter().map(|row| row.valid_pages).collect(),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The state and the result of a run, as others see them.
+
+use std::ops::Deref;
+
+use ssd::{Device, Nanos, RecentEvents, Stats};
+
+use super::plan::{RunPlan, Workload};
+use super::result::{CellResult, Sample};
+use super::series::Series;
+use super::work::{Run, Stage};
+use crate::finding;
+use crate::recorder::Recorder;
+use crate::timed::result::TimedResult;
+use experiment::twin;
+
+/// Operations of dies and channels that are kept for monitoring.
+const ACTIVITY_KEPT: usize = 1 << 16;
+
+/// The stage of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The drive is filled before the workload.
+    Filling,
+    /// The workload runs.
+    Running,
+    /// Nothing more comes.
+    Ended,
+}
+
+impl<P: Deref<Target = RunPlan>> Run<P> {
+    pub(crate) fn plan(&self) -> &P {
+        &self.plan
+    }
+
+    pub(crate) fn device(&self) -> &Device<Recorder> {
+        &self.drive.device
+    }
+
+    /// The device at the end, without its recorder.
+    pub(super) fn into_device(self) -> Device {
+        self.drive.device.replace_sink(()).0
+    }
+
+    /// The counters since the workload began.
+    pub(crate) fn stats(&self) -> Stats {
+        self.drive.stats()
+    }
+
+    pub(crate) fn samples(&self) -> &[Sample] {
+        &self.series.samples
+    }
+
+    /// Keeps what happens from now on.
+    ///
+    /// # Panics
+    /// The workload has begun.
+    pub(crate) fn keep_live_log(&mut self) {
+        self.drive.device.sink_mut().live_log = Some(RecentEvents::default());
+        let Stage::Filling(_, workload) = &mut self.stage else {
+            panic!("monitoring begins before the workload");
+        };
+        if let Workload::Timed(runner) = workload {
+            runner.keep_request_log();
+            self.drive.device.keep_activity(ACTIVITY_KEPT);
+        }
+    }
+
+    /// The log of what happened.
+    ///
+    /// # Panics
+    /// Nobody asked for it to be kept.
+    pub(crate) fn live_log(&mut self) -> &mut RecentEvents {
+        let log = self.drive.device.sink_mut().live_log.as_mut();
+        log.expect("the live log is kept")
+    }
+
+    /// The device's time when the workload began; 0 before, and without time.
+    pub(crate) fn begun_at(&self) -> Nanos {
+        self.filled.until
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        match &self.stage {
+            Stage::Filling(..) => Phase::Filling,
+            Stage::Untimed(_) | Stage::Timed(_) => Phase::Running,
+            Stage::Ended => Phase::Ended,
+        }
+    }
+
+    /// Pages that requests named so far: a measure of work.
+    pub(crate) fn pages_named(&self) -> u64 {
+        self.pages_named
+    }
+
+    /// Extents that were written before the workload.
+    pub(crate) fn extents_filled(&self) -> u64 {
+        match &self.stage {
+            Stage::Filling(fill, _) => fill.filled().extents,
+            _ => self.filled.extents,
+        }
+    }
+
+    /// The measurements in virtual time so far.
+    pub(crate) fn timed_now(&self) -> Option<TimedResult> {
+        match &self.stage {
+            Stage::Timed(work) => Some(work.runner.measured()),
+            _ => self.timed.clone(),
+        }
+    }
+
+    /// The result so far.
+    pub(crate) fn result_now(&self) -> CellResult {
+        let source = match &self.stage {
+            Stage::Untimed(work) => Some(&*work.source),
+            Stage::Timed(work) => work.runner.source(),
+            Stage::Filling(..) | Stage::Ended => None,
+        };
+        CellResult {
+            measures: source.map_or_else(|| self.measures.clone(), |source| self.drive.measures_of(source)),
+            timed: self.timed_now(),
+            feedback: self.heard.clone(),
+            ..self.result_with(self.series.clone())
+        }
+    }
+
+    /// The result. The run is not read again after that.
+    pub(super) fn result(&mut self) -> CellResult {
+        let series = std::mem::take(&mut self.series);
+        CellResult {
+            gc_log: std::mem::take(&mut self.drive.device.sink_mut().gc_log),
+            measures: std::mem::take(&mut self.measures),
+            timed: self.timed.take(),
+            feedback: self.heard.take(),
+            ..self.result_with(series)
+        }
+    }
+
+    /// The counters and the series as of now.
+    fn result_with(&self, series: Series) -> CellResult {
+        let (plan, device) = (&*self.plan, &self.drive.device);
+        CellResult {
+            key: plan.cell().key.clone(),
+            seed: plan.cell().seed,
+            ensemble: plan.cell().ensemble,
+            scale: plan.scale,
+            search: None,
+            unsaved: None,
+            complete: self.complete && matches!(self.stage, Stage::Ended),
+            capacity_bytes: plan.layout.capacity_bytes(),
+            superblocks: plan.layout.superblocks(),
+            unit_pages: twin::unit_pages(&plan.layout),
+            spare_held: finding::spare_held(device),
+            until: plan.cell().run.until,
+            steady: series.steady,
+            without_effect: plan.without_effect(),
+            pages_read: self.pages_read,
+            stats: self.drive.stats(),
+            samples: series.until_now(&self.drive),
+            gc_log: Vec::new(),
+            wear: device.wear(),
+            endurance: self.drive.endurance(f64::from(plan.scale.0)),
+            measures: Vec::new(),
+            timed: None,
+            feedback: None,
+        }
+    }
+}
