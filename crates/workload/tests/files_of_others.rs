@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use workload::Target;
-use workload::fio::{JobError, Schedule, Surroundings, parse_within, plan_streams};
+use workload::fio::{JobError, Surroundings, check_untimed, parse_within, plan_streams};
 
 /// A project: the folder of its clone, and the folders with job files in it.
 const PROJECTS: [(&str, &[&str]); 4] = [
@@ -73,7 +73,7 @@ fn verdict(path: &Path) -> String {
         Err(error) => return refusal(&error),
     };
     match plan_streams(&file, &TARGET) {
-        Ok(_) if Schedule::check(&file).is_ok() => "accepted".to_string(),
+        Ok(_) if check_untimed(&file).is_ok() => "accepted".to_string(),
         Ok(_) => "accepted, on a device with timing".to_string(),
         Err(error) => refusal(&error),
     }

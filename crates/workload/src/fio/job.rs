@@ -43,6 +43,13 @@ impl Operations {
             Self::TrimWrite => operation != Operation::Read,
         }
     }
+
+    /// The operations that the job issues, in fio's order.
+    pub fn iter(self) -> impl Iterator<Item = Operation> + Clone {
+        Operation::ALL
+            .into_iter()
+            .filter(move |operation| self.include(*operation))
+    }
 }
 
 /// The values of `rw`.
@@ -658,10 +665,7 @@ impl Job {
                 "write a section for each, or drop numjobs",
             ));
         }
-        for operation in Operation::ALL
-            .into_iter()
-            .filter(|operation| self.access.operations.include(*operation))
-        {
+        for operation in self.access.operations.iter() {
             let (_, largest) = self.block_range(operation);
             if largest > u64::from(u32::MAX) {
                 return Err(self.error(

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use super::distribution::{SkewKind, zeta_terms};
 use super::plan::{AddressPlan, Plan, ReadBackPlan};
+use super::planned::plan_instance;
 use super::random_map::RandomMap;
-use super::schedule::plan_instance;
 use super::{JobError, JobFile, JobStream};
 use crate::{Operation, Target};
 

@@ -2,33 +2,39 @@
 //!
 //! Text becomes typed jobs (`lines`, `parse`, with the option table of `options` and the values of `value`, `expression` and `grammar`), a job and a
 //! drive become a plan in bytes (`plan`, and `twin` for scaled-down drives), and a plan becomes a stream of requests (`stream`)
-//! with fio's own random numbers (`random`, `distribution`, `random_map`, `power`). `schedule` merges the streams of
-//! all jobs.
+//! with fio's own random numbers (`random`, `distribution`, `random_map`, `power`). `planned` lists the streams of all jobs in the order of
+//! their `groups`. `schedule` merges them by their `cost`.
 //!
 //! It does not run fio, does no I/O and has no clock: options that need one are refused or documented as having no effect.
 
 mod arrivals;
+mod cost;
 mod distribution;
 mod error;
 mod expression;
 mod grammar;
+mod groups;
 mod job;
 mod lines;
 mod memory;
 mod options;
 mod parse;
 mod plan;
+mod planned;
 pub mod power;
 mod random;
 mod random_map;
 mod schedule;
 mod stream;
+mod summary;
 mod twin;
 mod value;
 
 pub use arrivals::Arrivals;
+pub use cost::total;
 pub use distribution::{SkewKind, Zone};
 pub use error::{Complaint, JobError, Place};
+pub use groups::check_untimed;
 pub use job::{
     Access, BlockShare, DataPlacement, Distribution, ExitWhat, Job, LatencyGoal, LogChoice, Operations,
     PlacementSelection, SchemeEntry, WriteMode,
@@ -37,7 +43,9 @@ pub use lines::Surroundings;
 pub use options::{Effect, FioOption, Kind, find, manual, nearest, options};
 pub use parse::{JobFile, Override, parse, parse_with, parse_within};
 pub use plan::{AddressPlan, BlockPlan, PlacementPlan, Plan, StridePlan};
+pub use planned::{PlannedStream, plan_streams};
 pub use random::DEFAULT_SEED;
-pub use schedule::{PlannedStream, Schedule, StreamSummary, plan_streams, total};
+pub use schedule::Schedule;
 pub use stream::JobStream;
+pub use summary::StreamSummary;
 pub use value::{Amount, KbBase, PerDirection};

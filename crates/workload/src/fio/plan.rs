@@ -303,10 +303,7 @@ impl Plan {
         let AddressPlan::ZonedAbsolute(zones) = &self.addresses else {
             return Ok(());
         };
-        for operation in Operation::ALL
-            .into_iter()
-            .filter(|operation| self.access.operations.include(*operation))
-        {
+        for operation in self.access.operations.iter() {
             let bytes: u64 = zones[operation as usize].iter().map(|zone| zone.size).sum();
             if bytes / self.blocks[operation as usize].align_bytes > self.last_block(operation) {
                 let problem = format!(

@@ -1,27 +1,10 @@
 //! Workloads: the streams of all jobs of a job file, merged into one sequence of requests.
 //!
 //! Jobs become streams (one per instance), streams become groups (`stonewall` starts a new one), and groups run one after another.
-//! Inside a group streams share the drive in fixed proportions: each stream has a cost in virtual time per request and per byte, its
+//! Inside a group streams share the drive in fixed proportions: each stream has a cost in virtual time per request and per byte (`cost`), its
 //! clock advances by what it issued, and the stream whose clock is furthest behind goes next (stride scheduling). After any number of
 //! requests no stream is more than one request away from its exact share, and the sequence depends on nothing but the job file, the
 //! drive's capacity and the options. A stream that ends leaves its share to the others of its group.
-//!
-//! What a stream costs, in nanoseconds of the virtual clock:
-//!
-//! | the job says | cost |
-//! |---|---|
-//! | `rate` | 1 s / rate per byte |
-//! | `rate_iops` | 1 s / rate_iops per request |
-//! | `flow` | 1 s / flow per request |
-//! | none of them | [`NOMINAL_SERVICE_NS`] / `iodepth` per request |
-//!
-//! The last line is what a drive does that serves its queue slots in turn (NVMe's round-robin arbitration): a job gets as many requests
-//! served as it has in flight. `thinktime` adds thinktime / `thinktime_blocks` to the cost of a request (`none of them`), or bounds a
-//! `rate` from above by the same sum, since fio catches up to its rate after a pause (with `rate_ignore_thinktime` it does not, and the
-//! pause adds to the rate's cost). A job with `flow` waits for the others anyway, so there thinktime changes nothing.
-//!
-//! Rated jobs and jobs with a queue depth alone may run together, because both costs are times: an unrated job is served as a drive
-//! does it that needs the nominal time for a request. A flow is no time, so all jobs of a group have one or none has.
 //!
 //! It has no clock of its own and never waits: rates are proportions. It does not touch the device.
 
@@ -29,17 +12,12 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::ops::Range;
 
-use serde::Serialize;
-
-use crate::{Operation, PlacementIndex, Request, Source, Target, Twin, Workload, WorkloadError};
-
-use super::{AddressPlan, ExitWhat, Job, JobError, JobFile, JobStream, Operations, PlacementPlan, Plan};
-
-/// Time that a request is taken to need at queue depth 1: 100 us, between a flash read and a flash program. It only matters where
-/// `thinktime` must be compared with the time that requests take.
-pub const NOMINAL_SERVICE_NS: f64 = 100_000.0;
-
-const NS_PER_SECOND: f64 = 1e9;
+use super::cost::Cost;
+use super::groups::{check_untimed, group};
+use super::planned::{PlannedStream, plan_streams};
+use super::summary::StreamSummary;
+use super::{ExitWhat, JobError, JobFile, JobStream};
+use crate::{Request, Source, Target, Twin, Workload, WorkloadError};
 
 /// A job file on a drive.
 #[derive(Debug, Clone)]
@@ -74,47 +52,11 @@ struct Stream {
     summary: StreamSummary,
 }
 
-/// Virtual time that a stream's requests take, ns.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Cost {
-    per_request: f64,
-    per_byte: f64,
-}
-
 /// A running stream and its virtual time; the one that is furthest behind is the greatest, ties go to the first stream.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Turn {
     time_ns: f64,
     stream: u16,
-}
-
-/// What one stream of a workload does.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct StreamSummary {
-    /// Number of the stream, as in [`Request::stream`].
-    pub stream: u16,
-    /// Number of its group; groups run one after another.
-    pub group: u16,
-    /// Job name; further instances of `numjobs` carry their number.
-    pub name: String,
-    /// `rw`
-    pub rw: &'static str,
-    /// Smallest request, bytes.
-    pub min_request_bytes: u64,
-    /// Largest request, bytes.
-    pub max_request_bytes: u64,
-    /// First byte of the region.
-    pub start_bytes: u64,
-    /// First byte after the region.
-    pub end_bytes: u64,
-    /// Distribution of the addresses.
-    pub addresses: String,
-    /// Share of its group's bytes while all of the group run, percent; none in virtual time, where the drive decides.
-    pub share_percent: Option<f64>,
-    /// Placement of its writes.
-    pub placement: String,
-    /// What its writes may carry, each once and rising, `None` for no directive; empty of one that does not write.
-    pub placements: Vec<Option<PlacementIndex>>,
 }
 
 impl Workload for JobFile {
@@ -133,7 +75,7 @@ impl Schedule {
     /// # Errors
     /// A job that does not fit the drive, or that only a clock could share out or end.
     pub fn new(file: &JobFile, target: &Target) -> Result<Self, JobError> {
-        Self::check(file)?;
+        check_untimed(file)?;
         let groups = group(&file.jobs);
         let planned = plan_streams(file, target)?;
         let group_of = |stream: &PlannedStream<'_>| usize::from(stream.summary.group);
@@ -155,19 +97,6 @@ impl Schedule {
             running: BinaryHeap::new(),
             held: Vec::new(),
         })
-    }
-
-    /// Whether its jobs can run without a clock.
-    ///
-    /// # Errors
-    /// A job that only a clock could share out or end.
-    pub fn check(file: &JobFile) -> Result<(), JobError> {
-        let groups = group(&file.jobs);
-        for (index, jobs) in groups.iter().enumerate() {
-            check_group(jobs)?;
-            check_without_clock(file, jobs, index + 1 == groups.len())?;
-        }
-        Ok(())
     }
 
     /// Appends up to `limit` requests; returns how many. 0 means that the workload has ended.
@@ -263,75 +192,6 @@ impl Schedule {
     }
 }
 
-/// One instance of a job with its plan.
-pub struct PlannedStream<'a> {
-    /// The job.
-    pub job: &'a Job,
-    /// What it does on the drive at full size.
-    pub full: Plan,
-    /// What it does: on the twin, if there is one.
-    pub plan: Plan,
-    /// Streams of its group that must have ended before it begins (`wait_for`).
-    pub waits_for: Option<Range<u16>>,
-    /// What ends when it ends (`exitall`).
-    pub ends_others: Option<ExitWhat>,
-    /// Its number and group, and the rest in words.
-    pub summary: StreamSummary,
-}
-
-/// Plans every instance of every job, group after group.
-pub fn plan_streams<'a>(file: &'a JobFile, target: &Target) -> Result<Vec<PlannedStream<'a>>, JobError> {
-    let groups = group(&file.jobs);
-    let mut streams: Vec<PlannedStream<'a>> = Vec::new();
-    for (index, jobs) in groups.iter().enumerate() {
-        let endless = target.endless && index + 1 == groups.len();
-        for (job, instance) in jobs
-            .iter()
-            .flat_map(|job| (0..job.numjobs).map(move |instance| (job, instance)))
-        {
-            let number = u16::try_from(streams.len()).expect("a job file has fewer jobs");
-            let (full, mut plan) = plan_instance(job, instance, target)?;
-            plan.endless |= endless && !file.is_awaited(job);
-            let waits_for = job.wait_for.as_ref().map(|name| {
-                let is_of = |stream: &&PlannedStream<'_>| stream.job.name == *name;
-                let numbers = streams.iter().filter(is_of).map(|stream| stream.summary.stream);
-                let first = numbers.clone().next().expect("the file was checked for it");
-                first..first + numbers.count() as u16
-            });
-            let summary = StreamSummary::new(job, instance, number, index as u16, &plan);
-            streams.push(PlannedStream {
-                job,
-                full,
-                plan,
-                waits_for,
-                ends_others: file.exits_all().then_some(job.exit_what),
-                summary,
-            });
-        }
-    }
-    Ok(streams)
-}
-
-/// What an instance of a job does on the drive at full size, and on the twin, if there is one.
-pub(super) fn plan_instance(job: &Job, instance: u32, target: &Target) -> Result<(Plan, Plan), JobError> {
-    let full = Plan::new(job, instance, *target)?;
-    let plan = match target.twin {
-        Some(twin) => shrink(job, &full, twin)?,
-        None => full.clone(),
-    };
-    plan.check_map(job)?;
-    Ok((full, plan))
-}
-
-fn shrink(job: &Job, full: &Plan, twin: Twin) -> Result<Plan, JobError> {
-    let shrunk = twin.shrink(full);
-    if shrunk.size_bytes < shrunk.min_bytes() || shrunk.region_bytes < shrunk.min_bytes() {
-        let problem = format!("at a scale of 1/{} its region holds no block", twin.denominator);
-        return Err(job.error("size", problem, "enlarge the region or use a larger scale"));
-    }
-    Ok(shrunk)
-}
-
 impl Stream {
     fn new(planned: PlannedStream<'_>, twin: Option<Twin>) -> Self {
         let mut cost = Cost::of(planned.job, &planned.full);
@@ -371,152 +231,6 @@ impl Stream {
     }
 }
 
-impl Cost {
-    fn of(job: &Job, plan: &Plan) -> Self {
-        let slots_and_pause = NOMINAL_SERVICE_NS / job.iodepth as f64 + pause_ns(job);
-        let per_request = |ns| Self {
-            per_request: ns,
-            per_byte: 0.0,
-        };
-        let rated = if let Some(rate) = total(&job.rate, plan) {
-            Self {
-                per_request: 0.0,
-                per_byte: NS_PER_SECOND / rate,
-            }
-        } else if let Some(rate) = total(&job.rate_iops, plan) {
-            per_request(NS_PER_SECOND / rate)
-        } else if let Some(flow) = job.flow {
-            return per_request(NS_PER_SECOND / flow as f64);
-        } else {
-            return per_request(slots_and_pause);
-        };
-        if job.thinktime_us == 0 {
-            return rated;
-        }
-        if job.rate_ignore_thinktime {
-            return Self {
-                per_request: rated.per_request + pause_ns(job),
-                ..rated
-            };
-        }
-        let mean_bytes = plan.mean_request_bytes();
-        if rated.of_request(mean_bytes) >= slots_and_pause {
-            rated
-        } else {
-            per_request(slots_and_pause)
-        }
-    }
-
-    /// The cost on a scaled twin: each byte of the twin stands for d bytes of the drive, and for the requests that carry them there.
-    fn of_twin(self, full: &Plan, twin: Twin) -> Self {
-        let mean_bytes = full.mean_request_bytes();
-        Self {
-            per_request: 0.0,
-            per_byte: self.of_request(mean_bytes) / mean_bytes * twin.denominator as f64,
-        }
-    }
-
-    fn of_request(self, bytes: f64) -> f64 {
-        self.per_request + self.per_byte * bytes
-    }
-}
-
-/// Pause per request, ns.
-fn pause_ns(job: &Job) -> f64 {
-    let counted = job.requests_between_pauses().map(|requests| requests as f64);
-    // The requests of a time, as many as nominal ones take it.
-    let timed = (job.thinktime_iotime_us as f64 * 1e3 / NOMINAL_SERVICE_NS * job.iodepth as f64).max(1.0);
-    let requests = match counted {
-        Some(counted) if job.thinktime_iotime_us > 0 => counted.min(timed),
-        Some(counted) => counted,
-        None => timed,
-    };
-    job.thinktime_us as f64 * 1e3 / requests
-}
-
-/// Sum of a rate over the directions that a job uses; a mixed job goes at the sum of both, in the proportion of `rwmixread`.
-pub fn total(rates: &[Option<u64>; 3], plan: &Plan) -> Option<f64> {
-    let used = Operation::ALL
-        .into_iter()
-        .filter(|operation| plan.access.operations.include(*operation));
-    let given: Vec<f64> = used
-        .filter_map(|operation| rates[operation as usize])
-        .map(|rate| rate as f64)
-        .collect();
-    (!given.is_empty()).then(|| given.iter().sum())
-}
-
-/// The groups of a job file: each `stonewall` begins one.
-fn group(jobs: &[Job]) -> Vec<&[Job]> {
-    let mut groups = Vec::new();
-    let mut first = 0;
-    for (index, job) in jobs.iter().enumerate().skip(1) {
-        if job.stonewall {
-            groups.push(&jobs[first..index]);
-            first = index;
-        }
-    }
-    groups.push(&jobs[first..]);
-    groups
-}
-
-/// What only a device with timing can do.
-fn check_without_clock(file: &JobFile, jobs: &[Job], is_last: bool) -> Result<(), JobError> {
-    for job in jobs {
-        if job.latency_goal.target_us > 0 {
-            let problem = "a latency needs a clock, and without timing there is none";
-            let remedy = "give the iodepth that you expect, or run it on a device with timing";
-            return Err(job.error("latency_target", problem, remedy));
-        }
-        if job.time_based && file.is_awaited(job) {
-            let problem = "without a clock a time_based job never ends, and another waits for it";
-            let remedy = "give it an io_size instead of time_based, or run it on a device with timing";
-            return Err(job.error("time_based", problem, remedy));
-        }
-        if job.time_based && !is_last {
-            let problem = "without a clock a time_based job never ends, and the jobs behind the stonewall never start";
-            let remedy = "give it an io_size instead of time_based, or run it on a device with timing";
-            return Err(job.error("time_based", problem, remedy));
-        }
-        if job.startdelay_us.max(job.startdelay_latest_us) > 0 {
-            let problem = "a delay needs a clock, and without timing there is none";
-            let remedy = "order jobs with stonewall, or run it on a device with timing";
-            return Err(job.error("startdelay", problem, remedy));
-        }
-    }
-    Ok(())
-}
-
-/// Jobs that run together must have flows that can be compared, or none of them has one.
-fn check_group(jobs: &[Job]) -> Result<(), JobError> {
-    let first = &jobs[0];
-    for job in jobs {
-        if job.flow.is_some() != first.flow.is_some() {
-            let problem = format!(
-                "runs together with [{}], and one of the two has a flow and the other has none",
-                first.name
-            );
-            return Err(job.error(
-                "flow",
-                problem,
-                "give both a flow or neither, or separate them with stonewall",
-            ));
-        }
-        if job.flow.is_some() && job.flow_id != first.flow_id {
-            let problem = format!(
-                "another flow_id than [{}], so their flows cannot be compared",
-                first.name
-            );
-            return Err(job.error(
-                "flow_id",
-                problem,
-                "give both the same flow_id, or separate them with stonewall",
-            ));
-        }
-    }
-    Ok(())
-}
-
 /// Fills in the shares of a group's streams.
 fn share_out(streams: &mut [Stream]) {
     let bytes_per_ns = |stream: &Stream| {
@@ -527,116 +241,6 @@ fn share_out(streams: &mut [Stream]) {
     for stream in streams {
         stream.summary.share_percent = Some(100.0 * bytes_per_ns(stream) / total);
     }
-}
-
-impl StreamSummary {
-    fn new(job: &Job, instance: u32, stream: u16, group: u16, plan: &Plan) -> Self {
-        let used = || {
-            Operation::ALL
-                .into_iter()
-                .filter(|operation| plan.access.operations.include(*operation))
-        };
-        let blocks = || used().map(|operation| &plan.blocks[operation as usize]);
-        Self {
-            stream,
-            group,
-            name: if job.numjobs == 1 {
-                job.name.clone()
-            } else {
-                format!("{}.{instance}", job.name)
-            },
-            rw: plan.access.name,
-            min_request_bytes: blocks()
-                .map(|block| block.min_bytes)
-                .min()
-                .expect("a job has an operation"),
-            max_request_bytes: blocks()
-                .map(|block| block.max_bytes)
-                .max()
-                .expect("a job has an operation"),
-            start_bytes: plan.start_bytes,
-            end_bytes: plan.start_bytes + plan.region_bytes,
-            addresses: describe_addresses(plan) + &describe_read_back(plan),
-            share_percent: None,
-            placement: describe_placement(plan),
-            placements: placements(plan),
-        }
-    }
-}
-
-fn describe_addresses(plan: &Plan) -> String {
-    use super::SkewKind::{Normal, Pareto, Zipf};
-    let written = match plan.access.operations {
-        Operations::Only(operation) => operation,
-        Operations::ReadWrite | Operations::TrimWrite => Operation::Write,
-    };
-    match &plan.addresses {
-        AddressPlan::Sequential => "sequential".to_owned(),
-        AddressPlan::Uniform { map: true } => "uniform, each block once per pass".to_owned(),
-        AddressPlan::Uniform { map: false } => "uniform".to_owned(),
-        AddressPlan::Skewed { kind: Zipf(theta), .. } => format!("zipf:{theta}"),
-        AddressPlan::Skewed { kind: Pareto(h), .. } => format!("pareto:{h}"),
-        AddressPlan::Skewed {
-            kind: Normal(deviation),
-            ..
-        } => format!("normal:{deviation}"),
-        AddressPlan::Sequence { blocks, .. } => format!("a sequence of {} blocks", blocks.len()),
-        AddressPlan::Zoned(zones) | AddressPlan::ZonedAbsolute(zones) => {
-            if zones[written as usize].is_empty() {
-                return "uniform".to_owned();
-            }
-            let zones = zones[written as usize]
-                .iter()
-                .map(|zone| format!("{}/{}", zone.access_percent, zone.size));
-            let name = if matches!(plan.addresses, AddressPlan::Zoned(_)) {
-                "zoned"
-            } else {
-                "zoned_abs"
-            };
-            format!("{name}:{}", zones.collect::<Vec<_>>().join(":"))
-        }
-    }
-}
-
-fn describe_read_back(plan: &Plan) -> String {
-    match plan.read_back {
-        None => String::new(),
-        Some(back) => match back.backlog {
-            None => ", read back after each pass".to_owned(),
-            Some((every, _)) => format!(", read back after each {every} writes"),
-        },
-    }
-}
-
-fn describe_placement(plan: &Plan) -> String {
-    let list = |indices: &[PlacementIndex]| {
-        indices
-            .iter()
-            .map(PlacementIndex::to_string)
-            .collect::<Vec<_>>()
-            .join(",")
-    };
-    match &plan.placement {
-        PlacementPlan::None => "none".to_owned(),
-        PlacementPlan::RoundRobin(indices) if indices.len() == 1 => list(indices),
-        PlacementPlan::RoundRobin(indices) => format!("{} in turn", list(indices)),
-        PlacementPlan::Random(indices) => format!("{} at random", list(indices)),
-        PlacementPlan::Scheme(entries) => format!("by {} address ranges", entries.len()),
-    }
-}
-
-fn placements(plan: &Plan) -> Vec<Option<PlacementIndex>> {
-    let mut placements: Vec<Option<PlacementIndex>> = match &plan.placement {
-        _ if !plan.writes() => Vec::new(),
-        PlacementPlan::None => vec![None],
-        PlacementPlan::RoundRobin(indices) | PlacementPlan::Random(indices) => {
-            indices.iter().copied().map(Some).collect()
-        }
-        PlacementPlan::Scheme(entries) => entries.iter().map(|entry| Some(entry.index)).collect(),
-    };
-    placements.sort_unstable();
-    placements.dedup();
-    placements
 }
 
 impl Source for Schedule {
@@ -675,7 +279,7 @@ impl PartialOrd for Turn {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse;
+    use super::super::{Plan, parse};
     use super::*;
 
     const GIB: u64 = 1 << 30;

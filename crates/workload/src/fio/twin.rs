@@ -78,18 +78,14 @@ impl Twin {
 
     /// Whether requests that change data take parts of mapping units.
     fn has_parts(&self, plan: &Plan) -> bool {
-        let changes =
-            |operation: &Operation| *operation != Operation::Read && plan.access.operations.include(*operation);
         let is_whole = |block: &BlockPlan| {
             let sizes = block.shares().map(|(bytes, _)| bytes);
             sizes
                 .chain([block.min_bytes, block.align_bytes])
                 .all(|bytes| self.is_whole(bytes))
         };
-        Operation::ALL
-            .into_iter()
-            .filter(changes)
-            .any(|operation| !is_whole(&plan.blocks[operation as usize]))
+        let mut operations = plan.access.operations.iter();
+        operations.any(|operation| operation != Operation::Read && !is_whole(&plan.blocks[operation as usize]))
     }
 
     fn shrink_block(&self, block: &BlockPlan) -> BlockPlan {

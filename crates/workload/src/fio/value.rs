@@ -275,6 +275,12 @@ pub fn lists_per_direction(text: &str) -> Parsed<PerDirection<&str>> {
     }
 }
 
+/// Puts a value that could be read where it belongs.
+pub fn set<T>(value: Result<T, Complaint>, place: &mut T) -> Result<(), Complaint> {
+    *place = value?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

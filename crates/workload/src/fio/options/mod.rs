@@ -11,9 +11,11 @@ use std::sync::LazyLock;
 use super::error::Complaint;
 use super::job::Job;
 
-mod acting;
+mod data;
 mod idle;
+mod pace;
 mod refused;
+mod requests;
 mod silent;
 #[cfg(test)]
 mod tests;
@@ -85,11 +87,28 @@ pub struct FioOption {
     pub effect: Effect,
 }
 
+/// A row of an option that shapes the workload.
+const fn acts(
+    name: &'static str,
+    aliases: &'static str,
+    kind: Kind,
+    help: &'static str,
+    set: fn(&mut Job, &str) -> Result<(), Complaint>,
+) -> FioOption {
+    FioOption {
+        name,
+        aliases,
+        kind,
+        help,
+        effect: Effect::Acts(set),
+    }
+}
+
 /// All options, in the order of the manual.
 pub fn options() -> &'static [FioOption] {
     static ALL: LazyLock<Vec<FioOption>> = LazyLock::new(|| {
-        let said = acting::OPTIONS.iter().chain(refused::OPTIONS).copied();
-        said.chain(silent::options()).collect()
+        let tables = [requests::OPTIONS, pace::OPTIONS, data::OPTIONS, refused::OPTIONS];
+        tables.concat().into_iter().chain(silent::options()).collect()
     });
     &ALL
 }

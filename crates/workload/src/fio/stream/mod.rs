@@ -9,12 +9,15 @@
 use crate::{Operation, PlacementIndex, Request};
 
 use super::job::Operations;
-use super::plan::{AddressPlan, Plan, StridePlan};
+use super::plan::{AddressPlan, Plan};
 use super::random::{Generator, Purpose, Taus88};
 use super::value::PerDirection;
 
 mod addresses;
+mod offsets;
+mod passes;
 mod placement;
+mod plain;
 mod read_back;
 mod sizes;
 #[cfg(test)]
@@ -24,7 +27,7 @@ mod write_mode;
 use addresses::Addresses;
 use placement::Placement;
 use read_back::{Piece, ReadBack};
-use sizes::{DRAWS_MAX, Sizes, size_generator};
+use sizes::Sizes;
 use write_mode::WriteModes;
 
 /// What all requests of a plain stream have in common: one operation, one size, no decision but the address.
@@ -34,9 +37,6 @@ struct Plain {
     bytes: u64,
     placement: Option<PlacementIndex>,
 }
-
-/// Requests that are drawn ahead so that their cache misses in the random map overlap.
-const LOOKAHEAD: usize = 64;
 
 /// The requests of one instance of a job.
 #[derive(Debug, Clone)]
@@ -226,202 +226,6 @@ impl JobStream {
         None
     }
 
-    /// Whether a pass has no end. One that is verified has, as in fio.
-    #[inline]
-    fn is_unbounded(&self) -> bool {
-        self.plan.endless && !self.plan.verifies
-    }
-
-    #[inline]
-    fn pass_goes_on(&self) -> bool {
-        let Some((_, end)) = self.pass else { return false };
-        !self.region_done
-            && (self.is_unbounded()
-                || (self.bytes < end
-                    && (self.plan.endless
-                        || (self.counted_bytes < self.limit_bytes && self.requests() < self.limit_requests))))
-    }
-
-    /// fio's `keep_running`: whether there is another pass, which is then prepared.
-    #[cold]
-    fn begin_pass(&mut self) -> bool {
-        if self.pass.is_some_and(|(start, _)| start == self.bytes) || !self.wants_another_pass() {
-            self.pass = Some((self.bytes, self.bytes));
-            return false;
-        }
-        if self.pass.is_some() {
-            self.rewind();
-            if self.plan.repeat_randomness {
-                self.reseed();
-            }
-        }
-        self.pass = Some((self.bytes, self.bytes.saturating_add(self.pass_bytes())));
-        self.region_done = false;
-        if let Some(mut back) = self.read_back.take() {
-            back.begin_pass(self);
-            self.read_back = Some(back);
-        }
-        true
-    }
-
-    fn wants_another_pass(&mut self) -> bool {
-        if self.plan.endless {
-            return true;
-        }
-        if self.loops_left > 0 {
-            self.loops_left -= 1;
-            return true;
-        }
-        let limit = self.plan.io_size_bytes.unwrap_or(self.plan.size_bytes);
-        let largest = self
-            .sizes
-            .iter()
-            .map(|sizes| sizes.max_bytes)
-            .max()
-            .expect("three directions");
-        self.requests() < self.limit_requests
-            && limit.saturating_sub(self.bytes) >= largest
-            && (!self.region_done || self.plan.io_size_bytes.is_some() || self.plan.reads_back)
-    }
-
-    /// Bytes after which one pass ends (`total_bytes` of fio's `do_io`).
-    fn pass_bytes(&self) -> u64 {
-        let plan = &self.plan;
-        let writes = plan.access.operations.include(Operation::Write);
-        let may_overlap = !plan.access.random || !matches!(plan.addresses, AddressPlan::Uniform { map: true });
-        let mut bytes = plan.size_bytes;
-        if writes && may_overlap {
-            bytes = bytes.max(plan.io_size_bytes.unwrap_or(0));
-        }
-        if plan.access.operations == Operations::TrimWrite {
-            bytes = bytes.saturating_add(self.limit_bytes);
-        }
-        if plan.has_backlog {
-            bytes = bytes.saturating_add(plan.size_bytes);
-        }
-        bytes
-    }
-
-    /// Back to the start of the region.
-    fn rewind(&mut self) {
-        self.mix_until = 0;
-        (self.zone_start, self.zone_issued) = (0, 0);
-        self.forget_addresses();
-    }
-
-    /// As if no request had been issued (`fio_file_reset`).
-    fn forget_addresses(&mut self) {
-        self.last_start = [u64::MAX; 3];
-        self.last_end = [0; 3];
-        if let Addresses::Uniform(Some(map)) = &mut self.addresses {
-            map.reset();
-        }
-    }
-
-    /// Starts the generators again. fio leaves those of zipf, pareto and normal as they are.
-    fn reseed(&mut self) {
-        let seeds = self.plan.seeds;
-        for operation in Operation::ALL {
-            self.sizes[operation as usize].generator = size_generator(&self.plan, operation);
-            self.sequential_or_random[operation as usize] = Taus88::new(seeds.of(Purpose::SequentialOrRandom));
-        }
-        self.offset_generator = Generator::new(seeds.of(Purpose::Block), self.plan.offsets_64);
-        self.mix_generator = Taus88::new(seeds.of(Purpose::Mix));
-        if let Addresses::Zoned(_, generator) = &mut self.addresses {
-            *generator = Taus88::new(seeds.of(Purpose::Zone));
-        }
-        if let Placement::Random(_, generator) = &mut self.placement {
-            *generator = Taus88::new(seeds.of(Purpose::Placement));
-        }
-    }
-
-    /// Requests that no limit can cut short.
-    fn requests_within_limits(&self, bytes: u64) -> u64 {
-        if self.is_unbounded() {
-            return u64::MAX;
-        }
-        let room_bytes = self.pass.map_or(0, |(_, end)| end) - self.bytes;
-        if self.plan.endless {
-            return room_bytes.div_ceil(bytes);
-        }
-        let room_bytes = room_bytes.min(self.limit_bytes - self.counted_bytes);
-        room_bytes.div_ceil(bytes).min(self.limit_requests - self.requests())
-    }
-
-    /// Appends up to `limit` requests of a plain stream while its pass goes on; 0 leaves the next one to [`Self::issue`].
-    fn fill_plainly(&mut self, plain: Plain, out: &mut Vec<Request>, limit: u64) -> u64 {
-        let Plain {
-            operation,
-            bytes,
-            placement,
-        } = plain;
-        let limit = limit.min(self.requests_within_limits(bytes));
-        let (stream, start_bytes) = (self.stream, self.plan.start_bytes);
-        let request = |offset: u64| Request {
-            stream,
-            operation,
-            offset_bytes: start_bytes + offset,
-            bytes: bytes as u32,
-            placement,
-        };
-        let before = out.len();
-        let align_bytes = self.sizes[operation as usize].align_bytes;
-        let last_block = self.sizes[operation as usize].last_block;
-        // Of the region, which has fewer than 2^63: the signed conversion is one instruction.
-        let block = |fraction: f64| (last_block * fraction) as i64 as u64;
-        match &mut self.addresses {
-            Addresses::Sequential => {
-                let first = self.last_end[operation as usize];
-                let starts_in_region = self.plan.region_bytes.saturating_sub(first).div_ceil(bytes);
-                let ends_on_drive = (self.plan.device_bytes - start_bytes - first) / bytes;
-                let count = limit.min(starts_in_region).min(ends_on_drive);
-                out.extend((0..count).map(|index| request(first + index * bytes)));
-            }
-            Addresses::Uniform(None) => {
-                let mut fractions = [0.0; LOOKAHEAD];
-                let fractions = &mut fractions[..limit.min(LOOKAHEAD as u64) as usize];
-                self.offset_generator.next_fractions(fractions);
-                let requests = fractions.iter().map(|fraction| request(block(*fraction) * align_bytes));
-                out.extend(requests);
-            }
-            Addresses::Uniform(Some(map)) => {
-                // With as many untouched blocks as draws none of them fails, so that none is drawn in vain.
-                let count = limit.min(map.free_blocks()).min(LOOKAHEAD as u64) as usize;
-                let mut fractions = [0.0; LOOKAHEAD];
-                let fractions = &mut fractions[..count];
-                self.offset_generator.next_fractions(fractions);
-                let mut drawn = [0; LOOKAHEAD];
-                let drawn = &mut drawn[..count];
-                let mut words = 0;
-                for (drawn, fraction) in drawn.iter_mut().zip(fractions) {
-                    *drawn = block(*fraction);
-                    words |= map.word(*drawn);
-                }
-                std::hint::black_box(words);
-                for block in drawn {
-                    let free = map.free_from(*block).expect("some are untouched");
-                    map.set(free);
-                    out.push(request(free * align_bytes));
-                }
-            }
-            Addresses::Skewed(..) | Addresses::Zoned(..) | Addresses::Sequence(..) => {
-                for _ in 0..limit {
-                    let Some(block) = self.next_block(operation) else { break };
-                    out.push(request(block * align_bytes));
-                }
-            }
-        }
-        let count = (out.len() - before) as u64;
-        if let Some(last) = out[before..].last() {
-            self.last_start[operation as usize] = last.offset_bytes - start_bytes;
-            self.last_end[operation as usize] = last.offset_bytes - start_bytes + bytes;
-        }
-        self.requests[operation as usize] += count;
-        self.bytes += count * bytes;
-        self.counted_bytes += count * bytes;
-        count
-    }
-
     #[inline]
     fn issue(&mut self) -> Option<Request> {
         let operation = match self.plan.access.operations {
@@ -480,33 +284,6 @@ impl JobStream {
         })
     }
 
-    /// What offsets count from: the region's first byte, or that of the zone.
-    #[inline]
-    fn start_bytes(&self) -> u64 {
-        self.plan.start_bytes + self.zone_start
-    }
-
-    /// Goes to the next zone when enough was issued in this one, or back to its start at its end (`setup_strided_zone_mode`).
-    #[cold]
-    fn enter_zone(&mut self, strides: StridePlan, operation: Operation) {
-        if self.zone_issued >= strides.issued_bytes {
-            self.zone_issued = 0;
-            let next = self
-                .zone_start
-                .saturating_add(strides.zone_bytes)
-                .saturating_add(strides.skipped_bytes);
-            let is_on_drive = next < self.plan.device_bytes - self.plan.start_bytes;
-            self.zone_start = if is_on_drive { next } else { 0 };
-            self.last_end[operation as usize] = 0;
-        }
-        if self.last_end[operation as usize] >= strides.zone_bytes {
-            self.last_end[operation as usize] = 0;
-        }
-        if self.zone_issued.is_multiple_of(strides.zone_bytes) {
-            self.forget_addresses();
-        }
-    }
-
     /// Direction of the next request of a read/write mix.
     fn next_of_mix(&mut self) -> Operation {
         if self.requests[self.mix as usize] >= self.mix_until {
@@ -538,171 +315,6 @@ impl JobStream {
         if pairs && operation == Operation::Trim && self.last_start[Operation::Trim as usize] == offset {
             self.last_start[Operation::Write as usize] = offset.wrapping_sub(1);
         }
-    }
-
-    /// Whether the next request's address is drawn: that of each so many, beginning with the first.
-    fn is_drawn(&mut self) -> bool {
-        self.until_draw -= 1;
-        let is_drawn = self.until_draw == 0;
-        if is_drawn {
-            self.until_draw = self.plan.requests_per_draw;
-        }
-        is_drawn
-    }
-
-    /// Offset in the region, and the block to note in the random map, if there is one and the request counts in it.
-    #[inline]
-    fn next_offset(&mut self, operation: Operation) -> Option<(u64, Option<u64>)> {
-        if !self.plan.access.random {
-            return Some((self.next_sequential(operation)?, None));
-        }
-        if self.plan.access.operations == Operations::TrimWrite && operation == Operation::Write {
-            return Some((self.last_start[Operation::Trim as usize], None));
-        }
-        if self.plan.requests_per_draw > 1 && !self.is_drawn() {
-            let last = self.last_start[operation as usize];
-            let offset = match (self.plan.repeats_address, last) {
-                (true, u64::MAX) => Some(0),
-                (true, last) => Some(last),
-                (false, _) => self.next_sequential(operation),
-            };
-            // Where the region ends a block is drawn, which as in fio the random map does not learn of.
-            let offset =
-                offset.or_else(|| Some(self.next_block(operation)? * self.sizes[operation as usize].align_bytes));
-            return Some((offset?, None));
-        }
-        let percent = self.plan.percentage_random[operation as usize];
-        let sequential = percent < 100 && self.sequential_or_random[operation as usize].between(1, 100) > percent;
-        if sequential && let Some(offset) = self.next_sequential(operation) {
-            return Some((offset, None));
-        }
-        let block = self.next_block(operation)?;
-        Some((
-            block * self.sizes[operation as usize].align_bytes,
-            (!sequential).then_some(block),
-        ))
-    }
-
-    #[inline]
-    fn next_sequential(&mut self, operation: Operation) -> Option<u64> {
-        if self.plan.step_bytes != 0 {
-            return self.next_with_holes(operation);
-        }
-        self.wrap(operation);
-        let end = self.last_end[operation as usize];
-        (self.start_bytes() + end < self.plan.device_bytes).then_some(end)
-    }
-
-    /// Goes back to the start of the region behind its end, if the job goes on there.
-    #[inline]
-    fn wrap(&mut self, operation: Operation) {
-        let end = &mut self.last_end[operation as usize];
-        if self.zone_start + *end >= self.plan.region_bytes {
-            let overlaps = self
-                .plan
-                .io_size_bytes
-                .is_some_and(|bytes| bytes > self.plan.size_bytes);
-            if self.plan.endless || (overlaps && self.plan.access.operations.include(Operation::Write)) {
-                *end = 0;
-            }
-        }
-    }
-
-    /// The next offset of `rw=read:-8k`: the step counts from the end of the last request, forwards it wraps at the end of the drive
-    /// and backwards at its start (`io_u.c`: `get_next_seq_offset`). As in fio a step forwards beyond the drive leads to twice the
-    /// start of the region, and a region that does not start at 0 is read backwards from the byte that has its length as number.
-    #[cold]
-    fn next_with_holes(&mut self, operation: Operation) -> Option<u64> {
-        self.wrap(operation);
-        let start_bytes = self.start_bytes();
-        let Plan {
-            region_bytes,
-            device_bytes,
-            step_bytes,
-            ..
-        } = self.plan;
-        let end = self.last_end[operation as usize];
-        if start_bytes + end >= device_bytes {
-            return None;
-        }
-        let length = region_bytes.min(device_bytes);
-        let from = if end == 0 && start_bytes > 0 && step_bytes < 0 {
-            length.wrapping_sub(start_bytes)
-        } else {
-            end
-        };
-        if from == 0 {
-            return Some(0);
-        }
-        Some(match from.wrapping_add_signed(step_bytes) {
-            offset if offset < device_bytes => offset,
-            _ if step_bytes > 0 => start_bytes,
-            _ => length.wrapping_add_signed(step_bytes),
-        })
-    }
-
-    /// Random block of the region.
-    #[inline]
-    fn next_block(&mut self, operation: Operation) -> Option<u64> {
-        let last_block = self.sizes[operation as usize].last_block;
-        match &mut self.addresses {
-            Addresses::Sequential => unreachable!("a sequential job draws no blocks"),
-            Addresses::Uniform(map) => {
-                let drawn = (last_block * self.offset_generator.next_fraction()) as u64;
-                match map {
-                    None => Some(drawn),
-                    Some(map) => map.free_from(drawn).or_else(|| {
-                        // A full map ends the pass, unless the job goes on for ever: then it starts the map over at once.
-                        self.plan.endless.then(|| self.next_block_of_new_map(operation))
-                    }),
-                }
-            }
-            Addresses::Skewed(skew) => {
-                let sizes = &self.sizes[operation as usize];
-                for _ in 0..DRAWS_MAX {
-                    let block = skew.next();
-                    // fio can draw a block beyond the region (a part of a block at the end of the drive counts as one; `ba` and
-                    // unequal sizes of reads and writes stretch the numbers) and ends the job when it does. A stream that ends by
-                    // chance is no workload, so such a draw is repeated.
-                    let offset = block * sizes.align_bytes;
-                    let end = self.plan.start_bytes + self.zone_start + offset + sizes.min_bytes;
-                    if offset < self.plan.region_bytes && end <= self.plan.device_bytes {
-                        return Some(block);
-                    }
-                }
-                // Nearly all of what is drawn lies beyond the region: fold the next one into it.
-                let left = (self.plan.device_bytes - self.plan.start_bytes)
-                    .saturating_sub(self.zone_start + sizes.min_bytes)
-                    + 1;
-                let end = self.plan.region_bytes.min(left);
-                Some(skew.next() % end.div_ceil(sizes.align_bytes).max(1))
-            }
-            Addresses::Sequence(blocks, strides) => {
-                let issued = self.requests[operation as usize];
-                let length = blocks.len() as u64;
-                let round = if *strides { issued / length * length } else { 0 };
-                let block = round + blocks[(issued % length) as usize];
-                (block < self.plan.region_bytes / self.sizes[operation as usize].min_bytes).then_some(block)
-            }
-            Addresses::Zoned(tables, generator) => match &tables[operation as usize] {
-                Some(table) => {
-                    let (first, count) = table.next(generator);
-                    Some(first + (count as f64 * self.offset_generator.next_fraction()) as u64)
-                }
-                None => Some((last_block * self.offset_generator.next_fraction()) as u64),
-            },
-        }
-    }
-
-    #[cold]
-    fn next_block_of_new_map(&mut self, operation: Operation) -> u64 {
-        self.last_start = [u64::MAX; 3];
-        self.last_end = [0; 3];
-        let Addresses::Uniform(Some(map)) = &mut self.addresses else {
-            unreachable!("only full maps are started over")
-        };
-        map.reset();
-        (self.sizes[operation as usize].last_block * self.offset_generator.next_fraction()) as u64
     }
 
     #[inline]

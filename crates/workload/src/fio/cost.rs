@@ -1,0 +1,107 @@
+//! The virtual time that requests of a stream cost, by which streams share a drive without a clock.
+//!
+//! What a stream costs, in nanoseconds of the virtual clock:
+//!
+//! | the job says | cost |
+//! |---|---|
+//! | `rate` | 1 s / rate per byte |
+//! | `rate_iops` | 1 s / rate_iops per request |
+//! | `flow` | 1 s / flow per request |
+//! | none of them | [`NOMINAL_SERVICE_NS`] / `iodepth` per request |
+//!
+//! The last line is what a drive does that serves its queue slots in turn (NVMe's round-robin arbitration): a job gets as many requests
+//! served as it has in flight. `thinktime` adds thinktime / `thinktime_blocks` to the cost of a request (`none of them`), or bounds a
+//! `rate` from above by the same sum, since fio catches up to its rate after a pause (with `rate_ignore_thinktime` it does not, and the
+//! pause adds to the rate's cost). A job with `flow` waits for the others anyway, so there thinktime changes nothing.
+//!
+//! Rated jobs and jobs with a queue depth alone may run together, because both costs are times: an unrated job is served as a drive
+//! does it that needs the nominal time for a request. A flow is no time, so all jobs of a group have one or none has.
+
+use super::{Job, Plan};
+use crate::Twin;
+
+/// Time that a request is taken to need at queue depth 1: 100 us, between a flash read and a flash program. It only matters where
+/// `thinktime` must be compared with the time that requests take.
+pub const NOMINAL_SERVICE_NS: f64 = 100_000.0;
+
+const NS_PER_SECOND: f64 = 1e9;
+
+/// Virtual time that a stream's requests take, ns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Cost {
+    pub(super) per_request: f64,
+    pub(super) per_byte: f64,
+}
+
+impl Cost {
+    pub(super) fn of(job: &Job, plan: &Plan) -> Self {
+        let slots_and_pause = NOMINAL_SERVICE_NS / job.iodepth as f64 + pause_ns(job);
+        let per_request = |ns| Self {
+            per_request: ns,
+            per_byte: 0.0,
+        };
+        let rated = if let Some(rate) = total(&job.rate, plan) {
+            Self {
+                per_request: 0.0,
+                per_byte: NS_PER_SECOND / rate,
+            }
+        } else if let Some(rate) = total(&job.rate_iops, plan) {
+            per_request(NS_PER_SECOND / rate)
+        } else if let Some(flow) = job.flow {
+            return per_request(NS_PER_SECOND / flow as f64);
+        } else {
+            return per_request(slots_and_pause);
+        };
+        if job.thinktime_us == 0 {
+            return rated;
+        }
+        if job.rate_ignore_thinktime {
+            return Self {
+                per_request: rated.per_request + pause_ns(job),
+                ..rated
+            };
+        }
+        let mean_bytes = plan.mean_request_bytes();
+        if rated.of_request(mean_bytes) >= slots_and_pause {
+            rated
+        } else {
+            per_request(slots_and_pause)
+        }
+    }
+
+    /// The cost on a scaled twin: each byte of the twin stands for d bytes of the drive, and for the requests that carry them there.
+    pub(super) fn of_twin(self, full: &Plan, twin: Twin) -> Self {
+        let mean_bytes = full.mean_request_bytes();
+        Self {
+            per_request: 0.0,
+            per_byte: self.of_request(mean_bytes) / mean_bytes * twin.denominator as f64,
+        }
+    }
+
+    pub(super) fn of_request(self, bytes: f64) -> f64 {
+        self.per_request + self.per_byte * bytes
+    }
+}
+
+/// Pause per request, ns.
+fn pause_ns(job: &Job) -> f64 {
+    let counted = job.requests_between_pauses().map(|requests| requests as f64);
+    // The requests of a time, as many as nominal ones take it.
+    let timed = (job.thinktime_iotime_us as f64 * 1e3 / NOMINAL_SERVICE_NS * job.iodepth as f64).max(1.0);
+    let requests = match counted {
+        Some(counted) if job.thinktime_iotime_us > 0 => counted.min(timed),
+        Some(counted) => counted,
+        None => timed,
+    };
+    job.thinktime_us as f64 * 1e3 / requests
+}
+
+/// Sum of a rate over the directions that a job uses; a mixed job goes at the sum of both, in the proportion of `rwmixread`.
+pub fn total(rates: &[Option<u64>; 3], plan: &Plan) -> Option<f64> {
+    let operations = plan.access.operations.iter();
+    let given: Vec<f64> = operations
+        .filter_map(|operation| rates[operation as usize])
+        .map(|rate| rate as f64)
+        .collect();
+    (!given.is_empty()).then(|| given.iter().sum())
+}

@@ -1,0 +1,87 @@
+//! The groups of a job file, and the jobs that cannot run together or without a clock.
+
+use super::{Job, JobError, JobFile};
+
+/// The groups of a job file: each `stonewall` begins one.
+pub(super) fn group(jobs: &[Job]) -> Vec<&[Job]> {
+    let mut groups = Vec::new();
+    let mut first = 0;
+    for (index, job) in jobs.iter().enumerate().skip(1) {
+        if job.stonewall {
+            groups.push(&jobs[first..index]);
+            first = index;
+        }
+    }
+    groups.push(&jobs[first..]);
+    groups
+}
+
+/// Checks that all jobs can run without a clock.
+///
+/// # Errors
+/// A job that only a clock could share out or end.
+pub fn check_untimed(file: &JobFile) -> Result<(), JobError> {
+    let groups = group(&file.jobs);
+    for (index, jobs) in groups.iter().enumerate() {
+        check_group(jobs)?;
+        check_without_clock(file, jobs, index + 1 == groups.len())?;
+    }
+    Ok(())
+}
+
+/// Refuses what only a device with timing can do.
+fn check_without_clock(file: &JobFile, jobs: &[Job], is_last: bool) -> Result<(), JobError> {
+    for job in jobs {
+        if job.latency_goal.target_us > 0 {
+            let problem = "a latency needs a clock, and without timing there is none";
+            let remedy = "give the iodepth that you expect, or run it on a device with timing";
+            return Err(job.error("latency_target", problem, remedy));
+        }
+        if job.time_based && file.is_awaited(job) {
+            let problem = "without a clock a time_based job never ends, and another waits for it";
+            let remedy = "give it an io_size instead of time_based, or run it on a device with timing";
+            return Err(job.error("time_based", problem, remedy));
+        }
+        if job.time_based && !is_last {
+            let problem = "without a clock a time_based job never ends, and the jobs behind the stonewall never start";
+            let remedy = "give it an io_size instead of time_based, or run it on a device with timing";
+            return Err(job.error("time_based", problem, remedy));
+        }
+        if job.startdelay_us.max(job.startdelay_latest_us) > 0 {
+            let problem = "a delay needs a clock, and without timing there is none";
+            let remedy = "order jobs with stonewall, or run it on a device with timing";
+            return Err(job.error("startdelay", problem, remedy));
+        }
+    }
+    Ok(())
+}
+
+/// Jobs that run together must have flows that can be compared, or none of them has one.
+fn check_group(jobs: &[Job]) -> Result<(), JobError> {
+    let first = &jobs[0];
+    for job in jobs {
+        if job.flow.is_some() != first.flow.is_some() {
+            let problem = format!(
+                "runs together with [{}], and one of the two has a flow and the other has none",
+                first.name
+            );
+            return Err(job.error(
+                "flow",
+                problem,
+                "give both a flow or neither, or separate them with stonewall",
+            ));
+        }
+        if job.flow.is_some() && job.flow_id != first.flow_id {
+            let problem = format!(
+                "another flow_id than [{}], so their flows cannot be compared",
+                first.name
+            );
+            return Err(job.error(
+                "flow_id",
+                problem,
+                "give both the same flow_id, or separate them with stonewall",
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,262 @@
+//! Options that say which requests a job issues: operations, sizes, lengths and addresses.
+
+use super::{FioOption, Kind, ONE_TARGET, acts};
+use crate::fio::error::Complaint;
+use crate::fio::grammar::{parse_range, set_bssplit, set_distribution};
+use crate::fio::job::ACCESSES;
+use crate::fio::value::{
+    Amount, amount, choice, number, number_in, numbers_per_direction, per_direction, set, signed, switch, time_us,
+};
+
+pub(super) static OPTIONS: &[FioOption] = &[
+    acts(
+        "rw",
+        "readwrite",
+        Kind::Text,
+        "read, write, trim, randread, randwrite, randtrim, rw (or readwrite), randrw, trimwrite, randtrimwrite; of a random one `randrw:8` draws an address for each eighth request only, and `rw_sequencer` says what the others do; a sequential one `write:4k` leaves holes of 4k, and `read:-8k` goes backwards with requests of 4k",
+        |job, value| {
+            let words: Vec<(&str, usize)> = ACCESSES
+                .iter()
+                .enumerate()
+                .map(|(index, access)| (access.name, index))
+                .collect();
+            let (name, modifier) = value.split_once(':').unwrap_or((value, ""));
+            let access = ACCESSES[choice(name, &words)?];
+            (job.requests_per_draw, job.step_bytes) = match modifier {
+                "" => (1, 0),
+                step if !access.random => (1, signed(step, job.kb_base)?),
+                count => (number_in(count, job.kb_base, 1, u64::from(u32::MAX))?, 0),
+            };
+            job.access = access;
+            Ok(())
+        },
+    ),
+    acts(
+        "rw_sequencer",
+        "",
+        Kind::Text,
+        "what the requests between two draws of `randrw:8` do: sequential (default), or identical: the same address again",
+        |job, value| {
+            set(
+                choice(value, &[("sequential", false), ("identical", true)]),
+                &mut job.repeats_address,
+            )
+        },
+    ),
+    acts(
+        "bs",
+        "blocksize",
+        Kind::PerDirection,
+        "size of a request; default 4k",
+        |job, value| {
+            let base = job.kb_base;
+            numbers_per_direction(value, &mut job.bs, |part| number_in(part, base, 1, u64::from(u32::MAX)))
+        },
+    ),
+    acts(
+        "bsrange",
+        "blocksize_range",
+        Kind::PerDirection,
+        "requests of random size, `1k-4k`, in multiples of the smallest",
+        |job, value| {
+            let base = job.kb_base;
+            per_direction(value, &mut job.bs_range, |part| parse_range(part, base).map(Some))
+        },
+    ),
+    acts(
+        "bssplit",
+        "",
+        Kind::Text,
+        "sizes and their percent of the requests, `4k/60:64k/40`, up to three such lists: reads,writes,trims; a direction with an empty list (`,4k/60:64k/40`) takes `bs`, and two lists are for trims what they are for writes; as in fio the most frequent size gets what is missing to 100, and the first of `20k-28k` is meant",
+        set_bssplit,
+    ),
+    acts(
+        "ba",
+        "blockalign",
+        Kind::PerDirection,
+        "alignment of random requests, default their size; any other switches the random map off, as in fio",
+        |job, value| {
+            let base = job.kb_base;
+            numbers_per_direction(value, &mut job.blockalign, |part| {
+                number_in(part, base, 1, u64::from(u32::MAX)).map(Some)
+            })
+        },
+    ),
+    acts(
+        "size",
+        "",
+        Kind::SizeOrPercent,
+        "the job's region, and how much one loop issues; default the rest of the drive after `offset`; a percentage is of the whole drive",
+        |job, value| {
+            let size = amount(value, job.kb_base)?;
+            job.size = Some(size).filter(|size| !matches!(size, Amount::Bytes(0) | Amount::Percent(0)));
+            Ok(())
+        },
+    ),
+    acts(
+        "filesize",
+        "",
+        Kind::Size,
+        "where the region ends, from the start of the drive; `size` then says how much of it one loop issues",
+        |job, value| {
+            let (least, most) = value.split_once(['-', ',', ':']).unwrap_or((value, value));
+            let bytes = number_in(least, job.kb_base, 1, u64::MAX)?;
+            if number(most, job.kb_base)? != bytes {
+                return Err(Complaint::new("files of random sizes", ONE_TARGET));
+            }
+            job.filesize = Some(bytes);
+            Ok(())
+        },
+    ),
+    acts(
+        "offset",
+        "fileoffset",
+        Kind::SizeOrPercent,
+        "start of the region; a percentage is of the whole drive, rounded up to the smallest block",
+        |job, value| set(amount(value, job.kb_base), &mut job.offset),
+    ),
+    acts(
+        "offset_align",
+        "",
+        Kind::Size,
+        "what a percentage in `offset` is rounded up to",
+        |job, value| {
+            set(
+                number_in(value, job.kb_base, 1, u64::from(u32::MAX)).map(Some),
+                &mut job.offset_align,
+            )
+        },
+    ),
+    acts(
+        "offset_increment",
+        "",
+        Kind::SizeOrPercent,
+        "added to `offset` for each further instance of `numjobs`; fio numbers the instances after the first downwards",
+        |job, value| set(amount(value, job.kb_base), &mut job.offset_increment),
+    ),
+    acts(
+        "io_size",
+        "io_limit",
+        Kind::SizeOrPercent,
+        "how much to issue in total, where that is not `size`",
+        |job, value| {
+            let size = amount(value, job.kb_base)?;
+            job.io_size = Some(size).filter(|size| !matches!(size, Amount::Bytes(0) | Amount::Percent(0)));
+            Ok(())
+        },
+    ),
+    acts(
+        "number_ios",
+        "",
+        Kind::Number,
+        "ends a loop after so many requests",
+        |job, value| {
+            job.number_ios = Some(number(value, job.kb_base)?).filter(|count| *count > 0);
+            Ok(())
+        },
+    ),
+    acts(
+        "loops",
+        "",
+        Kind::Number,
+        "how often the job does its `size`; each loop repeats the same random numbers, as in fio, unless `randseed` is given or `randrepeat=0`",
+        |job, value| set(number_in(value, job.kb_base, 1, u64::from(u32::MAX)), &mut job.loops),
+    ),
+    acts(
+        "time_based",
+        "",
+        Kind::Flag,
+        "the job starts over until its `runtime` is over; without timing until the run ends",
+        |job, value| set(switch(value), &mut job.time_based),
+    ),
+    acts(
+        "runtime",
+        "timeout",
+        Kind::Time,
+        "on a device with timing the job ends after this virtual time, after `ramp_time`; elsewhere there is no clock, so its value has no effect: the run says how much to write; `time_based` requires it",
+        |job, value| set(time_us(value, true), &mut job.runtime_us),
+    ),
+    acts(
+        "random_distribution",
+        "",
+        Kind::Text,
+        "random, zipf:theta, pareto:h, normal:deviation (each with an optional `:center`), zoned:access/size:..., zoned_abs:access/bytes:... (of zoned ones up to three lists, as of bssplit; a direction with an empty list is uniform), sequence:2,0,1 (blocks in this order, again and again); all but random allow a block to be drawn again at once",
+        set_distribution,
+    ),
+    acts(
+        "random_sequence_stride",
+        "",
+        Kind::Bool,
+        "1: each pass of random_distribution=sequence begins behind the blocks of the last one",
+        |job, value| set(switch(value), &mut job.sequence_strides),
+    ),
+    acts(
+        "random_generator",
+        "",
+        Kind::Text,
+        "tausworthe or tausworthe64; fio's lfsr is refused",
+        |job, value| {
+            if value == "lfsr" {
+                return Err(Complaint::new(
+                    "the lfsr generator is not supported",
+                    "write tausworthe, which also touches each block once per pass",
+                ));
+            }
+            job.generator_64 = choice(value, &[("tausworthe", false), ("tausworthe64", true)])?;
+            Ok(())
+        },
+    ),
+    acts(
+        "randrepeat",
+        "allrandrepeat",
+        Kind::Bool,
+        "0: each loop draws new random numbers; the first loop is the same in every run anyway",
+        |job, value| set(switch(value), &mut job.randrepeat),
+    ),
+    acts(
+        "randseed",
+        "",
+        Kind::Number,
+        "seed of all random numbers, default 0x89",
+        |job, value| set(number(value, job.kb_base).map(Some), &mut job.randseed),
+    ),
+    acts(
+        "norandommap",
+        "",
+        Kind::Flag,
+        "random requests may hit any block; otherwise each block once per pass",
+        |job, value| set(switch(value), &mut job.norandommap),
+    ),
+    acts(
+        "percentage_random",
+        "",
+        Kind::PerDirection,
+        "percent of a random job's requests that are random; the others continue where the last one ended",
+        |job, value| {
+            let base = job.kb_base;
+            numbers_per_direction(value, &mut job.percentage_random, |part| {
+                Ok(number_in(part, base, 0, 100)? as u32)
+            })
+        },
+    ),
+    acts(
+        "rwmixread",
+        "",
+        Kind::Number,
+        "percent of reads in rw and randrw, default 50",
+        |job, value| {
+            job.rwmixread = number_in(value, job.kb_base, 0, 100)? as u32;
+            Ok(())
+        },
+    ),
+    acts(
+        "rwmixwrite",
+        "",
+        Kind::Number,
+        "percent of writes in rw and randrw",
+        |job, value| {
+            job.rwmixread = 100 - number_in(value, job.kb_base, 0, 100)? as u32;
+            Ok(())
+        },
+    ),
+];

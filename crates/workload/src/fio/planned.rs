@@ -1,0 +1,77 @@
+//! The streams of a job file: each instance of each job with its plan on a drive.
+
+use std::ops::Range;
+
+use super::groups::group;
+use super::summary::StreamSummary;
+use super::{ExitWhat, Job, JobError, JobFile, Plan};
+use crate::{Target, Twin};
+
+/// One instance of a job with its plan.
+pub struct PlannedStream<'a> {
+    /// The job.
+    pub job: &'a Job,
+    /// What it does on the drive at full size.
+    pub full: Plan,
+    /// What it does: on the twin, if there is one.
+    pub plan: Plan,
+    /// Streams of its group that must have ended before it begins (`wait_for`).
+    pub waits_for: Option<Range<u16>>,
+    /// What ends when it ends (`exitall`).
+    pub ends_others: Option<ExitWhat>,
+    /// Its number and group, and the rest in words.
+    pub summary: StreamSummary,
+}
+
+/// Plans every instance of every job, group after group.
+pub fn plan_streams<'a>(file: &'a JobFile, target: &Target) -> Result<Vec<PlannedStream<'a>>, JobError> {
+    let groups = group(&file.jobs);
+    let mut streams: Vec<PlannedStream<'a>> = Vec::new();
+    for (index, jobs) in groups.iter().enumerate() {
+        let endless = target.endless && index + 1 == groups.len();
+        for (job, instance) in jobs
+            .iter()
+            .flat_map(|job| (0..job.numjobs).map(move |instance| (job, instance)))
+        {
+            let number = u16::try_from(streams.len()).expect("a job file has fewer jobs");
+            let (full, mut plan) = plan_instance(job, instance, target)?;
+            plan.endless |= endless && !file.is_awaited(job);
+            let waits_for = job.wait_for.as_ref().map(|name| {
+                let is_of = |stream: &&PlannedStream<'_>| stream.job.name == *name;
+                let numbers = streams.iter().filter(is_of).map(|stream| stream.summary.stream);
+                let first = numbers.clone().next().expect("the file was checked for it");
+                first..first + numbers.count() as u16
+            });
+            let summary = StreamSummary::new(job, instance, number, index as u16, &plan);
+            streams.push(PlannedStream {
+                job,
+                full,
+                plan,
+                waits_for,
+                ends_others: file.exits_all().then_some(job.exit_what),
+                summary,
+            });
+        }
+    }
+    Ok(streams)
+}
+
+/// What an instance of a job does on the drive at full size, and on the twin, if there is one.
+pub(super) fn plan_instance(job: &Job, instance: u32, target: &Target) -> Result<(Plan, Plan), JobError> {
+    let full = Plan::new(job, instance, *target)?;
+    let plan = match target.twin {
+        Some(twin) => shrink(job, &full, twin)?,
+        None => full.clone(),
+    };
+    plan.check_map(job)?;
+    Ok((full, plan))
+}
+
+fn shrink(job: &Job, full: &Plan, twin: Twin) -> Result<Plan, JobError> {
+    let shrunk = twin.shrink(full);
+    if shrunk.size_bytes < shrunk.min_bytes() || shrunk.region_bytes < shrunk.min_bytes() {
+        let problem = format!("at a scale of 1/{} its region holds no block", twin.denominator);
+        return Err(job.error("size", problem, "enlarge the region or use a larger scale"));
+    }
+    Ok(shrunk)
+}

@@ -1,0 +1,202 @@
+//! Addresses of the requests of a stream.
+
+use super::JobStream;
+use super::addresses::Addresses;
+use super::sizes::DRAWS_MAX;
+use crate::Operation;
+use crate::fio::job::Operations;
+use crate::fio::plan::{Plan, StridePlan};
+
+impl JobStream {
+    /// What offsets count from: the region's first byte, or that of the zone.
+    #[inline]
+    pub(super) fn start_bytes(&self) -> u64 {
+        self.plan.start_bytes + self.zone_start
+    }
+
+    /// Goes to the next zone when enough was issued in this one, or back to its start at its end (`setup_strided_zone_mode`).
+    #[cold]
+    pub(super) fn enter_zone(&mut self, strides: StridePlan, operation: Operation) {
+        if self.zone_issued >= strides.issued_bytes {
+            self.zone_issued = 0;
+            let next = self
+                .zone_start
+                .saturating_add(strides.zone_bytes)
+                .saturating_add(strides.skipped_bytes);
+            let is_on_drive = next < self.plan.device_bytes - self.plan.start_bytes;
+            self.zone_start = if is_on_drive { next } else { 0 };
+            self.last_end[operation as usize] = 0;
+        }
+        if self.last_end[operation as usize] >= strides.zone_bytes {
+            self.last_end[operation as usize] = 0;
+        }
+        if self.zone_issued.is_multiple_of(strides.zone_bytes) {
+            self.forget_addresses();
+        }
+    }
+
+    /// Whether the next request's address is drawn: that of each so many, beginning with the first.
+    fn is_drawn(&mut self) -> bool {
+        self.until_draw -= 1;
+        let is_drawn = self.until_draw == 0;
+        if is_drawn {
+            self.until_draw = self.plan.requests_per_draw;
+        }
+        is_drawn
+    }
+
+    /// Offset in the region, and the block to note in the random map, if there is one and the request counts in it.
+    #[inline]
+    pub(super) fn next_offset(&mut self, operation: Operation) -> Option<(u64, Option<u64>)> {
+        if !self.plan.access.random {
+            return Some((self.next_sequential(operation)?, None));
+        }
+        if self.plan.access.operations == Operations::TrimWrite && operation == Operation::Write {
+            return Some((self.last_start[Operation::Trim as usize], None));
+        }
+        if self.plan.requests_per_draw > 1 && !self.is_drawn() {
+            let last = self.last_start[operation as usize];
+            let offset = match (self.plan.repeats_address, last) {
+                (true, u64::MAX) => Some(0),
+                (true, last) => Some(last),
+                (false, _) => self.next_sequential(operation),
+            };
+            // Where the region ends a block is drawn, which as in fio the random map does not learn of.
+            let offset =
+                offset.or_else(|| Some(self.next_block(operation)? * self.sizes[operation as usize].align_bytes));
+            return Some((offset?, None));
+        }
+        let percent = self.plan.percentage_random[operation as usize];
+        let sequential = percent < 100 && self.sequential_or_random[operation as usize].between(1, 100) > percent;
+        if sequential && let Some(offset) = self.next_sequential(operation) {
+            return Some((offset, None));
+        }
+        let block = self.next_block(operation)?;
+        Some((
+            block * self.sizes[operation as usize].align_bytes,
+            (!sequential).then_some(block),
+        ))
+    }
+
+    #[inline]
+    fn next_sequential(&mut self, operation: Operation) -> Option<u64> {
+        if self.plan.step_bytes != 0 {
+            return self.next_with_holes(operation);
+        }
+        self.wrap(operation);
+        let end = self.last_end[operation as usize];
+        (self.start_bytes() + end < self.plan.device_bytes).then_some(end)
+    }
+
+    /// Goes back to the start of the region behind its end, if the job goes on there.
+    #[inline]
+    fn wrap(&mut self, operation: Operation) {
+        let end = &mut self.last_end[operation as usize];
+        if self.zone_start + *end >= self.plan.region_bytes {
+            let overlaps = self
+                .plan
+                .io_size_bytes
+                .is_some_and(|bytes| bytes > self.plan.size_bytes);
+            if self.plan.endless || (overlaps && self.plan.access.operations.include(Operation::Write)) {
+                *end = 0;
+            }
+        }
+    }
+
+    /// The next offset of `rw=read:-8k`: the step counts from the end of the last request, forwards it wraps at the end of the drive
+    /// and backwards at its start (`io_u.c`: `get_next_seq_offset`). As in fio a step forwards beyond the drive leads to twice the
+    /// start of the region, and a region that does not start at 0 is read backwards from the byte that has its length as number.
+    #[cold]
+    fn next_with_holes(&mut self, operation: Operation) -> Option<u64> {
+        self.wrap(operation);
+        let start_bytes = self.start_bytes();
+        let Plan {
+            region_bytes,
+            device_bytes,
+            step_bytes,
+            ..
+        } = self.plan;
+        let end = self.last_end[operation as usize];
+        if start_bytes + end >= device_bytes {
+            return None;
+        }
+        let length = region_bytes.min(device_bytes);
+        let from = if end == 0 && start_bytes > 0 && step_bytes < 0 {
+            length.wrapping_sub(start_bytes)
+        } else {
+            end
+        };
+        if from == 0 {
+            return Some(0);
+        }
+        Some(match from.wrapping_add_signed(step_bytes) {
+            offset if offset < device_bytes => offset,
+            _ if step_bytes > 0 => start_bytes,
+            _ => length.wrapping_add_signed(step_bytes),
+        })
+    }
+
+    /// Random block of the region.
+    #[inline]
+    pub(super) fn next_block(&mut self, operation: Operation) -> Option<u64> {
+        let last_block = self.sizes[operation as usize].last_block;
+        match &mut self.addresses {
+            Addresses::Sequential => unreachable!("a sequential job draws no blocks"),
+            Addresses::Uniform(map) => {
+                let drawn = (last_block * self.offset_generator.next_fraction()) as u64;
+                match map {
+                    None => Some(drawn),
+                    Some(map) => map.free_from(drawn).or_else(|| {
+                        // A full map ends the pass, unless the job goes on for ever: then it starts the map over at once.
+                        self.plan.endless.then(|| self.next_block_of_new_map(operation))
+                    }),
+                }
+            }
+            Addresses::Skewed(skew) => {
+                let sizes = &self.sizes[operation as usize];
+                for _ in 0..DRAWS_MAX {
+                    let block = skew.next();
+                    // fio can draw a block beyond the region (a part of a block at the end of the drive counts as one; `ba` and
+                    // unequal sizes of reads and writes stretch the numbers) and ends the job when it does. A stream that ends by
+                    // chance is no workload, so such a draw is repeated.
+                    let offset = block * sizes.align_bytes;
+                    let end = self.plan.start_bytes + self.zone_start + offset + sizes.min_bytes;
+                    if offset < self.plan.region_bytes && end <= self.plan.device_bytes {
+                        return Some(block);
+                    }
+                }
+                // Nearly all of what is drawn lies beyond the region: fold the next one into it.
+                let left = (self.plan.device_bytes - self.plan.start_bytes)
+                    .saturating_sub(self.zone_start + sizes.min_bytes)
+                    + 1;
+                let end = self.plan.region_bytes.min(left);
+                Some(skew.next() % end.div_ceil(sizes.align_bytes).max(1))
+            }
+            Addresses::Sequence(blocks, strides) => {
+                let issued = self.requests[operation as usize];
+                let length = blocks.len() as u64;
+                let round = if *strides { issued / length * length } else { 0 };
+                let block = round + blocks[(issued % length) as usize];
+                (block < self.plan.region_bytes / self.sizes[operation as usize].min_bytes).then_some(block)
+            }
+            Addresses::Zoned(tables, generator) => match &tables[operation as usize] {
+                Some(table) => {
+                    let (first, count) = table.next(generator);
+                    Some(first + (count as f64 * self.offset_generator.next_fraction()) as u64)
+                }
+                None => Some((last_block * self.offset_generator.next_fraction()) as u64),
+            },
+        }
+    }
+
+    #[cold]
+    fn next_block_of_new_map(&mut self, operation: Operation) -> u64 {
+        self.last_start = [u64::MAX; 3];
+        self.last_end = [0; 3];
+        let Addresses::Uniform(Some(map)) = &mut self.addresses else {
+            unreachable!("only full maps are started over")
+        };
+        map.reset();
+        (self.sizes[operation as usize].last_block * self.offset_generator.next_fraction()) as u64
+    }
+}
