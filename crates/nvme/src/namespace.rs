@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use ssd::{Lpn, RuhId};
+use ssd::RuhId;
 
 use crate::media::{ByteRange, DATA_BYTES_PER_METADATA_BYTE};
 use crate::setup::COUNT_MAX;
@@ -208,19 +208,6 @@ impl Namespace {
             })
             .filter(|piece| piece.bytes > 0)
     }
-
-    /// The logical block that a page of the drive begins with, if the page is of this namespace.
-    pub fn block_of(&self, page: Lpn, page_bytes: u64) -> Option<u64> {
-        let mut before = 0;
-        for extent in &self.extents {
-            if page.0 >= extent.first && page.0 - extent.first < extent.pages {
-                let pages = before + u64::from(page.0 - extent.first);
-                return Some((pages * page_bytes) >> self.block_bytes_log2());
-            }
-            before += u64::from(extent.pages);
-        }
-        None
-    }
 }
 
 /// Takes `pages` pages out of `0..capacity_pages` that no namespace has: the fewest and lowest extents; `None` if there
@@ -397,8 +384,6 @@ mod tests {
                 }
             ]
         );
-        assert_eq!(namespace.block_of(Lpn(101), 4096), Some(5));
-        assert_eq!(namespace.block_of(Lpn(14), 4096), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use ssd::{ConfigError, DeviceConfig};
 use thiserror::Error;
 use uuid::Uuid;
 
+use crate::error::{Failure, Parameter};
 use crate::media::MediaError;
 
 /// Namespaces that can exist, and the largest namespace identifier (NN). Boot firmware asks for each one.
@@ -74,4 +75,13 @@ pub enum SetupError {
     /// What was stored is of another drive.
     #[error("{0}")]
     Mismatch(String),
+}
+
+/// Refuses any endurance group but the one there is.
+pub(crate) fn check_endurance_group(group: u16, place: Parameter) -> Result<(), Failure> {
+    if group == ENDURANCE_GROUP {
+        return Ok(());
+    }
+    let cause = format!("endurance group {group} does not exist, only {ENDURANCE_GROUP}");
+    Err(Failure::invalid_field(place, cause))
 }

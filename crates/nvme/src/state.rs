@@ -268,16 +268,13 @@ impl Persistent {
             smart.unsafe_shutdowns,
             smart.media_errors,
             smart.error_log_entries,
-            self.fdp.host_events.overwritten(),
-            self.fdp.controller_events.overwritten(),
+            self.fdp.events.host().overwritten(),
+            self.fdp.events.controller().overwritten(),
         ];
         if let Some(counter) = counters.iter().find(|counter| **counter > COUNT_MAX) {
             return Err(format!("a counter is {counter}, higher than can be"));
         }
-        let logs = [&self.fdp.host_events, &self.fdp.controller_events];
-        if logs.iter().any(|log| log.iter().len() > nvme_spec::fdp::MAX_FDP_EVENTS) {
-            return Err("an event log holds more than its page".to_string());
-        }
+        self.fdp.events.check()?;
         if self.self_tests.len() > DeviceSelfTestLog::default().result.len() {
             return Err("there are more results of self-tests than are kept".to_string());
         }

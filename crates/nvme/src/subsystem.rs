@@ -22,7 +22,7 @@ use crate::controller::{Controller, Features};
 use crate::error::{Failure, Parameter};
 use crate::fault::cache::CachedMedia;
 use crate::fault::{Injector, OnPowerLoss};
-use crate::fdp::{self, DeviceReports, OpenSince};
+use crate::fdp::{self, DeviceReports, OpenUnits};
 use crate::media::{Counters, Durable, Integrity, Media, MediaError};
 use crate::namespace::{FORMATS, Namespace};
 use crate::pacing::Pacing;
@@ -57,7 +57,7 @@ pub struct Subsystem {
     pub(crate) running_test: Option<RunningTest>,
     /// A test has ended, and its result is not stored yet.
     pub(crate) has_new_test_result: bool,
-    pub(crate) opened: OpenSince,
+    pub(crate) opened: OpenUnits,
     /// The counters that were noted last.
     noted: Counters,
     /// For Copy and Verify.
@@ -156,6 +156,7 @@ impl Subsystem {
         let sanitize = SanitizeProgress::resumed(&state.sanitize, device.layout().logical_pages);
         Subsystem {
             configurations: fdp::configurations(&config.device),
+            opened: OpenUnits::new(config.reclaim_unit_time_limit_s),
             config,
             device,
             durable: media.durable(),
@@ -172,7 +173,6 @@ impl Subsystem {
             sanitize,
             running_test: None,
             has_new_test_result: false,
-            opened: OpenSince::default(),
             noted: Counters::default(),
             scratch: Vec::new(),
             writes: Vec::new(),
@@ -259,6 +259,15 @@ impl Subsystem {
             let cause = format!("the drive's state could not be stored: {error}");
             Failure::new(Status::INTERNAL_ERROR, cause).retryable()
         })
+    }
+
+    /// Stores the state, or takes back the change that cannot be stored.
+    pub(crate) fn store_state_or(&mut self, undo: impl FnOnce(&mut Subsystem)) -> Result<(), Failure> {
+        let stored = self.store_state();
+        if stored.is_err() {
+            undo(self);
+        }
+        stored
     }
 
     /// The state as a checkpoint stores it, with the counters up to date.

@@ -290,7 +290,7 @@ fn a_lost_namespace_comes_back() {
 fn events_that_overflow_lose_the_oldest() {
     let (mut drive, _) = failing("[[fault]]\nkind = \"event_overflow\"\nfrom_seconds = 1\n");
     let log = |drive: &Drive| {
-        let events = &drive.subsystem.state().fdp.host_events;
+        let events = drive.subsystem.state().fdp.events.host();
         (events.iter().len(), events.overwritten())
     };
     assert_eq!(log(&drive), (0, 0));

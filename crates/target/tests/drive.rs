@@ -541,7 +541,8 @@ fn a_crash_is_an_event_for_hosts_that_enabled_it() {
         locked(shared)
             .state()
             .fdp
-            .host_events
+            .events
+            .host()
             .iter()
             .map(|event| event.kind)
             .collect()

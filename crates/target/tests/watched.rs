@@ -197,7 +197,7 @@ fn check_events(target: &Target, stats: &Stats, events: &[Event], logged: &[FdpE
         .filter(|event| matches!(event, Event::Reclaim(reclaim) if reclaim.pages_copied > 0));
     assert_eq!(logged.len(), reallocated.count());
     let subsystem = locked(&target.shared);
-    let log = &subsystem.state().fdp.controller_events;
+    let log = subsystem.state().fdp.events.controller();
     assert_eq!(log.end(), logged.len() as u64);
     assert!(log.iter().rev().eq(logged.iter().rev().take(log.iter().len())));
 }

@@ -13,8 +13,6 @@
 
 mod abort;
 mod async_event;
-mod directive;
-mod endurance_group;
 pub mod features;
 mod format;
 pub mod identify;
@@ -29,6 +27,7 @@ use nvme_spec::{AdminOpcode, IDENTIFY_SIZE};
 use crate::completion::Success;
 use crate::controller::{ControllerKind, Transport};
 use crate::error::Failure;
+use crate::fdp;
 use crate::subsystem::Subsystem;
 use crate::transfer::Transfer;
 
@@ -46,8 +45,8 @@ pub(crate) enum Command {
     NamespaceAttachment(namespace_management::Attachment),
     SelfTest(self_test::Request),
     KeepAlive,
-    DirectiveSend(directive::DirectiveSend),
-    DirectiveReceive(directive::DirectiveReceive),
+    DirectiveSend(fdp::DirectiveSend),
+    DirectiveReceive(fdp::DirectiveReceive),
     Format(format::Settings),
     Sanitize(sanitize::Request),
 }
@@ -137,8 +136,8 @@ impl Subsystem {
             }
             AdminOpcode::DeviceSelfTest => Command::SelfTest(self_test::parse(entry)?),
             AdminOpcode::KeepAlive => Command::KeepAlive,
-            AdminOpcode::DirectiveSend => Command::DirectiveSend(directive::parse_send(entry)?),
-            AdminOpcode::DirectiveReceive => Command::DirectiveReceive(directive::parse_receive(entry)?),
+            AdminOpcode::DirectiveSend => Command::DirectiveSend(fdp::parse_send(entry)?),
+            AdminOpcode::DirectiveReceive => Command::DirectiveReceive(fdp::parse_receive(entry)?),
             AdminOpcode::FormatNvm => Command::Format(format::parse(entry)?),
             AdminOpcode::Sanitize => Command::Sanitize(sanitize::parse(entry)?),
             _ => return Err(unknown()),

@@ -4,7 +4,6 @@
 //! only values that make sense by themselves. What depends on the namespace (range, format, protection) is checked at
 //! execution, because a namespace may change while a command's data is on its way.
 
-pub mod management;
 mod metadata;
 pub(crate) mod ranges;
 mod read_write;
@@ -17,28 +16,17 @@ use ssd::{Lpn, Placement};
 
 use crate::completion::{Execution, Success};
 use crate::error::{Failure, Parameter};
+use crate::fdp::WriteDirective;
 use crate::media::{Media, MediaError};
 use crate::subsystem::Subsystem;
 use crate::traffic::CommandKind;
 use crate::transfer::{Direction, Transfer, check_transfer_bytes};
-
-/// Directive type of data placement (NVMe 2.1, Directives).
-const DIRECTIVE_DATA_PLACEMENT: u8 = 2;
 
 /// A range of logical blocks of the command's namespace; at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Blocks {
     pub first: u64,
     pub count: u64,
-}
-
-/// Where the host wants a write to go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Directive {
-    /// It does not say.
-    None,
-    /// Data placement directive with this placement identifier.
-    Placement(u16),
 }
 
 /// How far a command of many parts is.
@@ -65,7 +53,7 @@ enum Operation {
     Write {
         blocks: Blocks,
         force_unit_access: bool,
-        directive: Directive,
+        directive: WriteDirective,
     },
     Compare(Blocks),
     Verify(Blocks),
@@ -73,7 +61,7 @@ enum Operation {
         blocks: Blocks,
         deallocate: bool,
         force_unit_access: bool,
-        directive: Directive,
+        directive: WriteDirective,
     },
     WriteUncorrectable(Blocks),
     DatasetManagement {
@@ -85,7 +73,7 @@ enum Operation {
         ranges: u64,
         descriptor_format: u8,
         force_unit_access: bool,
-        directive: Directive,
+        directive: WriteDirective,
     },
     /// Reclaim unit handle status; `bytes` is the room that the host has for it.
     HandleStatus {
@@ -123,17 +111,6 @@ impl Command {
     }
 }
 
-fn directive(kind: u8, specific: u16) -> Result<Directive, Failure> {
-    match kind {
-        0 => Ok(Directive::None),
-        DIRECTIVE_DATA_PLACEMENT => Ok(Directive::Placement(specific)),
-        _ => {
-            let cause = format!("directive type {kind} is not supported, only data placement (2)");
-            Err(Failure::invalid_field(Parameter::dword(12, 20), cause))
-        }
-    }
-}
-
 /// Makes a command of an entry. PRINFO is not looked at: it means nothing in a namespace without protection
 /// information, and fio's passthrough engine sets PRACT always.
 pub(crate) fn parse(entry: &SubmissionEntry) -> Result<Command, Failure> {
@@ -160,7 +137,7 @@ fn parse_operation(entry: &SubmissionEntry) -> Result<Operation, Failure> {
         IoOpcode::Write => Operation::Write {
             blocks,
             force_unit_access: cdw12.fua(),
-            directive: directive(cdw12.dtype(), specific)?,
+            directive: WriteDirective::parse(cdw12.dtype(), specific)?,
         },
         IoOpcode::WriteZeroes => {
             let dword12 = command::WriteZeroesCdw12::from_bits(entry.cdw12.get());
@@ -168,7 +145,7 @@ fn parse_operation(entry: &SubmissionEntry) -> Result<Operation, Failure> {
                 blocks,
                 deallocate: dword12.deac(),
                 force_unit_access: cdw12.fua(),
-                directive: directive(cdw12.dtype(), specific)?,
+                directive: WriteDirective::parse(cdw12.dtype(), specific)?,
             }
         }
         IoOpcode::WriteUncorrectable => Operation::WriteUncorrectable(blocks),
@@ -183,7 +160,7 @@ fn parse_operation(entry: &SubmissionEntry) -> Result<Operation, Failure> {
                 ranges: u64::from(dword12.nr()) + 1,
                 descriptor_format: dword12.desfmt(),
                 force_unit_access: dword12.fua(),
-                directive: directive(dword12.dtype(), specific)?,
+                directive: WriteDirective::parse(dword12.dtype(), specific)?,
             }
         }
         IoOpcode::IoManagementReceive => match cdw10 & 0xff {

@@ -5,10 +5,11 @@ use nvme_spec::command::{Range, SourceRange0};
 use ssd::Lpn;
 use zerocopy::FromBytes;
 
+use super::Blocks;
 use super::read_write::split_by_page;
-use super::{Blocks, Directive};
 use crate::completion::Success;
 use crate::error::{Failure, Parameter};
+use crate::fdp::WriteDirective;
 use crate::subsystem::Subsystem;
 use crate::transfer::TRANSFER_BYTES_MAX;
 
@@ -26,7 +27,7 @@ pub fn copy_blocks_max(block_bytes: u64) -> u64 {
 /// Where Copy puts the blocks.
 pub(super) struct Destination {
     pub first: u64,
-    pub directive: Directive,
+    pub directive: WriteDirective,
     pub force_unit_access: bool,
 }
 

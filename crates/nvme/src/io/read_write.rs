@@ -6,10 +6,11 @@ use nvme_spec::Status;
 use prefetch::Room;
 use ssd::{Lpn, Placement, Write};
 
-use super::{Blocks, Directive, Progress, media_failure, metadata, unreadable};
+use super::{Blocks, Progress, media_failure, metadata, unreadable};
 use crate::completion::Success;
 use crate::error::Failure;
 use crate::fault::cache::CachedMedia;
+use crate::fdp::WriteDirective;
 use crate::media::{ByteRange, Media, MediaError};
 use crate::subsystem::Subsystem;
 use crate::transfer::TRANSFER_BYTES_MAX;
@@ -105,7 +106,7 @@ impl Subsystem {
         &mut self,
         nsid: u32,
         blocks: Blocks,
-        directive: Directive,
+        directive: WriteDirective,
         force_unit_access: bool,
         data: &[u8],
     ) -> Result<Success, Failure> {
@@ -124,7 +125,7 @@ impl Subsystem {
         &mut self,
         nsid: u32,
         blocks: Blocks,
-        directive: Directive,
+        directive: WriteDirective,
         force_unit_access: bool,
         give: &mut dyn FnMut(Room<'_>) -> Result<(), Failure>,
     ) -> Result<Success, Failure> {
@@ -269,7 +270,7 @@ impl Subsystem {
         &mut self,
         nsid: u32,
         blocks: Blocks,
-        directive: Directive,
+        directive: WriteDirective,
         deallocate: bool,
         progress: &mut Progress,
     ) -> Result<bool, Failure> {

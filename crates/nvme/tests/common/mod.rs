@@ -3,6 +3,8 @@
 
 #![allow(dead_code)] // Every test binary uses its own part.
 
+pub mod commands;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 

@@ -206,8 +206,8 @@ impl Watched {
         let recent = device.sink().recent();
         let events = recent.since(std::mem::replace(&mut self.events_seen, recent.end()));
         let fdp = &subsystem.state().fdp;
-        let host_events = self.host_events.on(&fdp.host_events);
-        let controller_events = self.controller_events.on(&fdp.controller_events);
+        let host_events = self.host_events.on(fdp.events.host());
+        let controller_events = self.controller_events.on(fdp.events.controller());
         drop(subsystem);
         if let Some(layout) = other {
             self.layout = Arc::new(layout);

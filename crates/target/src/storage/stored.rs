@@ -162,8 +162,8 @@ impl Display for StoredState {
                 out,
                 "Flexible Data Placement: configuration {}, {} host events, {} controller events",
                 fdp.configuration,
-                fdp.host_events.iter().len(),
-                fdp.controller_events.iter().len()
+                fdp.events.host().iter().len(),
+                fdp.events.controller().iter().len()
             )?;
         } else {
             writeln!(out, "Flexible Data Placement: disabled")?;

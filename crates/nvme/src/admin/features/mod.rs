@@ -11,7 +11,6 @@
 //! ones when it is reset; values of a wider scope stay.
 
 mod number;
-mod placement;
 mod special;
 
 use nvme_spec::command::{FeaturesCdw14, GetFeaturesCdw10, SetFeaturesCdw10, SubmissionEntry};
@@ -26,6 +25,7 @@ pub(super) use number::{OVER_TEMPERATURE, UNDER_TEMPERATURE};
 use crate::completion::Success;
 use crate::controller::{ControllerKind, Features, Transport};
 use crate::error::{Failure, Parameter};
+use crate::fdp;
 use crate::latency_monitor::LatencyConfiguration;
 use crate::subsystem::Subsystem;
 use crate::transfer::Transfer;
@@ -104,7 +104,7 @@ impl Setting {
 
     pub(super) fn transfer(&self) -> Transfer {
         Transfer::to_controller(match self.feature.id {
-            FeatureId::FlexibleDataPlacementEvents => placement::event_list_bytes(self.dword11),
+            FeatureId::FlexibleDataPlacementEvents => fdp::event_list_bytes(self.dword11),
             FeatureId::LatencyMonitor => size_of::<LatencyMonitorFeature>() as u64,
             other => special::data_bytes(other, self.dword11),
         })
@@ -126,7 +126,7 @@ impl Question {
             return Transfer::NONE;
         }
         Transfer::to_host(match self.feature.id {
-            FeatureId::FlexibleDataPlacementEvents => placement::event_descriptors_bytes(self.dword11),
+            FeatureId::FlexibleDataPlacementEvents => fdp::event_descriptors_bytes(self.dword11),
             other => special::data_bytes(other, self.dword11),
         })
     }
@@ -223,9 +223,11 @@ impl Subsystem {
             FeatureId::KeepAliveTimer => self.set_keep_alive(id, dword11),
             FeatureId::HostBehaviorSupport => self.set_host_behavior(id, data)?,
             FeatureId::HostIdentifier => self.set_host_identifier(id, data)?,
-            FeatureId::FlexibleDataPlacement => self.set_placement(setting)?,
+            FeatureId::FlexibleDataPlacement => self.set_fdp(dword11, setting.dword12)?,
             FeatureId::LatencyMonitor => self.set_latency_monitor(data)?,
-            FeatureId::FlexibleDataPlacementEvents => self.set_placement_events(&namespaces, setting, data)?,
+            FeatureId::FlexibleDataPlacementEvents => {
+                self.set_fdp_events(&namespaces, dword11, setting.dword12, data)?
+            }
             FeatureId::NamespaceWriteProtectionConfig => {
                 return self.set_write_protection(&namespaces, dword11).map(Success::after);
             }
@@ -296,15 +298,6 @@ impl Subsystem {
         Ok(())
     }
 
-    /// Stores the state, or takes back the change that cannot be stored.
-    fn store_state_or(&mut self, undo: impl FnOnce(&mut Subsystem)) -> Result<(), Failure> {
-        let stored = self.store_state();
-        if stored.is_err() {
-            undo(self);
-        }
-        stored
-    }
-
     // -------------------------------------------------------------------------------------------------- get --
 
     /// A Get Features of a feature that the controller has.
@@ -372,11 +365,13 @@ impl Subsystem {
             FeatureId::KeepAliveTimer => return Ok(self.controller(id).keep_alive_ms),
             FeatureId::HostBehaviorSupport => self.get_host_behavior(id, unsaved, data),
             FeatureId::HostIdentifier => self.get_host_identifier(id, dword11, data)?,
-            FeatureId::FlexibleDataPlacement => return self.get_placement(dword11, default),
+            FeatureId::FlexibleDataPlacement => return self.get_fdp(dword11, default),
             // The specification has only Set Features of it; nvme-cli asks for a number, without data.
             FeatureId::LatencyMonitor if default => return Ok(u32::from(LatencyConfiguration::default().enabled)),
             FeatureId::LatencyMonitor => return Ok(u32::from(self.state.latency_monitor.configuration().enabled)),
-            FeatureId::FlexibleDataPlacementEvents => return self.get_placement_events(question, default, data),
+            FeatureId::FlexibleDataPlacementEvents => {
+                return self.get_fdp_events(question.nsid, dword11, default, data);
+            }
             FeatureId::NamespaceWriteProtectionConfig => return Ok(self.get_write_protection(question.nsid, default)),
             _ => {
                 let instance = self.instance_to_get(question)?;

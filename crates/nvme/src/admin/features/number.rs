@@ -7,10 +7,9 @@ use nvme_spec::feature::{
 };
 
 use super::{Question, WARNING_TEMPERATURE_K};
-use crate::admin::endurance_group::check_endurance_group;
 use crate::controller::ControllerKind;
 use crate::error::{Failure, Parameter};
-use crate::setup::ENDURANCE_GROUP;
+use crate::setup::{ENDURANCE_GROUP, check_endurance_group};
 use crate::subsystem::Subsystem;
 
 /// Instances of a value that are not namespaces lie above every namespace identifier, so that they outlive namespaces.

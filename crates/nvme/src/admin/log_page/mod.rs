@@ -13,7 +13,6 @@
 mod datacenter;
 mod effects;
 mod health;
-mod placement;
 
 use nvme_spec::command::{GetLogPageCdw10, GetLogPageCdw11, GetLogPageCdw14, SubmissionEntry};
 use nvme_spec::log::{ChangedNamespaceList, FirmwareSlotInformation, NvmeMiCommandsSupportedAndEffects};
@@ -23,11 +22,10 @@ use zerocopy::little_endian::{U16, U64};
 
 pub use health::COMPOSITE_TEMPERATURE_K;
 
-use super::endurance_group::check_endurance_group;
 use crate::completion::Success;
 use crate::controller::ControllerKind;
 use crate::error::{Failure, Parameter};
-use crate::setup::ENDURANCE_GROUP;
+use crate::setup::{ENDURANCE_GROUP, check_endurance_group};
 use crate::subsystem::Subsystem;
 use crate::transfer::{Transfer, check_transfer_bytes};
 
@@ -226,7 +224,7 @@ impl Subsystem {
             }
             LogId::ReclaimUnitHandleUsage | LogId::FdpStatistics | LogId::FdpEvents => {
                 check_endurance_group(request.group, place_of_group)?;
-                self.enabled_placement_page(request)
+                self.enabled_fdp_page(request.log, request.parameter)
             }
             LogId::SanitizeStatus => Ok(self.sanitize_page()),
             LogId::SmartExtended | LogId::ErrorRecovery | LogId::LatencyMonitor | LogId::DeviceCapabilities => {

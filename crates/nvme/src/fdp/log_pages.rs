@@ -1,21 +1,22 @@
-//! Log pages of Flexible Data Placement: configurations (20h), handle usage (21h), statistics (22h), events (23h).
+//! Log pages of Flexible Data Placement: configurations (20h), handle usage (21h), events (23h).
 //!
-//! The first says what the drive could do and is answered always; the others need Flexible Data Placement enabled.
+//! The configurations are answered always. The other pages, with the statistics (22h), need Flexible Data Placement
+//! enabled.
 
 use nvme_spec::LogId;
 use nvme_spec::fdp::{
-    FdpConfigurationDescriptor, FdpConfigurationsHeader, FdpEvent as EventBytes, FdpEventFlags, FdpEventsHeader,
-    FdpStatistics, Fdpa, LSP_HOST_EVENTS, MediaReallocated, MediaReallocatedFlags, RuhAttributes, RuhDescriptor,
-    RuhUsageDescriptor, RuhUsageHeader,
+    FdpConfigurationDescriptor, FdpConfigurationsHeader, FdpEvent as EventBytes, FdpEventFlags, FdpEventsHeader, Fdpa,
+    LSP_HOST_EVENTS, MediaReallocated, MediaReallocatedFlags, RuhAttributes, RuhDescriptor, RuhUsageDescriptor,
+    RuhUsageHeader,
 };
 use ssd::DeviceConfig;
 use ssd::config::ReclaimUnitSize;
 use zerocopy::IntoBytes;
-use zerocopy::little_endian::U128;
 
-use super::Request;
+use super::configuration::{handle_type, reclaim_group_identifier_bits};
+use super::events::{FdpEvent, kind};
+use super::statistics;
 use crate::error::Failure;
-use crate::fdp::{self, FdpEvent};
 use crate::setup::NAMESPACES_MAX;
 use crate::subsystem::Subsystem;
 
@@ -23,7 +24,7 @@ use crate::subsystem::Subsystem;
 const DESCRIPTOR_ALIGNMENT_BYTES: usize = 8;
 
 impl Subsystem {
-    pub(super) fn fdp_configurations_page(&self) -> Vec<u8> {
+    pub(crate) fn fdp_configurations_page(&self) -> Vec<u8> {
         let descriptors: Vec<u8> = self
             .configurations
             .iter()
@@ -50,7 +51,7 @@ impl Subsystem {
         let descriptor = FdpConfigurationDescriptor {
             dsze: (bytes as u16).into(),
             fdpa: Fdpa::new()
-                .with_rgif(fdp::reclaim_group_identifier_bits(groups) as u8)
+                .with_rgif(reclaim_group_identifier_bits(groups) as u8)
                 .with_fdpvwc(self.durable.is_some())
                 .with_fdpcv(true),
             nrg: u32::from(groups).into(),
@@ -64,22 +65,24 @@ impl Subsystem {
         let mut described = descriptor.as_bytes().to_vec();
         for handle in 0..handles {
             let handle = RuhDescriptor {
-                ruht: fdp::handle_type(config.handles.get(handle).isolation),
+                ruht: handle_type(config.handles.get(handle).isolation),
                 ..RuhDescriptor::default()
             };
             described.extend_from_slice(handle.as_bytes());
         }
+        assert!(described.len() <= bytes, "a descriptor is padded, never cut");
         described.resize(bytes, 0);
         described
     }
 
-    /// A page that there is only while Flexible Data Placement is enabled.
-    pub(super) fn enabled_placement_page(&self, request: &Request) -> Result<Vec<u8>, Failure> {
+    /// A page that there is only while Flexible Data Placement is enabled; `parameter` is the Log Specific Parameter.
+    pub(crate) fn enabled_fdp_page(&self, log: LogId, parameter: u8) -> Result<Vec<u8>, Failure> {
         self.require_fdp()?;
-        Ok(match request.log {
+        Ok(match log {
             LogId::ReclaimUnitHandleUsage => self.handle_usage_page(),
-            LogId::FdpStatistics => self.fdp_statistics_page(),
-            _ => self.fdp_events_page(request.parameter & LSP_HOST_EVENTS != 0),
+            LogId::FdpStatistics => statistics::page(self.device.stats()),
+            LogId::FdpEvents => self.fdp_events_page(parameter & LSP_HOST_EVENTS != 0),
+            other => panic!("{other} is no page of Flexible Data Placement"),
         })
     }
 
@@ -116,37 +119,27 @@ impl Subsystem {
         page
     }
 
-    fn fdp_statistics_page(&self) -> Vec<u8> {
-        let stats = self.device.stats();
-        let wide = |bytes: u64| U128::new(u128::from(bytes));
-        FdpStatistics {
-            hbmw: wide(stats.host_bytes_written()),
-            mbmw: wide(stats.media_bytes_written()),
-            mbe: wide(stats.media_bytes_erased()),
-            ..FdpStatistics::default()
-        }
-        .as_bytes()
-        .to_vec()
-    }
-
     fn fdp_events_page(&self, host_events: bool) -> Vec<u8> {
-        let log = if host_events {
-            &self.state.fdp.host_events
-        } else {
-            &self.state.fdp.controller_events
+        let log = match host_events {
+            true => self.state.fdp.events.host(),
+            false => self.state.fdp.events.controller(),
         };
+        let whole = size_of::<FdpEventsHeader>() + nvme_spec::fdp::MAX_FDP_EVENTS * size_of::<EventBytes>();
         let header = FdpEventsHeader {
             nevents: (log.iter().len() as u32).into(),
             ..FdpEventsHeader::default()
         };
         let mut page = header.as_bytes().to_vec();
         for event in log.iter() {
+            assert_eq!(
+                kind::is_host_event(event.kind),
+                host_events,
+                "each ring has its own types"
+            );
             page.extend_from_slice(event_bytes(event).as_bytes());
         }
-        page.resize(
-            size_of::<FdpEventsHeader>() + nvme_spec::fdp::MAX_FDP_EVENTS * size_of::<EventBytes>(),
-            0,
-        );
+        assert!(page.len() <= whole, "a ring has no more entries than the page");
+        page.resize(whole, 0);
         page
     }
 }
@@ -200,7 +193,7 @@ fn event_bytes(event: &FdpEvent) -> EventBytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fdp::{Reallocation, kind};
+    use crate::fdp::Reallocation;
     use ssd::{Placement, RgId, RuhId};
 
     #[test]

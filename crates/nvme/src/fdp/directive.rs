@@ -1,4 +1,5 @@
-//! Directive Send and Directive Receive: which directives a namespace has.
+//! The Data Placement directive of writes, and Directive Send and Directive Receive, which tell the directives of a
+//! namespace.
 //!
 //! Two exist: Identify, which every controller with directives has, and Data Placement, which is there exactly while
 //! Flexible Data Placement is enabled in the endurance group. A host can see that here but not change it, because Data
@@ -16,6 +17,32 @@ use crate::completion::Success;
 use crate::error::{Failure, Parameter};
 use crate::subsystem::Subsystem;
 use crate::transfer::{Transfer, check_transfer_bytes};
+
+/// The wish of a host where a write goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WriteDirective {
+    /// The write does not say.
+    None,
+    /// Data placement directive with this placement identifier.
+    Placement(u16),
+}
+
+impl WriteDirective {
+    /// The directive of a write with this directive type and directive specific field.
+    pub(crate) fn parse(kind: u8, specific: u16) -> Result<WriteDirective, Failure> {
+        /// A write without a directive.
+        const NO_DIRECTIVE: u8 = 0;
+        const DATA_PLACEMENT: u8 = DirectiveType::DataPlacement.code();
+        match kind {
+            NO_DIRECTIVE => Ok(WriteDirective::None),
+            DATA_PLACEMENT => Ok(WriteDirective::Placement(specific)),
+            _ => {
+                let cause = format!("directive type {kind} is not supported, only data placement (2)");
+                Err(Failure::invalid_field(Parameter::dword(12, 20), cause))
+            }
+        }
+    }
+}
 
 /// Directive Send: enable or disable a directive, the one operation of the Identify directive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +74,7 @@ fn check_operation(entry: &SubmissionEntry, expected: u8) -> Result<(), Failure>
     Ok(())
 }
 
-pub(super) fn parse_send(entry: &SubmissionEntry) -> Result<DirectiveSend, Failure> {
+pub(crate) fn parse_send(entry: &SubmissionEntry) -> Result<DirectiveSend, Failure> {
     check_operation(entry, IDENTIFY_ENABLE_DIRECTIVE)?;
     let dword = EnableDirectiveCdw12::from_bits(entry.cdw12.get());
     Ok(DirectiveSend {
@@ -57,7 +84,7 @@ pub(super) fn parse_send(entry: &SubmissionEntry) -> Result<DirectiveSend, Failu
     })
 }
 
-pub(super) fn parse_receive(entry: &SubmissionEntry) -> Result<DirectiveReceive, Failure> {
+pub(crate) fn parse_receive(entry: &SubmissionEntry) -> Result<DirectiveReceive, Failure> {
     check_operation(entry, IDENTIFY_RETURN_PARAMETERS)?;
     let bytes = check_transfer_bytes((u64::from(entry.cdw10.get()) + 1) * 4, Parameter::dword(10, 0))?;
     Ok(DirectiveReceive {
@@ -67,7 +94,7 @@ pub(super) fn parse_receive(entry: &SubmissionEntry) -> Result<DirectiveReceive,
 }
 
 impl DirectiveReceive {
-    pub(super) fn transfer(&self) -> Transfer {
+    pub(crate) fn transfer(&self) -> Transfer {
         Transfer::to_host(self.bytes.min(size_of::<IdentifyDirectiveParameters>() as u64))
     }
 }
@@ -81,7 +108,7 @@ impl Subsystem {
         }
     }
 
-    pub(super) fn directive_send(&mut self, id: u16, send: &DirectiveSend) -> Result<Success, Failure> {
+    pub(crate) fn directive_send(&mut self, id: u16, send: &DirectiveSend) -> Result<Success, Failure> {
         self.check_directive_namespace(id, send.nsid)?;
         let cause = match DirectiveType::from_u8(send.directive) {
             Some(DirectiveType::Identify) if send.enable => return Ok(Success::DONE),
@@ -94,7 +121,7 @@ impl Subsystem {
         Err(Failure::new(Status::INVALID_FIELD, cause).at(Parameter::dword(12, 8)))
     }
 
-    pub(super) fn directive_receive(
+    pub(crate) fn directive_receive(
         &mut self,
         id: u16,
         receive: &DirectiveReceive,

@@ -1,0 +1,415 @@
+//! The FDP event log of the endurance group, and the rules that decide what the device reports to hosts.
+//!
+//! ```text
+//! ssd::Event -> DeviceReports: is it of interest? -> EventLog: whose is it, is it enabled? -> FdpEvent
+//! ```
+//!
+//! A host event (types 00h to 7Fh) is in one ring, a controller event in the other. A full ring drops its oldest entry.
+//! The log knows neither a device nor a controller: an [`EventSource`] and [`ReportedNamespace`]s say what it must know
+//! of them. The controller and the placement feedback of simulated runs report through the same functions.
+
+use std::collections::BTreeMap;
+
+use nvme_spec::fdp::MAX_FDP_EVENTS;
+use serde::{Deserialize, Serialize};
+use ssd::event::{CloseReason, Interest, Reclaim};
+use ssd::{Event, EventSink, Lpn, Placement, PlacementList, RecentEvents, Ring, RuhId};
+
+use super::configuration::placement_identifier;
+use crate::namespace::{EventMask, Extent, Namespace};
+
+/// One event of the FDP Events log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FdpEvent {
+    /// Event type ([`kind`]).
+    pub kind: u8,
+    /// Placement identifier, if there is one (PIV).
+    pub pid: Option<u16>,
+    /// Namespace, if there is one (NSIDV).
+    pub nsid: Option<u32>,
+    /// Reclaim group and handle, if known (LV).
+    pub location: Option<Placement>,
+    /// The 8 bytes of the Timestamp feature when it happened.
+    pub timestamp: u64,
+    /// Of Media Reallocated: logical blocks moved (NLBAM), and the first one of the longest contiguous run.
+    pub reallocated: Option<Reallocation>,
+}
+
+/// The part of an event that only Media Reallocated has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reallocation {
+    /// Logical blocks moved, at most 65535 can be said (NLBAM).
+    pub blocks: u16,
+    /// One of the moved blocks, as `events.reported_page` chooses it; `None` if the drive names none.
+    pub lba: Option<u64>,
+}
+
+/// Event types, as numbers of the FDP Events log page.
+pub mod kind {
+    use nvme_spec::fdp::FdpEventType;
+
+    /// Host: a reclaim unit was left before it was full.
+    pub const RU_NOT_FULLY_WRITTEN: u8 = FdpEventType::RuNotWrittenToCapacity.code();
+    /// Host: a reclaim unit was open for longer than the limit.
+    pub const RU_TIME_LIMIT_EXCEEDED: u8 = FdpEventType::RuTimeLimitExceeded.code();
+    /// Host: a reset made handles reference other reclaim units.
+    pub const CONTROLLER_RESET_MODIFIED_RUHS: u8 = FdpEventType::ControllerResetModifiedRuhs.code();
+    /// Host: a placement identifier that does not exist.
+    pub const INVALID_PLACEMENT_IDENTIFIER: u8 = FdpEventType::InvalidPlacementIdentifier.code();
+    /// Controller: garbage collection moved data.
+    pub const MEDIA_REALLOCATED: u8 = FdpEventType::MediaReallocated.code();
+    /// Controller: a handle references another reclaim unit without the host's doing.
+    pub const IMPLICITLY_MODIFIED_RUH: u8 = FdpEventType::ImplicitlyModifiedRuh.code();
+    /// All that the controller can report.
+    pub const SUPPORTED: [u8; 6] = [
+        RU_NOT_FULLY_WRITTEN,
+        RU_TIME_LIMIT_EXCEEDED,
+        CONTROLLER_RESET_MODIFIED_RUHS,
+        INVALID_PLACEMENT_IDENTIFIER,
+        MEDIA_REALLOCATED,
+        IMPLICITLY_MODIFIED_RUH,
+    ];
+
+    /// Whether a type belongs to the host event log (the others to the controller event log).
+    pub const fn is_host_event(kind: u8) -> bool {
+        kind < 0x80
+    }
+}
+
+/// The drive that an event happens on, as far as the reporting rules must know it.
+#[derive(Clone, Copy, Debug)]
+pub struct EventSource {
+    /// Reclaim groups.
+    pub groups: u16,
+    /// Bytes of a page of the device.
+    pub page_bytes: u64,
+    /// Entries of each ring of the log.
+    pub log_entries: u16,
+    /// The drive's time of the event.
+    pub timestamp: u64,
+    /// The namespace that hears of collections whose data is mixed already and of which no page is named. `None`: none
+    /// does, because nothing says whose the data is.
+    pub sole_nsid: Option<u32>,
+}
+
+/// A namespace as the reporting rules see it.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportedNamespace<'a> {
+    /// Its identifier.
+    pub nsid: u32,
+    /// Its part of the drive, in the order of its logical blocks.
+    pub extents: &'a [Extent],
+    /// The reclaim unit handle of each placement handle.
+    pub placement_handles: &'a [RuhId],
+    /// The events that each placement handle has enabled.
+    pub events_enabled: &'a [EventMask],
+    /// Log2 of the bytes of a logical block.
+    pub block_bytes_log2: u8,
+}
+
+impl<'a> ReportedNamespace<'a> {
+    /// A namespace of the drive.
+    pub(crate) fn of(nsid: u32, namespace: &'a Namespace) -> ReportedNamespace<'a> {
+        ReportedNamespace {
+            nsid,
+            extents: &namespace.extents,
+            placement_handles: &namespace.placement_handles,
+            events_enabled: &namespace.events_enabled,
+            block_bytes_log2: namespace.block_bytes_log2(),
+        }
+    }
+
+    /// The logical block that a page of the drive begins with, if the page is of this namespace.
+    pub(crate) fn block_of(&self, page: Lpn, page_bytes: u64) -> Option<u64> {
+        let mut before = 0;
+        for extent in self.extents {
+            if page.0 >= extent.first && page.0 - extent.first < extent.pages {
+                let pages = before + u64::from(page.0 - extent.first);
+                return Some((pages * page_bytes) >> self.block_bytes_log2);
+            }
+            before += u64::from(extent.pages);
+        }
+        None
+    }
+
+    /// The placement handle that writes through a reclaim unit handle.
+    pub(crate) fn placement_handle(&self, handle: RuhId) -> Option<u16> {
+        PlacementList::new(self.placement_handles, 1).placement_handle(handle)
+    }
+
+    /// Whether a placement handle has an event enabled.
+    fn is_enabled(&self, placement_handle: u16, kind: u8) -> bool {
+        let mask = self.events_enabled.get(usize::from(placement_handle));
+        mask.is_some_and(|mask| mask.contains(kind))
+    }
+
+    /// Whether any placement handle has an event enabled.
+    fn is_enabled_anywhere(&self, kind: u8) -> bool {
+        self.events_enabled.iter().any(|mask| mask.contains(kind))
+    }
+}
+
+impl EventSource {
+    /// An event of this moment without particulars.
+    fn event(&self, kind: u8, nsid: Option<u32>) -> FdpEvent {
+        FdpEvent {
+            kind,
+            pid: None,
+            nsid,
+            location: None,
+            timestamp: self.timestamp,
+            reallocated: None,
+        }
+    }
+}
+
+/// The FDP event log: host events and controller events, each oldest first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct EventLog {
+    host: Ring<FdpEvent>,
+    controller: Ring<FdpEvent>,
+}
+
+impl EventLog {
+    /// Host events.
+    pub fn host(&self) -> &Ring<FdpEvent> {
+        &self.host
+    }
+
+    /// Controller events.
+    pub fn controller(&self) -> &Ring<FdpEvent> {
+        &self.controller
+    }
+
+    /// Refuses a stored log that no drive can have written. The problem is a sentence without its end.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        for (ring, is_host) in [(&self.host, true), (&self.controller, false)] {
+            if ring.iter().len() > MAX_FDP_EVENTS {
+                return Err("an event log holds more than its page".to_string());
+            }
+            if ring.iter().any(|event| kind::is_host_event(event.kind) != is_host) {
+                return Err("an event log holds events of the other one".to_string());
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds an event to the ring that its type belongs to.
+    fn add(&mut self, source: &EventSource, event: FdpEvent) {
+        let is_of_media = event.kind == kind::MEDIA_REALLOCATED;
+        assert_eq!(
+            event.reallocated.is_some(),
+            is_of_media,
+            "only collections say what moved"
+        );
+        assert!(
+            event.location.is_none_or(|location| location.group.0 < source.groups),
+            "an event is of a reclaim group of its drive"
+        );
+        let ring = match kind::is_host_event(event.kind) {
+            true => &mut self.host,
+            false => &mut self.controller,
+        };
+        let end = ring.end();
+        ring.push(event, usize::from(source.log_entries));
+        assert_eq!(ring.end(), end + 1, "each event counts once");
+    }
+
+    /// A write named a placement identifier that its namespace has not. The event is enabled for placement handle 0.
+    pub(crate) fn note_invalid_identifier(&mut self, source: &EventSource, of: &ReportedNamespace<'_>, pid: u16) {
+        if of.is_enabled(0, kind::INVALID_PLACEMENT_IDENTIFIER) {
+            let event = FdpEvent {
+                pid: Some(pid),
+                ..source.event(kind::INVALID_PLACEMENT_IDENTIFIER, Some(of.nsid))
+            };
+            self.add(source, event);
+        }
+    }
+
+    /// A placement handle of a namespace left its reclaim unit of a group, or the device closed it.
+    pub(crate) fn note_unit_left(
+        &mut self,
+        source: &EventSource,
+        of: &ReportedNamespace<'_>,
+        placement: Placement,
+        kind: u8,
+    ) {
+        let position = of.placement_handle(placement.handle);
+        let position = position.expect("the namespace writes through the handle");
+        if of.is_enabled(position, kind) {
+            let event = FdpEvent {
+                pid: Some(placement_identifier(placement.group.0, position, source.groups)),
+                location: Some(placement),
+                ..source.event(kind, Some(of.nsid))
+            };
+            self.add(source, event);
+        }
+    }
+
+    /// The handles of a namespace reference other reclaim units than before a reset.
+    pub(crate) fn note_reset(&mut self, source: &EventSource, of: &ReportedNamespace<'_>) {
+        if of.is_enabled_anywhere(kind::CONTROLLER_RESET_MODIFIED_RUHS) {
+            let event = source.event(kind::CONTROLLER_RESET_MODIFIED_RUHS, Some(of.nsid));
+            self.add(source, event);
+        }
+    }
+
+    /// Fills the ring of host events with events that say nothing, so that all that was in it is lost.
+    pub(crate) fn overflow_host_events(&mut self, source: &EventSource) {
+        for _ in 0..source.log_entries {
+            self.add(source, source.event(kind::INVALID_PLACEMENT_IDENTIFIER, None));
+        }
+        assert!(
+            self.host.iter().all(|event| event.nsid.is_none()),
+            "nothing of before is left"
+        );
+    }
+
+    /// Media Reallocated: the device collected a reclaim unit.
+    ///
+    /// The event is for the namespace that the named page belongs to, or, if none is named, the first one that writes
+    /// through the handle. Data that was written through a handle of the namespace is reported if that placement
+    /// handle has the event enabled. Data that collection has mixed with others' before is reported if any has.
+    pub fn note_collection<'a>(
+        &mut self,
+        source: &EventSource,
+        mut namespaces: impl Iterator<Item = ReportedNamespace<'a>> + Clone,
+        reclaim: &Reclaim,
+    ) {
+        if !is_reallocation(reclaim) {
+            return;
+        }
+        let handle = reclaim.victim_owner.handle();
+        let location = handle.map(|handle| Placement {
+            group: reclaim.group,
+            handle,
+        });
+        let found = match (reclaim.moved, handle) {
+            (Some(moved), _) => namespaces.find_map(|of| {
+                let block = of.block_of(moved.first, source.page_bytes)?;
+                Some((of, Some(block)))
+            }),
+            (None, handle) => {
+                let writes =
+                    |of: &ReportedNamespace<'_>| handle.and_then(|handle| of.placement_handle(handle)).is_some();
+                let sole = |of: &ReportedNamespace<'_>| source.sole_nsid == Some(of.nsid);
+                let writer = namespaces.clone().find(writes);
+                writer.or_else(|| namespaces.find(sole)).map(|of| (of, None))
+            }
+        };
+        let Some((of, lba)) = found else { return };
+        let position = handle.and_then(|handle| of.placement_handle(handle));
+        let is_enabled = match position {
+            Some(position) => of.is_enabled(position, kind::MEDIA_REALLOCATED),
+            None => of.is_enabled_anywhere(kind::MEDIA_REALLOCATED),
+        };
+        if !is_enabled {
+            return;
+        }
+        let blocks = (u64::from(reclaim.pages_copied) * source.page_bytes) >> of.block_bytes_log2;
+        let event = FdpEvent {
+            pid: position.map(|position| placement_identifier(reclaim.group.0, position, source.groups)),
+            location,
+            reallocated: Some(Reallocation {
+                blocks: u16::try_from(blocks).unwrap_or(u16::MAX),
+                lba,
+            }),
+            ..source.event(kind::MEDIA_REALLOCATED, Some(of.nsid))
+        };
+        self.add(source, event);
+    }
+}
+
+/// Whether a collection reallocated data: not where all blocks could be remapped.
+fn is_reallocation(reclaim: &Reclaim) -> bool {
+    reclaim.pages_copied > 0
+}
+
+/// The events of the device that become FDP events, until they are taken, and its recent events.
+#[derive(Clone, Debug, Default)]
+pub struct DeviceReports {
+    pending: Vec<Event>,
+    /// Pages that went to other reclaim groups than the host asked for, by where they went.
+    redirected: BTreeMap<u16, u64>,
+    recent: RecentEvents,
+}
+
+impl EventSink for DeviceReports {
+    fn interest(&self) -> Interest {
+        Interest::ReclaimUnits
+    }
+
+    fn event(&mut self, event: &Event) {
+        self.recent.note(event);
+        let becomes_an_event = match event {
+            Event::Redirect { to, pages, .. } => {
+                *self.redirected.entry(to.0).or_default() += u64::from(*pages);
+                false
+            }
+            Event::Reclaim(reclaim) => is_reallocation(reclaim),
+            Event::Close { owner, reason, .. } => *reason == CloseReason::RoomNeeded && owner.handle().is_some(),
+            _ => false,
+        };
+        if becomes_an_event {
+            self.pending.push(event.clone());
+        }
+    }
+}
+
+impl DeviceReports {
+    /// Those of the device that takes the place of another one: nothing is pending, and monitoring goes on.
+    pub fn after(before: &DeviceReports) -> DeviceReports {
+        DeviceReports {
+            recent: before.recent.clone(),
+            ..DeviceReports::default()
+        }
+    }
+
+    /// Recent events of reclaim units, for monitoring.
+    pub fn recent(&self) -> &RecentEvents {
+        &self.recent
+    }
+
+    /// Whether there is nothing to take.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Takes the pending events.
+    pub fn take(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.pending)
+    }
+
+    /// Takes the pages that each reclaim group got because the one that the host asked for was full.
+    pub fn take_redirected(&mut self) -> BTreeMap<u16, u64> {
+        std::mem::take(&mut self.redirected)
+    }
+
+    /// Drops them.
+    #[inline]
+    pub fn forget_redirected(&mut self) {
+        if !self.redirected.is_empty() {
+            self.redirected.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_of_the_second_extent_comes_after_those_of_the_first() {
+        let extent = |first| Extent { first, pages: 4 };
+        let namespace = ReportedNamespace {
+            nsid: 1,
+            extents: &[extent(10), extent(100)],
+            placement_handles: &[RuhId(0)],
+            events_enabled: &[],
+            block_bytes_log2: 12,
+        };
+        assert_eq!(namespace.block_of(Lpn(101), 4096), Some(5));
+        assert_eq!(namespace.block_of(Lpn(14), 4096), None);
+    }
+}

@@ -1,0 +1,187 @@
+//! The features of Flexible Data Placement: on or off (1Dh), and which events are logged (1Eh).
+//!
+//! Changing the configuration is changing the device: other reclaim groups, other handles. The flash and its history
+//! stay, so the new device takes the counters and the wear of the old one; there is no data to keep, because it is
+//! allowed only while no namespace exists.
+
+use nvme_spec::Status;
+use nvme_spec::fdp::{
+    FdpEventTypeAttributes, FdpEventsFeatureCdw11, FdpEventsFeatureCdw12, FdpFeature, FdpFeatureCdw11,
+    SupportedFdpEvent,
+};
+use ssd::Device;
+use zerocopy::IntoBytes;
+
+use super::FdpState;
+use super::events::{DeviceReports, kind};
+use crate::error::{Failure, Parameter};
+use crate::setup::check_endurance_group;
+use crate::subsystem::Subsystem;
+
+/// Data of Set Features 1Eh: a byte for each event type.
+pub(crate) fn event_list_bytes(dword11: u32) -> u64 {
+    u64::from(FdpEventsFeatureCdw11::from_bits(dword11).noet())
+}
+
+/// Data of Get Features 1Eh: a descriptor for each event type that there is, no more than the host asks for.
+pub(crate) fn event_descriptors_bytes(dword11: u32) -> u64 {
+    let asked = event_list_bytes(dword11);
+    asked.min(kind::SUPPORTED.len() as u64) * size_of::<SupportedFdpEvent>() as u64
+}
+
+/// The endurance group of feature 1Dh. CacheLib's instructions (`nvme set-feature -f 0x1D -c 1 -s`) leave it at 0, and
+/// drives take that for the only group that they have.
+fn check_group(dword11: u32) -> Result<(), Failure> {
+    match FdpFeatureCdw11::from_bits(dword11).endgid() {
+        0 => Ok(()),
+        group => check_endurance_group(group, Parameter::dword(11, 0)),
+    }
+}
+
+impl Subsystem {
+    /// Set Features 1Dh.
+    pub(crate) fn set_fdp(&mut self, dword11: u32, dword12: u32) -> Result<(), Failure> {
+        check_group(dword11)?;
+        let wanted = FdpFeature::from_bits(dword12);
+        self.configure_fdp(wanted.fdpe(), wanted.fdpci())
+    }
+
+    /// Get Features 1Dh.
+    pub(crate) fn get_fdp(&self, dword11: u32, default: bool) -> Result<u32, Failure> {
+        check_group(dword11)?;
+        let (enabled, configuration) = if default {
+            (self.config.fdp, 0)
+        } else {
+            (self.state.fdp.enabled, self.state.fdp.configuration)
+        };
+        Ok(FdpFeature::new()
+            .with_fdpe(enabled)
+            .with_fdpci(configuration)
+            .into_bits())
+    }
+
+    /// The placement handle of a Get or Set Features 1Eh.
+    fn placement_handle_of(&self, nsid: u32, dword11: u32) -> Result<usize, Failure> {
+        self.require_fdp()?;
+        let handle = usize::from(FdpEventsFeatureCdw11::from_bits(dword11).phndl());
+        let handles = self.namespace(nsid).placement_handles.len();
+        if handle >= handles {
+            let cause = format!("placement handle {handle} does not exist, namespace {nsid} has {handles}");
+            return Err(Failure::invalid_field(Parameter::dword(11, 0), cause));
+        }
+        Ok(handle)
+    }
+
+    /// Set Features 1Eh. Clients send lists with more than is there (255 zeroes, for one), so a type is enabled as often as it is listed,
+    /// and one that this drive does not log stays unlogged, as Get Features tells.
+    pub(crate) fn set_fdp_events(
+        &mut self,
+        nsids: &[u32],
+        dword11: u32,
+        dword12: u32,
+        list: &[u8],
+    ) -> Result<(), Failure> {
+        let enable = FdpEventsFeatureCdw12::from_bits(dword12).fdpee();
+        let mut handles = Vec::with_capacity(nsids.len());
+        for &nsid in nsids {
+            handles.push((nsid, self.placement_handle_of(nsid, dword11)?));
+        }
+        let mut before = Vec::with_capacity(nsids.len());
+        for (nsid, handle) in handles {
+            let masks = &mut self.namespace_mut(nsid).events_enabled;
+            before.push((nsid, masks.clone()));
+            masks.resize(masks.len().max(handle + 1), Default::default());
+            for &listed in list.iter().filter(|listed| kind::SUPPORTED.contains(listed)) {
+                masks[handle].set(listed, enable);
+            }
+        }
+        self.store_state_or(|subsystem| {
+            for (nsid, masks) in before {
+                subsystem.namespace_mut(nsid).events_enabled = masks;
+            }
+        })
+    }
+
+    /// Get Features 1Eh. Returns the number of descriptors that were put into `data`.
+    pub(crate) fn get_fdp_events(
+        &self,
+        nsid: u32,
+        dword11: u32,
+        default: bool,
+        data: &mut Vec<u8>,
+    ) -> Result<u32, Failure> {
+        let handle = self.placement_handle_of(nsid, dword11)?;
+        let masks = &self.namespace(nsid).events_enabled;
+        let mask = masks.get(handle).copied().unwrap_or_default();
+        for kind in kind::SUPPORTED {
+            let enabled = !default && mask.contains(kind);
+            let descriptor = SupportedFdpEvent {
+                event_type: kind,
+                fdpeta: FdpEventTypeAttributes::new().with_fdpee(enabled),
+            };
+            data.extend_from_slice(descriptor.as_bytes());
+        }
+        data.truncate(event_descriptors_bytes(dword11) as usize);
+        Ok((data.len() / size_of::<SupportedFdpEvent>()) as u32)
+    }
+
+    /// Enables Flexible Data Placement with one of the offered configurations, or disables it (`configuration` then
+    /// means nothing). Event logs start anew.
+    ///
+    /// # Errors
+    /// Namespaces exist in the endurance group, there is no such configuration, or the state could not be stored.
+    fn configure_fdp(&mut self, enabled: bool, configuration: u8) -> Result<(), Failure> {
+        if let Some((nsid, _)) = self.namespaces().next() {
+            let cause = format!(
+                "Flexible Data Placement can be changed only while the endurance group has no namespaces; namespace {nsid} \
+                 exists"
+            );
+            return Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, cause));
+        }
+        self.check_no_sanitize()?;
+        let offered = self.configurations.len();
+        if enabled && usize::from(configuration) >= offered {
+            let cause =
+                format!("FDP configuration {configuration} does not exist; the drive offers {offered}, from 0 on");
+            return Err(Failure::invalid_field(Parameter::dword(12, 8), cause));
+        }
+        let configuration = if enabled { configuration } else { 0 };
+        let before = &self.state.fdp;
+        if (enabled, configuration) == (before.enabled, before.configuration) {
+            return Ok(());
+        }
+        let kept = self.state.fdp.clone();
+        self.state.fdp = FdpState {
+            enabled,
+            configuration,
+            ..FdpState::default()
+        };
+        if let Err(failure) = self.rebuild_device().and_then(|()| self.store_state()) {
+            self.state.fdp = kept;
+            self.rebuild_device()?;
+            return Err(failure);
+        }
+        Ok(())
+    }
+
+    /// Makes the device that the state asks for, empty, with the history of the one there is.
+    fn rebuild_device(&mut self) -> Result<(), Failure> {
+        assert!(self.namespaces().next().is_none(), "there is no data to lose");
+        let config = Subsystem::device_config(&self.config, &self.state);
+        let made = Device::with_sink(&config, DeviceReports::after(self.device.sink()));
+        let mut device = made.map_err(|error| {
+            let cause = format!("the device cannot be divided in this way: {error}");
+            Failure::new(Status::INVALID_FIELD, cause).at(Parameter::dword(12, 8))
+        })?;
+        let (before, after) = (self.device.layout().logical_pages, device.layout().logical_pages);
+        assert_eq!(
+            before, after,
+            "the capacity does not depend on how the media is divided"
+        );
+        device.take_over(&self.device);
+        self.device = device;
+        self.opened.clear();
+        assert!(self.device.sink().is_empty(), "a new device has nothing to report");
+        Ok(())
+    }
+}

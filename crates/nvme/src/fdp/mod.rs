@@ -1,0 +1,51 @@
+//! Flexible Data Placement (FDP): everything that NVMe 2.1 says of it and this drive has.
+//!
+//! ```text
+//! Write with a placement identifier -> directive -> handles (which reclaim unit handle) -> ssd::Device
+//! ssd::Event -> DeviceReports (until the command is done) -> EventLog (the reporting rules) -> log_pages -> host
+//!            \-> RecentEvents -> monitoring
+//! ```
+//!
+//! | file | contents |
+//! |---|---|
+//! | `configuration` | the configurations that a drive offers, placement identifiers |
+//! | `directive` | the Data Placement directive of writes, Directive Send and Receive |
+//! | `handles` | where writes go, Reclaim Unit Handle Status and Update, the time limit of reclaim units |
+//! | `events` | the FDP event log and its reporting rules |
+//! | `log_pages` | log pages 20h (configurations), 21h (handle usage), 23h (events) |
+//! | `statistics` | log page 22h |
+//! | `features` | features 1Dh (FDP) and 1Eh (FDP events) |
+//!
+//! The device model knows reclaim groups, reclaim units and handles. This module speaks of them in the standard's
+//! layouts. The placement feedback of simulated runs uses the same [`EventLog`].
+
+mod configuration;
+mod directive;
+mod events;
+mod features;
+mod handles;
+mod log_pages;
+mod statistics;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use configuration::default_handles;
+pub use configuration::{
+    configurations, is_same_flash, placement_identifier, reclaim_group_identifier_bits, split_placement_identifier,
+    without_fdp,
+};
+pub(crate) use directive::{DirectiveReceive, DirectiveSend, WriteDirective, parse_receive, parse_send};
+pub use events::{DeviceReports, EventLog, EventSource, FdpEvent, Reallocation, ReportedNamespace, kind};
+pub(crate) use features::{event_descriptors_bytes, event_list_bytes};
+pub(crate) use handles::OpenUnits;
+
+/// Flexible Data Placement of the endurance group, non-volatile.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct FdpState {
+    /// FDPE of feature 1Dh.
+    pub enabled: bool,
+    /// Index of the FDP configuration.
+    pub configuration: u8,
+    /// The FDP event log.
+    pub events: EventLog,
+}
