@@ -1,23 +1,35 @@
-//! The drive's side of a closed loop: its event log, and what each collection copied of whom.
+//! The drive's side of a closed loop: its FDP event log, and the pages that each collection copied of each owner.
+//!
+//! The log is that of the controller ([`nvme::fdp::EventLog`]), with its reporting rules. The drive has one namespace over
+//! its whole capacity, in which a logical block is a mapping unit and every placement handle has Media Reallocated enabled.
+//! Its clock counts the pages that the host has written.
 
 use std::sync::Arc;
 
 use advise::{Event, OwnerMap};
+use nvme::fdp::{EventLog, EventSource, FdpEvent, ReportedNamespace, kind};
+use nvme::namespace::{EventMask, Extent};
 use ssd::event::Reclaim;
-use ssd::{Layout, MappedRun, Placement, PlacementList, Ring, RuhId, Stats};
+use ssd::{Layout, MappedRun, PlacementList, RuhId, Stats};
 
 use super::result::CollectionRow;
+
+/// Identifier of the one namespace.
+const NSID: u32 = 1;
 
 /// See the module.
 pub(crate) struct DriveLog {
     owners: Arc<OwnerMap>,
-    entries: usize,
+    entries: u16,
     page_bytes: u64,
     groups: u16,
-    /// Handles of the host's namespace.
+    /// The whole drive.
+    extent: Extent,
+    /// Handles of the host's namespace, and the events that each has enabled.
     handles: Vec<RuhId>,
-    log: Ring<Event>,
-    /// Where the next reading goes on, as [`Ring::end`] counts.
+    enabled: Vec<EventMask>,
+    log: EventLog,
+    /// Where the next reading goes on, as [`ssd::Ring::end`] counts.
     read_until: u64,
     /// Events that were lost before the last reading.
     lost: u64,
@@ -26,9 +38,6 @@ pub(crate) struct DriveLog {
     collections: Vec<CollectionRow>,
     host_bytes_at_start: u64,
 }
-
-/// Logical blocks that an event can say at most: NLBAM has 16 bits, and a logical block is a mapping unit here.
-const BLOCKS_MAX: u32 = u16::MAX as u32;
 
 impl DriveLog {
     /// An empty log of so many entries for a namespace with these handles, when the device has counted `begin`.
@@ -39,14 +48,22 @@ impl DriveLog {
         entries: u16,
         begin: &Stats,
     ) -> DriveLog {
+        let mut mask = EventMask::default();
+        mask.set(kind::MEDIA_REALLOCATED, true);
+        assert!(layout.page_bytes.is_power_of_two(), "a logical block is a mapping unit");
         DriveLog {
             copied: vec![0; owners.owners().len() + 1],
             owners,
-            entries: usize::from(entries),
+            entries,
             page_bytes: layout.page_bytes,
             groups: layout.groups,
+            extent: Extent {
+                first: 0,
+                pages: layout.logical_pages,
+            },
             handles: handles.to_vec(),
-            log: Ring::default(),
+            enabled: vec![mask; handles.len()],
+            log: EventLog::default(),
             read_until: 0,
             lost: 0,
             collections: Vec::new(),
@@ -57,8 +74,26 @@ impl DriveLog {
     /// The log as a host reads it, the oldest first; it stays as it is.
     pub(super) fn read(&mut self) -> Vec<Event> {
         self.lost = self.lost();
-        self.read_until = self.log.end();
-        self.log.iter().copied().collect()
+        self.read_until = self.log.controller().end();
+        self.log.controller().iter().map(|event| self.as_heard(event)).collect()
+    }
+
+    /// An event as the advisor takes it.
+    fn as_heard(&self, event: &FdpEvent) -> Event {
+        let moved = event.reallocated.expect("only collections are reported");
+        let placements = PlacementList::new(&self.handles, self.groups);
+        let index = event.location.and_then(|location| placements.index_of(location));
+        assert_eq!(
+            index.is_some(),
+            event.pid.is_some(),
+            "the host knows its own identifiers"
+        );
+        Event {
+            timestamp: event.timestamp,
+            placement: index.map(|index| index.0),
+            moved_bytes: Some(u64::from(moved.blocks) * self.page_bytes),
+            offset_bytes: moved.lba.map(|block| block * self.page_bytes),
+        }
     }
 
     /// Collections so far.
@@ -68,7 +103,7 @@ impl DriveLog {
 
     /// Events that nobody read before newer ones drove them out.
     pub(super) fn lost(&self) -> u64 {
-        self.lost + self.log.lost_since(self.read_until)
+        self.lost + self.log.controller().lost_since(self.read_until)
     }
 
     /// A row for each collection.
@@ -94,18 +129,20 @@ impl DriveLog {
             host_bytes: host_bytes.saturating_sub(self.host_bytes_at_start),
             copied,
         });
-        if reclaim.pages_copied == 0 {
-            return;
-        }
-        let (group, victim) = (reclaim.group, reclaim.victim_owner.handle());
-        let placements = PlacementList::new(&self.handles, self.groups);
-        let index = victim.and_then(|handle| placements.index_of(Placement { group, handle }));
-        let event = Event {
+        let source = EventSource {
+            groups: self.groups,
+            page_bytes: self.page_bytes,
+            log_entries: self.entries,
             timestamp: reclaim.host_pages_written,
-            placement: index.map(|index| index.0),
-            moved_bytes: Some(u64::from(reclaim.pages_copied.min(BLOCKS_MAX)) * self.page_bytes),
-            offset_bytes: reclaim.moved.map(|moved| u64::from(moved.first.0) * self.page_bytes),
+            sole_nsid: Some(NSID),
         };
-        self.log.push(event, self.entries);
+        let namespace = ReportedNamespace {
+            nsid: NSID,
+            extents: std::slice::from_ref(&self.extent),
+            placement_handles: &self.handles,
+            events_enabled: &self.enabled,
+            block_bytes_log2: self.page_bytes.trailing_zeros() as u8,
+        };
+        self.log.note_collection(&source, std::iter::once(namespace), reclaim);
     }
 }
