@@ -11,16 +11,20 @@
 //! commands over Fabrics. What depends on the drive's state is checked when the command is executed: other hosts may
 //! have formatted or deleted the namespace while its data was on the way.
 
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
 use nvme_spec::command::{ReadWriteCdw12, SubmissionEntry};
 use nvme_spec::feature::FeatureId;
 use nvme_spec::{LogId, Status};
 use prefetch::Room;
 use ssd::Nanos;
 
-use crate::completion::{Executed, Execution, Outcome, Reply, Success};
+use crate::completion::{Durability, Execution, Outcome, Reply};
 use crate::error::{Failure, Parameter};
 use crate::fault::{NEVER, Verdict};
 use crate::io::Progress;
+use crate::media::{Durable, Media};
 use crate::setup::QUEUES_MAX;
 use crate::subsystem::Subsystem;
 use crate::traffic::CommandKind;
@@ -128,31 +132,28 @@ impl Subsystem {
     pub fn execute(&mut self, now: Nanos, mut accepted: AcceptedCommand, data: &mut Vec<u8>) -> Outcome {
         loop {
             match self.execute_part(now, accepted, data) {
-                Executed::Done(outcome) => return outcome,
-                Executed::More(rest) => accepted = rest,
+                ControlFlow::Break(outcome) => return outcome,
+                ControlFlow::Continue(rest) => accepted = rest,
             }
         }
     }
 
     /// Carries out a command as far as it may go while others wait: Verify, Dataset Management and Write Zeroes, whose
     /// work is not bounded by the data that they move, have parts. `data` is to be there for each. Between two parts
-    /// others may change anything, so what a command needs is checked again.
+    /// others may change anything, so what a command needs is checked again. `Continue` has the rest of the command.
     pub fn execute_part(
         &mut self,
         now: Nanos,
         accepted: AcceptedCommand,
         data: &mut Vec<u8>,
-    ) -> Executed<AcceptedCommand> {
+    ) -> ControlFlow<Outcome, AcceptedCommand> {
         if accepted.transfer.direction == Direction::None {
             data.clear();
         }
         self.carry_out(now, accepted, data, |subsystem, accepted, data| {
             subsystem.check_data(accepted, data)?;
             match &accepted.command {
-                Command::Admin(command) => {
-                    let done = subsystem.execute_admin(accepted.controller, command, data)?;
-                    Ok(done.map_or(Execution::Later, Execution::Done))
-                }
+                Command::Admin(command) => subsystem.execute_admin(accepted.controller, command, data),
                 Command::Io(command) => {
                     subsystem.execute_io(accepted.controller, command, data, &mut accepted.progress)
                 }
@@ -165,7 +166,7 @@ impl Subsystem {
     #[inline]
     pub fn moves_straight(&self, accepted: &AcceptedCommand) -> Option<Direction> {
         match &accepted.command {
-            Command::Io(command) if self.faults.is_none() => self.straight_direction(accepted.controller, command),
+            Command::Io(command) if !self.faults.are_planned() => self.straight_direction(accepted.controller, command),
             _ => None,
         }
     }
@@ -178,10 +179,15 @@ impl Subsystem {
         accepted: AcceptedCommand,
         take: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
     ) -> Outcome {
-        self.carry_out_straight(now, accepted, |subsystem, accepted| match &accepted.command {
-            Command::Io(command) => subsystem.read_to(accepted.controller, command, take),
-            Command::Admin(command) => panic!("{command:?} is not of the I/O command set"),
-        })
+        self.carry_out_whole(
+            now,
+            accepted,
+            &mut Vec::new(),
+            |subsystem, accepted, _| match &accepted.command {
+                Command::Io(command) => subsystem.read_to(accepted.controller, command, take),
+                Command::Admin(command) => panic!("{command:?} is not of the I/O command set"),
+            },
+        )
     }
 
     /// The same from the host: `give` puts it, in pieces that follow each other. Where it fails, some of the blocks may have been written.
@@ -191,25 +197,15 @@ impl Subsystem {
         accepted: AcceptedCommand,
         give: &mut dyn FnMut(Room<'_>) -> Result<(), Failure>,
     ) -> Outcome {
-        self.carry_out_straight(now, accepted, |subsystem, accepted| match &accepted.command {
-            Command::Io(command) => subsystem.write_through(accepted.controller, command, give),
-            Command::Admin(command) => panic!("{command:?} is not of the I/O command set"),
-        })
-    }
-
-    fn carry_out_straight(
-        &mut self,
-        now: Nanos,
-        accepted: AcceptedCommand,
-        run: impl FnOnce(&mut Subsystem, &AcceptedCommand) -> Result<Success, Failure>,
-    ) -> Outcome {
-        let executed = self.carry_out(now, accepted, &mut Vec::new(), |subsystem, accepted, _| {
-            run(subsystem, accepted).map(Execution::Done)
-        });
-        match executed {
-            Executed::Done(outcome) => outcome,
-            Executed::More(accepted) => panic!("{accepted:?} has no parts"),
-        }
+        self.carry_out_whole(
+            now,
+            accepted,
+            &mut Vec::new(),
+            |subsystem, accepted, _| match &accepted.command {
+                Command::Io(command) => subsystem.write_through(accepted.controller, command, give),
+                Command::Admin(command) => panic!("{command:?} is not of the I/O command set"),
+            },
+        )
     }
 
     /// Carries out a Get Log Page whose page the transport makes ([`AcceptedCommand::reads_log`]).
@@ -223,17 +219,27 @@ impl Subsystem {
         page: &[u8],
         data: &mut Vec<u8>,
     ) -> Outcome {
-        let executed = self.carry_out(now, accepted, data, |subsystem, accepted, data| {
+        self.carry_out_whole(now, accepted, data, |subsystem, accepted, data| {
             match &accepted.command {
-                Command::Admin(admin::Command::GetLogPage(request)) => subsystem
-                    .give_log_page(accepted.controller, request, page, data)
-                    .map(Execution::Done),
+                Command::Admin(admin::Command::GetLogPage(request)) => {
+                    subsystem.give_log_page(accepted.controller, request, page, data)
+                }
                 other => panic!("{other:?} reads no log page"),
             }
-        });
-        match executed {
-            Executed::Done(outcome) => outcome,
-            Executed::More(accepted) => panic!("{accepted:?} has no parts"),
+        })
+    }
+
+    /// Carries out a command that has no parts.
+    fn carry_out_whole(
+        &mut self,
+        now: Nanos,
+        accepted: AcceptedCommand,
+        data: &mut Vec<u8>,
+        run: impl FnOnce(&mut Subsystem, &mut AcceptedCommand, &mut Vec<u8>) -> Result<Execution, Failure>,
+    ) -> Outcome {
+        match self.carry_out(now, accepted, data, run) {
+            ControlFlow::Break(outcome) => outcome,
+            ControlFlow::Continue(accepted) => panic!("{accepted:?} has no parts"),
         }
     }
 
@@ -244,94 +250,87 @@ impl Subsystem {
         mut accepted: AcceptedCommand,
         data: &mut Vec<u8>,
         run: impl FnOnce(&mut Subsystem, &mut AcceptedCommand, &mut Vec<u8>) -> Result<Execution, Failure>,
-    ) -> Executed<AcceptedCommand> {
-        self.now = self.now.max(now);
-        self.done_at = self.now.max(accepted.done_at);
-        let began = *accepted.began.get_or_insert(self.now);
+    ) -> ControlFlow<Outcome, AcceptedCommand> {
+        self.clock.advance(now);
+        self.clock.begin_command(accepted.done_at);
+        let began = *accepted.began.get_or_insert(self.clock.now());
         let mut result = self.check_ready(accepted.controller);
-        if self.faults.is_some() && result.is_ok() {
-            match self.meet(&mut accepted, data) {
-                Ok(met) => result = met,
-                Err(outcome) => return Executed::Done(outcome),
-            }
+        if self.faults.are_planned() && result.is_ok() {
+            result = self.meet(&mut accepted, data)?;
         }
         let result = result.and_then(|()| run(self, &mut accepted, data));
         let is_part = matches!(result, Ok(Execution::Part));
-        if !is_part && accepted.queue != 0 && self.done_at == self.now {
-            let done = self.device.command(self.now);
-            self.note_done(done);
+        if !is_part && accepted.queue != 0 && self.clock.done_at() == self.clock.now() {
+            let done = self.device.command(self.clock.now());
+            self.clock.note_done(done);
         }
         if !self.device.sink().is_empty() {
             self.note_device_events();
         }
         assert!(self.device.sink().is_empty(), "every event of the device was noted");
         let delay_ns = accepted.delay_ns.unwrap_or(0);
-        // Where everything is durable, or nothing ever is, no transport has to see to it.
-        let is_done = |success: &Success| !success.durable || self.durable.is_none();
-        if let Ok(Execution::Done(success)) = &result
-            && is_done(success)
-        {
-            self.note_latency(
-                accepted.controller,
-                accepted.queue,
-                &accepted.entry,
-                began,
-                self.done_at.saturating_add(delay_ns),
-            );
-        }
-        Executed::Done(match result {
-            Ok(Execution::Done(success)) => Outcome {
-                reply: Some(Reply::success(success.result)),
-                due: self.done_at + delay_ns,
-                durable: if success.durable { self.durable.clone() } else { None },
-            },
-            Ok(Execution::Later) => Outcome {
-                reply: None,
-                due: self.now,
-                durable: None,
-            },
+        let due = self.clock.done_at().saturating_add(delay_ns);
+        ControlFlow::Break(match result {
+            Ok(Execution::Done { result, durability }) => {
+                let durable = self.durable_before(durability);
+                // Where nothing is to be made durable, no transport has to say when the command was done.
+                if durable.is_none() {
+                    self.note_latency(accepted.controller, accepted.queue, &accepted.entry, began, due);
+                }
+                Outcome {
+                    reply: Some(Reply::success(result)),
+                    due,
+                    durable,
+                }
+            }
+            Ok(Execution::Later) => Outcome::silent(self.clock.now()),
             Ok(Execution::Part) => {
-                accepted.done_at = self.done_at;
-                return Executed::More(accepted);
+                accepted.done_at = self.clock.done_at();
+                return ControlFlow::Continue(accepted);
             }
             Err(failure) => {
                 data.clear();
-                Outcome::at(self.now + delay_ns, self.refuse(accepted, failure))
+                Outcome::at(self.clock.now() + delay_ns, self.refuse(accepted, failure))
             }
         })
     }
 
-    /// What faults there are make of a command: whether it is carried out or fails, or that it does not complete.
-    fn meet(&mut self, accepted: &mut AcceptedCommand, data: &mut Vec<u8>) -> Result<Result<(), Failure>, Outcome> {
-        let unanswered = |due, reply| Outcome {
-            reply,
-            due,
-            durable: None,
-        };
-        let Command::Io(command) = &accepted.command else {
-            // Nobody has anything to say where there is no power.
-            return if self.power_lost {
-                Err(unanswered(NEVER, None))
-            } else {
-                Ok(Ok(()))
-            };
-        };
-        if self.power_lost {
-            return Err(unanswered(NEVER, None));
+    /// How to make durable what has to be so before a command completes, if there is a volatile write cache.
+    #[inline]
+    fn durable_before(&self, durability: Durability) -> Option<Arc<dyn Durable>> {
+        match durability {
+            Durability::Nothing => None,
+            Durability::Uncached if self.write_cache_enabled() => None,
+            Durability::Uncached | Durability::Everything => self.media.durable(),
         }
+    }
+
+    /// Applies the fault plan to a command. It is carried out, or fails; `Break`: it does not complete.
+    fn meet(
+        &mut self,
+        accepted: &mut AcceptedCommand,
+        data: &mut Vec<u8>,
+    ) -> ControlFlow<Outcome, Result<(), Failure>> {
+        // Nobody has anything to say where there is no power.
+        if self.faults.has_lost_power() {
+            return ControlFlow::Break(Outcome::silent(NEVER));
+        }
+        let Command::Io(command) = &accepted.command else {
+            return ControlFlow::Continue(Ok(()));
+        };
         if accepted.delay_ns.is_some() {
-            return Ok(Ok(()));
+            return ControlFlow::Continue(Ok(()));
         }
         let decision = self.meet_fault(command, accepted.entry.opcode, data);
         accepted.delay_ns = Some(decision.delay_ns);
         match decision.verdict {
-            Verdict::CarryOut => Ok(Ok(())),
-            Verdict::Fail { status, fault, lba } => Ok(Err(self.fault_failure(status, &fault, lba))),
+            Verdict::CarryOut => ControlFlow::Continue(Ok(())),
+            Verdict::Fail { status, fault, lba } => ControlFlow::Continue(Err(self.fault_failure(status, &fault, lba))),
             Verdict::Stuck => {
                 data.clear();
-                Err(unanswered(NEVER, Some(Reply::of(Status::ABORT_REQUESTED))))
+                ControlFlow::Break(Outcome::at(NEVER, Reply::of(Status::ABORT_REQUESTED)))
             }
-            Verdict::PowerLoss => Err(unanswered(NEVER, None)),
+            Verdict::PowerLoss => ControlFlow::Break(Outcome::silent(NEVER)),
         }
     }
 
@@ -345,7 +344,7 @@ impl Subsystem {
     pub fn fail(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, failure: Failure) -> Reply {
         self.state.smart.error_log_entries += 1;
         let count = self.state.smart.error_log_entries;
-        self.controller_mut(id).errors.note(count, queue, entry, &failure);
+        self.controllers.get_mut(id).errors.note(count, queue, entry, &failure);
         // The storage may be what failed.
         self.note_health();
         Reply::failed(&failure)
@@ -373,14 +372,18 @@ impl Subsystem {
         let kind = CommandKind::of(entry.opcode);
         self.latencies[kind as usize].record(latency_ns, 1);
         let nsid = entry.nsid.get();
-        let namespace = self.state.namespaces.get((nsid as usize).wrapping_sub(1));
-        let Some(Some(namespace)) = namespace else { return };
+        let Some(namespace) = self.state.namespaces.find(nsid) else {
+            return;
+        };
         let blocks = u64::from(ReadWriteCdw12::from_bits(entry.cdw12.get()).nlb()) + 1;
         let bytes = match kind {
             CommandKind::Read | CommandKind::Write => blocks << namespace.block_bytes_log2(),
             CommandKind::Other => 0,
         };
-        self.controller_mut(id).traffic.note(nsid, kind, 1, bytes, latency_ns);
+        self.controllers
+            .get_mut(id)
+            .traffic
+            .note(nsid, kind, 1, bytes, latency_ns);
     }
 
     /// Counts how many commands of an I/O queue are outstanding, when some of them are taken.
@@ -391,7 +394,7 @@ impl Subsystem {
             queue > 0 && queue <= most,
             "queue {queue} of controller {id} is none of its I/O queues"
         );
-        self.controller_mut(id).traffic.note_depth(queue, commands);
+        self.controllers.get_mut(id).traffic.note_depth(queue, commands);
     }
 
     /// The reply to a command whose data could not be made durable.
@@ -405,7 +408,7 @@ impl Subsystem {
     }
 
     fn check_ready(&self, id: u16) -> Result<(), Failure> {
-        if self.controller(id).is_ready() {
+        if self.controllers.get(id).is_ready() {
             return Ok(());
         }
         let cause = "the controller is not enabled";

@@ -1,4 +1,8 @@
 //! How a command ends: what the host is told, when it may know, and what has to be durable before.
+//!
+//! ```text
+//! executor -> Execution -> Outcome (when, after what) -> the transport's completion, held until then -> Reply -> entry
+//! ```
 
 use std::sync::Arc;
 
@@ -94,51 +98,87 @@ impl Outcome {
         }
     }
 
+    /// No completion: it comes by an event, or never.
+    pub(crate) fn silent(due: Nanos) -> Outcome {
+        Outcome {
+            reply: None,
+            due,
+            durable: None,
+        }
+    }
+
     /// Whether the host is told of success.
     pub fn is_success(&self) -> bool {
         self.reply.is_some_and(|reply| reply.status.is_success())
     }
 }
 
-/// How far a command is that was carried out, or a part of it.
+/// How far an executor has come with a command, if nothing went wrong.
+#[derive(Debug)]
 #[must_use = "a command completes exactly once"]
-pub enum Executed<C> {
-    /// It is complete.
-    Done(Outcome),
-    /// It takes long, and there is more of it to do, after others had the drive.
-    More(C),
-}
-
-/// What an executor returns if nothing went wrong.
 pub(crate) enum Execution {
-    /// The host can be told.
-    Done(Success),
+    /// The command is carried out.
+    Done {
+        /// Dwords 0 and 1 of the completion.
+        result: u64,
+        /// What has to be durable before the host is told.
+        durability: Durability,
+    },
     /// The host is told by an event.
     Later,
     /// There is more to do.
     Part,
 }
 
-/// What an executor returns.
-#[must_use = "a command completes exactly once"]
-pub(crate) struct Success {
-    /// Dwords 0 and 1 of the completion.
-    pub result: u64,
-    /// Everything that was written has to be durable first.
-    pub durable: bool,
+/// What has to be durable before a command completes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// Nothing.
+    Nothing,
+    /// Everything that was written, unless it may stay in the volatile write cache.
+    Uncached,
+    /// Everything that was written.
+    Everything,
 }
 
-impl Success {
+impl Execution {
     /// Nothing to tell, nothing to make durable.
-    pub const DONE: Success = Success::of(0);
+    pub const DONE: Execution = Execution::of(0);
 
-    /// With a command-specific result.
-    pub const fn of(result: u64) -> Success {
-        Success { result, durable: false }
+    /// Done, with a command-specific result.
+    pub const fn of(result: u64) -> Execution {
+        Execution::Done {
+            result,
+            durability: Durability::Nothing,
+        }
     }
 
-    /// With nothing to tell, `durable` first or not.
-    pub const fn after(durable: bool) -> Success {
-        Success { result: 0, durable }
+    /// Done, with nothing to tell, when everything is `durable` or at once.
+    pub const fn after(durable: bool) -> Execution {
+        Execution::Done {
+            result: 0,
+            durability: if durable {
+                Durability::Everything
+            } else {
+                Durability::Nothing
+            },
+        }
+    }
+
+    /// Done with writing; `force_unit_access` keeps it out of the volatile write cache.
+    pub const fn written(force_unit_access: bool) -> Execution {
+        Execution::Done {
+            result: 0,
+            durability: if force_unit_access {
+                Durability::Everything
+            } else {
+                Durability::Uncached
+            },
+        }
+    }
+
+    /// Done if the `whole` of the command is.
+    pub fn done_if(self, whole: bool) -> Execution {
+        if whole { self } else { Execution::Part }
     }
 }

@@ -16,7 +16,7 @@ use crate::controller::{
     Transport, Waker,
 };
 use crate::error::Failure;
-use crate::media::Durable;
+use crate::media::{Durable, Media};
 use crate::subsystem::Subsystem;
 
 impl Subsystem {
@@ -32,25 +32,16 @@ impl Subsystem {
         kind: ControllerKind,
         host: Host,
     ) -> Result<u16, Failure> {
-        self.now = self.now.max(now);
+        self.clock.advance(now);
         let Some(id) = self.free_controller(transport, kind, &host) else {
             let cause = format!("all {} controllers are taken", self.config.controllers_max);
             return Err(Failure::new(Status::CONNECT_CONTROLLER_BUSY, cause).retryable());
         };
-        let slot = usize::from(id) - 1;
-        if slot >= self.controllers.len() {
-            self.controllers.resize_with(slot + 1, || None);
-        }
         let mut controller = Controller::new(id, transport, kind, host);
-        controller.connected_at = self.now;
-        controller.heard_of = self.now;
+        controller.connected_at = self.clock.now();
+        controller.heard_of = self.clock.now();
         controller.features = self.initial_features();
-        let before = self.controllers[slot].replace(controller);
-        assert!(before.is_none(), "controller {id} was free");
-        assert!(
-            self.controllers.len() <= usize::from(self.config.controllers_max),
-            "controllers are limited"
-        );
+        self.controllers.add(controller);
         if transport == Transport::Pcie {
             self.establish(id);
         }
@@ -60,7 +51,7 @@ impl Subsystem {
     /// The identifier for a new controller: one that the host had before, or else one that nobody had, because the
     /// namespaces that are attached to a controller stay attached to its identifier.
     fn free_controller(&self, transport: Transport, kind: ControllerKind, host: &Host) -> Option<u16> {
-        let free = || (1..=self.config.controllers_max).filter(|&id| !self.is_connected(id));
+        let free = || self.controllers.free_identifiers();
         let is_own = |id: &u16| {
             let holder = self.state.holders.get(id);
             kind == ControllerKind::Io && holder.is_some_and(|(its, of)| *its == transport && of == host)
@@ -71,7 +62,7 @@ impl Subsystem {
 
     /// The host of a controller has proved who it is, or does not need to: it has its namespaces.
     pub fn establish(&mut self, id: u16) {
-        let controller = self.controller_mut(id);
+        let controller = self.controllers.get_mut(id);
         if std::mem::replace(&mut controller.established, true) || controller.kind != ControllerKind::Io {
             return;
         }
@@ -94,40 +85,21 @@ impl Subsystem {
             .map(|(&other, _)| other);
         let is_there = |other: u16| self.is_connected(other) && self.controller(other).established;
         let gone: Vec<u16> = of_host.filter(|&other| other != id && !is_there(other)).collect();
-        for namespace in self.state.namespaces.iter_mut().flatten().filter(|its| !its.shared) {
+        for (_, namespace) in self.state.namespaces.iter_mut().filter(|(_, its)| !its.shared) {
             if gone.iter().any(|other| namespace.attached.remove(other)) {
                 namespace.attached.insert(id);
             }
         }
     }
 
-    /// Another I/O controller of the host that a controller on Fabrics is for. Only those count whose host is who it
-    /// says.
-    fn twin_of(&self, id: u16) -> Option<u16> {
-        let controller = self.controller(id);
-        let is_twin = |other: &&Controller| {
-            other.id != id
-                && other.established
-                && (other.transport, other.kind) == (Transport::Fabrics, ControllerKind::Io)
-                && other.host == controller.host
-        };
-        let is_io = (controller.transport, controller.kind) == (Transport::Fabrics, ControllerKind::Io);
-        let has_twins = controller.established && is_io;
-        let mut others = self.controllers().filter(is_twin).map(|twin| twin.id);
-        if has_twins { others.next() } else { None }
-    }
-
     /// A new controller has the namespaces that others of its host have: "the initial set of attached namespaces should
     /// be the same for all controllers that are allocated to a specific host" (Base Specification 2.1, dynamic
     /// controller model), for as long as it is there. Private ones stay where they are.
     fn attach_as_twin(&mut self, id: u16) {
-        let Some(twin) = self.twin_of(id) else {
+        let Some(twin) = self.controllers.twin_of(id) else {
             return;
         };
-        for (nsid, namespace) in (1..).zip(&mut self.state.namespaces) {
-            let Some(namespace) = namespace.as_mut().filter(|its| its.shared) else {
-                continue;
-            };
+        for (nsid, namespace) in self.state.namespaces.iter_mut().filter(|(_, its)| its.shared) {
             if namespace.attached.contains(&twin) && namespace.attached.insert(id) {
                 self.state.inherited.insert((nsid, id));
             }
@@ -136,12 +108,15 @@ impl Subsystem {
 
     /// The controller loses what it had as a twin only.
     fn detach_as_twin(&mut self, id: u16) {
-        for (nsid, namespace) in (1..).zip(&mut self.state.namespaces) {
+        for (nsid, namespace) in self.state.namespaces.iter_mut() {
             if self.state.inherited.remove(&(nsid, id)) {
-                let namespace = namespace.as_mut().expect("forgotten with its namespace");
                 namespace.attached.remove(&id);
             }
         }
+        assert!(
+            self.state.inherited.iter().all(|(_, its)| *its != id),
+            "what is inherited is forgotten with its namespace"
+        );
     }
 
     /// The host is gone: its controller is. What was private to it goes to another controller of the same host, if
@@ -150,21 +125,18 @@ impl Subsystem {
         if !self.is_connected(id) {
             return;
         }
-        if let Some(twin) = self.twin_of(id) {
-            for nsid in 1..=self.state.namespaces.len() as u32 {
-                let Some(namespace) = &mut self.state.namespaces[nsid as usize - 1] else {
-                    continue;
-                };
-                if !namespace.shared && namespace.attached.remove(&id) {
+        if let Some(twin) = self.controllers.twin_of(id) {
+            for (nsid, namespace) in self.state.namespaces.iter_mut().filter(|(_, its)| !its.shared) {
+                if namespace.attached.remove(&id) {
                     namespace.attached.insert(twin);
-                    self.note_namespace_changed(nsid, &[twin].into());
+                    self.controllers.note_namespace_changed(nsid, &[twin].into());
                 }
             }
         }
         self.detach_as_twin(id);
         self.continue_self_test();
         self.end_self_test_by_reset(id);
-        self.controllers[usize::from(id) - 1] = None;
+        self.controllers.remove(id);
     }
 
     /// A controller.
@@ -172,44 +144,29 @@ impl Subsystem {
     /// # Panics
     /// There is no such controller: transports use only what `connect` gave them.
     pub fn controller(&self, id: u16) -> &Controller {
-        self.controllers[usize::from(id) - 1]
-            .as_ref()
-            .expect("a connected controller")
-    }
-
-    /// The same, to change it.
-    pub(crate) fn controller_mut(&mut self, id: u16) -> &mut Controller {
-        self.controllers[usize::from(id) - 1]
-            .as_mut()
-            .expect("a connected controller")
+        self.controllers.get(id)
     }
 
     /// Whether a controller is still there (keep alive may have ended it).
     pub fn is_connected(&self, id: u16) -> bool {
-        self.controllers
-            .get(usize::from(id).wrapping_sub(1))
-            .is_some_and(Option::is_some)
+        self.controllers.is_connected(id)
     }
 
     /// All controllers.
     pub fn controllers(&self) -> impl Iterator<Item = &Controller> {
-        self.controllers.iter().flatten()
-    }
-
-    pub(crate) fn controllers_mut(&mut self) -> impl Iterator<Item = &mut Controller> {
-        self.controllers.iter_mut().flatten()
+        self.controllers.iter()
     }
 
     /// Whom to call when the controller has asynchronous completions.
     pub fn set_waker(&mut self, id: u16, waker: Waker) {
-        self.controller_mut(id).waker = Some(waker);
+        self.controllers.get_mut(id).waker = Some(waker);
     }
 
     /// Sets the keep alive timeout (Connect command, or Set Features 0Fh), rounded up to the granularity (KAS); 0 for
     /// none.
     pub fn set_keep_alive(&mut self, id: u16, timeout_ms: u32) {
         let rounded = timeout_ms.checked_next_multiple_of(KEEP_ALIVE_GRANULARITY_MS);
-        self.controller_mut(id).keep_alive_ms = rounded.unwrap_or(timeout_ms);
+        self.controllers.get_mut(id).keep_alive_ms = rounded.unwrap_or(timeout_ms);
     }
 
     /// Reads a property. What the transport keeps itself (AQA, ASQ, ACQ, interrupt masks) reads as 0 here.
@@ -231,11 +188,11 @@ impl Subsystem {
 
     /// Writes a property; writes to read-only ones do nothing.
     pub fn property_set(&mut self, now: Nanos, id: u16, property: Property, value: u64) -> PropertyEffect {
-        self.now = self.now.max(now);
-        let now = self.now;
+        self.clock.advance(now);
+        let now = self.clock.now();
         match property {
             Property::Cc => {
-                let effect = self.controller_mut(id).configure(value as u32, now);
+                let effect = self.controllers.get_mut(id).configure(value as u32, now);
                 if effect == PropertyEffect::Reset {
                     self.after_reset(id);
                 }
@@ -243,7 +200,7 @@ impl Subsystem {
             }
             Property::Csts => {
                 // NSSRO is cleared by writing 1.
-                let controller = self.controller_mut(id);
+                let controller = self.controllers.get_mut(id);
                 if register::Csts::from_bits(value as u32).nssro() {
                     controller.csts.set_nssro(false);
                 }
@@ -256,7 +213,7 @@ impl Subsystem {
 
     /// Sets how many I/O queues a controller is granted at most when its host asks, at least one.
     pub fn limit_io_queues(&mut self, id: u16, most: u16) {
-        self.controller_mut(id).io_queues_max = most.max(1);
+        self.controllers.get_mut(id).io_queues_max = most.max(1);
     }
 
     /// I/O submission and completion queues that a controller's host was granted; `None` if it has not asked.
@@ -274,7 +231,7 @@ impl Subsystem {
 
     /// Resets a controller without its host's asking (function level reset, lost connection, subsystem reset).
     pub fn reset_controller(&mut self, id: u16) {
-        let controller = self.controller_mut(id);
+        let controller = self.controllers.get_mut(id);
         controller.cc = Default::default();
         controller.reset();
         self.after_reset(id);
@@ -284,7 +241,7 @@ impl Subsystem {
         self.continue_self_test();
         self.end_self_test_by_reset(id);
         let features = self.initial_features();
-        let controller = self.controller_mut(id);
+        let controller = self.controllers.get_mut(id);
         assert!(
             !controller.cc.en() && !controller.is_ready(),
             "controller {id} was reset"
@@ -295,30 +252,30 @@ impl Subsystem {
 
     /// What a shutdown needs before [`Subsystem::finish_shutdown`]: the volatile write cache made durable.
     pub fn durable(&self) -> Option<Arc<dyn Durable>> {
-        self.durable.clone()
+        self.media.durable()
     }
 
     /// Completes a shutdown that the host asked for.
     pub fn finish_shutdown(&mut self, id: u16) {
         if self.is_connected(id) {
-            self.controller_mut(id).finish_shutdown();
+            self.controllers.get_mut(id).finish_shutdown();
         }
     }
 
     /// Completions of asynchronous event requests that are to be delivered now.
     pub fn async_completions(&mut self, id: u16) -> Vec<AsyncCompletion> {
-        self.controller_mut(id).async_events.take_completions()
+        self.controllers.get_mut(id).async_events.take_completions()
     }
 
     /// The host wrote a doorbell wrongly.
     pub fn note_doorbell_error(&mut self, id: u16, error: DoorbellError) {
-        self.controller_mut(id).note_doorbell_error(error);
+        self.controllers.get_mut(id).note_doorbell_error(error);
     }
 
     /// A message of the host came: it is alive.
     pub fn heard_of(&mut self, now: Nanos, id: u16) {
         if self.is_connected(id) {
-            self.controller_mut(id).heard_of = now;
+            self.controllers.get_mut(id).heard_of = now;
         }
     }
 }

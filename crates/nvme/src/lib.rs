@@ -15,6 +15,7 @@
 //! firmware updates, security protocols.
 
 pub mod admin;
+mod background;
 pub mod backlog;
 mod clock;
 mod command;
@@ -28,6 +29,7 @@ pub mod io;
 pub mod latency_monitor;
 pub mod media;
 pub mod namespace;
+mod namespaces;
 pub mod pacing;
 pub mod pcie;
 mod setup;
@@ -37,12 +39,13 @@ pub mod traffic;
 pub mod transfer;
 
 pub use command::AcceptedCommand;
-pub use completion::{Executed, Outcome, Reply};
+pub use completion::{Outcome, Reply};
 pub use controller::{Controller, ControllerKind, Host, PropertyEffect, Transport};
 pub use error::{Failure, Parameter};
 pub use io::together::{EXPECTED_COMMANDS, Plain, Together};
 pub use media::{Counters, Durable, Integrity, Media, MediaError};
 pub use namespace::Namespace;
+pub use namespaces::Namespaces;
 pub use setup::{Identity, SetupError, SubsystemConfig};
 pub use state::Persistent;
 pub use subsystem::Subsystem;

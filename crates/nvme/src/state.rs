@@ -5,33 +5,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nvme_spec::command::{SanitizeCdw10, SelfTestCode};
+use nvme_spec::command::SanitizeCdw10;
 use nvme_spec::log::DeviceSelfTestLog;
 use serde::{Deserialize, Serialize};
-use ssd::{Layout, Nanos, RuhId};
 use thiserror::Error;
 
 use crate::controller::{Host, Transport};
 use crate::fdp::FdpState;
 use crate::latency_monitor::LatencyMonitor;
 use crate::media::Counters;
-use crate::namespace::{Extent, Namespace};
+use crate::namespaces::Namespaces;
 use crate::setup::{COUNT_MAX, NAMESPACES_MAX};
 
 /// Version of the stored form; grows with every change of a stored type.
 const VERSION: u32 = 4;
-/// Time that a short self-test takes: long enough to be seen by a host that looks every second.
-const SHORT_SELF_TEST_NS: Nanos = 2_000_000_000;
-/// Time that an extended self-test takes; Identify Controller says it in minutes (EDSTT).
-pub(crate) const EXTENDED_SELF_TEST_NS: Nanos = 10_000_000_000;
 
 /// See the module.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Persistent {
-    /// Namespaces by NSID - 1; created but perhaps not attached.
-    pub namespaces: Vec<Option<Namespace>>,
-    /// Namespaces ever created: no two have the same globally unique identifier.
-    pub namespaces_created: u64,
+    /// The namespaces.
+    pub namespaces: Namespaces,
     /// Flexible Data Placement: whether, which configuration, the event logs.
     pub fdp: FdpState,
     /// Values of features that were saved: by feature identifier and namespace, or what else a feature has several
@@ -77,9 +70,24 @@ pub struct SmartCounters {
     pub media_errors: u64,
     /// Entries ever made in the error log.
     pub error_log_entries: u64,
+    /// Media errors before this start.
+    #[serde(skip)]
+    media_errors_before: u64,
 }
 
 impl SmartCounters {
+    /// The drive starts.
+    pub(crate) fn start(&mut self) {
+        self.power_cycles += 1;
+        self.media_errors_before = self.media_errors;
+    }
+
+    /// Whether the storage failed since the start.
+    pub(crate) fn has_new_media_errors(&self) -> bool {
+        assert!(self.media_errors >= self.media_errors_before, "counters never fall");
+        self.media_errors > self.media_errors_before
+    }
+
     /// Raises the counters to what hosts were told before what is stored was lost, as far as they are below.
     pub fn raise(&mut self, at_least: &Counters) {
         self.host_bytes_read = self.host_bytes_read.max(at_least.host_bytes_read);
@@ -116,71 +124,6 @@ pub enum SanitizeOutcome {
     },
 }
 
-/// A self-test under way. A restart of the drive forgets it.
-#[derive(Clone, Debug)]
-pub(crate) struct RunningTest {
-    pub(crate) controller: u16,
-    pub(crate) nsid: u32,
-    pub(crate) code: SelfTestCode,
-    pub(crate) since: Nanos,
-}
-
-impl RunningTest {
-    /// Time that the test takes.
-    pub(crate) fn duration(&self) -> Nanos {
-        match self.code {
-            SelfTestCode::Short => SHORT_SELF_TEST_NS,
-            _ => EXTENDED_SELF_TEST_NS,
-        }
-    }
-
-    /// Current operation and percent of it, for the Device Self-test log.
-    pub(crate) fn progress(&self, now: Nanos) -> (u8, u8) {
-        let percent = now.saturating_sub(self.since).min(self.duration()) * 100 / self.duration();
-        (self.code.code(), percent as u8)
-    }
-}
-
-/// A sanitize operation under way. What it is, is in the non-volatile state; how far it is, is not.
-#[derive(Debug)]
-pub(crate) struct SanitizeProgress {
-    /// Pages from the start of the drive that are done; always fewer than there are.
-    pages_done: u32,
-    pages: u32,
-}
-
-impl SanitizeProgress {
-    /// The operation that a stored state says is under way: after a restart it begins again.
-    pub(crate) fn resumed(outcome: &SanitizeOutcome, pages: u32) -> Option<SanitizeProgress> {
-        let running = matches!(outcome, SanitizeOutcome::Running { .. });
-        running.then_some(SanitizeProgress { pages_done: 0, pages })
-    }
-
-    /// How far it is, in 65536ths (SPROG). FFFFh would say that nothing is under way.
-    pub(crate) fn progress(&self) -> u16 {
-        let done = (u64::from(self.pages_done) << 16) / u64::from(self.pages);
-        done.min(0xfffe) as u16
-    }
-
-    /// The next piece to erase, of `pages_max` at most, and whether it is the last.
-    pub(crate) fn next_piece(&mut self, pages_max: u32) -> (Extent, bool) {
-        assert!(
-            self.pages_done < self.pages,
-            "something is left until the operation ends"
-        );
-        let left = self.pages - self.pages_done;
-        let piece = Extent {
-            first: self.pages_done,
-            pages: left.min(pages_max),
-        };
-        let is_last = piece.pages == left;
-        if !is_last {
-            self.pages_done += piece.pages;
-        }
-        (piece, is_last)
-    }
-}
-
 /// Result of a device self-test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SelfTest {
@@ -212,7 +155,7 @@ impl Persistent {
     /// All controllers are gone: they lose what they had only because others of their hosts had it.
     pub(crate) fn end_inheritances(&mut self) {
         for (nsid, controller) in std::mem::take(&mut self.inherited) {
-            if let Some(Some(namespace)) = self.namespaces.get_mut(nsid as usize - 1) {
+            if let Some(namespace) = self.namespaces.find_mut(nsid) {
                 namespace.attached.remove(&controller);
             }
         }
@@ -244,19 +187,10 @@ impl Persistent {
 
     /// Whether the numbers are such that there can be, whatever the drive is like; otherwise which is not.
     fn check_numbers(&self) -> Result<(), String> {
-        if self.namespaces.len() > NAMESPACES_MAX as usize {
-            return Err(format!(
-                "{} namespaces, there are {NAMESPACES_MAX} at most",
-                self.namespaces.len()
-            ));
-        }
-        for (nsid, namespace) in (1u32..).zip(&self.namespaces) {
-            let problem = namespace.as_ref().map_or(Ok(()), Namespace::check);
-            problem.map_err(|problem| format!("namespace {nsid} {problem}"))?;
-        }
+        self.namespaces.check_numbers()?;
         let smart = &self.smart;
         let counters = [
-            self.namespaces_created,
+            self.namespaces.created(),
             smart.host_bytes_read,
             smart.host_bytes_written,
             smart.read_commands,
@@ -286,49 +220,6 @@ impl Persistent {
             return Err("a namespace was inherited that there cannot be".to_string());
         }
         self.latency_monitor.check()
-    }
-
-    /// Whether the namespaces can be those of a drive with this device: each is inside the drive and has its pages for itself,
-    /// its blocks fit into them, its handles exist, and a private one has at most one controller. Otherwise what does not fit.
-    ///
-    /// # Errors
-    /// A sentence without its end.
-    pub fn check_namespaces(&self, layout: &Layout) -> Result<(), String> {
-        let mut extents: Vec<Extent> = Vec::new();
-        for (nsid, namespace) in (1u32..).zip(&self.namespaces) {
-            let Some(namespace) = namespace else { continue };
-            let bytes = u128::from(namespace.blocks) << namespace.block_bytes_log2();
-            let room = u128::from(namespace.pages()) * u128::from(layout.page_bytes);
-            if namespace.blocks == 0 || bytes > room {
-                return Err(format!("namespace {nsid} has {bytes} bytes in {room}"));
-            }
-            let is_known = |handle: &RuhId| handle.0 < layout.handle_count();
-            if namespace.placement_handles.is_empty() || !namespace.placement_handles.iter().all(is_known) {
-                return Err(format!(
-                    "namespace {nsid} has placement handles that the device has not"
-                ));
-            }
-            let controllers = namespace.attached.len();
-            if !namespace.shared && controllers > 1 {
-                return Err(format!("namespace {nsid} is private to {controllers} controllers"));
-            }
-            extents.extend(&namespace.extents);
-        }
-        extents.sort_unstable_by_key(|extent| extent.first);
-        let mut free_from = 0;
-        for Extent { first, pages } in extents {
-            if first < free_from || pages == 0 {
-                return Err(format!("namespaces overlap at page {first}"));
-            }
-            free_from = first.saturating_add(pages);
-        }
-        if free_from > layout.logical_pages {
-            return Err(format!(
-                "namespaces reach to page {free_from}, the drive has {}",
-                layout.logical_pages
-            ));
-        }
-        Ok(())
     }
 }
 
@@ -361,20 +252,5 @@ impl SanitizeOutcome {
                 ..
             }
         )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn progress_never_says_done() {
-        let progress = |pages_done, pages| SanitizeProgress { pages_done, pages }.progress();
-        assert_eq!(progress(0, 7), 0);
-        assert_eq!(progress(1, 2), 0x8000);
-        assert_eq!(progress(u32::MAX - 1, u32::MAX), 0xfffe);
-        assert!(SanitizeProgress::resumed(&SanitizeOutcome::Never, 7).is_none());
-        assert!(SanitizeProgress::resumed(&SanitizeOutcome::Running { dword10: 2 }, 7).is_some());
     }
 }

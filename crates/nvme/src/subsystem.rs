@@ -15,70 +15,49 @@ use std::sync::Arc;
 
 use nvme_spec::Status;
 use ssd::checkpoint::Room;
-use ssd::{Checkpoint, CheckpointEnded, Completion, Device, DeviceConfig, Nanos, RuhId, Write};
+use ssd::{Checkpoint, CheckpointEnded, Device, DeviceConfig, RuhId, Write};
 
+use crate::background::Background;
 use crate::clock::Clock;
-use crate::controller::{Controller, Features};
-use crate::error::{Failure, Parameter};
+use crate::controller::{Controllers, Features};
+use crate::error::Failure;
+use crate::fault::Faults;
 use crate::fault::cache::CachedMedia;
-use crate::fault::{Injector, OnPowerLoss};
-use crate::fdp::{self, DeviceReports, OpenUnits};
-use crate::media::{Counters, Durable, Integrity, Media, MediaError};
+use crate::fdp::{self, DeviceReports, Fdp};
+use crate::media::{Counters, Integrity, Media, MediaError};
 use crate::namespace::{FORMATS, Namespace};
 use crate::pacing::Pacing;
-use crate::setup::{NAMESPACES_MAX, SetupError, SubsystemConfig};
-use crate::state::{Persistent, RunningTest, SanitizeProgress};
+use crate::setup::{SetupError, SubsystemConfig};
+use crate::state::Persistent;
 use crate::traffic::LatencyHistogram;
 
 /// The drive. See the module.
 pub struct Subsystem {
     pub(crate) config: SubsystemConfig,
     pub(crate) device: Device<DeviceReports>,
-    /// FDP configurations offered, as devices.
-    pub(crate) configurations: Vec<DeviceConfig>,
     pub(crate) media: CachedMedia,
-    pub(crate) durable: Option<Arc<dyn Durable>>,
+    /// The non-volatile state, with the namespaces.
     pub(crate) state: Persistent,
-    /// By identifier - 1.
-    pub(crate) controllers: Vec<Option<Controller>>,
-    pub(crate) now: Nanos,
-    /// When the device has done what the command that is carried out asked of it.
-    pub(crate) done_at: Nanos,
-    pacing: Arc<Pacing>,
-    /// Milliseconds of the Timestamp feature at `now` = 0, and where they come from.
+    pub(crate) controllers: Controllers,
     pub(crate) clock: Clock,
+    pub(crate) fdp: Fdp,
+    pub(crate) faults: Faults,
+    pub(crate) background: Background,
     /// Values of the features that all controllers share.
     pub(crate) shared_features: Features,
-    /// Media errors that were counted before this start.
-    pub(crate) media_errors_before: u64,
-    /// How long I/O commands of each kind took since the drive was opened, all hosts together.
+    /// Latencies of I/O commands of each kind since the drive was opened, all hosts together.
     pub(crate) latencies: [LatencyHistogram; 3],
-    pub(crate) sanitize: Option<SanitizeProgress>,
-    pub(crate) running_test: Option<RunningTest>,
-    /// A test has ended, and its result is not stored yet.
-    pub(crate) has_new_test_result: bool,
-    pub(crate) opened: OpenUnits,
-    /// The counters that were noted last.
-    noted: Counters,
-    /// For Copy and Verify.
+    /// Room for data that no host sees: of Copy, Compare and Verify.
     pub(crate) scratch: Vec<u8>,
-    /// What commands that are carried out together have written, until the device hears of it.
+    /// Writes of commands that are carried out together, until the device hears of them.
     pub(crate) writes: Vec<Write>,
-    /// What is to go wrong, if anything is.
-    pub(crate) faults: Option<Box<Injector>>,
-    pub(crate) on_power_loss: Option<OnPowerLoss>,
-    pub(crate) power_lost: bool,
+    pacing: Arc<Pacing>,
 }
 
 impl Subsystem {
     /// How late completions are, for those who hold them back until they are due.
     pub fn pacing(&self) -> &Arc<Pacing> {
         &self.pacing
-    }
-
-    /// The device has done its part of the current command at that time.
-    pub(crate) fn note_done(&mut self, done: Completion) {
-        self.done_at = self.done_at.max(done.at);
     }
 
     /// A new drive, empty.
@@ -124,7 +103,7 @@ impl Subsystem {
                     .to_string(),
             ));
         }
-        state.check_namespaces(device.layout()).map_err(|problem| {
+        state.namespaces.check(device.layout()).map_err(|problem| {
             SetupError::Mismatch(format!(
                 "the stored state is of another device: {problem}; restore it from a copy"
             ))
@@ -150,35 +129,26 @@ impl Subsystem {
         media: Box<dyn Media>,
         mut state: Persistent,
     ) -> Subsystem {
-        state.namespaces.resize(NAMESPACES_MAX as usize, None);
-        state.smart.power_cycles += 1;
+        state.namespaces.make_room();
+        state.smart.start();
         state.end_inheritances();
-        let sanitize = SanitizeProgress::resumed(&state.sanitize, device.layout().logical_pages);
+        let mut background = Background::default();
+        background.begin_sanitize(&state.sanitize, device.layout().logical_pages);
         Subsystem {
-            configurations: fdp::configurations(&config.device),
-            opened: OpenUnits::new(config.reclaim_unit_time_limit_s),
+            fdp: Fdp::new(&config.device, config.reclaim_unit_time_limit_s),
+            controllers: Controllers::new(config.controllers_max),
             config,
             device,
-            durable: media.durable(),
             media: CachedMedia::new(media),
-            media_errors_before: state.smart.media_errors,
-            shared_features: Features::default(),
             state,
-            controllers: Vec::new(),
-            now: 0,
-            done_at: 0,
-            pacing: Arc::default(),
             clock: Clock::default(),
+            faults: Faults::default(),
+            background,
+            shared_features: Features::default(),
             latencies: Default::default(),
-            sanitize,
-            running_test: None,
-            has_new_test_result: false,
-            noted: Counters::default(),
             scratch: Vec::new(),
             writes: Vec::new(),
-            faults: None,
-            on_power_loss: None,
-            power_lost: false,
+            pacing: Arc::default(),
         }
     }
 
@@ -200,7 +170,7 @@ impl Subsystem {
         namespace.shared = true;
         namespace.host_specified_handles = self.state.fdp.enabled;
         namespace.attached.insert(Namespace::EVERYONE);
-        self.state.namespaces[0] = Some(namespace);
+        self.state.namespaces.add(1, namespace);
     }
 
     /// Bytes of a page of the device.
@@ -241,8 +211,7 @@ impl Subsystem {
 
     /// The namespaces that exist, with their identifiers.
     pub fn namespaces(&self) -> impl Iterator<Item = (u32, &Namespace)> {
-        let numbered = (1..).zip(&self.state.namespaces);
-        numbered.filter_map(|(nsid, namespace)| Some((nsid, namespace.as_ref()?)))
+        self.state.namespaces.iter()
     }
 
     /// Stores the non-volatile state; called before a command that changed it completes.
@@ -272,7 +241,7 @@ impl Subsystem {
 
     /// The state as a checkpoint stores it, with the counters up to date.
     pub fn state_for_checkpoint(&mut self) -> &Persistent {
-        self.state.smart.powered_on_ns += std::mem::replace(&mut self.clock.counted_ns, self.now).abs_diff(self.now);
+        self.state.smart.powered_on_ns += self.clock.take_uncounted_ns();
         &self.state
     }
 
@@ -296,73 +265,27 @@ impl Subsystem {
 
     /// Lets time pass: background operations go on, limits expire. Returns the controllers whose keep alive timeout is
     /// over; the transport ends their connections.
-    pub fn tick(&mut self, now: Nanos) -> Vec<u16> {
-        self.now = self.now.max(now);
+    pub fn tick(&mut self, now: ssd::Nanos) -> Vec<u16> {
+        self.clock.advance(now);
         self.continue_sanitize();
         self.continue_self_test();
         self.store_test_results();
         self.check_time_limits();
         self.continue_faults();
-        self.state.latency_monitor.advance(self.now);
+        self.state.latency_monitor.advance(self.clock.now());
         self.note_counters();
-        let expired = self.controllers().filter(|controller| controller.is_expired(self.now));
-        expired.map(|controller| controller.id).collect()
+        self.controllers.expired(self.clock.now())
     }
 
-    /// Notes the counters, if they are not those that were noted last: from time to time, and before a host is told.
+    /// Notes the counters: from time to time, and before a host is told.
     pub(crate) fn note_counters(&mut self) {
         let smart = &self.state.smart;
-        let counters = Counters {
+        self.media.note_counters(&Counters {
             totals: self.device.stats().totals(),
             host_bytes_read: smart.host_bytes_read,
             host_bytes_written: smart.host_bytes_written,
             read_commands: smart.read_commands,
             write_commands: smart.write_commands,
-        };
-        if counters != self.noted {
-            self.media.note_counters(&counters);
-            self.noted = counters;
-        }
-    }
-
-    // -------------------------------------------------------------------------------------------- namespaces --
-
-    /// A namespace that exists, attached or not.
-    pub(crate) fn allocated_namespace(&self, nsid: u32) -> Result<&Namespace, Failure> {
-        match self.state.namespaces.get((nsid as usize).wrapping_sub(1)) {
-            Some(Some(namespace)) => Ok(namespace),
-            Some(None) => {
-                let cause = format!("namespace {nsid} does not exist");
-                Err(Failure::invalid_field(Parameter::NSID, cause))
-            }
-            None => {
-                let cause = format!("{nsid:#x} is not a namespace identifier, they go from 1 to {NAMESPACES_MAX}");
-                Err(Failure::new(Status::INVALID_NAMESPACE_OR_FORMAT, cause).at(Parameter::NSID))
-            }
-        }
-    }
-
-    /// An active namespace of a controller. One that is not is an Invalid Field whether it exists or not.
-    pub(crate) fn active_namespace(&self, id: u16, nsid: u32) -> Result<&Namespace, Failure> {
-        let namespace = self.allocated_namespace(nsid)?;
-        if !namespace.is_attached(id) {
-            let cause = format!("namespace {nsid} is not attached to controller {id}");
-            return Err(Failure::invalid_field(Parameter::NSID, cause));
-        }
-        Ok(namespace)
-    }
-
-    /// The namespace of a command that was found active.
-    pub(crate) fn namespace(&self, nsid: u32) -> &Namespace {
-        self.state.namespaces[nsid as usize - 1]
-            .as_ref()
-            .expect("an active namespace")
-    }
-
-    /// The same, to change it.
-    pub(crate) fn namespace_mut(&mut self, nsid: u32) -> &mut Namespace {
-        self.state.namespaces[nsid as usize - 1]
-            .as_mut()
-            .expect("an active namespace")
+        });
     }
 }

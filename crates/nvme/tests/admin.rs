@@ -673,7 +673,7 @@ fn what_the_storage_does_not_take_has_not_happened() {
     drive.memory.broken.store(false, Ordering::Relaxed);
     assert_eq!(namespaces(&mut drive, id, Cns::AllocatedNamespaceList, 0), [nsid]);
     assert_eq!(namespaces(&mut drive, id, Cns::ActiveNamespaceList, 0), [nsid]);
-    assert!(drive.memory.state().namespaces[nsid as usize - 1].is_some());
+    assert!(drive.memory.state().namespaces.find(nsid).is_some());
 }
 
 #[test]
@@ -780,8 +780,11 @@ fn controllers_of_a_host_have_the_same_namespaces() {
     assert_eq!(format!("{:?}", drive.subsystem.state().namespaces), before);
     drive.subsystem.disconnect(second);
     assert!(
-        !drive.subsystem.state().namespaces[1]
-            .as_ref()
+        !drive
+            .subsystem
+            .state()
+            .namespaces
+            .find(2)
             .unwrap()
             .is_attached(impostor)
     );
@@ -821,7 +824,7 @@ fn controllers_are_those_of_their_hosts_over_a_restart() {
     assert_eq!(active(&mut drive, twin), [shared]);
     let private = make_namespace(&mut drive, first, 16, &[1]);
     let mut drive = drive.restart();
-    let attached = &drive.subsystem.state().namespaces[0].as_ref().unwrap().attached;
+    let attached = &drive.subsystem.state().namespaces.iter().next().unwrap().1.attached;
     assert!(!attached.contains(&twin), "what was inherited went with its controller");
     let other = connect(&mut drive, "other");
     assert_eq!(active(&mut drive, other), []);
@@ -966,13 +969,7 @@ fn formatting_erases_and_divides_anew() {
     assert_eq!(drive.read(id, formatted, 0, 512), vec![0; 512 * 512]);
     assert_eq!(drive.read(id, other, 0, 64), vec![2; 64 * 4096]);
     assert_eq!(drive.subsystem.device().live_pages(), 64);
-    assert_eq!(
-        drive.memory.state().namespaces[formatted as usize - 1]
-            .as_ref()
-            .unwrap()
-            .format,
-        1
-    );
+    assert_eq!(drive.memory.state().namespaces.find(formatted).unwrap().format, 1);
 
     drive.succeeds(id, &format_entry(NSID_ALL, FormatNvmCdw10::new().with_ses(2)), &[]);
     assert_eq!(identify_namespace(&mut drive, id, formatted).nsze.get(), 64);

@@ -362,7 +362,7 @@ fn events_are_enabled_by_handle_and_type() {
     assert_eq!(drive.succeeds(id, &get(1, 255), &[]).0, 6);
 
     let state = drive.memory.state();
-    let kept = state.namespaces[0].as_ref().unwrap();
+    let (_, kept) = state.namespaces.iter().next().unwrap();
     assert!(kept.events_enabled[2].contains(0x81) && !kept.events_enabled[2].contains(0x80));
 }
 

@@ -6,7 +6,7 @@
 use nvme_spec::ADMIN_QUEUE_ID;
 use nvme_spec::command::{AbortCdw10, AbortDw0, SubmissionEntry};
 
-use crate::completion::Success;
+use crate::completion::Execution;
 use crate::error::Failure;
 use crate::subsystem::Subsystem;
 
@@ -26,16 +26,16 @@ pub(super) fn parse(entry: &SubmissionEntry) -> Request {
 }
 
 impl Subsystem {
-    pub(super) fn abort(&mut self, id: u16, request: &Request) -> Result<Success, Failure> {
-        let controller = self.controller_mut(id);
+    pub(super) fn abort(&mut self, id: u16, request: &Request) -> Result<Execution, Failure> {
+        let controller = self.controllers.get_mut(id);
         let aborted = request.queue == ADMIN_QUEUE_ID && controller.abort_event_request(request.cid);
         let result = AbortDw0::new().with_ianp(!aborted);
-        Ok(Success::of(u64::from(result.into_bits())))
+        Ok(Execution::of(u64::from(result.into_bits())))
     }
 
-    pub(super) fn keep_alive(&mut self, id: u16) -> Result<Success, Failure> {
-        let now = self.now;
-        self.controller_mut(id).heard_of = now;
-        Ok(Success::DONE)
+    pub(super) fn keep_alive(&mut self, id: u16) -> Result<Execution, Failure> {
+        let now = self.clock.now();
+        self.controllers.get_mut(id).heard_of = now;
+        Ok(Execution::DONE)
     }
 }

@@ -6,12 +6,11 @@
 
 use nvme_spec::command::{FormatNvmCdw10, SubmissionEntry};
 use nvme_spec::{NSID_ALL, Status};
-use ssd::RuhId;
 
 use super::self_test::TestEnd;
-use crate::completion::Success;
+use crate::completion::Execution;
 use crate::error::{Failure, Parameter};
-use crate::namespace::{BlockSet, Extent, FORMATS, Namespace};
+use crate::namespace::{BlockSet, Extent, FORMATS};
 use crate::subsystem::Subsystem;
 
 /// What a Format NVM command asks for.
@@ -63,19 +62,21 @@ pub(super) fn has_metadata(format: u8) -> bool {
 }
 
 impl Subsystem {
-    pub(super) fn format(&mut self, id: u16, settings: &Settings) -> Result<Success, Failure> {
+    pub(super) fn format(&mut self, id: u16, settings: &Settings) -> Result<Execution, Failure> {
         self.check_metadata_location(id, settings.format, settings.extended_metadata, Parameter::dword(10, 4))?;
         let nsids: Vec<u32> = match settings.nsid {
             NSID_ALL => self.namespaces_of(id).map(|(nsid, _)| nsid).collect(),
-            nsid => self.active_namespace(id, nsid).map(|_| vec![nsid])?,
+            nsid => self.state.namespaces.active(id, nsid).map(|_| vec![nsid])?,
         };
-        if let Some(nsid) = nsids.iter().find(|&&nsid| self.namespace(nsid).write_protected) {
-            let cause = format!("namespace {nsid} is write protected");
-            return Err(Failure::new(Status::NAMESPACE_IS_WRITE_PROTECTED, cause));
-        }
-        for &nsid in &nsids {
-            let handles = &self.namespace(nsid).placement_handles;
-            self.check_shared_format(handles, settings.format, &nsids, Parameter::dword(10, 0))?;
+        self.state.namespaces.check_unprotected(nsids.iter().copied())?;
+        if self.state.fdp.enabled {
+            for &nsid in &nsids {
+                let handles = &self.state.namespaces.get(nsid).placement_handles;
+                let at = Parameter::dword(10, 0);
+                self.state
+                    .namespaces
+                    .check_shared_format(handles, settings.format, &nsids, at)?;
+            }
         }
         // First it is stored, then the data goes: what cannot be stored changes nothing.
         let before = self.state.namespaces.clone();
@@ -83,7 +84,9 @@ impl Subsystem {
         self.assert_namespaces();
         let stored = self.store_state();
         let erased = stored.and_then(|()| {
-            let extents = nsids.iter().flat_map(|&nsid| self.namespace(nsid).extents.clone());
+            let extents = nsids
+                .iter()
+                .flat_map(|&nsid| self.state.namespaces.get(nsid).extents.clone());
             self.erase_extents(&extents.collect::<Vec<_>>())
         });
         if let Err(failure) = erased {
@@ -92,23 +95,21 @@ impl Subsystem {
             let _ = self.store_state();
             return Err(failure);
         }
-        for (nsid, before) in (1..).zip(before) {
-            if let Some(before) = before.filter(|_| nsids.contains(&nsid)) {
-                let now = self.namespace(nsid);
-                if (now.format, now.extended_metadata) != (before.format, before.extended_metadata) {
-                    self.note_namespace_changed(nsid, &before.attached);
-                }
+        for &nsid in &nsids {
+            let (before, now) = (before.get(nsid), self.state.namespaces.get(nsid));
+            if (now.format, now.extended_metadata) != (before.format, before.extended_metadata) {
+                self.controllers.note_namespace_changed(nsid, &before.attached);
             }
         }
         self.end_self_test_of(TestEnd::Formatted, &nsids);
         // What was erased must not come back with a power loss.
-        Ok(Success::after(true))
+        Ok(Execution::after(true))
     }
 
     /// What a format changes of a namespace beside its data.
     fn change_format(&mut self, nsid: u32, settings: &Settings) {
         let page_bytes = self.page_bytes();
-        let namespace = self.namespace_mut(nsid);
+        let namespace = self.state.namespaces.get_mut(nsid);
         namespace.uncorrectable = BlockSet::default();
         if namespace.format != settings.format {
             namespace.format = settings.format;
@@ -120,39 +121,6 @@ impl Subsystem {
     /// Makes extents of the drive read as zeroes, metadata too.
     pub(super) fn erase_extents(&mut self, extents: &[Extent]) -> Result<(), Failure> {
         extents.iter().try_for_each(|&extent| self.erase_pages(extent))
-    }
-
-    /// Namespaces that write through one reclaim unit handle have the same LBA format (NVM Command Set, "Namespace
-    /// Management command"). Refuses a format for `handles` that another namespace than those in `except` differs from.
-    pub(super) fn check_shared_format(
-        &self,
-        handles: &[RuhId],
-        format: u8,
-        except: &[u32],
-        parameter: Parameter,
-    ) -> Result<(), Failure> {
-        if !self.state.fdp.enabled {
-            return Ok(());
-        }
-        let shares = |namespace: &Namespace| {
-            namespace
-                .placement_handles
-                .iter()
-                .any(|handle| handles.contains(handle))
-        };
-        let other = self
-            .namespaces()
-            .find(|(nsid, namespace)| !except.contains(nsid) && namespace.format != format && shares(namespace));
-        match other {
-            None => Ok(()),
-            Some((nsid, other)) => {
-                let cause = format!(
-                    "a reclaim unit handle is shared with namespace {nsid}, which has LBA format {}, not {format}",
-                    other.format
-                );
-                Err(Failure::new(Status::INVALID_FORMAT, cause).at(parameter))
-            }
-        }
     }
 }
 

@@ -20,7 +20,7 @@ use zerocopy::IntoBytes;
 use super::features::WARNING_TEMPERATURE_K;
 use super::log_page::UUIDS;
 use super::self_test::EXTENDED_MINUTES;
-use crate::completion::Success;
+use crate::completion::Execution;
 use crate::controller::{
     ASYNC_EVENT_REQUESTS_MAX, ControllerKind, ERROR_LOG_ENTRIES_MAX, KEEP_ALIVE_GRANULARITY_MS, QUEUE_ENTRIES_MAX,
     Transport,
@@ -106,7 +106,7 @@ fn name_field(text: &str) -> [u8; 256] {
 }
 
 impl Subsystem {
-    pub(super) fn identify(&mut self, id: u16, request: &Request, data: &mut Vec<u8>) -> Result<Success, Failure> {
+    pub(super) fn identify(&mut self, id: u16, request: &Request, data: &mut Vec<u8>) -> Result<Execution, Failure> {
         data.clear();
         let mut put = |structure: &[u8]| data.extend_from_slice(structure);
         if self.controller(id).kind == ControllerKind::Discovery {
@@ -114,7 +114,7 @@ impl Subsystem {
                 Cns::Controller => put(self.discovery_controller(id).as_bytes()),
                 _ => return Err(unsupported(request.cns.code())),
             }
-            return Ok(Success::DONE);
+            return Ok(Execution::DONE);
         }
         match request.cns {
             Cns::Namespace => put(self.namespace_structure(id, request.nsid)?.as_bytes()),
@@ -147,7 +147,7 @@ impl Subsystem {
             _ => return Err(unsupported(request.cns.code())),
         }
         debug_assert_eq!(data.len(), IDENTIFY_SIZE);
-        Ok(Success::DONE)
+        Ok(Execution::DONE)
     }
 
     // ------------------------------------------------------------------------------------------- controllers --
@@ -257,7 +257,7 @@ impl Subsystem {
         // A format concerns one namespace, or those of the controller if the host says so.
         structure.fna = Fna::new().with_cryes(true);
         // Flush takes the broadcast namespace identifier.
-        structure.vwc = Vwc::new().with_vwcp(self.durable.is_some()).with_fb(3);
+        structure.vwc = Vwc::new().with_vwcp(self.media.has_write_cache()).with_fb(3);
         structure.awun = (atomic_blocks() - 1).into();
         // A power failure leaves whole blocks of either format (AWUPF 0).
         structure.nwpc = 1;
@@ -290,7 +290,7 @@ impl Subsystem {
             let cause = "the controllers of all namespaces at once cannot be listed";
             return Err(Failure::invalid_field(Parameter::NSID, cause));
         }
-        let namespace = self.allocated_namespace(request.nsid)?;
+        let namespace = self.state.namespaces.allocated(request.nsid)?;
         Ok(self.controller_list(request.controller, |id| namespace.is_attached(id)))
     }
 
@@ -313,12 +313,11 @@ impl Subsystem {
     /// A namespace of a controller (`Some`), or any that exists (`None`); without one the host gets zeroes. The
     /// broadcast identifier and identifiers that cannot be are errors.
     fn namespace_if_any(&self, nsid: u32, of: Option<u16>) -> Result<Option<&Namespace>, Failure> {
-        match self.state.namespaces.get((nsid as usize).wrapping_sub(1)) {
-            Some(slot) => Ok(slot
-                .as_ref()
-                .filter(|namespace| of.is_none_or(|id| namespace.is_attached(id)))),
-            None => self.allocated_namespace(nsid).map(Some),
+        if !(1..=NAMESPACES_MAX).contains(&nsid) {
+            return self.state.namespaces.allocated(nsid).map(Some);
         }
+        let namespace = self.state.namespaces.find(nsid);
+        Ok(namespace.filter(|namespace| of.is_none_or(|id| namespace.is_attached(id))))
     }
 
     fn namespace_structure(&self, id: u16, nsid: u32) -> Result<IdentifyNamespace, Failure> {
@@ -405,7 +404,7 @@ impl Subsystem {
         Ok(IdentifyNamespaceIndependent {
             nsfeat: IndependentNsfeat::new()
                 .with_uidreuse(true)
-                .with_vwcnp(self.durable.is_none()),
+                .with_vwcnp(!self.media.has_write_cache()),
             nmic: Nmic::new().with_shrns(namespace.shared),
             fpi: Fpi::new().with_fpis(true),
             nsattr: Nsattr::new().with_cwp(namespace.write_protected),
@@ -426,7 +425,7 @@ impl Subsystem {
     }
 
     fn identification_descriptors(&self, id: u16, nsid: u32) -> Result<Vec<u8>, Failure> {
-        let namespace = self.active_namespace(id, nsid)?;
+        let namespace = self.state.namespaces.active(id, nsid)?;
         let mut list = Vec::with_capacity(IDENTIFY_SIZE);
         let identifiers: [(NamespaceIdentifierType, &[u8]); 3] = [
             (NamespaceIdentifierType::Nguid, &namespace.nguid),
@@ -451,7 +450,7 @@ impl Subsystem {
     }
 
     fn allocated_namespaces(&self, request: &Request) -> Result<NamespaceList, Failure> {
-        namespace_list(request.nsid, self.namespaces().map(|(nsid, _)| nsid))
+        namespace_list(request.nsid, self.state.namespaces.iter().map(|(nsid, _)| nsid))
     }
 }
 

@@ -24,7 +24,7 @@ mod self_test;
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{AdminOpcode, IDENTIFY_SIZE};
 
-use crate::completion::Success;
+use crate::completion::Execution;
 use crate::controller::{ControllerKind, Transport};
 use crate::error::Failure;
 use crate::fdp;
@@ -144,19 +144,19 @@ impl Subsystem {
         })
     }
 
-    /// Carries out an admin command. `None`: an Asynchronous Event Request, completed later.
+    /// Carries out an admin command.
     pub(crate) fn execute_admin(
         &mut self,
         id: u16,
         command: &Command,
         data: &mut Vec<u8>,
-    ) -> Result<Option<Success>, Failure> {
+    ) -> Result<Execution, Failure> {
         self.continue_self_test();
         if !command.is_allowed_during_sanitize() {
             self.check_no_sanitize()?;
         }
-        let done = match command {
-            Command::AsynchronousEventRequest(cid) => return self.asynchronous_event_request(id, *cid),
+        match command {
+            Command::AsynchronousEventRequest(cid) => self.asynchronous_event_request(id, *cid),
             Command::Identify(request) => self.identify(id, request, data),
             Command::GetLogPage(request) => self.get_log_page(id, request, data),
             Command::GetFeatures(question) => self.get_features(id, question, data),
@@ -170,7 +170,6 @@ impl Subsystem {
             Command::DirectiveSend(send) => self.directive_send(id, send),
             Command::Format(settings) => self.format(id, settings),
             Command::Sanitize(request) => self.start_sanitize(request),
-        };
-        done.map(Some)
+        }
     }
 }

@@ -17,11 +17,12 @@ use zerocopy::FromBytes;
 
 use super::format::{check_format, has_metadata};
 use super::self_test::TestEnd;
-use crate::completion::Success;
+use crate::completion::Execution;
 use crate::controller::ControllerKind;
 use crate::error::{Failure, Parameter};
 use crate::fdp;
-use crate::media::ByteRange;
+use crate::io::context::discard;
+use crate::media::{ByteRange, metadata_of};
 use crate::namespace::{self, BlockSet, EventMask, Extent, FORMATS, Namespace};
 use crate::setup::{ENDURANCE_GROUP, NAMESPACES_MAX};
 use crate::subsystem::Subsystem;
@@ -93,7 +94,12 @@ fn wrong(status: Status, cause: String) -> Failure {
 }
 
 impl Subsystem {
-    pub(super) fn manage_namespace(&mut self, id: u16, operation: &Operation, data: &[u8]) -> Result<Success, Failure> {
+    pub(super) fn manage_namespace(
+        &mut self,
+        id: u16,
+        operation: &Operation,
+        data: &[u8],
+    ) -> Result<Execution, Failure> {
         match *operation {
             Operation::Create => self.create_namespace(id, structure(data)),
             Operation::Delete { nsid } => self.delete_namespaces(nsid),
@@ -102,19 +108,22 @@ impl Subsystem {
 
     // ----------------------------------------------------------------------------------------------- creation --
 
-    fn create_namespace(&mut self, id: u16, fields: &NamespaceCreate) -> Result<Success, Failure> {
+    fn create_namespace(&mut self, id: u16, fields: &NamespaceCreate) -> Result<Execution, Failure> {
         let format = fields.flbas.fidxu() << 4 | fields.flbas.fidxl();
         check_fields(fields, format)?;
         let extended_metadata = fields.flbas.mdtype() && has_metadata(format);
         self.check_metadata_location(id, format, extended_metadata, Parameter::DATA_POINTER)?;
-        let free = self.state.namespaces.iter().position(Option::is_none);
+        let free = self.state.namespaces.free_identifier();
         let handles = match fields.nphndls.get() {
             _ if !self.state.fdp.enabled => fdp::default_handles(),
             0 => vec![self.controller_chosen_handle()?],
             count => self.listed_handles(fields, count)?,
         };
-        self.check_shared_format(&handles, format, &[], Parameter::DATA_POINTER)?;
-        let Some(slot) = free else {
+        if self.state.fdp.enabled {
+            let at = Parameter::DATA_POINTER;
+            self.state.namespaces.check_shared_format(&handles, format, &[], at)?;
+        }
+        let Some(nsid) = free else {
             let cause = format!("all {NAMESPACES_MAX} namespace identifiers are in use");
             return Err(Failure::new(Status::NAMESPACE_IDENTIFIER_UNAVAILABLE, cause));
         };
@@ -122,13 +131,12 @@ impl Subsystem {
         namespace.extended_metadata = extended_metadata;
         namespace.shared = fields.nmic.shrns();
         namespace.host_specified_handles = self.state.fdp.enabled && fields.nphndls.get() > 0;
-        self.state.namespaces[slot] = Some(namespace);
+        self.state.namespaces.add(nsid, namespace);
         self.assert_namespaces();
-        if let Err(failure) = self.store_state() {
-            self.state.namespaces[slot] = None;
-            return Err(failure);
-        }
-        Ok(Success::of(slot as u64 + 1))
+        self.store_state_or(|subsystem| {
+            subsystem.state.namespaces.remove(nsid);
+        })?;
+        Ok(Execution::of(u64::from(nsid)))
     }
 
     /// The reclaim unit handle of namespaces whose creator lists none: they all share one, which no host may list (NVM
@@ -140,7 +148,12 @@ impl Subsystem {
         if let Some((_, namespace)) = chosen_before {
             return Ok(namespace.placement_handles[0]);
         }
-        let used = |handle: &RuhId| self.namespaces().any(|(_, its)| its.placement_handles.contains(handle));
+        let used = |handle: &RuhId| {
+            self.state
+                .namespaces
+                .iter()
+                .any(|(_, its)| its.placement_handles.contains(handle))
+        };
         let mut all = (0..self.device.config().handles.count).map(RuhId);
         all.find(|handle| !used(handle)).ok_or_else(|| {
             let cause = "every reclaim unit handle is used by namespaces whose creators chose it; list one to share it";
@@ -171,7 +184,12 @@ impl Subsystem {
             let restricted = |namespace: &Namespace| {
                 !namespace.host_specified_handles && namespace.placement_handles.contains(&handle)
             };
-            if let Some((nsid, _)) = self.namespaces().find(|(_, namespace)| restricted(namespace)) {
+            if let Some((nsid, _)) = self
+                .state
+                .namespaces
+                .iter()
+                .find(|(_, namespace)| restricted(namespace))
+            {
                 return invalid(format!(
                     "the controller chose reclaim unit handle {} for namespace {nsid}",
                     handle.0
@@ -197,7 +215,7 @@ impl Subsystem {
         let bytes = u128::from(blocks) << FORMATS[usize::from(format)].data_bytes_log2;
         let capacity_pages = self.device.layout().logical_pages;
         let pages = u32::try_from(bytes.div_ceil(u128::from(page_bytes))).ok();
-        let there = self.namespaces().map(|(_, namespace)| namespace);
+        let there = self.state.namespaces.iter().map(|(_, namespace)| namespace);
         let Some(extents) = pages.and_then(|pages| namespace::allocate(there, capacity_pages, pages)) else {
             let cause = format!(
                 "the namespace needs {bytes} bytes, {} are free",
@@ -207,7 +225,7 @@ impl Subsystem {
             let needed = u64::try_from(bytes).unwrap_or(u64::MAX);
             return Err(wrong(Status::NAMESPACE_INSUFFICIENT_CAPACITY, cause).specific(needed));
         };
-        self.state.namespaces_created += 1;
+        let number = self.state.namespaces.count_created();
         Ok(Namespace {
             format,
             extended_metadata: false,
@@ -218,7 +236,7 @@ impl Subsystem {
             host_specified_handles: false,
             attached: Default::default(),
             shared: false,
-            nguid: self.unique_identifier(self.state.namespaces_created),
+            nguid: self.unique_identifier(number),
             write_protected: false,
             uncorrectable: BlockSet::default(),
             host_bytes_written: 0,
@@ -239,33 +257,31 @@ impl Subsystem {
 
     /// Capacity that no namespace has.
     pub(crate) fn unallocated_bytes(&self) -> u64 {
-        let pages: u64 = self.namespaces().map(|(_, namespace)| namespace.pages()).sum();
-        self.capacity_bytes() - pages * self.page_bytes()
+        let taken_bytes = self.state.namespaces.pages() * self.page_bytes();
+        assert!(taken_bytes <= self.capacity_bytes(), "namespaces lie inside the drive");
+        self.capacity_bytes() - taken_bytes
     }
 
     /// What holds of the namespaces after every change of them.
     pub(super) fn assert_namespaces(&self) {
-        let checked = self.state.check_namespaces(self.device.layout());
+        let checked = self.state.namespaces.check(self.device.layout());
         assert_eq!(checked, Ok(()), "namespaces are changed so that they fit");
     }
 
     // ----------------------------------------------------------------------------------------------- deletion --
 
-    fn delete_namespaces(&mut self, nsid: u32) -> Result<Success, Failure> {
+    fn delete_namespaces(&mut self, nsid: u32) -> Result<Execution, Failure> {
         let nsids: Vec<u32> = match nsid {
-            NSID_ALL => self.namespaces().map(|(nsid, _)| nsid).collect(),
-            nsid => self.allocated_namespace(nsid).map(|_| vec![nsid])?,
+            NSID_ALL => self.state.namespaces.iter().map(|(nsid, _)| nsid).collect(),
+            nsid => self.state.namespaces.allocated(nsid).map(|_| vec![nsid])?,
         };
-        if let Some(nsid) = nsids.iter().find(|&&nsid| self.namespace(nsid).write_protected) {
-            let cause = format!("namespace {nsid} is write protected");
-            return Err(Failure::new(Status::NAMESPACE_IS_WRITE_PROTECTED, cause));
-        }
+        self.state.namespaces.check_unprotected(nsids.iter().copied())?;
         for &nsid in &nsids {
             self.delete_namespace(nsid)?;
         }
         self.end_self_test_of(TestEnd::NamespaceRemoved, &nsids);
         // What was deleted must not come back with a power loss, in a namespace that gets the pages.
-        Ok(Success::after(true))
+        Ok(Execution::after(true))
     }
 
     /// Deletes a namespace that exists, with its data: first it is stored that it is gone, then its data goes. A power
@@ -277,12 +293,11 @@ impl Subsystem {
         let saved_features = self.state.saved_features.clone();
         let current_features = self.shared_features.clone();
         self.forget_namespace_features(nsid);
-        let slot = nsid as usize - 1;
-        let deleted = self.state.namespaces[slot].take().expect("a namespace that exists");
+        let deleted = self.state.namespaces.remove(nsid);
         let stored = self.store_state();
         let erased = stored.and_then(|()| self.erase_extents(&deleted.extents));
         if let Err(failure) = erased {
-            self.state.namespaces[slot] = Some(deleted);
+            self.state.namespaces.add(nsid, deleted);
             self.state.saved_features = saved_features;
             self.shared_features = current_features;
             // What could not be erased is not given to others. Should this fail too, the next change stores it.
@@ -291,18 +306,24 @@ impl Subsystem {
         }
         self.assert_namespaces();
         self.state.inherited.retain(|(its, _)| *its != nsid);
-        self.note_namespace_changed(nsid, &deleted.attached);
+        self.controllers.note_namespace_changed(nsid, &deleted.attached);
         Ok(())
     }
 
-    /// Makes pages of the drive read as zeroes and gives them back to the device.
+    /// Makes pages of the drive read as zeroes, metadata too, and gives them back to the device.
     pub(super) fn erase_pages(&mut self, extent: Extent) -> Result<(), Failure> {
         let page_bytes = self.page_bytes();
-        self.discard_with_metadata(ByteRange {
+        let piece = ByteRange {
             offset: u64::from(extent.first) * page_bytes,
             bytes: u64::from(extent.pages) * page_bytes,
-        })?;
-        let done = self.device.deallocate(self.now, Lpn(extent.first), extent.pages);
+        };
+        let metadata = metadata_of(self.capacity_bytes(), piece);
+        for piece in [piece, metadata] {
+            discard(&mut self.media, &mut self.state.smart.media_errors, piece)?;
+        }
+        let done = self
+            .device
+            .deallocate(self.clock.now(), Lpn(extent.first), extent.pages);
         let _ = done.expect("extents lie inside the device");
         for page in [extent.first, extent.first + (extent.pages - 1)] {
             assert!(self.device.lookup(Lpn(page)).is_none(), "page {page} was given back");
@@ -312,12 +333,12 @@ impl Subsystem {
 
     // --------------------------------------------------------------------------------------------- attachment --
 
-    pub(super) fn attach_namespace(&mut self, attachment: &Attachment, data: &[u8]) -> Result<Success, Failure> {
+    pub(super) fn attach_namespace(&mut self, attachment: &Attachment, data: &[u8]) -> Result<Execution, Failure> {
         let nsid = attachment.nsid;
-        self.allocated_namespace(nsid)?;
+        self.state.namespaces.allocated(nsid)?;
         let controllers = self.listed_controllers(structure(data))?;
         let everyone = 1..=self.config.controllers_max;
-        let namespace = self.namespace(nsid);
+        let namespace = self.state.namespaces.get(nsid);
         let mut attached = namespace.attached.clone();
         if attached.remove(&Namespace::EVERYONE) {
             // From now on it is attached to each one by itself.
@@ -338,19 +359,19 @@ impl Subsystem {
                 return Err(wrong(Status::NAMESPACE_NOT_ATTACHED, cause));
             }
         }
-        let before = std::mem::replace(&mut self.namespace_mut(nsid).attached, attached);
+        let before = std::mem::replace(&mut self.state.namespaces.get_mut(nsid).attached, attached);
         self.assert_namespaces();
         // What a host asked for stays.
         let inherited = self.state.inherited.clone();
         let asked_for = |its: u32, id: &u16| its == nsid && controllers.contains(id);
         self.state.inherited.retain(|(its, id)| !asked_for(*its, id));
-        if let Err(failure) = self.store_state() {
-            self.namespace_mut(nsid).attached = before;
-            self.state.inherited = inherited;
-            return Err(failure);
-        }
-        self.note_namespace_changed(nsid, &controllers.into_iter().collect());
-        Ok(Success::DONE)
+        self.store_state_or(|subsystem| {
+            subsystem.state.namespaces.get_mut(nsid).attached = before;
+            subsystem.state.inherited = inherited;
+        })?;
+        self.controllers
+            .note_namespace_changed(nsid, &controllers.into_iter().collect());
+        Ok(Execution::DONE)
     }
 
     /// The controllers of a list: at least one, in ascending order, each one that there is and that can have
@@ -380,7 +401,9 @@ impl Subsystem {
     /// The namespaces that a controller has, with their identifiers.
     pub(super) fn namespaces_of(&self, id: u16) -> impl Iterator<Item = (u32, &Namespace)> {
         let kind = self.controller(id).kind;
-        self.namespaces()
+        self.state
+            .namespaces
+            .iter()
             .filter(move |(_, namespace)| kind == ControllerKind::Io && namespace.is_attached(id))
     }
 }

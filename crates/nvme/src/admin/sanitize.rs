@@ -14,10 +14,11 @@ use nvme_spec::feature::SanitizeConfig;
 use nvme_spec::{FeatureId, LogId, Status};
 
 use super::self_test::TestEnd;
-use crate::completion::Success;
+use crate::completion::Execution;
 use crate::error::{Failure, Parameter};
+use crate::media::Media;
 use crate::namespace::BlockSet;
-use crate::state::{SanitizeOutcome, SanitizeProgress};
+use crate::state::SanitizeOutcome;
 use crate::subsystem::Subsystem;
 
 /// Bytes erased in one tick at least: little enough that no command waits long for it.
@@ -75,7 +76,7 @@ fn piece_pages(capacity_bytes: u64, page_bytes: u64) -> u32 {
 impl Subsystem {
     /// Refuses what a sanitize operation stands in the way of: one that is under way, or one that failed.
     pub(crate) fn check_no_sanitize(&self) -> Result<(), Failure> {
-        if self.sanitize.is_some() {
+        if self.background.is_sanitizing() {
             let cause = "a sanitize operation is in progress";
             return Err(Failure::new(Status::SANITIZE_IN_PROGRESS, cause).retryable());
         }
@@ -88,8 +89,8 @@ impl Subsystem {
         }
     }
 
-    pub(super) fn start_sanitize(&mut self, request: &Request) -> Result<Success, Failure> {
-        if self.sanitize.is_some() {
+    pub(super) fn start_sanitize(&mut self, request: &Request) -> Result<Execution, Failure> {
+        if self.background.is_sanitizing() {
             let cause = "a sanitize operation is in progress already";
             return Err(Failure::new(Status::SANITIZE_IN_PROGRESS, cause).retryable());
         }
@@ -105,24 +106,19 @@ impl Subsystem {
                 "the last sanitize operation failed and did not allow an unrestricted exit; neither may this one";
             return Err(Failure::new(Status::SANITIZE_FAILED, cause).at(Parameter::dword(10, 3)));
         }
-        if let Some((nsid, _)) = self.namespaces().find(|(_, namespace)| namespace.write_protected) {
-            let cause = format!("namespace {nsid} is write protected");
-            return Err(Failure::new(Status::NAMESPACE_IS_WRITE_PROTECTED, cause));
-        }
+        let namespaces = &self.state.namespaces;
+        namespaces.check_unprotected(namespaces.iter().map(|(nsid, _)| nsid))?;
         let before = self.state.sanitize;
         self.state.sanitize = SanitizeOutcome::Running {
             dword10: start.into_bits(),
         };
-        if let Err(failure) = self.store_state() {
-            self.state.sanitize = before;
-            return Err(failure);
-        }
-        assert!(self.sanitize.is_none(), "one sanitize operation at a time");
+        self.store_state_or(|subsystem| subsystem.state.sanitize = before)?;
         self.end_self_test(TestEnd::Sanitized, |_| true);
-        self.forget_sanitize_events();
-        self.sanitize = SanitizeProgress::resumed(&self.state.sanitize, self.device.layout().logical_pages);
-        assert!(self.sanitize.is_some(), "what the state says is under way is");
-        Ok(Success::DONE)
+        self.controllers.forget_sanitize_events();
+        let pages = self.device.layout().logical_pages;
+        self.background.begin_sanitize(&self.state.sanitize, pages);
+        assert!(self.background.is_sanitizing(), "what the state says is under way is");
+        Ok(Execution::DONE)
     }
 
     /// No-Deallocate Response Mode of feature 17h: a host that asks for no deallocation gets a sanitize operation all
@@ -140,7 +136,7 @@ impl Subsystem {
         }
     }
 
-    fn exit_failure_mode(&mut self) -> Result<Success, Failure> {
+    fn exit_failure_mode(&mut self) -> Result<Execution, Failure> {
         if self.is_in_restricted_failure() {
             let cause =
                 "the sanitize operation that failed did not allow an unrestricted exit; only sanitizing again helps";
@@ -151,7 +147,7 @@ impl Subsystem {
             *exited = true;
             self.store_state().inspect_err(|_| self.state.sanitize = before)?;
         }
-        Ok(Success::DONE)
+        Ok(Execution::DONE)
     }
 
     /// Erases the next piece of the drive, if a sanitize operation is under way.
@@ -160,14 +156,13 @@ impl Subsystem {
     /// as completed must not be undone by a power loss.
     pub(crate) fn continue_sanitize(&mut self) {
         let piece_pages = piece_pages(self.capacity_bytes(), self.page_bytes());
-        let Some(sanitizing) = &mut self.sanitize else {
+        let Some((piece, is_last)) = self.background.next_piece(piece_pages) else {
             return;
         };
-        let (piece, is_last) = sanitizing.next_piece(piece_pages);
         match self.erase_pages(piece) {
             Ok(()) if !is_last => {}
             Ok(()) => {
-                let durable = self.durable.as_ref();
+                let durable = self.media.durable();
                 let durable = durable.is_none_or(|durable| durable.make_durable().is_ok());
                 self.finish_sanitize(durable);
             }
@@ -179,7 +174,7 @@ impl Subsystem {
         let SanitizeOutcome::Running { dword10 } = self.state.sanitize else {
             unreachable!("a sanitize operation is under way");
         };
-        self.sanitize = None;
+        self.background.end_sanitize();
         let failed = SanitizeOutcome::Failed { dword10, exited: false };
         self.state.sanitize = failed;
         if succeeded {
@@ -187,7 +182,7 @@ impl Subsystem {
                 dword10,
                 written_since: false,
             };
-            for namespace in self.state.namespaces.iter_mut().flatten() {
+            for (_, namespace) in self.state.namespaces.iter_mut() {
                 namespace.uncorrectable = BlockSet::default();
             }
         }
@@ -197,10 +192,12 @@ impl Subsystem {
         }
         let ended = !matches!(self.state.sanitize, SanitizeOutcome::Running { .. });
         assert!(
-            ended && self.sanitize.is_none(),
+            ended && !self.background.is_sanitizing(),
             "neither the state nor the drive says that it goes on"
         );
-        self.note_sanitize_completed();
+        let succeeded = matches!(self.state.sanitize, SanitizeOutcome::Succeeded { .. });
+        let deallocated = succeeded && self.state.sanitize.command().ndas();
+        self.controllers.note_sanitize_completed(deallocated);
     }
 }
 

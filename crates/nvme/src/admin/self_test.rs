@@ -7,9 +7,10 @@
 use nvme_spec::command::{DeviceSelfTestCdw10, SelfTestCode, SubmissionEntry};
 use nvme_spec::{NSID_ALL, Status};
 
-use crate::completion::Success;
+use crate::background::{EXTENDED_SELF_TEST_NS, RunningTest};
+use crate::completion::Execution;
 use crate::error::{Failure, Parameter};
-use crate::state::{EXTENDED_SELF_TEST_NS, RunningTest, SelfTest};
+use crate::state::SelfTest;
 use crate::subsystem::Subsystem;
 
 /// Results that the Device Self-test log keeps.
@@ -50,34 +51,32 @@ pub(super) fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
 }
 
 impl Subsystem {
-    pub(super) fn self_test(&mut self, id: u16, request: &Request) -> Result<Success, Failure> {
+    pub(super) fn self_test(&mut self, id: u16, request: &Request) -> Result<Execution, Failure> {
         if request.code == SelfTestCode::Abort {
             self.end_self_test(TestEnd::AbortedByHost, |_| true);
-            return Ok(Success::DONE);
+            return Ok(Execution::DONE);
         }
         // 0 is the controller alone, FFFFFFFFh the controller with every namespace it has.
         if request.nsid != 0 && request.nsid != NSID_ALL {
-            self.active_namespace(id, request.nsid)?;
+            self.state.namespaces.active(id, request.nsid)?;
         }
-        if self.running_test.is_some() {
+        if self.background.self_test().is_some() {
             let cause = "a device self-test is in progress; wait for it, or abort it (STC Fh)";
             return Err(Failure::new(Status::DEVICE_SELF_TEST_IN_PROGRESS, cause));
         }
-        self.running_test = Some(RunningTest {
+        self.background.begin_self_test(RunningTest {
             controller: id,
             nsid: request.nsid,
             code: request.code,
-            since: self.now,
+            since: self.clock.now(),
         });
-        Ok(Success::DONE)
+        Ok(Execution::DONE)
     }
 
     /// Ends a test whose time is over.
     pub(crate) fn continue_self_test(&mut self) {
-        let now = self.now;
-        self.end_self_test(TestEnd::Completed, |test| {
-            now.saturating_sub(test.since) >= test.duration()
-        });
+        let now = self.clock.now();
+        self.end_self_test(TestEnd::Completed, |test| test.is_over(now));
     }
 
     /// Ends a test of namespaces that are changed like this.
@@ -94,7 +93,7 @@ impl Subsystem {
 
     /// Ends a test that is under way, if it is meant, and notes what came of it.
     pub(super) fn end_self_test(&mut self, end: TestEnd, is_meant: impl FnOnce(&RunningTest) -> bool) {
-        let Some(test) = self.running_test.take_if(|test| is_meant(test)) else {
+        let Some(test) = self.background.end_self_test(is_meant) else {
             return;
         };
         let result = SelfTest {
@@ -106,23 +105,22 @@ impl Subsystem {
         let results = &mut self.state.self_tests;
         results.insert(0, result);
         results.truncate(RESULTS_MAX);
-        self.has_new_test_result = true;
     }
 
     /// Stores what came of tests, if that was not done yet. Should it fail, the next change stores it.
     pub(crate) fn store_test_results(&mut self) {
-        if std::mem::take(&mut self.has_new_test_result) {
+        if self.background.take_new_result() {
             let _ = self.store_state();
         }
     }
 
     /// Time that the drive has been up in its life.
     pub(crate) fn powered_on_ns(&self) -> u64 {
-        self.powered_on_ns_at(self.now)
+        self.powered_on_ns_at(self.clock.now())
     }
 
     /// The same at another time.
     pub(crate) fn powered_on_ns_at(&self, at: ssd::Nanos) -> u64 {
-        self.state.smart.powered_on_ns + at.saturating_sub(self.clock.counted_ns)
+        self.state.smart.powered_on_ns + self.clock.uncounted_ns(at)
     }
 }

@@ -7,6 +7,7 @@
 mod async_events;
 mod error_log;
 mod features;
+mod list;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use ssd::Nanos;
 pub use async_events::{ASYNC_EVENT_REQUESTS_MAX, AsyncCompletion, AsyncEvents, DoorbellError};
 pub use error_log::{ERROR_LOG_ENTRIES_MAX, ErrorLog};
 pub use features::Features;
+pub(crate) use list::Controllers;
 
 use crate::traffic::HostTraffic;
 

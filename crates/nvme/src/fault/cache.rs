@@ -18,7 +18,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::PowerLoss;
-use crate::media::{Durable, Integrity, Media, MediaError};
+use crate::media::{Counters, Durable, Integrity, Media, MediaError};
 use crate::namespace::BlockSet;
 
 /// Bytes that survive a power loss as a whole or not at all (AWUPF), where they are aligned.
@@ -60,6 +60,7 @@ impl Notes {
         while self.bytes > self.bytes_max {
             self.forget_oldest();
         }
+        assert!(self.bytes <= self.bytes_max, "no more can be lost than the cache holds");
     }
 
     fn forget_oldest(&mut self) {
@@ -106,16 +107,31 @@ fn no_power() -> std::io::Error {
 pub(crate) struct CachedMedia {
     storage: Box<dyn Media>,
     notes: Option<Arc<Mutex<Notes>>>,
+    /// How everything is made durable; `None` if the drive has no volatile write cache.
+    durable: Option<Arc<dyn Durable>>,
+    /// The counters that were noted last.
+    noted: Counters,
 }
 
 impl CachedMedia {
     pub fn new(storage: Box<dyn Media>) -> CachedMedia {
-        CachedMedia { storage, notes: None }
+        CachedMedia {
+            durable: storage.durable(),
+            storage,
+            notes: None,
+            noted: Counters::default(),
+        }
+    }
+
+    /// Whether the drive has a volatile write cache.
+    #[inline]
+    pub fn has_write_cache(&self) -> bool {
+        self.durable.is_some()
     }
 
     /// From now on `bytes_max` of what is not flushed can be lost; `None`: nothing, and what was written is there to
-    /// stay. How everything is made durable from now on.
-    pub fn set_cache(&mut self, bytes_max: Option<u64>) -> Option<Arc<dyn Durable>> {
+    /// stay.
+    pub fn set_cache(&mut self, bytes_max: Option<u64>) {
         let storage = self.storage.durable();
         self.notes = bytes_max.map(|bytes_max| {
             Arc::new(Mutex::new(Notes {
@@ -126,13 +142,19 @@ impl CachedMedia {
                 lost: false,
             }))
         });
-        match &self.notes {
+        let had_cache = self.has_write_cache();
+        self.durable = match &self.notes {
             None => storage,
             Some(notes) => storage.map(|storage| {
                 let notes = Arc::clone(notes);
                 Arc::new(Flush { storage, notes }) as Arc<dyn Durable>
             }),
-        }
+        };
+        assert_eq!(
+            self.has_write_cache(),
+            had_cache,
+            "only storage decides whether there is a cache"
+        );
     }
 
     /// Power is lost: of what was not flushed a piece survives with a probability. Nothing is stored any more.
@@ -172,6 +194,7 @@ impl CachedMedia {
             }
         }
         notes.bytes = 0;
+        assert!(notes.notes.is_empty() && notes.lost, "nothing can be lost twice");
         loss
     }
 
@@ -265,8 +288,11 @@ impl Media for CachedMedia {
         self.storage.keep(state)
     }
 
-    fn note_counters(&mut self, counters: &crate::media::Counters) {
-        self.storage.note_counters(counters);
+    fn note_counters(&mut self, counters: &Counters) {
+        if *counters != self.noted {
+            self.storage.note_counters(counters);
+            self.noted = *counters;
+        }
     }
 
     fn integrity(&self) -> Option<Integrity> {
@@ -274,6 +300,6 @@ impl Media for CachedMedia {
     }
 
     fn durable(&self) -> Option<Arc<dyn Durable>> {
-        self.storage.durable()
+        self.durable.clone()
     }
 }

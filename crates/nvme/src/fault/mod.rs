@@ -16,6 +16,7 @@
 
 mod apply;
 pub(crate) mod cache;
+mod faults;
 mod file;
 mod injector;
 
@@ -24,7 +25,9 @@ use std::ops::RangeInclusive;
 use nvme_spec::{IoOpcode, Status};
 use ssd::Nanos;
 
-pub use apply::{CannotFail, FaultsReport, OnPowerLoss};
+pub use apply::CannotFail;
+pub(crate) use faults::Faults;
+pub use faults::{FaultsReport, OnPowerLoss};
 pub use file::{PLAN_BYTES_MAX, PlanError};
 pub use injector::{Conditions, FaultReport};
 pub(crate) use injector::{Decision, Injector, Verdict};

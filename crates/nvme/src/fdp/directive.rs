@@ -13,7 +13,7 @@ use nvme_spec::directive::{
 use nvme_spec::{NSID_ALL, Status};
 use zerocopy::IntoBytes;
 
-use crate::completion::Success;
+use crate::completion::Execution;
 use crate::error::{Failure, Parameter};
 use crate::subsystem::Subsystem;
 use crate::transfer::{Transfer, check_transfer_bytes};
@@ -104,14 +104,14 @@ impl Subsystem {
     fn check_directive_namespace(&self, id: u16, nsid: u32) -> Result<(), Failure> {
         match nsid {
             NSID_ALL => Ok(()),
-            _ => self.active_namespace(id, nsid).map(|_| ()),
+            _ => self.state.namespaces.active(id, nsid).map(|_| ()),
         }
     }
 
-    pub(crate) fn directive_send(&mut self, id: u16, send: &DirectiveSend) -> Result<Success, Failure> {
+    pub(crate) fn directive_send(&mut self, id: u16, send: &DirectiveSend) -> Result<Execution, Failure> {
         self.check_directive_namespace(id, send.nsid)?;
         let cause = match DirectiveType::from_u8(send.directive) {
-            Some(DirectiveType::Identify) if send.enable => return Ok(Success::DONE),
+            Some(DirectiveType::Identify) if send.enable => return Ok(Execution::DONE),
             Some(DirectiveType::Identify) => "the Identify directive is always enabled".to_string(),
             Some(DirectiveType::DataPlacement) => {
                 "data placement is enabled and disabled with feature 1Dh, for the whole endurance group".to_string()
@@ -126,7 +126,7 @@ impl Subsystem {
         id: u16,
         receive: &DirectiveReceive,
         data: &mut Vec<u8>,
-    ) -> Result<Success, Failure> {
+    ) -> Result<Execution, Failure> {
         self.check_directive_namespace(id, receive.nsid)?;
         let placement = self.state.fdp.enabled;
         let mut parameters = IdentifyDirectiveParameters::default();
@@ -137,7 +137,7 @@ impl Subsystem {
         data.clear();
         data.extend_from_slice(parameters.as_bytes());
         data.truncate(receive.bytes as usize);
-        Ok(Success::DONE)
+        Ok(Execution::DONE)
     }
 }
 

@@ -13,9 +13,10 @@ use std::collections::BTreeMap;
 use nvme_spec::fdp::MAX_FDP_EVENTS;
 use serde::{Deserialize, Serialize};
 use ssd::event::{CloseReason, Interest, Reclaim};
-use ssd::{Event, EventSink, Lpn, Placement, PlacementList, RecentEvents, Ring, RuhId};
+use ssd::{Device, Event, EventSink, Lpn, Placement, PlacementList, RecentEvents, Ring, RuhId};
 
 use super::configuration::placement_identifier;
+use crate::clock::Clock;
 use crate::namespace::{EventMask, Extent, Namespace};
 
 /// One event of the FDP Events log.
@@ -150,6 +151,17 @@ impl<'a> ReportedNamespace<'a> {
 }
 
 impl EventSource {
+    /// A drive as it is now.
+    pub(crate) fn of(device: &Device<DeviceReports>, clock: &Clock) -> EventSource {
+        EventSource {
+            groups: device.layout().groups,
+            page_bytes: device.layout().page_bytes,
+            log_entries: device.config().events.log_entries,
+            timestamp: clock.timestamp(),
+            sole_nsid: None,
+        }
+    }
+
     /// An event of this moment without particulars.
     fn event(&self, kind: u8, nsid: Option<u32>) -> FdpEvent {
         FdpEvent {

@@ -14,6 +14,7 @@ use zerocopy::IntoBytes;
 
 use super::FdpState;
 use super::events::{DeviceReports, kind};
+use super::handles::check_enabled;
 use crate::error::{Failure, Parameter};
 use crate::setup::check_endurance_group;
 use crate::subsystem::Subsystem;
@@ -62,9 +63,9 @@ impl Subsystem {
 
     /// The placement handle of a Get or Set Features 1Eh.
     fn placement_handle_of(&self, nsid: u32, dword11: u32) -> Result<usize, Failure> {
-        self.require_fdp()?;
+        check_enabled(&self.state.fdp)?;
         let handle = usize::from(FdpEventsFeatureCdw11::from_bits(dword11).phndl());
-        let handles = self.namespace(nsid).placement_handles.len();
+        let handles = self.state.namespaces.get(nsid).placement_handles.len();
         if handle >= handles {
             let cause = format!("placement handle {handle} does not exist, namespace {nsid} has {handles}");
             return Err(Failure::invalid_field(Parameter::dword(11, 0), cause));
@@ -88,7 +89,7 @@ impl Subsystem {
         }
         let mut before = Vec::with_capacity(nsids.len());
         for (nsid, handle) in handles {
-            let masks = &mut self.namespace_mut(nsid).events_enabled;
+            let masks = &mut self.state.namespaces.get_mut(nsid).events_enabled;
             before.push((nsid, masks.clone()));
             masks.resize(masks.len().max(handle + 1), Default::default());
             for &listed in list.iter().filter(|listed| kind::SUPPORTED.contains(listed)) {
@@ -97,7 +98,7 @@ impl Subsystem {
         }
         self.store_state_or(|subsystem| {
             for (nsid, masks) in before {
-                subsystem.namespace_mut(nsid).events_enabled = masks;
+                subsystem.state.namespaces.get_mut(nsid).events_enabled = masks;
             }
         })
     }
@@ -111,7 +112,7 @@ impl Subsystem {
         data: &mut Vec<u8>,
     ) -> Result<u32, Failure> {
         let handle = self.placement_handle_of(nsid, dword11)?;
-        let masks = &self.namespace(nsid).events_enabled;
+        let masks = &self.state.namespaces.get(nsid).events_enabled;
         let mask = masks.get(handle).copied().unwrap_or_default();
         for kind in kind::SUPPORTED {
             let enabled = !default && mask.contains(kind);
@@ -131,7 +132,7 @@ impl Subsystem {
     /// # Errors
     /// Namespaces exist in the endurance group, there is no such configuration, or the state could not be stored.
     fn configure_fdp(&mut self, enabled: bool, configuration: u8) -> Result<(), Failure> {
-        if let Some((nsid, _)) = self.namespaces().next() {
+        if let Some((nsid, _)) = self.state.namespaces.iter().next() {
             let cause = format!(
                 "Flexible Data Placement can be changed only while the endurance group has no namespaces; namespace {nsid} \
                  exists"
@@ -139,7 +140,7 @@ impl Subsystem {
             return Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, cause));
         }
         self.check_no_sanitize()?;
-        let offered = self.configurations.len();
+        let offered = self.fdp.configurations().len();
         if enabled && usize::from(configuration) >= offered {
             let cause =
                 format!("FDP configuration {configuration} does not exist; the drive offers {offered}, from 0 on");
@@ -166,7 +167,10 @@ impl Subsystem {
 
     /// Makes the device that the state asks for, empty, with the history of the one there is.
     fn rebuild_device(&mut self) -> Result<(), Failure> {
-        assert!(self.namespaces().next().is_none(), "there is no data to lose");
+        assert!(
+            self.state.namespaces.iter().next().is_none(),
+            "there is no data to lose"
+        );
         let config = Subsystem::device_config(&self.config, &self.state);
         let made = Device::with_sink(&config, DeviceReports::after(self.device.sink()));
         let mut device = made.map_err(|error| {
@@ -180,7 +184,7 @@ impl Subsystem {
         );
         device.take_over(&self.device);
         self.device = device;
-        self.opened.clear();
+        self.fdp.units_mut().clear();
         assert!(self.device.sink().is_empty(), "a new device has nothing to report");
         Ok(())
     }

@@ -5,21 +5,23 @@ use std::collections::BTreeMap;
 
 use nvme_spec::Status;
 use nvme_spec::fdp::{RuhStatusDescriptor, RuhStatusHeader};
-use ssd::{Event, Nanos, Placement, PlacementList, RgId, RuhId};
+use ssd::{Device, Event, Nanos, Placement, PlacementList, RgId, RuhId};
 use zerocopy::IntoBytes;
 
+use super::FdpState;
 use super::configuration::{placement_identifier, split_placement_identifier};
 use super::directive::WriteDirective;
-use super::events::{EventSource, ReportedNamespace, kind};
-use crate::completion::Success;
+use super::events::{DeviceReports, EventSource, ReportedNamespace, kind};
+use crate::completion::Execution;
 use crate::error::{Failure, Parameter};
+use crate::io::context::NamespaceIo;
 use crate::namespace::Namespace;
 use crate::subsystem::Subsystem;
 
 const SECOND_NS: Nanos = 1_000_000_000;
 
 /// The time at which each handle's reclaim unit was first written to, for the time limit (ERUTL).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct OpenUnits {
     /// By reclaim group and handle.
     since: BTreeMap<(u16, u16), Nanos>,
@@ -110,13 +112,64 @@ pub(crate) enum UnresolvedDirective {
     Unknown(u16),
 }
 
-impl Subsystem {
-    /// Where a write goes.
+/// The placement that a command of a namespace names, if it names one.
+#[inline]
+pub(crate) fn named_placement(
+    fdp: &FdpState,
+    namespace: &Namespace,
+    groups: u16,
+    directive: WriteDirective,
+) -> Result<Option<Placement>, UnresolvedDirective> {
+    match directive {
+        WriteDirective::None => Ok(None),
+        WriteDirective::Placement(_) if !fdp.enabled => Err(UnresolvedDirective::NotEnabled),
+        WriteDirective::Placement(pid) => {
+            let (group, position) = split_placement_identifier(pid, groups);
+            let named = PlacementList::new(&namespace.placement_handles, groups).at(group, position);
+            named.map(Some).ok_or(UnresolvedDirective::Unknown(pid))
+        }
+    }
+}
+
+/// The placement of a write of a namespace that names this one, or none.
+#[inline]
+pub(crate) fn named_or_default(
+    device: &mut Device<DeviceReports>,
+    namespace: &Namespace,
+    named: Option<Placement>,
+) -> Placement {
+    named.unwrap_or_else(|| device.default_placement(namespace.placement_handles[0]))
+}
+
+/// Refuses what needs Flexible Data Placement while it is not enabled.
+pub(super) fn check_enabled(fdp: &FdpState) -> Result<(), Failure> {
+    if fdp.enabled {
+        return Ok(());
+    }
+    let cause = "Flexible Data Placement is not enabled in the endurance group";
+    Err(Failure::new(Status::FDP_DISABLED, cause))
+}
+
+/// A handle's reclaim unit was written to, in the course of which the one that it had before was `filled` or not.
+fn note_unit_written(
+    device: &Device<DeviceReports>,
+    units: &mut OpenUnits,
+    now: Nanos,
+    placement: Placement,
+    filled: bool,
+) {
+    let is_begun = device.is_unit_begun(placement).expect("a handle of the device");
+    units.note_written(now, placement, is_begun, filled);
+}
+
+impl NamespaceIo<'_> {
+    /// The placement of a write.
     ///
     /// A placement identifier that does not exist is no error: the data goes where it would go without one
     /// ([`ssd::Device::default_placement`]), and the host event log says so (NVMe 2.1, Flexible Data Placement).
-    pub(crate) fn resolve(&mut self, nsid: u32, directive: WriteDirective) -> Result<Placement, Failure> {
-        let named = match self.named_placement(nsid, directive) {
+    pub(crate) fn resolve(&mut self, directive: WriteDirective) -> Result<Placement, Failure> {
+        let groups = self.device.layout().groups;
+        let named = match named_placement(self.fdp, self.namespace, groups, directive) {
             Ok(named) => named,
             Err(UnresolvedDirective::NotEnabled) => {
                 let cause = "the data placement directive needs Flexible Data Placement, which is not enabled";
@@ -124,48 +177,30 @@ impl Subsystem {
             }
             Err(UnresolvedDirective::Unknown(pid)) => {
                 let source = self.event_source();
-                let of = reported(&self.state.namespaces, nsid);
-                self.state.fdp.events.note_invalid_identifier(&source, &of, pid);
+                let of = ReportedNamespace::of(self.nsid, self.namespace);
+                self.fdp.events.note_invalid_identifier(&source, &of, pid);
                 None
             }
         };
-        Ok(self.named_or_default(nsid, named))
+        let placement = named_or_default(self.device, self.namespace, named);
+        assert!(
+            self.namespace.placement_handles.contains(&placement.handle),
+            "a write goes through a handle of its namespace"
+        );
+        Ok(placement)
     }
 
-    /// The placement that a command names, if it names one.
-    pub(crate) fn named_placement(
-        &self,
-        nsid: u32,
-        directive: WriteDirective,
-    ) -> Result<Option<Placement>, UnresolvedDirective> {
-        match directive {
-            WriteDirective::None => Ok(None),
-            WriteDirective::Placement(_) if !self.state.fdp.enabled => Err(UnresolvedDirective::NotEnabled),
-            WriteDirective::Placement(pid) => self
-                .placement(nsid, pid)
-                .map(Some)
-                .ok_or(UnresolvedDirective::Unknown(pid)),
-        }
-    }
-
-    /// Where a write goes that names this, or nothing.
-    pub(crate) fn named_or_default(&mut self, nsid: u32, named: Option<Placement>) -> Placement {
-        let first = self.namespace(nsid).placement_handles[0];
-        named.unwrap_or_else(|| self.device.default_placement(first))
-    }
-
-    /// Pages left in a handle's reclaim unit of every group, if they matter: for [`Subsystem::note_pages_written`]
-    /// after writing.
+    /// Pages left in a handle's reclaim unit of every group, if there is a time limit: for
+    /// [`NamespaceIo::note_pages_written`] after writing.
     pub(crate) fn pages_before_writing(&mut self, handle: RuhId) -> Option<Vec<u32>> {
         // Left by a command that failed on its way.
         self.device.sink_mut().forget_redirected();
         let left = |group| {
-            self.device
-                .available_media_writes(Placement { group, handle })
-                .expect("a handle of the device")
+            let left = self.device.available_media_writes(Placement { group, handle });
+            left.expect("a handle of the device")
         };
-        let matters = self.opened.is_limited();
-        matters.then(|| (0..self.device.layout().groups).map(RgId).map(left).collect())
+        let groups = 0..self.device.layout().groups;
+        self.units.is_limited().then(|| groups.map(RgId).map(left).collect())
     }
 
     /// The time of a reclaim unit begins with the first page that is written to it. A reclaim group that is full passes
@@ -175,59 +210,25 @@ impl Subsystem {
             return self.device.sink_mut().forget_redirected();
         };
         let mut by_group = self.device.sink_mut().take_redirected();
-        let asked = pages - by_group.values().sum::<u64>();
-        *by_group.entry(placement.group.0).or_default() += asked;
+        let redirected = by_group.values().sum::<u64>();
+        assert!(redirected <= pages, "no more pages are redirected than written");
+        *by_group.entry(placement.group.0).or_default() += pages - redirected;
         for (group, pages) in by_group {
             let filled = pages >= u64::from(left_before[usize::from(group)]);
             if pages > 0 {
-                let group = RgId(group);
-                self.note_unit_written(Placement { group, ..placement }, filled);
+                let placement = Placement::new(group, placement.handle.0);
+                note_unit_written(self.device, self.units, self.clock.now(), placement, filled);
             }
         }
     }
 
-    fn note_unit_written(&mut self, placement: Placement, filled: bool) {
-        let is_begun = self.device.is_unit_begun(placement).expect("a handle of the device");
-        self.opened.note_written(self.now, placement, is_begun, filled);
-    }
-
-    /// The handle and group of a placement identifier, `None` if the namespace has no such handle or the drive no such
-    /// group.
-    fn placement(&self, nsid: u32, pid: u16) -> Option<Placement> {
-        let (group, placement_handle) = split_placement_identifier(pid, self.device.layout().groups);
-        self.placements(nsid).at(group, placement_handle)
-    }
-
-    /// What a namespace may use.
-    fn placements(&self, nsid: u32) -> PlacementList<'_> {
-        self.placements_of(self.namespace(nsid))
-    }
-
-    fn placements_of<'a>(&self, namespace: &'a Namespace) -> PlacementList<'a> {
-        PlacementList::new(&namespace.placement_handles, self.device.layout().groups)
-    }
-
-    pub(crate) fn require_fdp(&self) -> Result<(), Failure> {
-        if self.state.fdp.enabled {
-            return Ok(());
-        }
-        let cause = "Flexible Data Placement is not enabled in the endurance group";
-        Err(Failure::new(Status::FDP_DISABLED, cause))
-    }
-
-    /// Bytes of the whole reclaim unit handle status of a namespace.
-    pub(crate) fn handle_status_bytes(&self, id: u16, nsid: u32) -> Result<u64, Failure> {
-        let descriptors = usize::from(self.placements_of(self.active_namespace(id, nsid)?).count());
-        Ok((size_of::<RuhStatusHeader>() + descriptors * size_of::<RuhStatusDescriptor>()) as u64)
-    }
-
     /// Reclaim unit handle status: a descriptor for each placement handle and reclaim group, as much as the host has
     /// room for; the header counts them all.
-    pub(crate) fn handle_status(&mut self, nsid: u32, bytes: u64, data: &mut Vec<u8>) -> Result<Success, Failure> {
-        self.require_fdp()?;
-        let namespace = self.namespace(nsid);
-        let (groups, placements) = (self.device.layout().groups, self.placements_of(namespace));
-        let blocks_per_page = self.page_bytes() >> namespace.block_bytes_log2();
+    pub(crate) fn handle_status(&mut self, bytes: u64, data: &mut Vec<u8>) -> Result<Execution, Failure> {
+        check_enabled(self.fdp)?;
+        let groups = self.device.layout().groups;
+        let placements = PlacementList::new(&self.namespace.placement_handles, groups);
+        let blocks_per_page = self.page_bytes >> self.namespace.block_bytes_log2();
         let header = RuhStatusHeader {
             nruhsd: placements.count().into(),
             ..RuhStatusHeader::default()
@@ -235,88 +236,96 @@ impl Subsystem {
         data.clear();
         data.extend_from_slice(header.as_bytes());
         for (index, placement) in (0..).zip(placements.iter()) {
-            let pages = self
-                .device
-                .available_media_writes(placement)
-                .expect("a handle of the device");
+            let pages = self.device.available_media_writes(placement);
+            let pages = u64::from(pages.expect("a handle of the device"));
             let descriptor = RuhStatusDescriptor {
                 pid: placement_identifier(placement.group.0, index / groups, groups).into(),
                 ruhid: placement.handle.0.into(),
-                earutr: self.opened.seconds_left(self.now, placement).into(),
-                ruamw: (u64::from(pages) * blocks_per_page).into(),
+                earutr: self.units.seconds_left(self.clock.now(), placement).into(),
+                ruamw: (pages * blocks_per_page).into(),
                 ..RuhStatusDescriptor::default()
             };
             data.extend_from_slice(descriptor.as_bytes());
         }
+        assert_eq!(
+            data.len() as u64,
+            status_bytes(placements),
+            "the header counts the descriptors"
+        );
         data.truncate(bytes as usize);
-        Ok(Success::DONE)
+        Ok(Execution::DONE)
     }
 
     /// Reclaim unit handle update: each placement identifier in the list goes on in a new reclaim unit.
-    pub(crate) fn handle_update(&mut self, nsid: u32, data: &[u8]) -> Result<Success, Failure> {
-        self.require_fdp()?;
+    pub(crate) fn handle_update(&mut self, data: &[u8]) -> Result<Execution, Failure> {
+        check_enabled(self.fdp)?;
+        let groups = self.device.layout().groups;
         let mut placements = Vec::with_capacity(data.len() / 2);
         for bytes in data.chunks_exact(2) {
             let pid = u16::from_le_bytes([bytes[0], bytes[1]]);
-            let Some(placement) = self.placement(nsid, pid) else {
-                let cause = format!("placement identifier {pid:#x} does not exist in namespace {nsid}");
-                return Err(Failure::invalid_field(Parameter::DATA_POINTER, cause));
-            };
-            placements.push(placement);
+            let (group, position) = split_placement_identifier(pid, groups);
+            let listed = PlacementList::new(&self.namespace.placement_handles, groups).at(group, position);
+            placements.push(listed.ok_or_else(|| {
+                let cause = format!(
+                    "placement identifier {pid:#x} does not exist in namespace {}",
+                    self.nsid
+                );
+                Failure::invalid_field(Parameter::DATA_POINTER, cause)
+            })?);
         }
         for placement in placements {
-            self.leave_reclaim_unit(nsid, placement, kind::RU_NOT_FULLY_WRITTEN);
+            self.leave_reclaim_unit(placement, kind::RU_NOT_FULLY_WRITTEN);
         }
-        Ok(Success::DONE)
+        Ok(Execution::DONE)
     }
 
     /// Closes a handle's reclaim unit before it is full, with the event that says why.
-    fn leave_reclaim_unit(&mut self, nsid: u32, placement: Placement, event_kind: u8) {
-        let left = self.device.update_handle(self.now, placement);
+    fn leave_reclaim_unit(&mut self, placement: Placement, event_kind: u8) {
+        let left = self.device.update_handle(self.clock.now(), placement);
         let unwritten = left.expect("a handle of the device");
-        self.opened.forget(placement);
+        self.units.forget(placement);
         if unwritten > 0 {
             let source = self.event_source();
-            let of = reported(&self.state.namespaces, nsid);
-            self.state
-                .fdp
-                .events
-                .note_unit_left(&source, &of, placement, event_kind);
+            let of = ReportedNamespace::of(self.nsid, self.namespace);
+            self.fdp.events.note_unit_left(&source, &of, placement, event_kind);
         }
+    }
+}
+
+/// Bytes of the whole reclaim unit handle status of a namespace with these placements.
+fn status_bytes(placements: PlacementList<'_>) -> u64 {
+    let descriptors = usize::from(placements.count());
+    (size_of::<RuhStatusHeader>() + descriptors * size_of::<RuhStatusDescriptor>()) as u64
+}
+
+impl Subsystem {
+    /// Bytes of the whole reclaim unit handle status of a namespace.
+    pub(crate) fn handle_status_bytes(&self, id: u16, nsid: u32) -> Result<u64, Failure> {
+        let namespace = self.state.namespaces.active(id, nsid)?;
+        let placements = PlacementList::new(&namespace.placement_handles, self.device.layout().groups);
+        Ok(status_bytes(placements))
     }
 
     /// Closes reclaim units that have been open for longer than the time limit.
     pub(crate) fn check_time_limits(&mut self) {
-        for placement in self.opened.expired(self.now) {
-            match self.namespace_of_handle(placement.handle) {
-                Some(nsid) => self.leave_reclaim_unit(nsid, placement, kind::RU_TIME_LIMIT_EXCEEDED),
-                None => self.opened.forget(placement),
+        for placement in self.fdp.units().expired(self.clock.now()) {
+            match self.state.namespaces.of_handle(placement.handle) {
+                Some(nsid) => self
+                    .namespace_io(nsid)
+                    .leave_reclaim_unit(placement, kind::RU_TIME_LIMIT_EXCEEDED),
+                None => self.fdp.units_mut().forget(placement),
             }
         }
-    }
-
-    /// The first namespace that writes through a handle.
-    fn namespace_of_handle(&self, handle: RuhId) -> Option<u32> {
-        let writes = |namespace: &Namespace| namespace.placement_handles.contains(&handle);
-        let found = self.namespaces().find(|(_, namespace)| writes(namespace));
-        found.map(|(nsid, _)| nsid)
-    }
-
-    /// The drive as the reporting rules see it now.
-    fn event_source(&self) -> EventSource {
-        EventSource {
-            groups: self.device.layout().groups,
-            page_bytes: self.page_bytes(),
-            log_entries: self.device.config().events.log_entries,
-            timestamp: self.timestamp(),
-            sole_nsid: None,
-        }
+        assert!(
+            self.fdp.units().expired(self.clock.now()).is_empty(),
+            "no reclaim unit is open for longer than the limit"
+        );
     }
 
     /// Fills the host log with events that say nothing, so that all that was in it is lost.
     pub(crate) fn overflow_host_events(&mut self) {
         if self.state.fdp.enabled {
-            let source = self.event_source();
+            let source = EventSource::of(&self.device, &self.clock);
             self.state.fdp.events.overflow_host_events(&source);
         }
     }
@@ -327,30 +336,23 @@ impl Subsystem {
         if !self.state.fdp.enabled {
             return;
         }
+        let source = EventSource::of(&self.device, &self.clock);
+        let (namespaces, log) = (&self.state.namespaces, &mut self.state.fdp.events);
         for event in events {
             match event {
                 Event::Close { group, owner, .. } => {
                     let handle = owner.handle().expect("a handle's unit, or it is not reported");
-                    self.note_modified(Placement { group, handle });
+                    let placement = Placement { group, handle };
+                    // The command that made room may have gone on to write to the reclaim unit after it.
+                    note_unit_written(&self.device, self.fdp.units_mut(), self.clock.now(), placement, true);
+                    if let Some(nsid) = namespaces.of_handle(handle) {
+                        let of = ReportedNamespace::of(nsid, namespaces.get(nsid));
+                        log.note_unit_left(&source, &of, placement, kind::IMPLICITLY_MODIFIED_RUH);
+                    }
                 }
-                Event::Reclaim(reclaim) => {
-                    let source = self.event_source();
-                    let namespaces = all_reported(&self.state.namespaces);
-                    self.state.fdp.events.note_collection(&source, namespaces, &reclaim);
-                }
+                Event::Reclaim(reclaim) => log.note_collection(&source, namespaces.reported(), &reclaim),
                 other => unreachable!("{other:?} becomes no event"),
             }
-        }
-    }
-
-    fn note_modified(&mut self, placement: Placement) {
-        // The command that made room may have gone on to write to the reclaim unit after it.
-        self.note_unit_written(placement, true);
-        if let Some(nsid) = self.namespace_of_handle(placement.handle) {
-            let source = self.event_source();
-            let of = reported(&self.state.namespaces, nsid);
-            let kind = kind::IMPLICITLY_MODIFIED_RUH;
-            self.state.fdp.events.note_unit_left(&source, &of, placement, kind);
         }
     }
 
@@ -358,22 +360,10 @@ impl Subsystem {
     /// them).
     pub fn note_handles_modified_by_reset(&mut self) {
         if self.state.fdp.enabled {
-            let source = self.event_source();
-            for of in all_reported(&self.state.namespaces) {
+            let source = EventSource::of(&self.device, &self.clock);
+            for of in self.state.namespaces.reported() {
                 self.state.fdp.events.note_reset(&source, &of);
             }
         }
     }
-}
-
-/// The namespaces as the reporting rules see them.
-fn all_reported(namespaces: &[Option<Namespace>]) -> impl Iterator<Item = ReportedNamespace<'_>> + Clone {
-    let numbered = (1..).zip(namespaces);
-    numbered.filter_map(|(nsid, namespace)| Some(ReportedNamespace::of(nsid, namespace.as_ref()?)))
-}
-
-/// One that exists.
-fn reported(namespaces: &[Option<Namespace>], nsid: u32) -> ReportedNamespace<'_> {
-    let namespace = namespaces[nsid as usize - 1].as_ref();
-    ReportedNamespace::of(nsid, namespace.expect("an active namespace"))
 }

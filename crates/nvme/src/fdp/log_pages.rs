@@ -15,6 +15,7 @@ use zerocopy::IntoBytes;
 
 use super::configuration::{handle_type, reclaim_group_identifier_bits};
 use super::events::{FdpEvent, kind};
+use super::handles::check_enabled;
 use super::statistics;
 use crate::error::Failure;
 use crate::setup::NAMESPACES_MAX;
@@ -26,12 +27,13 @@ const DESCRIPTOR_ALIGNMENT_BYTES: usize = 8;
 impl Subsystem {
     pub(crate) fn fdp_configurations_page(&self) -> Vec<u8> {
         let descriptors: Vec<u8> = self
-            .configurations
+            .fdp
+            .configurations()
             .iter()
             .flat_map(|config| self.descriptor(config))
             .collect();
         let header = FdpConfigurationsHeader {
-            numfdpc: (self.configurations.len() as u16 - 1).into(),
+            numfdpc: (self.fdp.configurations().len() as u16 - 1).into(),
             sze: ((size_of::<FdpConfigurationsHeader>() + descriptors.len()) as u32).into(),
             ..FdpConfigurationsHeader::default()
         };
@@ -52,7 +54,7 @@ impl Subsystem {
             dsze: (bytes as u16).into(),
             fdpa: Fdpa::new()
                 .with_rgif(reclaim_group_identifier_bits(groups) as u8)
-                .with_fdpvwc(self.durable.is_some())
+                .with_fdpvwc(self.media.has_write_cache())
                 .with_fdpcv(true),
             nrg: u32::from(groups).into(),
             nruh: handles.into(),
@@ -77,7 +79,7 @@ impl Subsystem {
 
     /// A page that there is only while Flexible Data Placement is enabled; `parameter` is the Log Specific Parameter.
     pub(crate) fn enabled_fdp_page(&self, log: LogId, parameter: u8) -> Result<Vec<u8>, Failure> {
-        self.require_fdp()?;
+        check_enabled(&self.state.fdp)?;
         Ok(match log {
             LogId::ReclaimUnitHandleUsage => self.handle_usage_page(),
             LogId::FdpStatistics => statistics::page(self.device.stats()),

@@ -28,6 +28,7 @@ mod log_pages;
 mod statistics;
 
 use serde::{Deserialize, Serialize};
+use ssd::DeviceConfig;
 
 pub(crate) use configuration::default_handles;
 pub use configuration::{
@@ -37,7 +38,7 @@ pub use configuration::{
 pub(crate) use directive::{DirectiveReceive, DirectiveSend, WriteDirective, parse_receive, parse_send};
 pub use events::{DeviceReports, EventLog, EventSource, FdpEvent, Reallocation, ReportedNamespace, kind};
 pub(crate) use features::{event_descriptors_bytes, event_list_bytes};
-pub(crate) use handles::OpenUnits;
+pub(crate) use handles::{OpenUnits, named_or_default, named_placement};
 
 /// Flexible Data Placement of the endurance group, non-volatile.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -48,4 +49,37 @@ pub struct FdpState {
     pub configuration: u8,
     /// The FDP event log.
     pub events: EventLog,
+}
+
+/// Flexible Data Placement of a drive since its start: what follows from its profile, and the time of reclaim units.
+#[derive(Debug)]
+pub(crate) struct Fdp {
+    /// The configurations that are offered, as devices.
+    configurations: Vec<DeviceConfig>,
+    units: OpenUnits,
+}
+
+impl Fdp {
+    /// Of a drive with this profile, whose reclaim units may stay open for so many seconds; 0 for no limit.
+    pub(crate) fn new(profile: &DeviceConfig, time_limit_s: u32) -> Fdp {
+        Fdp {
+            configurations: configurations(profile),
+            units: OpenUnits::new(time_limit_s),
+        }
+    }
+
+    /// The configurations that are offered, as devices.
+    pub(crate) fn configurations(&self) -> &[DeviceConfig] {
+        &self.configurations
+    }
+
+    /// The reclaim units that are open.
+    pub(crate) fn units(&self) -> &OpenUnits {
+        &self.units
+    }
+
+    /// The same, to change them.
+    pub(crate) fn units_mut(&mut self) -> &mut OpenUnits {
+        &mut self.units
+    }
 }

@@ -12,7 +12,8 @@
 
 use nvme_spec::Status;
 
-use super::{Blocks, limited, media_failure, unreadable};
+use super::context::{NamespaceIo, check_range};
+use super::{Blocks, limited};
 use crate::controller::Transport;
 use crate::error::{Failure, Parameter};
 use crate::media::{self, ByteRange, Media};
@@ -55,10 +56,10 @@ impl Subsystem {
         blocks: Blocks,
         of_bytes: fn(u64) -> Transfer,
     ) -> Result<Transfer, Failure> {
-        let namespace = self.active_namespace(id, nsid)?;
+        let namespace = self.state.namespaces.active(id, nsid)?;
         let data_bytes = limited(blocks.count << namespace.block_bytes_log2())?;
         // Before the data pointer is looked at: what moves nothing need not say where to.
-        self.check_range(nsid, blocks)?;
+        check_range(namespace, blocks)?;
         let metadata_bytes = blocks.count * namespace.metadata_bytes();
         if metadata_bytes == 0 {
             return Ok(of_bytes(data_bytes));
@@ -94,24 +95,25 @@ impl Subsystem {
         }
         Ok(())
     }
+}
 
+impl NamespaceIo<'_> {
     /// Reads blocks that were found readable, in the form in which the host gets them.
-    pub(super) fn read_for_host(&mut self, nsid: u32, blocks: Blocks, data: &mut Vec<u8>) -> Result<(), Failure> {
-        self.read_into(nsid, blocks, data)?;
-        let namespace = self.namespace(nsid);
-        if namespace.extended_metadata {
-            *data = interleaved(data, namespace);
+    pub(super) fn read_for_host(&mut self, blocks: Blocks, data: &mut Vec<u8>) -> Result<(), Failure> {
+        self.read_into(blocks, data)?;
+        if self.namespace.extended_metadata {
+            *data = interleaved(data, self.namespace);
         }
         Ok(())
     }
 
     /// Fills `metadata` with the metadata of blocks.
-    pub(super) fn read_metadata(&mut self, nsid: u32, blocks: Blocks, metadata: &mut [u8]) -> Result<(), Failure> {
+    pub(super) fn read_metadata(&mut self, blocks: Blocks, metadata: &mut [u8]) -> Result<(), Failure> {
         let mut rest = metadata;
-        for piece in self.metadata_of(nsid, blocks) {
+        for piece in self.metadata_of(blocks) {
             let (part, behind) = rest.split_at_mut(piece.bytes as usize);
             let read = self.media.read(piece.offset, part);
-            read.map_err(|error| unreadable(&mut self.state.smart.media_errors, &error))?;
+            read.map_err(|error| self.media_failure(Status::UNRECOVERED_READ_ERROR, &error))?;
             rest = behind;
         }
         assert!(rest.is_empty(), "the pieces are the blocks");
@@ -119,12 +121,12 @@ impl Subsystem {
     }
 
     /// Stores the metadata of blocks.
-    pub(super) fn write_metadata(&mut self, nsid: u32, blocks: Blocks, metadata: &[u8]) -> Result<(), Failure> {
+    pub(super) fn write_metadata(&mut self, blocks: Blocks, metadata: &[u8]) -> Result<(), Failure> {
         let mut rest = metadata;
-        for piece in self.metadata_of(nsid, blocks) {
+        for piece in self.metadata_of(blocks) {
             let (part, behind) = rest.split_at(piece.bytes as usize);
             let written = self.media.write(piece.offset, part);
-            written.map_err(|error| media_failure(&mut self.state.smart.media_errors, Status::WRITE_FAULT, &error))?;
+            written.map_err(|error| self.media_failure(Status::WRITE_FAULT, &error))?;
             rest = behind;
         }
         assert!(rest.is_empty(), "the pieces are the blocks");
@@ -132,25 +134,9 @@ impl Subsystem {
     }
 
     /// Where the metadata of blocks is.
-    fn metadata_of(&self, nsid: u32, blocks: Blocks) -> Vec<ByteRange> {
+    fn metadata_of(&self, blocks: Blocks) -> Vec<ByteRange> {
         let capacity_bytes = self.capacity_bytes();
-        let pieces = self
-            .namespace(nsid)
-            .locate(blocks.first, blocks.count, self.page_bytes());
+        let pieces = self.namespace.locate(blocks.first, blocks.count, self.page_bytes);
         pieces.map(|piece| media::metadata_of(capacity_bytes, piece)).collect()
-    }
-
-    /// Makes a range of the namespace read as zeroes with its metadata, without the device's knowing.
-    pub(super) fn discard_blocks(&mut self, nsid: u32, piece: ByteRange) -> Result<(), Failure> {
-        match self.namespace(nsid).metadata_bytes() {
-            0 => self.discard(piece),
-            _ => self.discard_with_metadata(piece),
-        }
-    }
-
-    /// The same for any range of whole pages, whatever was in it.
-    pub(crate) fn discard_with_metadata(&mut self, piece: ByteRange) -> Result<(), Failure> {
-        self.discard(piece)?;
-        self.discard(media::metadata_of(self.capacity_bytes(), piece))
     }
 }

@@ -4,6 +4,7 @@
 //! only values that make sense by themselves. What depends on the namespace (range, format, protection) is checked at
 //! execution, because a namespace may change while a command's data is on its way.
 
+pub(crate) mod context;
 mod metadata;
 pub(crate) mod ranges;
 mod read_write;
@@ -14,10 +15,12 @@ use nvme_spec::{IoOpcode, NSID_ALL, Status};
 use prefetch::Room;
 use ssd::{Lpn, Placement};
 
-use crate::completion::{Execution, Success};
+use context::NamespaceIo;
+
+use crate::completion::Execution;
 use crate::error::{Failure, Parameter};
 use crate::fdp::WriteDirective;
-use crate::media::{Media, MediaError};
+use crate::media::{ByteRange, Media, MediaError};
 use crate::subsystem::Subsystem;
 use crate::traffic::CommandKind;
 use crate::transfer::{Direction, Transfer, check_transfer_bytes};
@@ -36,6 +39,15 @@ pub(crate) struct Progress {
     pub blocks_done: u64,
     /// Where its data goes, which is decided once.
     pub placement: Option<Placement>,
+}
+
+impl Progress {
+    /// A part of `blocks` of `all` is done. Returns whether the whole is.
+    fn advance(&mut self, blocks: u64, all: u64) -> bool {
+        self.blocks_done += blocks;
+        assert!(self.blocks_done <= all, "parts are the command, no more");
+        self.blocks_done == all
+    }
 }
 
 /// An I/O command of a namespace.
@@ -186,19 +198,16 @@ fn limited(bytes: u64) -> Result<u64, Failure> {
     check_transfer_bytes(bytes, Parameter::dword(12, 0))
 }
 
-/// The storage failed under a command. What is damaged is so the next time, too.
-fn media_failure(media_errors: &mut u64, status: Status, error: &MediaError) -> Failure {
-    *media_errors += 1;
-    let failure = Failure::new(status, error.to_string());
-    match error.is_damage() {
-        true => failure,
-        false => failure.retryable(),
-    }
+/// The pages that a byte range touches: the first one, and how many.
+pub(crate) fn pages_of(piece: ByteRange, page_bytes: u64) -> (Lpn, u32) {
+    let first = piece.offset / page_bytes;
+    let end = (piece.offset + piece.bytes).div_ceil(page_bytes);
+    (Lpn(first as u32), (end - first) as u32)
 }
 
 /// The storage could not be read for a command.
 fn unreadable(media_errors: &mut u64, error: &MediaError) -> Failure {
-    media_failure(media_errors, Status::UNRECOVERED_READ_ERROR, error)
+    context::media_failure(media_errors, Status::UNRECOVERED_READ_ERROR, error)
 }
 
 fn unknown_management_operation(operation: u32) -> Failure {
@@ -244,81 +253,48 @@ impl Subsystem {
         progress: &mut Progress,
     ) -> Result<Execution, Failure> {
         let &Command { nsid, operation } = command;
-        let whole = match operation {
-            Operation::Verify(blocks) => {
-                self.check_usable(id, nsid)?;
-                self.verify_part(nsid, blocks, &mut progress.blocks_done)?
-            }
-            Operation::DatasetManagement { deallocate, .. } => {
-                self.check_usable(id, nsid)?;
-                self.manage_dataset_part(nsid, deallocate, data, &mut progress.blocks_done)?
-            }
-            Operation::WriteZeroes {
-                blocks,
-                deallocate,
-                force_unit_access,
-                directive,
-            } => {
-                self.check_usable(id, nsid)?;
-                let whole = self.write_zeroes_part(nsid, blocks, directive, deallocate, progress)?;
-                return Ok(match whole {
-                    true => Execution::Done(Success::after(force_unit_access || !self.write_cache_enabled())),
-                    false => Execution::Part,
-                });
-            }
-            _ => return self.execute_at_once(id, command, data).map(Execution::Done),
-        };
-        Ok(if whole {
-            Execution::Done(Success::DONE)
-        } else {
-            Execution::Part
-        })
-    }
-
-    /// Refuses a namespace that the controller has not, or that is being sanitized.
-    fn check_usable(&self, id: u16, nsid: u32) -> Result<(), Failure> {
-        self.check_no_sanitize()?;
-        self.active_namespace(id, nsid).map(|_| ())
-    }
-
-    /// The I/O commands that have no parts.
-    fn execute_at_once(&mut self, id: u16, command: &Command, data: &mut Vec<u8>) -> Result<Success, Failure> {
-        let &Command { nsid, operation } = command;
         // Flush is the one I/O command that a sanitize operation lets through (Base Specification, "Sanitize
-        // Operations").
+        // Operations"), and the one that takes all namespaces.
         if operation == Operation::Flush {
             return self.flush(id, nsid);
         }
-        self.check_usable(id, nsid)?;
-        match operation {
-            Operation::Flush => unreachable!("handled above: it takes all namespaces too"),
-            Operation::Verify(_) | Operation::DatasetManagement { .. } | Operation::WriteZeroes { .. } => {
-                unreachable!("they have parts")
-            }
-            Operation::Read(blocks) => self.read(nsid, blocks, data),
-            Operation::Compare(blocks) => self.compare(nsid, blocks, data),
-            Operation::Write {
-                blocks,
-                force_unit_access,
-                directive,
-            } => self.write(nsid, blocks, directive, force_unit_access, data),
-            Operation::WriteUncorrectable(blocks) => self.write_uncorrectable(nsid, blocks),
-            Operation::Copy {
-                destination,
-                force_unit_access,
-                directive,
-                ..
-            } => {
-                let destination = ranges::Destination {
-                    first: destination,
-                    directive,
-                    force_unit_access,
-                };
-                self.copy(nsid, &destination, data)
-            }
-            Operation::HandleStatus { bytes } => self.handle_status(nsid, bytes, data),
-            Operation::HandleUpdate { .. } => self.handle_update(nsid, data),
-            Operation::Nothing => Ok(Success::DONE),
+        self.with_namespace(id, nsid, |io| io.execute(operation, data, progress))
+    }
+
+    /// Runs a command in the context of its namespace, and stores the state if the command changed it. Refuses a
+    /// namespace that the controller has not, and any while a sanitize operation stands in the way.
+    fn with_namespace(
+        &mut self,
+        id: u16,
+        nsid: u32,
+        run: impl FnOnce(&mut NamespaceIo<'_>) -> Result<Execution, Failure>,
+    ) -> Result<Execution, Failure> {
+        self.check_no_sanitize()?;
+        self.state.namespaces.active(id, nsid)?;
+        let mut io = self.namespace_io(nsid);
+        let executed = run(&mut io);
+        match io.changes_state {
+            false => executed,
+            true => self.store_state().and(executed),
+        }
+    }
+
+    /// The context of a command of a namespace that exists.
+    pub(crate) fn namespace_io(&mut self, nsid: u32) -> NamespaceIo<'_> {
+        NamespaceIo {
+            nsid,
+            page_bytes: self.page_bytes(),
+            namespace: self.state.namespaces.get_mut(nsid),
+            device: &mut self.device,
+            media: &mut self.media,
+            smart: &mut self.state.smart,
+            sanitize: &mut self.state.sanitize,
+            fdp: &mut self.state.fdp,
+            units: self.fdp.units_mut(),
+            clock: &mut self.clock,
+            scratch: &mut self.scratch,
+            is_read_only: self.faults.is_read_only(),
+            changes_state: false,
         }
     }
 
@@ -330,7 +306,7 @@ impl Subsystem {
             Operation::Write { .. } => Direction::ToController,
             _ => return None,
         };
-        let namespace = self.active_namespace(id, command.nsid).ok()?;
+        let namespace = self.state.namespaces.active(id, command.nsid).ok()?;
         (namespace.metadata_bytes() == 0).then_some(direction)
     }
 
@@ -342,8 +318,7 @@ impl Subsystem {
         if kind == CommandKind::Other {
             return;
         }
-        let place = (entry.nsid.get() as usize).wrapping_sub(1);
-        let Some(Some(namespace)) = self.state.namespaces.get(place) else {
+        let Some(namespace) = self.state.namespaces.find(entry.nsid.get()) else {
             return;
         };
         let first = u64::from(entry.cdw11.get()) << 32 | u64::from(entry.cdw10.get());
@@ -368,12 +343,11 @@ impl Subsystem {
         id: u16,
         command: &Command,
         take: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
-    ) -> Result<Success, Failure> {
+    ) -> Result<Execution, Failure> {
         let Operation::Read(blocks) = command.operation else {
             panic!("{command:?} reads nothing");
         };
-        self.check_usable(id, command.nsid)?;
-        self.read_pieces(command.nsid, blocks, take)
+        self.with_namespace(id, command.nsid, |io| io.read_pieces(blocks, take))
     }
 
     /// A Write whose data `give` has.
@@ -382,7 +356,7 @@ impl Subsystem {
         id: u16,
         command: &Command,
         give: &mut dyn FnMut(Room<'_>) -> Result<(), Failure>,
-    ) -> Result<Success, Failure> {
+    ) -> Result<Execution, Failure> {
         let Operation::Write {
             blocks,
             force_unit_access,
@@ -391,59 +365,62 @@ impl Subsystem {
         else {
             panic!("{command:?} writes nothing");
         };
-        self.check_usable(id, command.nsid)?;
-        self.write_pieces(command.nsid, blocks, directive, force_unit_access, give)
+        self.with_namespace(id, command.nsid, |io| {
+            io.write_pieces(blocks, directive, force_unit_access, give)
+        })
     }
 
     /// Flush of one namespace, or of all that the controller has.
-    fn flush(&mut self, id: u16, nsid: u32) -> Result<Success, Failure> {
+    fn flush(&mut self, id: u16, nsid: u32) -> Result<Execution, Failure> {
         if nsid != NSID_ALL {
-            self.active_namespace(id, nsid)?;
+            self.state.namespaces.active(id, nsid)?;
         }
-        Ok(Success::after(true))
+        Ok(Execution::after(true))
     }
+}
 
-    /// Refuses a range that reaches beyond the namespace.
-    pub(super) fn check_range(&self, nsid: u32, blocks: Blocks) -> Result<(), Failure> {
-        let namespace = self.namespace(nsid);
-        if !namespace.contains(blocks.first, blocks.count) {
-            let cause = format!(
-                "{} logical blocks from {} on reach beyond the namespace's {}",
-                blocks.count, blocks.first, namespace.blocks
-            );
-            let at = Parameter::dword(10, 0);
-            return Err(Failure::new(Status::LBA_OUT_OF_RANGE, cause).at(at).lba(blocks.first));
-        }
-        Ok(())
-    }
-
-    /// Refuses a range that cannot be written.
-    fn check_writable(&self, nsid: u32, blocks: Blocks) -> Result<(), Failure> {
-        self.check_range(nsid, blocks)?;
-        if self.is_read_only() {
-            let cause = "all media is read-only";
-            return Err(Failure::new(Status::WRITE_TO_READ_ONLY_RANGE, cause).lba(blocks.first));
-        }
-        if self.namespace(nsid).write_protected {
-            let cause = format!("namespace {nsid} is write protected");
-            return Err(Failure::new(Status::NAMESPACE_IS_WRITE_PROTECTED, cause));
-        }
-        Ok(())
-    }
-
-    /// Refuses a range with a block that Write Uncorrectable made unreadable.
-    fn check_readable(&self, nsid: u32, blocks: Blocks) -> Result<(), Failure> {
-        self.check_range(nsid, blocks)?;
-        let uncorrectable = &self.namespace(nsid).uncorrectable;
-        if uncorrectable.is_empty() {
-            return Ok(());
-        }
-        match uncorrectable.first_in(blocks.first, blocks.count) {
-            None => Ok(()),
-            Some(lba) => {
-                let cause = format!("logical block {lba} was marked by Write Uncorrectable");
-                Err(Failure::new(Status::UNRECOVERED_READ_ERROR, cause).lba(lba))
+impl NamespaceIo<'_> {
+    /// The one place where an operation finds its executor.
+    fn execute(
+        &mut self,
+        operation: Operation,
+        data: &mut Vec<u8>,
+        progress: &mut Progress,
+    ) -> Result<Execution, Failure> {
+        match operation {
+            Operation::Read(blocks) => self.read(blocks, data),
+            Operation::Compare(blocks) => self.compare(blocks, data),
+            Operation::Verify(blocks) => self.verify_part(blocks, progress),
+            Operation::Write {
+                blocks,
+                force_unit_access,
+                directive,
+            } => self.write(blocks, directive, force_unit_access, data),
+            Operation::WriteZeroes {
+                blocks,
+                deallocate,
+                force_unit_access,
+                directive,
+            } => self.write_zeroes_part(blocks, directive, deallocate, force_unit_access, progress),
+            Operation::WriteUncorrectable(blocks) => self.write_uncorrectable(blocks),
+            Operation::DatasetManagement { deallocate, .. } => self.manage_dataset_part(deallocate, data, progress),
+            Operation::Copy {
+                destination,
+                force_unit_access,
+                directive,
+                ..
+            } => {
+                let destination = ranges::Destination {
+                    first: destination,
+                    directive,
+                    force_unit_access,
+                };
+                self.copy(&destination, data)
             }
+            Operation::HandleStatus { bytes } => self.handle_status(bytes, data),
+            Operation::HandleUpdate { .. } => self.handle_update(data),
+            Operation::Nothing => Ok(Execution::DONE),
+            Operation::Flush => unreachable!("it is carried out without the context of a namespace"),
         }
     }
 }

@@ -2,15 +2,15 @@
 
 use nvme_spec::Status;
 use nvme_spec::command::{Range, SourceRange0};
-use ssd::Lpn;
 use zerocopy::FromBytes;
 
-use super::Blocks;
+use super::context::NamespaceIo;
 use super::read_write::split_by_page;
-use crate::completion::Success;
+use super::{Blocks, Progress};
+use crate::completion::Execution;
 use crate::error::{Failure, Parameter};
 use crate::fdp::WriteDirective;
-use crate::subsystem::Subsystem;
+use crate::media::ByteRange;
 use crate::transfer::TRANSFER_BYTES_MAX;
 
 /// Source ranges of one Copy command (MSRC + 1).
@@ -74,79 +74,70 @@ fn copied(source: &SourceRange0) -> Blocks {
     }
 }
 
-impl Subsystem {
+impl NamespaceIo<'_> {
     /// Where the part of a command ends that begins with a logical block: where pages begin, so that the parts do what
     /// the whole would.
-    pub(super) fn end_of_part(&self, nsid: u32, first: u64) -> u64 {
-        let part_blocks = AT_ONCE_BYTES >> self.namespace(nsid).block_bytes_log2();
+    pub(super) fn end_of_part(&self, first: u64) -> u64 {
+        let part_blocks = AT_ONCE_BYTES >> self.namespace.block_bytes_log2();
         (first / part_blocks + 1) * part_blocks
     }
 
-    /// Deallocates as much as may be done at once. Whether all of it is done.
+    /// Deallocates as much as may be done at once.
     pub(super) fn manage_dataset_part(
         &mut self,
-        nsid: u32,
         deallocate: bool,
         data: &[u8],
-        done: &mut u64,
-    ) -> Result<bool, Failure> {
+        progress: &mut Progress,
+    ) -> Result<Execution, Failure> {
         let ranges = <[Range]>::ref_from_bytes(data).expect("the length was checked");
         for range in ranges {
-            self.check_writable(nsid, deallocated(range))?;
+            self.check_writable(deallocated(range))?;
         }
         if !deallocate {
-            return Ok(true);
+            return Ok(Execution::DONE);
         }
-        let (mut before, mut left) = (0, AT_ONCE_BYTES >> self.namespace(nsid).block_bytes_log2());
-        let (mut result, mut forgotten) = (Ok(()), false);
+        let total = ranges.iter().map(|range| deallocated(range).count).sum();
+        let (mut before, mut left) = (0, AT_ONCE_BYTES >> self.namespace.block_bytes_log2());
+        let mut whole = progress.blocks_done == total;
         for Blocks { first, count } in ranges.iter().map(deallocated) {
-            while *done < before + count && left > 0 && result.is_ok() {
-                let at = first + (*done - before);
-                let part = self.end_of_part(nsid, at).min(first + count) - at;
-                result = self.deallocate(nsid, at, part).map(|changed| forgotten |= changed);
-                *done += part;
+            while progress.blocks_done < before + count && left > 0 {
+                let at = first + (progress.blocks_done - before);
+                let part = self.end_of_part(at).min(first + count) - at;
+                self.deallocate(at, part)?;
+                whole = progress.advance(part, total);
                 left = left.saturating_sub(part);
             }
             before += count;
         }
-        // Once for all ranges: it writes the whole state.
-        if forgotten {
-            result = self.store_state().and(result);
-        }
-        result?;
-        assert!(*done <= before, "parts are the command, no more");
-        Ok(*done == before)
+        Ok(Execution::DONE.done_if(whole))
     }
 
-    /// Deallocates the whole pages of a range; a page that is covered in part stays as it is. Returns
-    /// whether blocks were uncorrectable and are not any more, which is to be stored.
-    fn deallocate(&mut self, nsid: u32, first: u64, count: u64) -> Result<bool, Failure> {
-        let page_bytes = self.page_bytes();
-        let pieces: Vec<_> = self.namespace(nsid).locate(first, count, page_bytes).collect();
-        for piece in pieces {
+    /// Deallocates the whole pages of a range; a page that is covered in part stays as it is.
+    fn deallocate(&mut self, first: u64, count: u64) -> Result<(), Failure> {
+        let page_bytes = self.page_bytes;
+        let located = self.namespace.locate(first, count, page_bytes);
+        for piece in located.collect::<Vec<ByteRange>>() {
             for part in split_by_page(piece, page_bytes).filter(|part| part.is_whole_pages(page_bytes)) {
-                self.discard_blocks(nsid, part)?;
-                let (page, pages) = (Lpn((part.offset / page_bytes) as u32), (part.bytes / page_bytes) as u32);
-                let done = self.device.deallocate(self.now, page, pages);
-                self.note_done(done.expect("namespaces lie inside the device"));
+                self.discard_blocks(part)?;
+                self.deallocate_pages(part);
             }
         }
-        let block_bytes_log2 = self.namespace(nsid).block_bytes_log2();
-        let per_page = page_bytes >> block_bytes_log2;
+        let per_page = page_bytes >> self.namespace.block_bytes_log2();
         let whole_first = first.next_multiple_of(per_page);
         let whole_end = (first + count) / per_page * per_page;
         let whole = Blocks {
             first: whole_first,
             count: whole_end.saturating_sub(whole_first),
         };
-        Ok(self.forget_uncorrectable(nsid, whole))
+        self.changes_state |= self.forget_uncorrectable(whole);
+        Ok(())
     }
 
-    pub(super) fn copy(&mut self, nsid: u32, destination: &Destination, data: &[u8]) -> Result<Success, Failure> {
+    pub(super) fn copy(&mut self, destination: &Destination, data: &[u8]) -> Result<Execution, Failure> {
         let sources = <[SourceRange0]>::ref_from_bytes(data).expect("the length was checked");
         let ranges = sources.len() as u64;
         let total: u64 = sources.iter().map(|source| copied(source).count).sum();
-        let limit = copy_blocks_max(self.namespace(nsid).block_bytes());
+        let limit = copy_blocks_max(self.namespace.block_bytes());
         if ranges > COPY_RANGES_MAX || total > limit {
             let cause = format!(
                 "{ranges} source ranges with {total} logical blocks; the limits are {COPY_RANGES_MAX} (MSRC) and {limit} (MCL)"
@@ -157,10 +148,9 @@ impl Subsystem {
             first: destination.first,
             count: total,
         };
-        self.check_writable(nsid, target)?;
-        for source in sources {
-            let source = copied(source);
-            self.check_readable(nsid, source)?;
+        self.check_writable(target)?;
+        for source in sources.iter().map(copied) {
+            self.check_readable(source)?;
             let apart = source.first + source.count <= target.first || target.first + target.count <= source.first;
             if !apart {
                 let cause = format!(
@@ -170,27 +160,21 @@ impl Subsystem {
                 return Err(Failure::new(Status::OVERLAPPING_IO_RANGE, cause));
             }
         }
-        let placement = self.resolve(nsid, destination.directive)?;
-        let mut scratch = std::mem::take(&mut self.scratch);
+        let placement = self.resolve(destination.directive)?;
+        let mut scratch = std::mem::take(self.scratch);
         let mut to = target.first;
-        let mut result = Ok(());
-        for source in sources.iter().map(copied) {
-            result = self.read_into(nsid, source, &mut scratch).and_then(|()| {
-                let part = Blocks {
-                    first: to,
-                    count: source.count,
-                };
-                self.write_from(nsid, part, placement, &scratch)
-            });
-            if result.is_err() {
-                break;
-            }
+        let copied = sources.iter().map(copied).try_for_each(|source| {
+            let part = Blocks {
+                first: to,
+                count: source.count,
+            };
             to += source.count;
-        }
-        self.scratch = scratch;
-        result?;
-        Ok(Success::after(
-            destination.force_unit_access || !self.write_cache_enabled(),
-        ))
+            self.read_into(source, &mut scratch)?;
+            self.write_from(part, placement, &scratch)
+        });
+        *self.scratch = scratch;
+        copied?;
+        assert_eq!(to, target.first + target.count, "all of the destination was written");
+        Ok(Execution::written(destination.force_unit_access))
     }
 }

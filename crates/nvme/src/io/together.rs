@@ -14,9 +14,11 @@ use nvme_spec::{IoOpcode, Status};
 use prefetch::Room;
 use ssd::{Lpn, Nanos, Placement};
 
+use super::context::media_failure;
 use super::read_write::{device_write, unread};
-use super::{Blocks, Operation, media_failure, parse_operation};
+use super::{Blocks, Operation, parse_operation};
 use crate::error::Failure;
+use crate::fdp::{named_or_default, named_placement};
 use crate::media::{ByteRange, Media};
 use crate::subsystem::Subsystem;
 use crate::traffic::CommandKind;
@@ -105,8 +107,8 @@ impl Subsystem {
         let controller = self.controller(id);
         // Where commands take time, meet faults, or are looked at one by one, each is a case of its own.
         let is_alike = controller.is_ready()
-            && self.faults.is_none()
-            && !self.power_lost
+            && !self.faults.are_planned()
+            && !self.faults.has_lost_power()
             && self.device.config().timing.is_none()
             && self.config.reclaim_unit_time_limit_s == 0
             && !self.state.latency_monitor.is_long(0)
@@ -114,21 +116,20 @@ impl Subsystem {
         if !is_alike {
             return None;
         }
-        let place = (nsid as usize).checked_sub(1)?;
-        let namespace = self.state.namespaces.get(place)?.as_ref()?;
+        let namespace = self.state.namespaces.find(nsid)?;
         if !namespace.is_attached(id) || namespace.metadata_bytes() > 0 || !namespace.uncorrectable.is_empty() {
             return None;
         }
-        self.now = self.now.max(now);
-        self.done_at = self.now;
+        self.clock.advance(now);
+        self.clock.begin_command(0);
         let is_cached = self.write_cache_enabled();
         Some(Together {
             controller: id,
             nsid,
             takes_writes: !namespace.write_protected
                 && !self.state.sanitize.notes_writes()
-                && (self.durable.is_none() || is_cached),
-            takes_forced: self.durable.is_none(),
+                && (!self.media.has_write_cache() || is_cached),
+            takes_forced: !self.media.has_write_cache(),
             block_bytes_log2: namespace.block_bytes_log2(),
             reads: Sum::default(),
             writes: Sum::default(),
@@ -142,6 +143,7 @@ impl Subsystem {
         if !Plain::may_be(entry) || entry.nsid.get() != together.nsid || entry.flags.fuse() != 0 {
             return None;
         }
+        let namespace = self.state.namespaces.get(together.nsid);
         let (blocks, access) = match parse_operation(entry).ok()? {
             Operation::Read(blocks) => (blocks, Access::Read),
             Operation::Write {
@@ -153,12 +155,12 @@ impl Subsystem {
                 if !is_plain {
                     return None;
                 }
-                let named = self.named_placement(together.nsid, directive).ok()?;
+                let groups = self.device.layout().groups;
+                let named = named_placement(&self.state.fdp, namespace, groups, directive).ok()?;
                 (blocks, Access::Write(named))
             }
             _ => return None,
         };
-        let namespace = self.namespace(together.nsid);
         let bytes = blocks.count << together.block_bytes_log2;
         if !namespace.contains(blocks.first, blocks.count) || bytes > TRANSFER_BYTES_MAX {
             return None;
@@ -236,7 +238,8 @@ impl Subsystem {
         let Access::Write(named) = access else {
             panic!("{plain:?} is no Write");
         };
-        let placement = self.named_or_default(together.nsid, named);
+        let namespace = self.state.namespaces.get(together.nsid);
+        let placement = named_or_default(&mut self.device, namespace, named);
         let mut room = std::mem::take(&mut self.scratch);
         let mut given = Ok(());
         let filled = self.media.fill(piece.offset, piece.bytes, &mut room, &mut |part| {
@@ -273,12 +276,12 @@ impl Subsystem {
         } = together;
         assert_eq!(self.writes.len() as u64, writes.commands, "a piece for each Write");
         if writes.commands > 0 {
-            let done = self.device.write_batch(self.now, &self.writes);
+            let done = self.device.write_batch(self.clock.now(), &self.writes);
             let done = done.expect("namespaces lie inside the device");
-            assert!(done.at <= self.now, "a device without times is done at once");
+            assert!(done.at <= self.clock.now(), "a device without times is done at once");
             self.writes.clear();
             self.device.sink_mut().forget_redirected();
-            self.namespace_mut(nsid).host_bytes_written += writes.bytes;
+            self.state.namespaces.get_mut(nsid).host_bytes_written += writes.bytes;
             if !self.device.sink().is_empty() {
                 self.note_device_events();
             }
@@ -292,7 +295,7 @@ impl Subsystem {
         for (kind, sum) in [(CommandKind::Read, reads), (CommandKind::Write, writes)] {
             if sum.commands > 0 {
                 self.latencies[kind as usize].record(0, sum.commands);
-                let traffic = &mut self.controller_mut(controller).traffic;
+                let traffic = &mut self.controllers.get_mut(controller).traffic;
                 traffic.note(nsid, kind, sum.commands, sum.bytes, 0);
             }
         }

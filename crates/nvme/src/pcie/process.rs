@@ -4,6 +4,7 @@
 //! queues have room for: a host that does not take its completions is not served until it does. A command whose data
 //! must become durable, or whose time has not come, keeps its place in the completion queue reserved.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
@@ -17,7 +18,7 @@ use super::{
 };
 use crate::backlog::Synced;
 use crate::command::AcceptedCommand;
-use crate::completion::{Executed, Outcome, Reply};
+use crate::completion::{Outcome, Reply};
 use crate::controller::DoorbellError;
 use crate::error::Failure;
 use crate::io::together::{EXPECTED_COMMANDS, Plain};
@@ -389,8 +390,8 @@ impl PcieController {
         };
         let entry = *command.entry();
         match subsystem.execute_part(now, command, &mut data) {
-            Executed::More(command) => self.unfinished.push_back(Unfinished { queue, command, data }),
-            Executed::Done(outcome) => self.end(bus, now, queue, entry, outcome),
+            ControlFlow::Continue(command) => self.unfinished.push_back(Unfinished { queue, command, data }),
+            ControlFlow::Break(outcome) => self.end(bus, now, queue, entry, outcome),
         }
     }
 
@@ -406,8 +407,8 @@ impl PcieController {
                 Outcome::at(now, reply)
             }
             Ok(Command::Drive(accepted)) => match self.execute(subsystem, bus, now, queue, accepted) {
-                Executed::Done(outcome) => outcome,
-                Executed::More(command) => {
+                ControlFlow::Break(outcome) => outcome,
+                ControlFlow::Continue(command) => {
                     // What it needs and no more: the buffer has room for the largest write.
                     let data = self.host_data.as_slice().to_vec();
                     return self.unfinished.push_back(Unfinished { queue, command, data });
@@ -469,14 +470,14 @@ impl PcieController {
         now: Nanos,
         queue: u16,
         accepted: AcceptedCommand,
-    ) -> Executed<AcceptedCommand> {
+    ) -> ControlFlow<Outcome, AcceptedCommand> {
         let Transfer { direction, .. } = accepted.transfer();
         let entry = *accepted.entry();
         if let Some(straight) = subsystem.moves_straight(&accepted).filter(|_| queue > 0) {
-            return Executed::Done(self.execute_straight(subsystem, bus, now, queue, accepted, straight));
+            return ControlFlow::Break(self.execute_straight(subsystem, bus, now, queue, accepted, straight));
         }
         if let Err(failure) = self.fetch_data(bus, queue, &accepted) {
-            return Executed::Done(Outcome::at(now, subsystem.refuse(accepted, failure)));
+            return ControlFlow::Break(Outcome::at(now, subsystem.refuse(accepted, failure)));
         }
         if direction != Direction::ToHost {
             return subsystem.execute_part(now, accepted, &mut self.host_data);
@@ -485,9 +486,9 @@ impl PcieController {
         if outcome.is_success()
             && let Err(failure) = data::scatter(bus.memory, &self.segments, &self.drive_data)
         {
-            return Executed::Done(Outcome::at(now, subsystem.fail(self.id, queue, &entry, failure)));
+            return ControlFlow::Break(Outcome::at(now, subsystem.fail(self.id, queue, &entry, failure)));
         }
-        Executed::Done(outcome)
+        ControlFlow::Break(outcome)
     }
 
     /// The same for a command whose data is copied once, between host memory and storage.
@@ -603,7 +604,7 @@ impl PcieController {
         if self.fault.is_some() {
             // The host sees Controller Fatal Status; only a reset helps.
             self.clear(bus);
-            subsystem.controller_mut(self.id).csts.set_cfs(true);
+            subsystem.controllers.get_mut(self.id).csts.set_cfs(true);
         }
         subsystem.settle();
     }

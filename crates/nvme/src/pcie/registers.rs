@@ -126,7 +126,7 @@ impl PcieController {
         let (submission, completion) = (self.registers.submission_base, self.registers.completion_base);
         let usable = |base: u64, size: u16| base != 0 && base.is_multiple_of(PAGE_BYTES) && size > 0;
         if !usable(submission, attributes.asqs()) || !usable(completion, attributes.acqs()) {
-            let csts = &mut subsystem.controller_mut(self.id).csts;
+            let csts = &mut subsystem.controllers.get_mut(self.id).csts;
             csts.set_rdy(false);
             csts.set_cfs(true);
             return;
@@ -158,7 +158,7 @@ fn reset_all_controllers(subsystem: &mut Subsystem) {
     let ids: Vec<u16> = subsystem.controllers().map(|controller| controller.id).collect();
     for id in ids {
         subsystem.reset_controller(id);
-        let controller = subsystem.controller_mut(id);
+        let controller = subsystem.controllers.get_mut(id);
         controller.csts.set_nssro(true);
         controller.wake();
     }

@@ -308,7 +308,7 @@ impl ServedDrive {
         let mut state = state.map_err(|error| DriveError::unusable_state(files.state.path(), &error))?;
         let (mut device, snapshot) = load_device(&config, &state, files)?;
         // Before anything is recovered by it.
-        let fits = state.check_namespaces(device.layout());
+        let fits = state.namespaces.check(device.layout());
         fits.map_err(|problem| DriveError::state_of_another(files.state.path(), &problem))?;
         let clean = snapshot && stored.header.clean == Some(CleanMark::of(&device));
         let mut opened = OpenReport {
@@ -318,7 +318,7 @@ impl ServedDrive {
         };
         if !clean {
             opened.snapshot_age = snapshot_age(files);
-            let namespaces = state.namespaces.iter().flatten();
+            let namespaces = state.namespaces.iter().map(|(_, namespace)| namespace);
             let rebuilt = recover::reconcile(&mut device, namespaces, storage);
             let look = DriveError::io(files.data.path(), "the data file cannot be searched for data");
             let Repairs {

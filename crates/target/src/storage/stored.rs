@@ -81,14 +81,15 @@ pub fn stored(path: &Path) -> Result<StoredDrive, DriveError> {
         Err(SnapshotError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(error.into()),
     };
-    let numbered = (1..).zip(&state.namespaces);
     Ok(StoredDrive {
         state: Some(StoredState {
             clean: contents.header.clean.is_some(),
             file_bytes: contents.header.file_bytes,
             checksums: files.sums.exists(),
-            namespaces: numbered
-                .filter_map(|(nsid, namespace)| Some((nsid, namespace.clone()?)))
+            namespaces: state
+                .namespaces
+                .iter()
+                .map(|(nsid, namespace)| (nsid, namespace.clone()))
                 .collect(),
             state,
         }),

@@ -9,12 +9,13 @@
 //! Not implemented: Disconnect, which is optional and which Linux does not use; a host ends its connections instead.
 
 use std::net::{IpAddr, SocketAddr};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use nvme::controller::{QUEUE_ENTRIES_MAX, Waker};
 use nvme::{
-    AcceptedCommand, ControllerKind, Executed, Failure, Host, Outcome, Parameter, PropertyEffect, Reply, Subsystem,
-    Transfer, Transport,
+    AcceptedCommand, ControllerKind, Failure, Host, Outcome, Parameter, PropertyEffect, Reply, Subsystem, Transfer,
+    Transport,
 };
 use nvme_spec::auth::{SECURITY_PROTOCOL, SECURITY_PROTOCOL_SPECIFIC};
 use nvme_spec::fabrics::{
@@ -229,7 +230,7 @@ impl Endpoint {
         now: Nanos,
         command: Command,
         data: &mut Vec<u8>,
-    ) -> Executed<Command> {
+    ) -> ControlFlow<Outcome, Command> {
         let Command { entry, transfer, kind } = command;
         if let (Kind::Drive(accepted), Some(queue)) = (&kind, &self.queue)
             && accepted.sets_number_of_queues()
@@ -240,12 +241,12 @@ impl Endpoint {
         }
         let kind = match kind {
             Kind::Drive(accepted) => match subsystem.execute_part(now, accepted, data) {
-                Executed::Done(outcome) => return Executed::Done(outcome),
-                Executed::More(accepted) => Kind::Drive(accepted),
+                ControlFlow::Break(outcome) => return ControlFlow::Break(outcome),
+                ControlFlow::Continue(accepted) => Kind::Drive(accepted),
             },
-            kind => return Executed::Done(self.execute_here(subsystem, now, &entry, kind, data)),
+            kind => return ControlFlow::Break(self.execute_here(subsystem, now, &entry, kind, data)),
         };
-        Executed::More(Command { entry, transfer, kind })
+        ControlFlow::Continue(Command { entry, transfer, kind })
     }
 
     /// What is carried out at once.

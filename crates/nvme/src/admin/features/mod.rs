@@ -22,7 +22,7 @@ use nvme_spec::{FeatureId, NSID_ALL, Status};
 use super::log_page::check_uuid_index;
 pub(super) use number::{OVER_TEMPERATURE, UNDER_TEMPERATURE};
 
-use crate::completion::Success;
+use crate::completion::Execution;
 use crate::controller::{ControllerKind, Features, Transport};
 use crate::error::{Failure, Parameter};
 use crate::fdp;
@@ -149,7 +149,7 @@ impl Subsystem {
             );
         }
         match feature {
-            FeatureId::VolatileWriteCache => self.durable.is_some(),
+            FeatureId::VolatileWriteCache => self.media.has_write_cache(),
             FeatureId::InterruptCoalescing | FeatureId::InterruptVectorConfiguration => {
                 controller.transport == Transport::Pcie
             }
@@ -182,9 +182,7 @@ impl Subsystem {
 
     /// Whether writes may stay in the volatile write cache. One host that turned it off is enough to turn it off.
     pub(crate) fn write_cache_enabled(&self) -> bool {
-        const OFF: Option<u32> = Some(0);
-        let turned_off = |features: &Features| features.value(FeatureId::VolatileWriteCache, 0) == OFF;
-        self.durable.is_some() && !self.controllers().any(|controller| turned_off(&controller.features))
+        self.media.has_write_cache() && !self.controllers.any_turned_off(FeatureId::VolatileWriteCache)
     }
 
     /// A namespace is gone: another one with its identifier begins with defaults.
@@ -211,7 +209,7 @@ impl Subsystem {
         })
     }
 
-    pub(super) fn set_features(&mut self, id: u16, setting: &Setting, data: &[u8]) -> Result<Success, Failure> {
+    pub(super) fn set_features(&mut self, id: u16, setting: &Setting, data: &[u8]) -> Result<Execution, Failure> {
         let &Setting { feature, dword11, .. } = setting;
         if setting.save && feature.saving != SavePolicy::OnRequest {
             let cause = format!("{} cannot be saved", feature.id);
@@ -229,15 +227,15 @@ impl Subsystem {
                 self.set_fdp_events(&namespaces, dword11, setting.dword12, data)?
             }
             FeatureId::NamespaceWriteProtectionConfig => {
-                return self.set_write_protection(&namespaces, dword11).map(Success::after);
+                return self.set_write_protection(&namespaces, dword11).map(Execution::after);
             }
             _ => return self.set_number(id, setting, namespaces),
         }
-        Ok(Success::DONE)
+        Ok(Execution::DONE)
     }
 
     /// Sets a feature whose value is one number.
-    fn set_number(&mut self, id: u16, setting: &Setting, namespaces: Vec<u32>) -> Result<Success, Failure> {
+    fn set_number(&mut self, id: u16, setting: &Setting, namespaces: Vec<u32>) -> Result<Execution, Failure> {
         let feature = setting.feature;
         let value = self.value_to_set(id, feature.id, setting.dword11)?;
         let instances = if feature.is_namespace_specific() {
@@ -249,10 +247,10 @@ impl Subsystem {
         self.set_values(id, feature, &instances, value, save)?;
         self.note_health();
         Ok(match feature.id {
-            FeatureId::NumberOfQueues => Success::of(u64::from(value)),
+            FeatureId::NumberOfQueues => Execution::of(u64::from(value)),
             // What is in the cache when it is turned off must not stay there.
-            FeatureId::VolatileWriteCache => Success::after(value == 0),
-            _ => Success::DONE,
+            FeatureId::VolatileWriteCache => Execution::after(value == 0),
+            _ => Execution::DONE,
         })
     }
 
@@ -260,14 +258,18 @@ impl Subsystem {
     fn namespaces_to_set(&self, id: u16, feature: &Feature, nsid: u32) -> Result<Vec<u32>, Failure> {
         if feature.is_namespace_specific() {
             if nsid == NSID_ALL {
-                let attached = self.namespaces().filter(|(_, namespace)| namespace.is_attached(id));
+                let attached = self
+                    .state
+                    .namespaces
+                    .iter()
+                    .filter(|(_, namespace)| namespace.is_attached(id));
                 return Ok(attached.map(|(nsid, _)| nsid).collect());
             }
-            self.active_namespace(id, nsid)?;
+            self.state.namespaces.active(id, nsid)?;
             return Ok(vec![nsid]);
         }
         if nsid != 0 && nsid != NSID_ALL {
-            self.active_namespace(id, nsid)?;
+            self.state.namespaces.active(id, nsid)?;
             let cause = format!("{} is not a feature of a single namespace", feature.id);
             return Err(Failure::new(Status::FEATURE_NOT_NAMESPACE_SPECIFIC, cause).at(Parameter::NSID));
         }
@@ -289,7 +291,7 @@ impl Subsystem {
             self.store_state_or(|subsystem| subsystem.state.saved_features = before)?;
         }
         let features = match feature.scope {
-            SCOPE_CONTROLLER => &mut self.controller_mut(id).features,
+            SCOPE_CONTROLLER => &mut self.controllers.get_mut(id).features,
             _ => &mut self.shared_features,
         };
         for &instance in instances {
@@ -322,7 +324,7 @@ impl Subsystem {
         id: u16,
         question: &Question,
         data: &mut Vec<u8>,
-    ) -> Result<Success, Failure> {
+    ) -> Result<Execution, Failure> {
         let feature = question.feature;
         data.clear();
         let result = if question.select == FeatureSelect::SupportedCapabilities {
@@ -330,11 +332,11 @@ impl Subsystem {
         } else {
             // A feature has one value for each namespace, so there is none of all of them.
             if feature.is_namespace_specific() {
-                self.active_namespace(id, question.nsid)?;
+                self.state.namespaces.active(id, question.nsid)?;
             }
             self.get_value(id, question, data)?
         };
-        Ok(Success::of(u64::from(result)))
+        Ok(Execution::of(u64::from(result)))
     }
 
     fn capabilities(&self, id: u16, feature: &Feature) -> FeatureCapabilities {
@@ -358,7 +360,7 @@ impl Subsystem {
         let unsaved = default || select == FeatureSelect::Saved;
         match feature.id {
             FeatureId::Timestamp => {
-                let timestamp = if unsaved { 0 } else { self.timestamp() };
+                let timestamp = if unsaved { 0 } else { self.clock.timestamp() };
                 data.extend_from_slice(&timestamp.to_le_bytes());
             }
             FeatureId::KeepAliveTimer if unsaved => {}

@@ -31,11 +31,6 @@ pub(super) fn data_bytes(feature: FeatureId, dword11: u32) -> u64 {
 }
 
 impl Subsystem {
-    /// The 8 bytes of the Timestamp data structure, now, as a little-endian number.
-    pub(crate) fn timestamp(&self) -> u64 {
-        self.clock.timestamp(self.now)
-    }
-
     /// What the latency monitor says of a time: by the clock that a host has set, else how long the drive had been
     /// powered on (LMLLOG-8).
     pub(crate) fn latency_stamp(&self, at: Nanos) -> LatencyStamp {
@@ -64,8 +59,14 @@ impl Subsystem {
             DISCARD_ALONE => self.state.latency_monitor.discard_debug_log(),
             _ if !configuration.is_rising() => return refuse("the latency thresholds A to D do not rise"),
             _ if wanted.enable > 1 => return refuse("the latency monitor is enabled (1) or disabled (0)"),
-            KEEP => self.state.latency_monitor.configure(configuration, false, self.now),
-            DISCARD => self.state.latency_monitor.configure(configuration, true, self.now),
+            KEEP => self
+                .state
+                .latency_monitor
+                .configure(configuration, false, self.clock.now()),
+            DISCARD => self
+                .state
+                .latency_monitor
+                .configure(configuration, true, self.clock.now()),
             _ => return refuse("the debug log of latencies is discarded with 1 or 2, and kept with 0"),
         }
         self.store_state_or(|subsystem| subsystem.state.latency_monitor = before)
@@ -74,7 +75,7 @@ impl Subsystem {
     pub(super) fn set_timestamp(&mut self, data: &[u8]) {
         let mut ms = [0; 8];
         ms[..6].copy_from_slice(&data[..6]);
-        self.clock.set(self.now, u64::from_le_bytes(ms));
+        self.clock.set(u64::from_le_bytes(ms));
     }
 
     pub(super) fn get_host_behavior(&self, id: u16, default: bool, data: &mut Vec<u8>) {
@@ -97,7 +98,7 @@ impl Subsystem {
             let cause = "neither dispersed namespaces nor copy descriptor formats 2 to 4 are supported";
             return Err(Failure::invalid_field(Parameter::DATA_POINTER, cause));
         }
-        self.controller_mut(id).features.host_behavior = value;
+        self.controllers.get_mut(id).features.host_behavior = value;
         Ok(())
     }
 
@@ -114,7 +115,7 @@ impl Subsystem {
 
     /// On Fabrics the Connect command has set it, for good.
     pub(super) fn set_host_identifier(&mut self, id: u16, data: &[u8]) -> Result<(), Failure> {
-        let controller = self.controller_mut(id);
+        let controller = self.controllers.get_mut(id);
         if controller.transport == Transport::Fabrics {
             let cause = "on Fabrics the host identifier is set by the Connect command alone";
             return Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, cause));
@@ -125,7 +126,7 @@ impl Subsystem {
     }
 
     pub(super) fn get_write_protection(&self, nsid: u32, default: bool) -> u32 {
-        let state = if self.namespace(nsid).write_protected && !default {
+        let state = if self.state.namespaces.get(nsid).write_protected && !default {
             WriteProtectionState::WriteProtect
         } else {
             WriteProtectionState::NoWriteProtect
@@ -147,12 +148,12 @@ impl Subsystem {
         };
         let mut before = Vec::with_capacity(nsids.len());
         for &nsid in nsids {
-            let protected = &mut self.namespace_mut(nsid).write_protected;
+            let protected = &mut self.state.namespaces.get_mut(nsid).write_protected;
             before.push((nsid, std::mem::replace(protected, protect)));
         }
         self.store_state_or(|subsystem| {
             for (nsid, protected) in before {
-                subsystem.namespace_mut(nsid).write_protected = protected;
+                subsystem.state.namespaces.get_mut(nsid).write_protected = protected;
             }
         })?;
         Ok(protect)

@@ -49,12 +49,12 @@ const NO_ESTIMATE: u32 = 0xffff_ffff;
 impl Subsystem {
     /// Whether the storage failed since the start.
     fn is_degraded(&self) -> bool {
-        self.state.smart.media_errors > self.media_errors_before || self.is_said_degraded()
+        self.state.smart.has_new_media_errors() || self.faults.is_degraded()
     }
 
     /// Spare left, in percent.
     fn available_spare(&self) -> u8 {
-        self.spare_percent().unwrap_or(AVAILABLE_SPARE)
+        self.faults.spare_percent().unwrap_or(AVAILABLE_SPARE)
     }
 
     fn is_spare_low(&self) -> bool {
@@ -71,13 +71,13 @@ impl Subsystem {
             let value = set.unwrap_or_else(|| self.default_value(FeatureId::TemperatureThreshold, instance));
             TemperatureThreshold::from_bits(value).tmpth()
         };
-        let too_hot = self.temperature_k() >= threshold_k(OVER_TEMPERATURE);
-        let too_cold = self.temperature_k() <= threshold_k(UNDER_TEMPERATURE);
+        let too_hot = self.faults.temperature_k() >= threshold_k(OVER_TEMPERATURE);
+        let too_cold = self.faults.temperature_k() <= threshold_k(UNDER_TEMPERATURE);
         CriticalWarning::new()
             .with_ascbt(self.is_spare_low())
             .with_ttc(too_hot || too_cold)
             .with_ndr(self.is_degraded())
-            .with_amro(self.is_read_only())
+            .with_amro(self.faults.is_read_only())
     }
 
     /// Critical warnings of the endurance group.
@@ -85,7 +85,7 @@ impl Subsystem {
         let warnings = [
             (self.is_spare_low(), GROUP_SPARE),
             (self.is_degraded(), GROUP_DEGRADED),
-            (self.is_read_only(), GROUP_READ_ONLY),
+            (self.faults.is_read_only(), GROUP_READ_ONLY),
         ];
         warnings.iter().filter(|(holds, _)| *holds).map(|(_, bit)| bit).sum()
     }
@@ -94,7 +94,7 @@ impl Subsystem {
         let counted = &self.state.smart;
         SmartLog {
             cw: self.critical_warnings(id),
-            ctemp: self.temperature_k().into(),
+            ctemp: self.faults.temperature_k().into(),
             avsp: self.available_spare(),
             avspt: AVAILABLE_SPARE_THRESHOLD,
             pused: self.percentage_used(),
@@ -164,8 +164,8 @@ impl Subsystem {
             ..SelfTestResult::default()
         };
         let mut page = DeviceSelfTestLog::default();
-        if let Some(test) = &self.running_test {
-            (page.cdsto, page.cdstc) = test.progress(self.now);
+        if let Some(progress) = self.background.self_test_progress(self.clock.now()) {
+            (page.cdsto, page.cdstc) = progress;
         }
         page.result.fill(unused);
         for (place, test) in page.result.iter_mut().zip(&self.state.self_tests) {
@@ -197,7 +197,7 @@ impl Subsystem {
 
     pub(super) fn sanitize_page(&self) -> Vec<u8> {
         let (status, machine) = self.sanitize_status();
-        let progress = self.sanitize.as_ref().map_or(NO_PROGRESS, |running| running.progress());
+        let progress = self.background.sanitize_progress().unwrap_or(NO_PROGRESS);
         SanitizeStatusLog {
             sprog: progress.into(),
             sstat: status,

@@ -22,7 +22,7 @@ use zerocopy::little_endian::{U16, U64};
 
 pub use health::COMPOSITE_TEMPERATURE_K;
 
-use crate::completion::Success;
+use crate::completion::Execution;
 use crate::controller::ControllerKind;
 use crate::error::{Failure, Parameter};
 use crate::setup::{ENDURANCE_GROUP, check_endurance_group};
@@ -152,7 +152,12 @@ impl Subsystem {
         Ok(request)
     }
 
-    pub(super) fn get_log_page(&mut self, id: u16, request: &Request, data: &mut Vec<u8>) -> Result<Success, Failure> {
+    pub(super) fn get_log_page(
+        &mut self,
+        id: u16,
+        request: &Request,
+        data: &mut Vec<u8>,
+    ) -> Result<Execution, Failure> {
         let page = self.page(id, request)?;
         let tells_counters = [
             LogId::SmartHealth,
@@ -173,7 +178,7 @@ impl Subsystem {
         request: &Request,
         page: &[u8],
         data: &mut Vec<u8>,
-    ) -> Result<Success, Failure> {
+    ) -> Result<Execution, Failure> {
         let rest = usize::try_from(request.offset_bytes)
             .ok()
             .and_then(|offset| page.get(offset..));
@@ -186,9 +191,9 @@ impl Subsystem {
         data.extend_from_slice(&rest[..rest.len().min(request.bytes as usize)]);
         data.resize(request.bytes as usize, 0);
         if !request.retain_event {
-            self.controller_mut(id).note_log_read(request.log);
+            self.controllers.get_mut(id).note_log_read(request.log);
         }
-        Ok(Success::DONE)
+        Ok(Execution::DONE)
     }
 
     /// The whole page.

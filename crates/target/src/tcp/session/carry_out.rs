@@ -1,13 +1,13 @@
 //! From ready commands to completions: data pointers are checked, the subsystem carries the commands out, and the host
 //! is told when it may know.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
 use nvme::backlog::Synced;
 use nvme::{
-    Direction, Durable, EXPECTED_COMMANDS, Executed, Failure, Outcome, Parameter, Plain, Reply, Subsystem, Together,
-    Transfer,
+    Direction, Durable, EXPECTED_COMMANDS, Failure, Outcome, Parameter, Plain, Reply, Subsystem, Together, Transfer,
 };
 use nvme_spec::command::{
     PSDT_SGL_MPTR_CONTIGUOUS, PSDT_SGL_MPTR_SGL, SGL_SUBTYPE_OFFSET, SGL_SUBTYPE_TRANSPORT_A, SglType,
@@ -191,8 +191,8 @@ impl Session {
             data = self.spare.take();
         }
         let outcome = match self.endpoint.execute(subsystem, now, command, &mut data) {
-            Executed::Done(outcome) => outcome,
-            Executed::More(command) => {
+            ControlFlow::Break(outcome) => outcome,
+            ControlFlow::Continue(command) => {
                 self.bytes_in_flight += data.len();
                 self.gives_way = true;
                 return self.ready.push_back(ReadyCommand {

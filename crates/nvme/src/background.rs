@@ -1,0 +1,169 @@
+//! Operations that go on between commands: a sanitize operation, a device self-test.
+//!
+//! Their outcomes are non-volatile state ([`crate::state`]). How far they are is not: after a restart a sanitize operation
+//! begins again, and a self-test is forgotten.
+
+use nvme_spec::command::SelfTestCode;
+use ssd::Nanos;
+
+use crate::namespace::Extent;
+use crate::state::SanitizeOutcome;
+
+/// Time that a short self-test takes: long enough to be seen by a host that looks every second.
+const SHORT_SELF_TEST_NS: Nanos = 2_000_000_000;
+/// Time that an extended self-test takes; Identify Controller says it in minutes (EDSTT).
+pub(crate) const EXTENDED_SELF_TEST_NS: Nanos = 10_000_000_000;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Background {
+    sanitize: Option<SanitizeProgress>,
+    self_test: Option<RunningTest>,
+    /// A test has ended, and its result is not stored yet.
+    has_new_result: bool,
+}
+
+impl Background {
+    /// Whether a sanitize operation is under way.
+    #[inline]
+    pub(crate) fn is_sanitizing(&self) -> bool {
+        self.sanitize.is_some()
+    }
+
+    /// Begins the sanitize operation that the state says is under way, if it does, on a drive of so many pages.
+    pub(crate) fn begin_sanitize(&mut self, outcome: &SanitizeOutcome, pages: u32) {
+        assert!(self.sanitize.is_none(), "one sanitize operation at a time");
+        self.sanitize = SanitizeProgress::resumed(outcome, pages);
+    }
+
+    /// Progress of the sanitize operation in 65536ths (SPROG).
+    pub(crate) fn sanitize_progress(&self) -> Option<u16> {
+        self.sanitize.as_ref().map(SanitizeProgress::progress)
+    }
+
+    /// The next piece that the sanitize operation erases, of `pages_max` at most, and whether it is the last.
+    pub(crate) fn next_piece(&mut self, pages_max: u32) -> Option<(Extent, bool)> {
+        self.sanitize
+            .as_mut()
+            .map(|sanitizing| sanitizing.next_piece(pages_max))
+    }
+
+    /// The sanitize operation has ended, well or not.
+    pub(crate) fn end_sanitize(&mut self) {
+        let ended = self.sanitize.take();
+        assert!(ended.is_some(), "only a sanitize operation that is under way ends");
+    }
+
+    /// The self-test under way.
+    pub(crate) fn self_test(&self) -> Option<&RunningTest> {
+        self.self_test.as_ref()
+    }
+
+    /// Begins a self-test.
+    pub(crate) fn begin_self_test(&mut self, test: RunningTest) {
+        let before = self.self_test.replace(test);
+        assert!(before.is_none(), "one self-test at a time");
+    }
+
+    /// Ends the self-test under way, if it is meant.
+    pub(crate) fn end_self_test(&mut self, is_meant: impl FnOnce(&RunningTest) -> bool) -> Option<RunningTest> {
+        let ended = self.self_test.take_if(|test| is_meant(test));
+        self.has_new_result |= ended.is_some();
+        ended
+    }
+
+    /// Whether a test has ended whose result was not stored; it is taken for stored from now on.
+    pub(crate) fn take_new_result(&mut self) -> bool {
+        std::mem::take(&mut self.has_new_result)
+    }
+
+    /// Current operation and percent of it, for the Device Self-test log.
+    pub(crate) fn self_test_progress(&self, now: Nanos) -> Option<(u8, u8)> {
+        self.self_test.as_ref().map(|test| test.progress(now))
+    }
+}
+
+/// A self-test under way. A restart of the drive forgets it.
+#[derive(Clone, Debug)]
+pub(crate) struct RunningTest {
+    pub(crate) controller: u16,
+    pub(crate) nsid: u32,
+    pub(crate) code: SelfTestCode,
+    pub(crate) since: Nanos,
+}
+
+impl RunningTest {
+    /// Time that the test takes.
+    fn duration(&self) -> Nanos {
+        match self.code {
+            SelfTestCode::Short => SHORT_SELF_TEST_NS,
+            _ => EXTENDED_SELF_TEST_NS,
+        }
+    }
+
+    /// Whether its time is over.
+    pub(crate) fn is_over(&self, now: Nanos) -> bool {
+        now.saturating_sub(self.since) >= self.duration()
+    }
+
+    /// Current operation and percent of it, for the Device Self-test log.
+    fn progress(&self, now: Nanos) -> (u8, u8) {
+        let percent = now.saturating_sub(self.since).min(self.duration()) * 100 / self.duration();
+        (self.code.code(), percent as u8)
+    }
+}
+
+/// A sanitize operation under way. What it is, is in the non-volatile state; how far it is, is not.
+#[derive(Debug)]
+struct SanitizeProgress {
+    /// Pages from the start of the drive that are done; always fewer than there are.
+    pages_done: u32,
+    pages: u32,
+}
+
+impl SanitizeProgress {
+    /// The operation that a stored state says is under way: after a restart it begins again.
+    fn resumed(outcome: &SanitizeOutcome, pages: u32) -> Option<SanitizeProgress> {
+        let running = matches!(outcome, SanitizeOutcome::Running { .. });
+        running.then_some(SanitizeProgress { pages_done: 0, pages })
+    }
+
+    /// How far it is, in 65536ths (SPROG). FFFFh would say that nothing is under way.
+    fn progress(&self) -> u16 {
+        let done = (u64::from(self.pages_done) << 16) / u64::from(self.pages);
+        done.min(0xfffe) as u16
+    }
+
+    /// The next piece to erase, of `pages_max` at most, and whether it is the last.
+    fn next_piece(&mut self, pages_max: u32) -> (Extent, bool) {
+        assert!(
+            self.pages_done < self.pages,
+            "something is left until the operation ends"
+        );
+        let left = self.pages - self.pages_done;
+        let piece = Extent {
+            first: self.pages_done,
+            pages: left.min(pages_max),
+        };
+        let is_last = piece.pages == left;
+        if !is_last {
+            self.pages_done += piece.pages;
+        }
+        (piece, is_last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_never_says_done() {
+        let progress = |pages_done, pages| SanitizeProgress { pages_done, pages }.progress();
+        assert_eq!(progress(0, 7), 0);
+        assert_eq!(progress(1, 2), 0x8000);
+        assert_eq!(progress(u32::MAX - 1, u32::MAX), 0xfffe);
+        assert!(SanitizeProgress::resumed(&SanitizeOutcome::Never, 7).is_none());
+        assert!(SanitizeProgress::resumed(&SanitizeOutcome::Running { dword10: 2 }, 7).is_some());
+    }
+}

@@ -1,0 +1,144 @@
+//! The faults of a drive: the plan that is carried out, the states that it brings about, and whether power is lost.
+
+use serde::{Deserialize, Serialize};
+use ssd::Nanos;
+
+use super::cache::CachedMedia;
+use super::injector::Seen;
+use super::{Conditions, Decision, FaultReport, Injector, Plan, PowerLoss};
+use crate::admin::log_page::COMPOSITE_TEMPERATURE_K;
+use crate::io;
+
+/// Called, with the drive held, when its power is lost.
+pub type OnPowerLoss = Box<dyn Fn(&PowerLoss) + Send>;
+
+/// A report on a plan at a moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaultsReport {
+    /// The plan's seed.
+    pub seed: u64,
+    /// I/O commands since it was given.
+    pub commands: u64,
+    /// Its faults, in its order.
+    pub faults: Vec<FaultReport>,
+}
+
+impl FaultsReport {
+    /// Commands that were struck, and states that began.
+    pub fn struck(&self) -> u64 {
+        self.faults.iter().map(|fault| fault.struck).sum()
+    }
+}
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Faults {
+    injector: Option<Box<Injector>>,
+    on_power_loss: Option<OnPowerLoss>,
+    has_lost_power: bool,
+}
+
+impl Faults {
+    /// Whether there is a plan.
+    #[inline]
+    pub(crate) fn are_planned(&self) -> bool {
+        self.injector.is_some()
+    }
+
+    /// Whether power was lost.
+    #[inline]
+    pub(crate) fn has_lost_power(&self) -> bool {
+        self.has_lost_power
+    }
+
+    /// From now on this plan holds, or none.
+    pub(crate) fn set_plan(&mut self, plan: Option<Plan>, now: Nanos) {
+        self.injector = plan.map(|plan| Box::new(Injector::new(plan, now)));
+        assert_eq!(self.conditions(), Conditions::default(), "a plan begins without states");
+    }
+
+    /// Sets the function to call when power is lost.
+    pub(crate) fn set_on_power_loss(&mut self, tell: OnPowerLoss) {
+        self.on_power_loss = Some(tell);
+    }
+
+    /// The report on the plan; `None` without one.
+    pub(crate) fn report(&self) -> Option<FaultsReport> {
+        let injector = self.injector.as_ref()?;
+        Some(FaultsReport {
+            seed: injector.plan().seed,
+            commands: injector.commands(),
+            faults: injector.report(),
+        })
+    }
+
+    /// Time passed.
+    pub(crate) fn tick(&mut self, now: Nanos) -> Option<Decision> {
+        self.injector.as_mut().map(|injector| injector.tick(now))
+    }
+
+    /// Decides on an I/O command that is about to be carried out.
+    pub(crate) fn decide(&mut self, now: Nanos, command: &io::Command, opcode: u8, data: &[u8]) -> Decision {
+        assert!(!self.has_lost_power, "a drive without power carries nothing out");
+        let Some(injector) = &mut self.injector else {
+            return Decision::default();
+        };
+        let ranges = || command.ranges(data);
+        let seen = Seen {
+            opcode: nvme_spec::IoOpcode::from_u8(opcode).expect("a command that was parsed"),
+            nsid: command.nsid(),
+            ranges: &ranges,
+        };
+        injector.command(now, &seen)
+    }
+
+    /// Power is lost: a part of the data in the write cache is gone.
+    pub(crate) fn lose_power(&mut self, media: &mut CachedMedia) {
+        let injector = self.injector.as_ref().expect("a plan wants it");
+        let (plan, command) = (injector.plan(), injector.commands());
+        let lost = media.lose(plan.seed, plan.survivors);
+        self.has_lost_power = true;
+        let loss = PowerLoss { command, ..lost };
+        if let Some(tell) = &self.on_power_loss {
+            tell(&loss);
+        }
+    }
+
+    /// The states that hold.
+    pub(crate) fn conditions(&self) -> Conditions {
+        let injector = self.injector.as_ref();
+        injector
+            .map(|injector| injector.conditions().clone())
+            .unwrap_or_default()
+    }
+
+    fn holds(&self, state: impl Fn(&Conditions) -> bool) -> bool {
+        self.injector
+            .as_ref()
+            .is_some_and(|injector| state(injector.conditions()))
+    }
+
+    /// Whether the media is read-only.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.holds(|conditions| conditions.read_only)
+    }
+
+    /// Whether the plan degrades reliability.
+    pub(crate) fn is_degraded(&self) -> bool {
+        self.holds(|conditions| conditions.degraded)
+    }
+
+    /// Composite temperature, in kelvins.
+    pub(crate) fn temperature_k(&self) -> u16 {
+        let planned = self
+            .injector
+            .as_ref()
+            .and_then(|injector| injector.conditions().kelvins);
+        planned.unwrap_or(COMPOSITE_TEMPERATURE_K)
+    }
+
+    /// Spare left, in percent, if it is not whole.
+    pub(crate) fn spare_percent(&self) -> Option<u8> {
+        self.injector.as_ref()?.conditions().spare_percent
+    }
+}

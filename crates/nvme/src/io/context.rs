@@ -1,0 +1,186 @@
+//! The context of an I/O command: its namespace, and the parts of the drive that it touches.
+//!
+//! It is made once per command ([`Subsystem`](crate::Subsystem) lends its parts to it), after the namespace was found to
+//! be active. The executors are its methods: none of them looks the namespace up again. A change of the non-volatile
+//! state is only noted here. The subsystem stores it before the command completes.
+
+use nvme_spec::Status;
+use ssd::{Device, Lpn};
+
+use super::Blocks;
+use crate::clock::Clock;
+use crate::completion::Execution;
+use crate::error::{Failure, Parameter};
+use crate::fault::cache::CachedMedia;
+use crate::fdp::{DeviceReports, EventSource, FdpState, OpenUnits};
+use crate::media::{ByteRange, Media, MediaError};
+use crate::namespace::Namespace;
+use crate::state::{SanitizeOutcome, SmartCounters};
+
+/// See the module.
+pub(crate) struct NamespaceIo<'a> {
+    pub nsid: u32,
+    pub namespace: &'a mut Namespace,
+    pub page_bytes: u64,
+    pub device: &'a mut Device<DeviceReports>,
+    pub media: &'a mut CachedMedia,
+    pub smart: &'a mut SmartCounters,
+    pub sanitize: &'a mut SanitizeOutcome,
+    pub fdp: &'a mut FdpState,
+    pub units: &'a mut OpenUnits,
+    pub clock: &'a mut Clock,
+    /// Room for data that no host sees.
+    pub scratch: &'a mut Vec<u8>,
+    /// A fault makes all media read-only.
+    pub is_read_only: bool,
+    /// The command has changed the non-volatile state, which is to be stored before it completes.
+    pub changes_state: bool,
+}
+
+impl NamespaceIo<'_> {
+    /// Logical capacity of the drive.
+    pub(super) fn capacity_bytes(&self) -> u64 {
+        u64::from(self.device.layout().logical_pages) * self.page_bytes
+    }
+
+    /// The drive as the reporting rules of FDP events see it now.
+    pub(crate) fn event_source(&self) -> EventSource {
+        EventSource::of(self.device, self.clock)
+    }
+
+    /// The storage failed under the command.
+    pub(super) fn media_failure(&mut self, status: Status, error: &MediaError) -> Failure {
+        media_failure(&mut self.smart.media_errors, status, error)
+    }
+
+    /// Refuses a range that reaches beyond the namespace.
+    #[inline]
+    pub(super) fn check_range(&self, blocks: Blocks) -> Result<(), Failure> {
+        check_range(self.namespace, blocks)
+    }
+
+    /// Refuses a range that cannot be written.
+    pub(super) fn check_writable(&self, blocks: Blocks) -> Result<(), Failure> {
+        self.check_range(blocks)?;
+        if self.is_read_only {
+            let cause = "all media is read-only";
+            return Err(Failure::new(Status::WRITE_TO_READ_ONLY_RANGE, cause).lba(blocks.first));
+        }
+        if self.namespace.write_protected {
+            let cause = format!("namespace {} is write protected", self.nsid);
+            return Err(Failure::new(Status::NAMESPACE_IS_WRITE_PROTECTED, cause));
+        }
+        Ok(())
+    }
+
+    /// Refuses a range with a block that Write Uncorrectable made unreadable.
+    pub(super) fn check_readable(&self, blocks: Blocks) -> Result<(), Failure> {
+        self.check_range(blocks)?;
+        let uncorrectable = &self.namespace.uncorrectable;
+        if uncorrectable.is_empty() {
+            return Ok(());
+        }
+        match uncorrectable.first_in(blocks.first, blocks.count) {
+            None => Ok(()),
+            Some(lba) => {
+                let cause = format!("logical block {lba} was marked by Write Uncorrectable");
+                Err(Failure::new(Status::UNRECOVERED_READ_ERROR, cause).lba(lba))
+            }
+        }
+    }
+
+    /// Counts a command that told the host data. Metadata does not count.
+    pub(super) fn note_read(&mut self, blocks: Blocks) {
+        self.smart.read_commands += 1;
+        self.smart.host_bytes_read += blocks.count << self.namespace.block_bytes_log2();
+    }
+
+    /// Counts a command that wrote.
+    pub(super) fn note_write(&mut self, blocks: Blocks, force_unit_access: bool) -> Execution {
+        let block_bytes = self.namespace.block_bytes();
+        let is_unaligned = !((blocks.first | blocks.count) * block_bytes).is_multiple_of(self.page_bytes);
+        self.smart.write_commands += 1;
+        self.smart.unaligned_writes += u64::from(is_unaligned);
+        Execution::written(force_unit_access)
+    }
+
+    /// Notes the changes that any kind of writing makes beside the data. They are stored: what was said of the old data
+    /// must not come back after a power loss.
+    pub(super) fn written(&mut self, blocks: Blocks) {
+        let was_uncorrectable = self.forget_uncorrectable(blocks);
+        let was_sanitized = self.sanitize.note_write();
+        self.changes_state |= was_uncorrectable || was_sanitized;
+        assert!(
+            !self.sanitize.notes_writes(),
+            "the state says that the drive was written to"
+        );
+    }
+
+    /// Makes blocks readable that Write Uncorrectable made unreadable; returns whether there was one.
+    pub(super) fn forget_uncorrectable(&mut self, blocks: Blocks) -> bool {
+        let uncorrectable = &mut self.namespace.uncorrectable;
+        let there_is = !uncorrectable.is_empty() && uncorrectable.first_in(blocks.first, blocks.count).is_some();
+        if there_is {
+            uncorrectable.remove(blocks.first, blocks.count);
+            assert_eq!(
+                uncorrectable.first_in(blocks.first, blocks.count),
+                None,
+                "they are readable now"
+            );
+        }
+        there_is
+    }
+
+    /// The pages of the device that a piece of whole pages has are deallocated.
+    pub(super) fn deallocate_pages(&mut self, piece: ByteRange) {
+        assert!(
+            piece.is_whole_pages(self.page_bytes),
+            "a page that is covered in part stays"
+        );
+        let (first, pages) = super::pages_of(piece, self.page_bytes);
+        let done = self.device.deallocate(self.clock.now(), first, pages);
+        self.clock.note_done(done.expect("namespaces lie inside the device"));
+        let last = Lpn(first.0 + pages - 1);
+        assert!(self.device.lookup(last).is_none(), "the pages were given back");
+    }
+
+    /// Makes a range of the namespace read as zeroes with its metadata, without the device's knowing.
+    pub(super) fn discard_blocks(&mut self, piece: ByteRange) -> Result<(), Failure> {
+        discard(self.media, &mut self.smart.media_errors, piece)?;
+        if self.namespace.metadata_bytes() > 0 {
+            let metadata = crate::media::metadata_of(self.capacity_bytes(), piece);
+            discard(self.media, &mut self.smart.media_errors, metadata)?;
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a range that reaches beyond a namespace.
+#[inline]
+pub(super) fn check_range(namespace: &Namespace, blocks: Blocks) -> Result<(), Failure> {
+    if namespace.contains(blocks.first, blocks.count) {
+        return Ok(());
+    }
+    let cause = format!(
+        "{} logical blocks from {} on reach beyond the namespace's {}",
+        blocks.count, blocks.first, namespace.blocks
+    );
+    let at = Parameter::dword(10, 0);
+    Err(Failure::new(Status::LBA_OUT_OF_RANGE, cause).at(at).lba(blocks.first))
+}
+
+/// The storage failed under a command. What is damaged is so the next time, too.
+pub(super) fn media_failure(media_errors: &mut u64, status: Status, error: &MediaError) -> Failure {
+    *media_errors += 1;
+    let failure = Failure::new(status, error.to_string());
+    match error.is_damage() {
+        true => failure,
+        false => failure.retryable(),
+    }
+}
+
+/// Makes a range of the storage read as zeroes, without the device's knowing.
+pub(crate) fn discard(media: &mut CachedMedia, media_errors: &mut u64, piece: ByteRange) -> Result<(), Failure> {
+    let discarded = media.discard(piece.offset, piece.bytes);
+    discarded.map_err(|error| media_failure(media_errors, Status::WRITE_FAULT, &error))
+}

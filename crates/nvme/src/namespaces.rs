@@ -1,0 +1,241 @@
+//! The namespaces of a drive: at most one for each namespace identifier, each with pages of the drive for itself.
+//!
+//! They are non-volatile state. This file finds, adds and removes them and checks what must hold between them. It moves no
+//! data and tells no host.
+
+use nvme_spec::Status;
+use serde::{Deserialize, Serialize};
+use ssd::{Layout, RuhId};
+
+use crate::error::{Failure, Parameter};
+use crate::fdp::ReportedNamespace;
+use crate::namespace::{Extent, Namespace};
+use crate::setup::NAMESPACES_MAX;
+
+/// See the module.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Namespaces {
+    /// By NSID - 1; created but perhaps not attached.
+    slots: Vec<Option<Namespace>>,
+    /// Namespaces ever created: no two have the same globally unique identifier.
+    created: u64,
+}
+
+fn slot(nsid: u32) -> usize {
+    (nsid as usize).wrapping_sub(1)
+}
+
+impl Namespaces {
+    /// All of them with their identifiers, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Namespace)> + Clone {
+        let numbered = (1..).zip(&self.slots);
+        numbered.filter_map(|(nsid, namespace)| Some((nsid, namespace.as_ref()?)))
+    }
+
+    /// The same, to change them.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Namespace)> {
+        let numbered = (1..).zip(&mut self.slots);
+        numbered.filter_map(|(nsid, namespace)| Some((nsid, namespace.as_mut()?)))
+    }
+
+    /// Namespaces ever created.
+    pub(crate) fn created(&self) -> u64 {
+        self.created
+    }
+
+    /// Makes room for every namespace identifier.
+    pub(crate) fn make_room(&mut self) {
+        assert!(
+            self.slots.len() <= NAMESPACES_MAX as usize,
+            "a stored state was checked"
+        );
+        self.slots.resize(NAMESPACES_MAX as usize, None);
+    }
+
+    /// A namespace, if it exists.
+    #[inline]
+    pub fn find(&self, nsid: u32) -> Option<&Namespace> {
+        self.slots.get(slot(nsid))?.as_ref()
+    }
+
+    /// The same, to change it.
+    pub(crate) fn find_mut(&mut self, nsid: u32) -> Option<&mut Namespace> {
+        self.slots.get_mut(slot(nsid))?.as_mut()
+    }
+
+    /// A namespace that was found to exist.
+    #[inline]
+    pub(crate) fn get(&self, nsid: u32) -> &Namespace {
+        self.find(nsid).expect("a namespace that exists")
+    }
+
+    /// The same, to change it.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, nsid: u32) -> &mut Namespace {
+        self.find_mut(nsid).expect("a namespace that exists")
+    }
+
+    /// Refuses an identifier whose namespace does not exist.
+    pub(crate) fn allocated(&self, nsid: u32) -> Result<&Namespace, Failure> {
+        match self.slots.get(slot(nsid)) {
+            Some(Some(namespace)) => Ok(namespace),
+            Some(None) => {
+                let cause = format!("namespace {nsid} does not exist");
+                Err(Failure::invalid_field(Parameter::NSID, cause))
+            }
+            None => {
+                let cause = format!("{nsid:#x} is not a namespace identifier, they go from 1 to {NAMESPACES_MAX}");
+                Err(Failure::new(Status::INVALID_NAMESPACE_OR_FORMAT, cause).at(Parameter::NSID))
+            }
+        }
+    }
+
+    /// Refuses a namespace that is not active for a controller: an Invalid Field whether it exists or not.
+    #[inline]
+    pub(crate) fn active(&self, controller: u16, nsid: u32) -> Result<&Namespace, Failure> {
+        let namespace = self.allocated(nsid)?;
+        if !namespace.is_attached(controller) {
+            let cause = format!("namespace {nsid} is not attached to controller {controller}");
+            return Err(Failure::invalid_field(Parameter::NSID, cause));
+        }
+        Ok(namespace)
+    }
+
+    /// Refuses a change of namespaces of which one is write protected.
+    pub(crate) fn check_unprotected(&self, nsids: impl IntoIterator<Item = u32>) -> Result<(), Failure> {
+        match nsids.into_iter().find(|&nsid| self.get(nsid).write_protected) {
+            None => Ok(()),
+            Some(nsid) => {
+                let cause = format!("namespace {nsid} is write protected");
+                Err(Failure::new(Status::NAMESPACE_IS_WRITE_PROTECTED, cause))
+            }
+        }
+    }
+
+    /// The lowest identifier that no namespace has.
+    pub(crate) fn free_identifier(&self) -> Option<u32> {
+        (1..)
+            .zip(&self.slots)
+            .find(|(_, slot)| slot.is_none())
+            .map(|(nsid, _)| nsid)
+    }
+
+    /// Adds a namespace, whose globally unique identifier has the next number.
+    pub(crate) fn add(&mut self, nsid: u32, namespace: Namespace) {
+        assert_eq!(
+            namespace.events_enabled.len(),
+            namespace.placement_handles.len(),
+            "each placement handle enables its own events"
+        );
+        let before = self.slots[slot(nsid)].replace(namespace);
+        assert!(before.is_none(), "namespace identifier {nsid} was free");
+    }
+
+    /// Counts a namespace that is being created: the number of its globally unique identifier.
+    pub(crate) fn count_created(&mut self) -> u64 {
+        self.created += 1;
+        self.created
+    }
+
+    /// Takes a namespace out that exists.
+    pub(crate) fn remove(&mut self, nsid: u32) -> Namespace {
+        self.slots[slot(nsid)].take().expect("a namespace that exists")
+    }
+
+    /// Pages that namespaces have.
+    pub(crate) fn pages(&self) -> u64 {
+        self.iter().map(|(_, namespace)| namespace.pages()).sum()
+    }
+
+    /// The first namespace that writes through a reclaim unit handle.
+    pub(crate) fn of_handle(&self, handle: RuhId) -> Option<u32> {
+        let mut all = self.iter();
+        let found = all.find(|(_, namespace)| namespace.placement_handles.contains(&handle));
+        found.map(|(nsid, _)| nsid)
+    }
+
+    /// All of them as the reporting rules of FDP events see them.
+    pub(crate) fn reported(&self) -> impl Iterator<Item = ReportedNamespace<'_>> + Clone {
+        self.iter()
+            .map(|(nsid, namespace)| ReportedNamespace::of(nsid, namespace))
+    }
+
+    /// Namespaces that write through one reclaim unit handle have the same LBA format (NVM Command Set, "Namespace
+    /// Management command"). Refuses a format for `handles` that another namespace than those in `except` differs from.
+    pub(crate) fn check_shared_format(
+        &self,
+        handles: &[RuhId],
+        format: u8,
+        except: &[u32],
+        parameter: Parameter,
+    ) -> Result<(), Failure> {
+        let shares = |namespace: &Namespace| namespace.placement_handles.iter().any(|its| handles.contains(its));
+        let differs = |nsid: &u32, its: &Namespace| !except.contains(nsid) && its.format != format && shares(its);
+        match self.iter().find(|(nsid, namespace)| differs(nsid, namespace)) {
+            None => Ok(()),
+            Some((nsid, other)) => {
+                let cause = format!(
+                    "a reclaim unit handle is shared with namespace {nsid}, which has LBA format {}, not {format}",
+                    other.format
+                );
+                Err(Failure::new(Status::INVALID_FORMAT, cause).at(parameter))
+            }
+        }
+    }
+
+    /// Checks the numbers of stored namespaces, whatever the drive is like. The problem is a sentence without its end.
+    pub(crate) fn check_numbers(&self) -> Result<(), String> {
+        if self.slots.len() > NAMESPACES_MAX as usize {
+            return Err(format!(
+                "{} namespaces, there are {NAMESPACES_MAX} at most",
+                self.slots.len()
+            ));
+        }
+        self.iter().try_for_each(|(nsid, namespace)| {
+            let checked = namespace.check();
+            checked.map_err(|problem| format!("namespace {nsid} {problem}"))
+        })
+    }
+
+    /// Checks that the namespaces can be those of a drive with this device: each is inside the drive and has its pages for
+    /// itself, its blocks fit into them, its handles exist, and a private one has at most one controller.
+    ///
+    /// # Errors
+    /// The problem, a sentence without its end.
+    pub fn check(&self, layout: &Layout) -> Result<(), String> {
+        let mut extents: Vec<Extent> = Vec::new();
+        for (nsid, namespace) in self.iter() {
+            let bytes = u128::from(namespace.blocks) << namespace.block_bytes_log2();
+            let room = u128::from(namespace.pages()) * u128::from(layout.page_bytes);
+            if namespace.blocks == 0 || bytes > room {
+                return Err(format!("namespace {nsid} has {bytes} bytes in {room}"));
+            }
+            let is_known = |handle: &RuhId| handle.0 < layout.handle_count();
+            if namespace.placement_handles.is_empty() || !namespace.placement_handles.iter().all(is_known) {
+                return Err(format!(
+                    "namespace {nsid} has placement handles that the device has not"
+                ));
+            }
+            let controllers = namespace.attached.len();
+            if !namespace.shared && controllers > 1 {
+                return Err(format!("namespace {nsid} is private to {controllers} controllers"));
+            }
+            extents.extend(&namespace.extents);
+        }
+        extents.sort_unstable_by_key(|extent| extent.first);
+        let mut free_from = 0;
+        for Extent { first, pages } in extents {
+            if first < free_from || pages == 0 {
+                return Err(format!("namespaces overlap at page {first}"));
+            }
+            free_from = first.saturating_add(pages);
+        }
+        if free_from > layout.logical_pages {
+            return Err(format!(
+                "namespaces reach to page {free_from}, the drive has {}",
+                layout.logical_pages
+            ));
+        }
+        Ok(())
+    }
+}
