@@ -22,8 +22,9 @@ use crate::engine;
 use crate::export::JSON_VERSION;
 use crate::hexadecimal::hex;
 use applications::Spec;
-use experiment::cell::{Cell, RunSettings};
+use experiment::cell::Cell;
 use experiment::error::LabError;
+use experiment::run_options::RunSettings;
 use workload::Workload;
 use workload::trace::spool;
 
@@ -153,6 +154,7 @@ fn hash_of(contents: impl Read) -> io::Result<String> {
 mod tests {
     use super::*;
     use experiment::definition::Experiment;
+    use experiment::run_options::RunOptions;
     use experiment::selection::Selection;
     use std::collections::BTreeMap;
 
@@ -276,7 +278,10 @@ mod tests {
             std::fs::write(&path, text).expect("it can be written");
             let experiment = Experiment::of_workload(&path.display().to_string(), "warp_default");
             let selection = Selection {
-                write_capacities: Some(0.1),
+                run: RunOptions {
+                    write_capacities: Some(0.1),
+                    ..RunOptions::default()
+                },
                 ..Selection::default()
             };
             experiment.select(&selection).expect("a trace").cells.remove(0)

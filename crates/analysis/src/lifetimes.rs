@@ -10,9 +10,11 @@ use serde_json::{Value as Json, json};
 use workload::Operation;
 use workload::lifetimes::{Observer, Survival};
 
+use experiment::change::Change;
 use experiment::definition::Experiment;
 use experiment::error::LabError;
 use experiment::profile::Overrides;
+use experiment::run_options::RunOptions;
 use experiment::selection::Selection;
 use experiment::twin::{Scale, ScaleChoice};
 use simulate::run::{Progress, RunPlan, UNWRITTEN_REQUESTS_MAX, Watch};
@@ -53,11 +55,14 @@ impl Setup {
     /// There is no such workload or device, they do not fit, the workload cannot be read, or writes nothing.
     pub fn measure(&self, workload: &str, progress: &Progress) -> Result<Measured, LabError> {
         let selection = Selection {
-            overrides: self.overrides.clone(),
+            change: Change::of_settings(&self.overrides),
             capacity_bytes: self.capacity_bytes,
-            scale: self.capacity_bytes.is_none().then_some(ScaleChoice::Fixed(self.scale)),
-            write_capacities: Some(self.write_capacities),
-            timed: Some(false),
+            run: RunOptions {
+                scale: self.capacity_bytes.is_none().then_some(ScaleChoice::Fixed(self.scale)),
+                write_capacities: Some(self.write_capacities),
+                timed: Some(false),
+                ..RunOptions::default()
+            },
             ..Selection::default()
         };
         let experiment = Experiment::of_workload(workload, &self.device);

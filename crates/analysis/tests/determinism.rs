@@ -6,6 +6,7 @@
 use analysis::golden::{self, GoldenRow};
 use experiment::cell::Cell;
 use experiment::definition::Experiment;
+use experiment::run_options::RunOptions;
 use experiment::selection::Selection;
 use simulate::run;
 
@@ -65,7 +66,10 @@ fn cells(seeds: &[u64]) -> Vec<Cell> {
 fn cells_of(experiment: &str, seeds: &[u64]) -> Vec<Cell> {
     let experiment = Experiment::parse("experiments/determinism/experiment.toml", experiment).expect("it is one");
     let selection = Selection {
-        seeds: Some(seeds.to_vec()),
+        run: RunOptions {
+            seeds: Some(seeds.to_vec()),
+            ..RunOptions::default()
+        },
         ..Selection::default()
     };
     experiment.select(&selection).expect("the experiment has cells").cells

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use analysis::golden;
 use experiment::definition::Experiment;
+use experiment::run_options::RunOptions;
 use experiment::selection::Selection;
 use experiment::twin::{Scale, ScaleChoice};
 use simulate::finding::Finding;
@@ -37,7 +38,10 @@ jobs = { random = { random_distribution = "zipf:1.2" } }
 fn plans(scale: Option<ScaleChoice>) -> Vec<run::RunPlan> {
     let experiment = Experiment::parse("experiments/scales/experiment.toml", EXPERIMENT).expect("it is one");
     let selection = Selection {
-        scale,
+        run: RunOptions {
+            scale,
+            ..RunOptions::default()
+        },
         ..Selection::default()
     };
     let cells = experiment.select(&selection).expect("the experiment has cells").cells;
@@ -156,7 +160,10 @@ fn a_search_that_is_stopped_keeps_the_twin_that_ran() {
 fn a_search_compares_no_latencies() {
     let experiment = Experiment::find("latency").expect("it is built in");
     let selection = Selection {
-        scale: Some(ScaleChoice::AUTO),
+        run: RunOptions {
+            scale: Some(ScaleChoice::AUTO),
+            ..RunOptions::default()
+        },
         ..Selection::default()
     };
     let cells = experiment.select(&selection).expect("a selection").cells;

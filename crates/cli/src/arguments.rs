@@ -18,10 +18,10 @@ use std::time::Duration;
 use advise::PolicyName;
 use bytesize::ByteSize;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use experiment::cell::ReplayMode;
-use experiment::cell::Until;
+use experiment::change::Change;
+use experiment::run_options::RunOptions;
 use experiment::selection::Selection;
-use experiment::twin::{Scale, ScaleChoice};
+use experiment::twin::Scale;
 use toml::Value;
 
 pub use assert::{Assert, OfHandle};
@@ -161,14 +161,6 @@ pub struct WhatIf {
     pub keep: Keep,
     #[command(flatten)]
     pub output: OutputFormat,
-}
-
-/// A factor, with or without the x behind it.
-fn speed(text: &str) -> Result<f64, String> {
-    let factor: Option<f64> = text.strip_suffix(['x', 'X']).unwrap_or(text).parse().ok();
-    factor
-        .filter(|factor| (1e-3..=1e6).contains(factor))
-        .ok_or_else(|| "give a factor between 0.001 and 1000000, such as 2x".to_string())
 }
 
 /// A share: percent with a sign (7%), a number above 1 that is percent (7), or one below 1 that is a share (0.07). A bare 1 could be either.
@@ -458,7 +450,7 @@ pub struct Run {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub capacity: Option<u64>,
     #[command(flatten)]
-    pub settings: Settings,
+    pub selection: SelectionArguments,
     #[command(flatten)]
     pub columns: TraceColumns,
     /// Where to write report.html; default is out/TARGET
@@ -473,23 +465,9 @@ pub struct Run {
     /// Write the time series to this Parquet file; - for standard output, without the tables
     #[arg(long, value_name = "FILE")]
     pub series: Option<PathBuf>,
-    /// Run as fast as possible, without latencies, on a device with timing too
-    #[arg(long, conflicts_with_all = ["fio_json", "from"])]
-    pub untimed: bool,
-    /// Submit the requests of a block trace when they were recorded, on a device with timing; without it each follows
-    /// another's completion
-    #[arg(long, value_name = "timed", conflicts_with = "untimed")]
-    pub replay: Option<ReplayMode>,
-    /// With --replay: how many times as fast as recorded, such as 2x or 0.5x [default: 1x]
-    #[arg(long, value_name = "FACTOR", value_parser = speed)]
-    pub speed: Option<f64>,
-    /// On a device with timing: requests in flight of a workload that is no job file, at most [default: 32; 1023 with
-    /// --replay]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
-    pub queue_depth: Option<u32>,
     /// Write the latencies and rates of a job file on a device with timing as fio's JSON to this file; - for standard
     /// output
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "untimed")]
     pub fio_json: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputFormat,
@@ -500,14 +478,11 @@ pub struct Run {
     /// Bytes that the host writes between two readings of the events, in multiples of the capacity [default: 0.25]
     #[arg(long, value_name = "CAPACITIES", requires = "feedback")]
     pub feedback_every: Option<f64>,
-    /// Run this variant or grid value of an experiment alone; repeatable
-    #[arg(long, value_name = "NAME")]
-    pub only: Vec<String>,
     /// Print the counters of every reclaim unit handle
     #[arg(long)]
     pub handles: bool,
     /// Start a job file from this snapshot of a device instead of an empty one
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["device", "capacity", "scale", "seed", "set", "interval"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["device", "capacity", "scale", "seed", "set", "interval", "untimed"])]
     pub from: Option<PathBuf>,
     /// Save the device to this snapshot after a job file
     #[arg(long, value_name = "FILE")]
@@ -518,27 +493,11 @@ pub struct Run {
     pub drive: OnDrive,
 }
 
+/// What is selected of an experiment.
 #[derive(Args)]
-pub struct Settings {
-    /// Run on a twin of the drive, 1/N of its size; auto: each cell on the smallest twin that agrees with the next
-    /// smaller one, auto:1/N on none larger [default: the experiment's; 1/1 for a job file]
-    #[arg(long, value_name = "1/N|auto")]
-    pub scale: Option<ScaleChoice>,
-    /// Bytes for the host to write, in multiples of the capacity [default: the experiment's; what the jobs say]
-    #[arg(long, value_name = "CAPACITIES", allow_negative_numbers = true)]
-    pub write: Option<f64>,
-    /// Go on until write amplification is steady (five drive-writes within 5 %), for at most --write [default then: 40]
-    #[arg(long, value_name = "steady")]
-    pub until: Option<Until>,
-    /// Bytes to write in order before the workload, in multiples of the capacity [default: the experiment's]
-    #[arg(long, value_name = "CAPACITIES", allow_negative_numbers = true)]
-    pub prefill: Option<f64>,
-    /// On a device with timing: virtual seconds that the last jobs of a job file, and those with a runtime, may run
-    #[arg(long, allow_negative_numbers = true)]
-    pub seconds: Option<f64>,
-    /// Seed of device and jobs [default: the experiment's]
-    #[arg(long)]
-    pub seed: Option<u64>,
+pub struct SelectionArguments {
+    #[command(flatten)]
+    pub run: RunOptions,
     /// Run every member of the devices' ensembles too, and print each write amplification with the range of what they
     /// say, such as 1.41 (1.30-1.55)
     #[arg(long)]
@@ -549,17 +508,12 @@ pub struct Settings {
     pub set: Vec<(String, Value)>,
 }
 
-impl Settings {
+impl SelectionArguments {
     /// What they select; the rest is the experiment's.
     pub fn selection(&self) -> Selection {
         Selection {
-            overrides: self.set.iter().cloned().collect(),
-            scale: self.scale,
-            write_capacities: self.write,
-            until: self.until,
-            prefill_capacities: self.prefill,
-            seconds: self.seconds,
-            seeds: self.seed.map(|seed| vec![seed]),
+            run: self.run.clone(),
+            change: Change::of_settings(&self.set.iter().cloned().collect()),
             interval: self.interval,
             ..Selection::default()
         }
@@ -604,7 +558,7 @@ pub struct Reproduce {
     #[arg(long, value_name = "FILE", conflicts_with = "quick")]
     pub claims: Option<PathBuf>,
     #[command(flatten)]
-    pub settings: Settings,
+    pub selection: SelectionArguments,
     #[command(flatten)]
     pub keep: Keep,
     #[command(flatten)]

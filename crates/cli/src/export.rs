@@ -4,7 +4,9 @@ use std::io;
 use std::path::Path;
 
 use experiment::LabError;
+use experiment::change::Change;
 use experiment::definition::Experiment;
+use experiment::run_options::RunOptions;
 use experiment::selection::Selection;
 use experiment::twin::ScaleChoice;
 use simulate::run::{Progress, Watch};
@@ -19,12 +21,15 @@ use crate::{Outcome, bad_option, print};
 pub fn export(command: &Export) -> Result<Outcome, LabError> {
     let experiment = Experiment::of_workload(&command.workload, &command.device);
     let selection = Selection {
-        overrides: command.columns.overrides(&command.workload, &command.set)?,
+        change: Change::of_settings(&command.columns.overrides(&command.workload, &command.set)?),
         capacity_bytes: command.capacity,
-        scale: command.capacity.is_none().then_some(ScaleChoice::Fixed(command.scale)),
-        timed: Some(false),
-        // What never ends is cut off at the number of requests.
-        write_capacities: command.requests.map(|_| 1.0),
+        run: RunOptions {
+            scale: command.capacity.is_none().then_some(ScaleChoice::Fixed(command.scale)),
+            timed: Some(false),
+            // What never ends is cut off at the number of requests.
+            write_capacities: command.requests.map(|_| 1.0),
+            ..RunOptions::default()
+        },
         ..Selection::default()
     };
     let plans = simulate::run::prepare(experiment.select(&selection)?.cells)?;

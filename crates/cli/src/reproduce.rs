@@ -9,8 +9,8 @@ use analysis::judge::{Comparison, Judge};
 use analysis::record::ClaimsRecord;
 use analysis::store::Origin;
 use experiment::LabError;
-use experiment::cell::RunSettings;
 use experiment::definition::Experiment;
+use experiment::run_options::RunSettings;
 use experiment::selection::{Form, Selection};
 use report::rows;
 use serde_json::Value as Json;
@@ -51,7 +51,7 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
     for experiment in &experiments {
         let selected = experiment.select(&Selection {
             quick: command.quick,
-            ..command.settings.selection()
+            ..command.selection.selection()
         })?;
         let (plans, refused) = simulate::run::prepare_possible(selected.cells)?;
         let begun = Instant::now();

@@ -10,6 +10,7 @@ use analysis::judge::Judge;
 use analysis::store::Origin;
 use experiment::LabError;
 use experiment::cell::Cell;
+use experiment::change::Change;
 use experiment::definition::Experiment;
 use experiment::feedback;
 use experiment::selection::{RunSet, Selection};
@@ -93,17 +94,14 @@ fn selection(command: &Run, target: &str) -> Result<Selection, LabError> {
         }
     });
     Ok(Selection {
-        overrides: command.columns.overrides(target, &command.settings.set)?,
         device: command.device.clone(),
         capacity_bytes: command.capacity,
         snapshot: command.from.clone(),
-        timed: command.untimed.then_some(false),
-        replay: command.replay,
-        replay_speed: command.speed,
-        queue_depth: command.queue_depth,
-        feedback,
-        only: (!command.only.is_empty()).then(|| command.only.clone()),
-        ..command.settings.selection()
+        change: Change {
+            feedback,
+            ..Change::of_settings(&command.columns.overrides(target, &command.selection.set)?)
+        },
+        ..command.selection.selection()
     })
 }
 

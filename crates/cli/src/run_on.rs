@@ -13,7 +13,9 @@ use std::time::Instant;
 use analysis::export::JSON_VERSION;
 use analysis::store::Origin;
 use experiment::cell::Cell;
+use experiment::change::Change;
 use experiment::definition::Experiment;
+use experiment::run_options::RunOptions;
 use experiment::selection::Selection;
 use initiator::drive::{DataPort, Drive};
 use initiator::inspect::decode::Statistics;
@@ -104,16 +106,19 @@ pub fn run(command: &Run) -> Result<Outcome, AnyError> {
 
 /// The workload with its changes. Which model it would run on does not matter.
 fn cell(command: &Run, name: &str) -> Result<Cell, AnyError> {
-    let settings = &command.settings.set;
+    let settings = &command.selection.set;
     if let Some((path, _)) = settings.iter().find(|(path, _)| !path.starts_with("workload.")) {
         let problem = format!("{path}: the drive of --on is what it is; only workload.PATH can be set");
         return Err(bad_option("--set", problem).into());
     }
     let experiment = Experiment::find_or_workload(name, Some("warp_default"))?;
     let selection = Selection {
-        overrides: command.columns.overrides(name, settings)?,
-        timed: Some(false),
-        ..command.settings.selection()
+        change: Change::of_settings(&command.columns.overrides(name, settings)?),
+        run: RunOptions {
+            timed: Some(false),
+            ..command.selection.run.clone()
+        },
+        ..command.selection.selection()
     };
     let mut cells = experiment.select(&selection)?.cells;
     match cells.len() {

@@ -3,6 +3,7 @@
 use experiment::LabError;
 use experiment::definition::Experiment;
 use experiment::profile::Profile;
+use experiment::run_options::RunOptions;
 use experiment::selection::Selection;
 use experiment::twin;
 use report::catalogue::Kind;
@@ -52,7 +53,10 @@ pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
     // The same road as that of `warp run`, so that both accept the same.
     let experiment = Experiment::of_workload(name, &command.device);
     let selection = Selection {
-        write_capacities: Some(1.0),
+        run: RunOptions {
+            write_capacities: Some(1.0),
+            ..RunOptions::default()
+        },
         ..Selection::default()
     };
     let plan = simulate::run::prepare(experiment.select(&selection)?.cells)?.remove(0);

@@ -4,7 +4,6 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
 use experiment::LabError;
-use studio::order::Beginning;
 use studio::{Order, StudioOptions};
 use target::http::HttpOptions;
 
@@ -53,15 +52,14 @@ pub fn studio(command: &Studio) -> Result<Outcome, AnyError> {
 /// What the command line orders, if it names something to begin with.
 fn order(command: &Studio) -> Result<Option<Order>, LabError> {
     let Some(target) = &command.target else { return Ok(None) };
-    let beginning = Beginning {
-        device: command.device.as_deref(),
-        scale: command.scale,
-        write: command.write,
-        only: &command.only,
-        set: command.set.iter().cloned().collect(),
-        seed: command.seed,
+    let order = Order {
+        device: command.device.clone(),
+        run: command.run.clone(),
+        ..Order::default()
     };
-    Order::to_begin(target, &beginning).map(Some)
+    order
+        .of_target(target, &command.set.iter().cloned().collect())
+        .map(Some)
 }
 
 /// Where a view of the page is, the token in it.

@@ -14,8 +14,9 @@
 use std::path::{Path, PathBuf};
 
 use applications::Spec;
-use experiment::cell::{Cell, CellKey, ReplayMode, RunSettings};
+use experiment::cell::{Cell, CellKey};
 use experiment::profile::{Overrides, Profile};
+use experiment::run_options::{ReplayMode, RunSettings};
 use experiment::twin::{self, ScaleChoice};
 use experiment::workloads::{WorkloadChanges, read_jobs};
 use initiator::command::write_command;

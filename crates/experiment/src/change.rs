@@ -5,33 +5,53 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::feedback;
-use crate::overrides::Overrides;
 use crate::workloads::WorkloadChoice;
 
+/// Settings of a device or a workload by dotted path, which replace those of a profile or a file.
+pub type Overrides = toml::Table;
+
 /// A change to a cell.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Change {
     /// Device settings by dotted path.
-    #[serde(default)]
     pub device: Overrides,
     /// fio options by job section; the section `global` means all jobs.
-    #[serde(default)]
     pub jobs: BTreeMap<String, toml::Table>,
     /// Another workload.
-    #[serde(default)]
     pub workload: Option<WorkloadChoice>,
-    /// Settings of a workload with a `kind`, by dotted path.
-    #[serde(default)]
+    /// Settings of a workload with a `kind`, by dotted path; of a job file, options as `SECTION.OPTION`.
     pub settings: Overrides,
     /// Another prefill, in multiples of the capacity.
-    #[serde(default)]
     pub prefill_capacities: Option<f64>,
     /// Bytes for the host to write, as a share of what the run says, above 0 and at most 1: cells that write different
     /// amounts in the same time.
-    #[serde(default)]
     pub write_share: Option<f64>,
-    /// Somebody who listens to what the drive reports and moves data accordingly.
-    #[serde(default)]
+    /// Placement feedback: a policy that reads the drive's events and moves data accordingly.
     pub feedback: Option<feedback::Settings>,
+}
+
+/// Path of settings of the workload among those of the device.
+const WORKLOAD: &str = "workload.";
+
+impl Change {
+    /// Change of settings by dotted path, as `--set` gives them. Those behind `workload.` are of the workload, the others of the device.
+    pub fn of_settings(settings: &Overrides) -> Change {
+        let mut change = Change::default();
+        for (path, value) in settings {
+            let (settings, path) = match path.strip_prefix(WORKLOAD) {
+                Some(path) => (&mut change.settings, path),
+                None => (&mut change.device, path.as_str()),
+            };
+            settings.insert(path.to_string(), value.clone());
+        }
+        change
+    }
+
+    /// Settings of device and workload as [`Change::of_settings`] reads them.
+    pub fn to_settings(&self) -> Overrides {
+        let workload = self.settings.iter();
+        let workload = workload.map(|(path, value)| (format!("{WORKLOAD}{path}"), value.clone()));
+        self.device.clone().into_iter().chain(workload).collect()
+    }
 }

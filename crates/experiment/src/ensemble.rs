@@ -17,10 +17,9 @@
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
-use crate::change::Change;
+use crate::change::Overrides;
 use crate::error::LabError;
 use crate::find;
-use crate::overrides::{Overrides, divided};
 
 /// Keys of a profile, or of an experiment, that are its ensemble's.
 pub(crate) const KEYS: [&str; 2] = ["ensemble_residual", "ensemble"];
@@ -45,18 +44,6 @@ pub struct Member {
     pub settings: Overrides,
     /// Twice the negative logarithm of their likelihood, up to a constant; the smaller, the better they fit.
     pub loss: f64,
-}
-
-impl Member {
-    /// It as a change to the cells of an experiment.
-    pub(crate) fn change(&self) -> Change {
-        let (device, settings) = divided(&self.settings);
-        Change {
-            device,
-            settings,
-            ..Change::default()
-        }
-    }
 }
 
 impl Ensemble {

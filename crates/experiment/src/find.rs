@@ -133,6 +133,17 @@ pub fn deserialize<T: DeserializeOwned>(file: &str, value: Value) -> Result<T, L
     deserialize_at(value).map_err(|(path, problem)| LabError::invalid(file, placed(&path, &problem)))
 }
 
+/// As [`deserialize`], from JSON.
+///
+/// # Errors
+/// As [`deserialize`].
+pub fn from_json<T: DeserializeOwned>(place: &str, value: serde_json::Value) -> Result<T, LabError> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let problem = base::hinted(&error.inner().to_string());
+        LabError::invalid(place, placed(&error.path().to_string(), &problem))
+    })
+}
+
 /// As [`deserialize`]; the error is the path of the field and the problem.
 pub(crate) fn deserialize_at<T: DeserializeOwned>(value: Value) -> Result<T, (String, String)> {
     serde_path_to_error::deserialize(value).map_err(|error| {

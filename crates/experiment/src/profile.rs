@@ -23,7 +23,7 @@ use crate::ensemble::{self, Ensemble};
 use crate::error::LabError;
 use crate::find::{self, TextFile};
 
-pub use crate::overrides::Overrides;
+pub use crate::change::Overrides;
 
 /// The parts of a profile that describe the device; everything else describes the profile.
 const DEVICE_TABLES: [&str; 6] = ["geometry", "handles", "gc", "seed", "timing", "endurance"];

@@ -1,7 +1,7 @@
 //! Which cells of an experiment to run, and how: what a caller may say beside the experiment's own file.
 //!
 //! ```text
-//! command line, Python -> Selection + Experiment -> RunSet (settings, cells) -> run::prepare
+//! command line, Python, studio -> Selection + Experiment -> RunSet (settings, cells) -> run::prepare
 //! ```
 //!
 //! It is the one road from an experiment or a workload to its runs. What is left out is the experiment's own. Nothing
@@ -9,26 +9,23 @@
 
 use std::path::PathBuf;
 
-use crate::cell::Until;
-use crate::cell::{Cell, ReplayMode, RunSettings};
+use crate::cell::Cell;
 use crate::change::Change;
 use crate::definition::{Experiment, SavedDevice};
 use crate::error::LabError;
-use crate::feedback;
-use crate::overrides::{Overrides, divided};
 use crate::profile::Profile;
+use crate::run_options::{RunOptions, RunSettings};
 use crate::twin::{self, ScaleChoice};
-use crate::workloads::WorkloadChoice;
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     /// The quick form.
     pub quick: bool,
-    /// Device settings by dotted path, on every device; those that begin with `workload.` are settings of the workload.
-    pub overrides: Overrides,
-    /// Workload settings by dotted path; of a job file, options as `SECTION.OPTION`.
-    pub settings: Overrides,
+    /// Options that replace the experiment's. Another prefill is that of every cell, whatever it says itself.
+    pub run: RunOptions,
+    /// What changes in every cell, after everything else.
+    pub change: Change,
     /// Device profiles instead of the experiment's.
     pub devices: Option<Vec<String>>,
     /// The one of these devices to run on; or another one instead of them all.
@@ -37,32 +34,6 @@ pub struct Selection {
     pub capacity_bytes: Option<u64>,
     /// A device that was saved, to go on with instead of a new one.
     pub snapshot: Option<PathBuf>,
-    /// Names of the variants and grid values to run; axes of which none is named are run whole.
-    pub only: Option<Vec<String>>,
-    /// Another scale.
-    pub scale: Option<ScaleChoice>,
-    /// Bytes that the host writes, in multiples of the capacity.
-    pub write_capacities: Option<f64>,
-    /// What else ends the runs.
-    pub until: Option<Until>,
-    /// Bytes written in order before the workload, in multiples of the capacity; in every cell, whatever it says itself.
-    pub prefill_capacities: Option<f64>,
-    /// In virtual time: seconds that the jobs may run.
-    pub seconds: Option<f64>,
-    /// Whether to run in virtual time.
-    pub timed: Option<bool>,
-    /// In virtual time: when the requests of a block trace are submitted.
-    pub replay: Option<ReplayMode>,
-    /// How many times as fast as recorded.
-    pub replay_speed: Option<f64>,
-    /// In virtual time: requests in flight of a workload that is not a job file.
-    pub queue_depth: Option<u32>,
-    /// Seeds to run each cell with.
-    pub seeds: Option<Vec<u64>>,
-    /// Who listens to what the drives report.
-    pub feedback: Option<feedback::Settings>,
-    /// Another workload for all cells.
-    pub workload: Option<WorkloadChoice>,
     /// Whether to run the members of the profiles' ensembles as well, for `analysis::interval::Intervals`.
     pub interval: bool,
 }
@@ -94,22 +65,14 @@ pub struct RunSet {
 impl Selection {
     /// The form of an experiment that it selects. More seeds are the same form, and another device has no claims.
     fn form(&self) -> Form {
-        let is_changed = self.scale.is_some()
-            || self.capacity_bytes.is_some()
-            || self.write_capacities.is_some()
-            || self.until.is_some()
-            || self.prefill_capacities.is_some()
-            || self.seconds.is_some()
-            || self.timed.is_some()
-            || self.replay.is_some()
-            || self.replay_speed.is_some()
-            || self.queue_depth.is_some()
+        let unseeded = RunOptions {
+            seeds: None,
+            ..self.run.clone()
+        };
+        let is_changed = self.capacity_bytes.is_some()
             || self.snapshot.is_some()
-            || self.only.is_some()
-            || self.workload.is_some()
-            || self.feedback.is_some()
-            || !self.overrides.is_empty()
-            || !self.settings.is_empty();
+            || self.change != Change::default()
+            || unseeded != RunOptions::default();
         match (is_changed, self.quick) {
             (true, _) => Form::Changed,
             (false, true) => Form::Quick,
@@ -119,29 +82,12 @@ impl Selection {
 
     /// Refuses numbers that make no sense, and what excludes each other.
     fn check(&self) -> Result<(), LabError> {
-        let write = self
-            .write_capacities
-            .filter(|write| !(*write > 0.0 && *write <= 1000.0));
-        if let Some(write) = write {
-            let problem = format!("{write}: must be in multiples of the capacity, above 0 and at most 1000");
-            return Err(LabError::invalid("write_capacities (--write)", problem));
-        }
-        if let Some(prefill) = self
-            .prefill_capacities
-            .filter(|prefill| !(0.0..=100.0).contains(prefill))
-        {
-            let problem = format!("{prefill}: must be in multiples of the capacity, between 0 and 100");
-            return Err(LabError::invalid("prefill_capacities (--prefill)", problem));
-        }
-        if let Some(seconds) = self.seconds.filter(|seconds| !(1e-6..=1e6).contains(seconds)) {
-            let problem = format!("{seconds}: must be at least a microsecond and at most 1000000");
-            return Err(LabError::invalid("seconds (--seconds)", problem));
-        }
+        self.run.check().map_err(|problem| LabError::invalid("run", problem))?;
         let of_device = [
             ("devices", self.devices.is_some() || self.device.is_some()),
             ("capacity", self.capacity_bytes.is_some()),
-            ("scale", self.scale.is_some()),
-            ("seeds", self.seeds.is_some()),
+            ("scale", self.run.scale.is_some()),
+            ("seeds", self.run.seeds.is_some()),
             ("interval", self.interval),
         ];
         match of_device.iter().find(|(_, is_given)| *is_given) {
@@ -151,21 +97,6 @@ impl Selection {
             }
             _ => Ok(()),
         }
-    }
-
-    /// What it changes in every cell, after everything else.
-    fn change(&self) -> Change {
-        let mut change = Change {
-            workload: self.workload.clone(),
-            settings: self.settings.clone(),
-            feedback: self.feedback.clone(),
-            prefill_capacities: self.prefill_capacities,
-            ..Change::default()
-        };
-        let (device, workload) = divided(&self.overrides);
-        change.device = device;
-        change.settings.extend(workload);
-        change
     }
 }
 
@@ -180,7 +111,11 @@ impl Experiment {
         let experiment = self.on_devices(selection)?;
         let saved = selection.snapshot.as_deref().map(SavedDevice::find).transpose()?;
         let settings = self.settings_of(selection, saved.as_ref())?;
-        let mut cells = experiment.cells(&settings, &selection.change(), saved.as_ref(), selection.interval)?;
+        let change = Change {
+            prefill_capacities: selection.run.prefill_capacities,
+            ..selection.change.clone()
+        };
+        let mut cells = experiment.cells(&settings, &change, saved.as_ref(), selection.interval)?;
         let is_selected = |name: &str| settings.only.iter().any(|only| only == name);
         if self.variants.iter().any(|variant| is_selected(&variant.name)) {
             cells.retain(|cell| is_selected(&cell.key.variant));
@@ -248,64 +183,51 @@ impl Experiment {
     }
 
     fn settings_of(&self, selection: &Selection, saved: Option<&SavedDevice>) -> Result<RunSettings, LabError> {
-        let mut settings = if selection.quick { &self.quick } else { &self.run }.clone();
-        settings.scale = selection.scale.unwrap_or(settings.scale);
-        if selection.until.is_some() {
-            // What the experiment writes is no bound for who asks how it ends.
-            settings.write_capacities = None;
+        let (form, own) = match selection.quick {
+            true => ("quick", &self.quick),
+            false => ("run", &self.run),
+        };
+        let given = &selection.run;
+        let mut own = own.clone();
+        if given.until.is_some() {
+            // What the experiment writes is no bound for a caller who says how the run ends.
+            own.write_capacities = None;
         }
-        settings.write_capacities = selection.write_capacities.or(settings.write_capacities);
-        settings.until = selection.until.or(settings.until);
-        if settings.until.is_some() {
-            settings.until_steady();
-        }
-        settings.seconds = selection.seconds.or(settings.seconds);
-        settings.timed = selection.timed.or(settings.timed);
-        settings.replay = selection.replay.or(settings.replay);
-        settings.replay_speed = selection.replay_speed.or(settings.replay_speed);
-        settings.queue_depth = selection.queue_depth.or(settings.queue_depth);
-        if settings.replay.is_some() {
-            if selection.timed == Some(false) {
-                let problem = "cannot be had untimed; leave out timed = false (--untimed) or the replay";
-                return Err(LabError::invalid("replay = \"timed\" (--replay timed)", problem));
-            }
-            settings.timed = Some(true);
-        }
-        if let Some(seeds) = &selection.seeds {
-            settings.seeds.clone_from(seeds);
+        let mut options = given.or(&own);
+        if options.replay.is_some() && given.timed == Some(false) {
+            let problem = "cannot be had untimed; leave out timed = false (--untimed) or the replay";
+            return Err(LabError::invalid("replay = \"timed\" (--replay timed)", problem));
         }
         if let Some(saved) = saved {
-            settings.scale = ScaleChoice::Fixed(saved.origin.scale);
-            settings.seeds = vec![saved.origin.device.seed];
+            options.scale = Some(ScaleChoice::Fixed(saved.origin.scale));
+            options.seeds = Some(vec![saved.origin.device.seed]);
         }
-        if let Some(only) = &selection.only {
-            let values = self.grid.iter().flat_map(|axis| &axis.values);
-            let names: Vec<&str> = self
-                .variants
-                .iter()
-                .chain(values)
-                .map(|named| named.name.as_str())
-                .collect();
-            if let Some(unknown) = only.iter().find(|name| !names.contains(&name.as_str())) {
-                return Err(LabError::Unknown {
-                    what: "variant or grid value".to_string(),
-                    name: unknown.clone(),
-                    hint: base::hint(unknown, names.iter().copied()),
-                    known: names.join(", "),
-                });
-            }
-            settings.only.clone_from(only);
-        }
-        let place = if selection.quick { "quick" } else { "run" };
-        settings
-            .check(place)
-            .map_err(|problem| LabError::invalid(&self.file, problem))?;
-        Ok(settings)
+        self.check_names(given.only.as_deref().unwrap_or_default())?;
+        let resolved = options.resolve();
+        resolved.map_err(|problem| LabError::invalid(&self.file, format!("{form}: {problem}")))
+    }
+
+    /// Refuses a name that no variant and no grid value has.
+    fn check_names(&self, only: &[String]) -> Result<(), LabError> {
+        let values = self.grid.iter().flat_map(|axis| &axis.values);
+        let named = self.variants.iter().chain(values);
+        let names: Vec<&str> = named.map(|named| named.name.as_str()).collect();
+        let Some(unknown) = only.iter().find(|name| !names.contains(&name.as_str())) else {
+            return Ok(());
+        };
+        Err(LabError::Unknown {
+            what: "variant or grid value".to_string(),
+            name: unknown.clone(),
+            hint: base::hint(unknown, names.iter().copied()),
+            known: names.join(", "),
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use toml::Table;
+
     use super::*;
 
     fn keys(selection: &Selection) -> Vec<String> {
@@ -318,6 +240,14 @@ mod tests {
             .collect()
     }
 
+    /// The options of a caller.
+    fn with(run: RunOptions) -> Selection {
+        Selection {
+            run,
+            ..Selection::default()
+        }
+    }
+
     fn refusal(selection: &Selection) -> String {
         let experiment = Experiment::find("three_stream").expect("it is built in");
         experiment.select(selection).expect_err("it cannot be").to_string()
@@ -328,8 +258,11 @@ mod tests {
         assert_eq!(keys(&Selection::default()).len(), 18);
         let selection = Selection {
             devices: Some(vec!["ssd_b".to_string()]),
-            only: Some(vec!["FDP".to_string(), "80/20".to_string()]),
-            seeds: Some(vec![1, 2]),
+            run: RunOptions {
+                only: Some(vec!["FDP".to_string(), "80/20".to_string()]),
+                seeds: Some(vec![1, 2]),
+                ..RunOptions::default()
+            },
             ..Selection::default()
         };
         assert_eq!(keys(&selection), ["ssd_b | FDP | 80/20 | 1", "ssd_b | FDP | 80/20 | 2"]);
@@ -342,10 +275,10 @@ mod tests {
 
     #[test]
     fn a_name_that_there_is_not_is_refused() {
-        let error = refusal(&Selection {
+        let error = refusal(&with(RunOptions {
             only: Some(vec!["NoFPD".to_string()]),
-            ..Selection::default()
-        });
+            ..RunOptions::default()
+        }));
         assert!(error.contains("did you mean NoFDP?"), "{error}");
         let error = refusal(&Selection {
             device: Some("ssd_z".to_string()),
@@ -359,23 +292,25 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused() {
-        let write = refusal(&Selection {
+        let write = refusal(&with(RunOptions {
             write_capacities: Some(f64::NAN),
-            ..Selection::default()
-        });
+            ..RunOptions::default()
+        }));
         assert!(
             write.contains("write_capacities") && write.contains("above 0"),
             "{write}"
         );
-        let seconds = refusal(&Selection {
+        let seconds = refusal(&with(RunOptions {
             seconds: Some(0.0),
-            ..Selection::default()
-        });
+            ..RunOptions::default()
+        }));
         assert!(seconds.contains("microsecond"), "{seconds}");
         let scaled = refusal(&Selection {
             snapshot: Some("saved.warp".into()),
-            scale: Some(ScaleChoice::AUTO),
-            ..Selection::default()
+            ..with(RunOptions {
+                scale: Some(ScaleChoice::AUTO),
+                ..RunOptions::default()
+            })
         });
         assert!(scaled.contains("scale") && scaled.contains("snapshot"), "{scaled}");
     }
@@ -394,17 +329,17 @@ mod tests {
         assert_eq!(own.run.scale, ScaleChoice::FULL);
         assert_eq!((own.run.replay_speed, own.run.depth()), (Some(2.0), 1023));
         assert_eq!(own.run.write_capacities, None, "one pass of the trace");
-        let changed = Selection {
+        let changed = with(RunOptions {
             replay_speed: Some(0.5),
             queue_depth: Some(64),
-            ..Selection::default()
-        };
+            ..RunOptions::default()
+        });
         let changed = cell(&changed).expect("it is possible");
         assert_eq!((changed.run.replay_speed, changed.run.depth()), (Some(0.5), 64));
-        let untimed = Selection {
+        let untimed = with(RunOptions {
             timed: Some(false),
-            ..Selection::default()
-        };
+            ..RunOptions::default()
+        });
         let refusal = cell(&untimed).expect_err("it needs time").to_string();
         assert!(
             refusal.contains("--replay timed") && refusal.contains("--untimed"),
@@ -415,20 +350,20 @@ mod tests {
     }
 
     fn refusal_of_speed() -> String {
-        refusal(&Selection {
+        refusal(&with(RunOptions {
             replay_speed: Some(2.0),
-            ..Selection::default()
-        })
+            ..RunOptions::default()
+        }))
     }
 
     #[test]
     fn a_cell_says_how_far_its_search_for_a_scale_goes() {
         let experiment = Experiment::find("three_stream").expect("it is built in");
-        let selection = |scale: &str| Selection {
+        let options = |scale: &str| RunOptions {
             scale: Some(scale.parse().expect("a scale")),
-            ..Selection::default()
+            ..RunOptions::default()
         };
-        let cells = |scale: &str| experiment.select(&selection(scale)).expect("a selection").cells;
+        let cells = |scale: &str| experiment.select(&with(options(scale))).expect("a selection").cells;
         let [found, given, other] = ["auto", "auto:1/128", "auto:1/32"].map(|scale| cells(scale).remove(0));
         assert!(matches!(found.run.scale, ScaleChoice::Auto { largest: Some(_) }));
         assert_eq!(given.run.scale.to_string(), "auto:1/128");
@@ -441,8 +376,10 @@ mod tests {
     #[test]
     fn options_of_a_job_file_are_settings() {
         let experiment = Experiment::find("three_stream").expect("it is built in");
+        let set =
+            |value: &str| Table::from_iter([("workload.overwrite.random_distribution".to_string(), value.into())]);
         let options = |value: &str| Selection {
-            settings: Overrides::from_iter([("overwrite.random_distribution".to_string(), value.into())]),
+            change: Change::of_settings(&set(value)),
             ..Selection::default()
         };
         let selected = experiment.select(&options("zipf:1.5")).expect("an option of fio");

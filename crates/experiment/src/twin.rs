@@ -334,7 +334,7 @@ fn twin_program_unit(bytes: u64, page_bytes: u64, block_bytes: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::overrides::Overrides;
+    use crate::change::Overrides;
     use crate::profile::Profile;
 
     fn config(device: &str) -> DeviceConfig {

@@ -19,10 +19,10 @@ use toml::Value;
 use workload::WorkloadError;
 use workload::fio::{self, JobFile};
 
+use crate::change::Overrides;
 use crate::error::LabError;
 use crate::find;
 use crate::folders;
-use crate::overrides::Overrides;
 
 #[derive(RustEmbed)]
 #[folder = "../../jobs"]
@@ -33,7 +33,7 @@ struct BuiltInJobs;
 struct BuiltInWorkloads;
 
 /// Which workload.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum WorkloadChoice {
     /// A job file of `jobs/`, a workload of `workloads/`, or a path.

@@ -4,8 +4,10 @@ use std::str::FromStr;
 
 use experiment::LabError;
 use experiment::cell::CellKey;
+use experiment::find;
+use experiment::run_options::RunOptions;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList, PyString};
 use serde_json::Value;
 use workload::WorkloadError;
 
@@ -32,6 +34,29 @@ pub fn scale<T: FromStr<Err = String>>(scale: &Bound<'_, PyAny>) -> PyResult<T> 
     scale.str()?.to_str()?.parse().map_err(WarpError::new_err)
 }
 
+/// Run options from keyword arguments; None is an option that is left out.
+pub fn run_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<RunOptions> {
+    let Some(given) = given else {
+        return Ok(RunOptions::default());
+    };
+    let py = given.py();
+    let options = PyDict::new(py);
+    for (name, value) in given.iter().filter(|(_, value)| !value.is_none()) {
+        if value.extract::<f64>().is_ok_and(|number| !number.is_finite()) {
+            return Err(warp_error(format!("{name} = {value}: give a finite number")));
+        }
+        let is_text = value.is_instance_of::<PyString>();
+        let plain = match is_text || !value.hasattr("__iter__")? {
+            true if name.eq("scale")? => value.str()?.into_any(),
+            true => value,
+            false => py.get_type::<PyList>().call1((value,))?,
+        };
+        options.set_item(name, plain)?;
+    }
+    let json = serde_json::from_str(&json_of(options.as_any())?).map_err(warp_error)?;
+    find::from_json("run", json).map_err(warp_error)
+}
+
 /// What a function of `warp_ssd.notebook` or `warp_ssd.plot` makes of a value of ours.
 pub fn shown<'py>(value: &Bound<'py, PyAny>, module: &str, function: &str) -> PyResult<Bound<'py, PyAny>> {
     value.py().import(module)?.call_method1(function, (value,))
@@ -39,23 +64,27 @@ pub fn shown<'py>(value: &Bound<'py, PyAny>, module: &str, function: &str) -> Py
 
 /// Nested settings: mappings, lists, text, numbers (NumPy's too), booleans; no None.
 pub fn table(place: &str, settings: &Bound<'_, PyAny>) -> PyResult<toml::Table> {
-    // Numbers of NumPy are not Python's, but know which one they are.
-    let to_python = settings
-        .py()
-        .import("operator")?
-        .call_method1("methodcaller", ("item",))?;
-    table_with(place, settings, &to_python)
+    read_table(place, &json_of(settings)?)
 }
 
 /// Nested settings; `default` makes of what JSON does not know something that it does.
 pub fn table_with(place: &str, settings: &Bound<'_, PyAny>, default: &Bound<'_, PyAny>) -> PyResult<toml::Table> {
-    let text = to_json(settings, default)?;
-    serde_json::from_str(&text).map_err(|error| warp_error(format!("{place}: {error}")))
+    read_table(place, &to_json(settings, default)?)
+}
+
+fn read_table(place: &str, text: &str) -> PyResult<toml::Table> {
+    serde_json::from_str(text).map_err(|error| warp_error(format!("{place}: {error}")))
 }
 
 /// As [`table`]; empty if there are none.
 pub fn optional_table(place: &str, settings: Option<&Bound<'_, PyAny>>) -> PyResult<toml::Table> {
     settings.map_or_else(|| Ok(toml::Table::new()), |settings| table(place, settings))
+}
+
+fn json_of(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    // Numbers of NumPy are not Python's, but know which one they are.
+    let operator = value.py().import("operator")?;
+    to_json(value, &operator.call_method1("methodcaller", ("item",))?)
 }
 
 fn to_json(value: &Bound<'_, PyAny>, default: &Bound<'_, PyAny>) -> PyResult<String> {

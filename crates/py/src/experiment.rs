@@ -6,25 +6,22 @@ use std::sync::Arc;
 use analysis::export::tables;
 use analysis::judge::Judge;
 use experiment::LabError;
-use experiment::cell::ReplayMode;
-use experiment::cell::Until;
+use experiment::change::Change;
 use experiment::definition::Experiment as LabExperiment;
 use experiment::feedback;
 use experiment::find;
 use experiment::selection::{Form, RunSet, Selection};
-use experiment::twin::ScaleChoice;
 use experiment::workloads::WorkloadChoice;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use simulate::run::{RunPlan, prepare};
-use studio::asked::Asked;
+use studio::request::RunRequest;
 
-use crate::WarpError;
 use crate::convert::{self, lab_error, optional_table, path_or_name, table, warp_error};
 use crate::generator::{Generators, PythonGenerator, table_of_workloads};
 use crate::origin::common_origin;
 use crate::point::Point;
-use crate::result::{Results, RunOptions, RunResult};
+use crate::result::{Results, RunHooks, RunResult};
 use crate::table::Table;
 
 /// An experiment: which drives run which workload in which variants, and what the paper says of it.
@@ -153,7 +150,7 @@ impl Experiment {
     /// The paper's numbers: as `Result.published`, before anything was run. Where a number is about several points, the row names the
     /// first.
     fn published(&self) -> Table {
-        let judge = Judge::new(&self.experiment, Form::Full, &[], self.experiment.run.tail_capacities);
+        let judge = Judge::new(&self.experiment, Form::Full, &[], self.experiment.run.tail());
         tables::published(&self.experiment.axes(), &judge.comparisons()).into()
     }
 
@@ -169,31 +166,8 @@ impl Experiment {
     ///     Workload settings by dotted path; of a job file, options as ``"SECTION.OPTION"``.
     /// devices
     ///     Names or paths of device profiles, instead of the experiment's.
-    /// only
-    ///     Names of the variants and grid values to run; axes of which none is named are run whole.
-    /// scale
-    ///     Scale of the twin, such as ``64`` or ``"1/64"``; ``"auto"``: each point on the smallest twin that agrees with the next smaller one,
-    ///     ``"auto:1/4"`` on none larger.
-    /// write_capacities
-    ///     Bytes that the host writes, in multiples of the capacity.
-    /// until
-    ///     ``"steady"``: until write amplification is steady, for at most `write_capacities` (40 if it says nothing).
-    /// prefill_capacities
-    ///     Bytes written in order before the workload, in multiples of the capacity.
-    /// seeds
-    ///     Seeds to run each point with.
     /// workload
     ///     Another workload: a name, a path, a table with a ``kind``, or a function that makes requests (`warp_ssd.generators`).
-    /// seconds
-    ///     In virtual time: seconds that the last jobs of a job file, and those with a runtime, may run.
-    /// timed
-    ///     Whether to run in virtual time, on devices with timing.
-    /// replay
-    ///     ``"timed"``: in virtual time, submit the requests of a block trace when they were recorded; `Result.replays` says what came of it.
-    /// replay_speed
-    ///     How many times as fast as recorded.
-    /// queue_depth
-    ///     In virtual time: requests in flight of a workload that is no job file, at most; 32, or 1023 of a replay.
     /// capacity_bytes
     ///     Run on drives like the devices, but of this capacity.
     /// feedback
@@ -202,15 +176,16 @@ impl Experiment {
     ///     The points of every member of the devices' ensembles as well; `Result` says what they come to.
     /// snapshot
     ///     Path of a device that ``Device.snapshot`` or ``warp run --save`` saved, to go on with instead of a new one.
+    /// **options
+    ///     Run options, by their names in ``[run]`` of an experiment: ``docs/experiments.md`` lists them. ``scale`` may be a number too:
+    ///     ``64`` is ``"1/64"``.
     ///
     /// Raises
     /// ------
     /// WarpError
     ///     A setting that is not known or impossible: names it and what is allowed.
-    #[pyo3(signature = (*, quick = false, overrides = None, settings = None, devices = None, only = None, scale = None,
-                        write_capacities = None, until = None, prefill_capacities = None, seeds = None, workload = None, seconds = None, timed = None,
-                        replay = None, replay_speed = None, queue_depth = None,
-                        capacity_bytes = None, feedback = None, interval = false, snapshot = None))]
+    #[pyo3(signature = (*, quick = false, overrides = None, settings = None, devices = None, workload = None, capacity_bytes = None,
+                        feedback = None, interval = false, snapshot = None, **options))]
     #[allow(clippy::too_many_arguments)] // Keyword arguments of Python.
     fn points(
         &self,
@@ -219,48 +194,27 @@ impl Experiment {
         overrides: Option<&Bound<'_, PyAny>>,
         settings: Option<&Bound<'_, PyAny>>,
         devices: Option<Vec<String>>,
-        only: Option<Vec<String>>,
-        scale: Option<&Bound<'_, PyAny>>,
-        write_capacities: Option<f64>,
-        until: Option<&str>,
-        prefill_capacities: Option<f64>,
-        seeds: Option<Vec<u64>>,
         workload: Option<&Bound<'_, PyAny>>,
-        seconds: Option<f64>,
-        timed: Option<bool>,
-        replay: Option<&str>,
-        replay_speed: Option<f64>,
-        queue_depth: Option<u32>,
         capacity_bytes: Option<u64>,
         feedback: Option<&Bound<'_, PyAny>>,
         interval: bool,
         snapshot: Option<PathBuf>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Vec<Point>> {
         let mut generators = self.generators.clone();
+        let mut change = Change::of_settings(&optional_table("overrides", overrides)?);
+        let of_workload = std::mem::replace(&mut change.settings, optional_table("settings", settings)?);
+        change.settings.extend(of_workload);
+        change.workload = workload
+            .map(|workload| workload_choice(workload, &mut generators))
+            .transpose()?;
+        change.feedback = feedback.map(feedback_settings).transpose()?;
         let selection = Selection {
             quick,
-            overrides: optional_table("overrides", overrides)?,
-            settings: optional_table("settings", settings)?,
+            run: convert::run_options(options)?,
+            change,
             devices,
-            only,
-            scale: scale.map(convert::scale::<ScaleChoice>).transpose()?,
-            write_capacities,
-            until: until.map(str::parse::<Until>).transpose().map_err(WarpError::new_err)?,
-            prefill_capacities,
-            seeds,
-            workload: workload
-                .map(|workload| workload_choice(workload, &mut generators))
-                .transpose()?,
-            seconds,
-            timed,
-            replay: replay
-                .map(str::parse::<ReplayMode>)
-                .transpose()
-                .map_err(WarpError::new_err)?,
-            replay_speed,
-            queue_depth,
             capacity_bytes,
-            feedback: feedback.map(feedback_settings).transpose()?,
             snapshot,
             interval,
             device: None,
@@ -272,7 +226,7 @@ impl Experiment {
         });
         let (form, prepared) = prepared.map_err(lab_error)?;
         let prepared = prepared.into_iter();
-        let origin = Some(Arc::new(Asked {
+        let origin = Some(Arc::new(RunRequest {
             experiment: self.experiment.clone(),
             selection,
         }));
@@ -321,8 +275,9 @@ impl Experiment {
                 experiment.devices.push(device.clone());
             }
         }
-        let settings = prepared.first().map_or(&self.experiment.run, |point| &point.cell().run);
-        let how = RunOptions {
+        let own = self.experiment.run.tail();
+        let tail_capacities = prepared.first().map_or(own, |point| point.cell().run.tail_capacities);
+        let how = RunHooks {
             gc_log,
             victim_policy,
             placement_policy,
@@ -336,7 +291,7 @@ impl Experiment {
         };
         let axes = Arc::new(experiment.axes());
         let origin = common_origin(points.iter().map(|point| &point.origin));
-        let results = Results::run(py, &axes, settings.tail_capacities, &prepared, how, origin)?;
+        let results = Results::run(py, &axes, tail_capacities, &prepared, how, origin)?;
         let (results, intervals) = results.split();
         let result = PyClassInitializer::from(results).add_subclass(RunResult {
             experiment,

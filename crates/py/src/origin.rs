@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use studio::asked::Asked;
+use studio::request::RunRequest;
 
 /// What points were asked for with, so that the studio can be told.
-pub type Origin = Option<Arc<Asked>>;
+pub type Origin = Option<Arc<RunRequest>>;
 
 /// What all of these have in common; None if they were not asked for together.
 pub fn common_origin<'a>(mut origins: impl Iterator<Item = &'a Origin>) -> Origin {

@@ -12,7 +12,7 @@ use simulate::run::{RunPlan, prepare};
 use crate::convert::{from_json, key_of, lab_error, warp_error};
 use crate::generator::PythonGenerator;
 use crate::origin::Origin;
-use crate::result::{PointResult, Results, RunOptions};
+use crate::result::{PointResult, Results, RunHooks};
 
 /// One run of an experiment, with everything that its result depends on. It can be pickled and run elsewhere.
 #[pyclass(frozen, module = "warp_ssd")]
@@ -128,7 +128,7 @@ impl Point {
         victim_policy: Option<&Bound<'_, PyAny>>,
         placement_policy: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<PointResult>> {
-        let how = RunOptions {
+        let how = RunHooks {
             gc_log,
             victim_policy,
             placement_policy,

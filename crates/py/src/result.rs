@@ -26,7 +26,7 @@ use crate::table::Table;
 
 /// How points are run.
 #[derive(Clone, Copy, Default)]
-pub struct RunOptions<'a, 'py> {
+pub struct RunHooks<'a, 'py> {
     /// Keep a row for each collection.
     pub gc_log: bool,
     pub victim_policy: Option<&'a Bound<'py, PyAny>>,
@@ -46,9 +46,9 @@ pub struct PolicyCost {
 fn run_prepared(
     py: Python<'_>,
     prepared: &[Arc<RunPlan>],
-    how: RunOptions<'_, '_>,
+    how: RunHooks<'_, '_>,
 ) -> PyResult<(Vec<CellResult>, PolicyCost)> {
-    let RunOptions {
+    let RunHooks {
         gc_log,
         victim_policy,
         placement_policy,
@@ -126,7 +126,7 @@ impl Results {
         axes: &Arc<Vec<String>>,
         tail_capacities: f64,
         prepared: &[Arc<RunPlan>],
-        how: RunOptions<'_, '_>,
+        how: RunHooks<'_, '_>,
         origin: Origin,
     ) -> PyResult<Results> {
         let (cells, policy_cost) = run_prepared(py, prepared, how)?;

@@ -1,7 +1,7 @@
 //! The studio in this process: its server, the components that notebooks show, and orders of what Python has.
 //!
 //! ```text
-//! Result, PointResult, Points, Experiment, JSON -> studio::asked -> an Order and the files that it names -> Python -> widget
+//! Result, PointResult, Points, Experiment, JSON -> studio::request -> an Order and the files that it names -> Python -> widget
 //! StudioServer: studio::Studio on loopback, in threads of its own that never ask the interpreter
 //! ```
 
@@ -9,10 +9,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use experiment::twin::ScaleChoice;
 use pyo3::prelude::*;
-use studio::asked::{AskedRun, Made, Source};
-use studio::order::Beginning;
+use pyo3::types::PyDict;
+use studio::request::{GrantedOrder, RunKey, Source};
 use studio::{Order, Studio, StudioOptions};
 use target::http::HttpOptions;
 
@@ -85,7 +84,7 @@ pub fn studio_widget() -> Option<&'static str> {
 }
 
 /// An order as Python's, with the files that it names.
-fn made<'py>(py: Python<'py>, made: &Made) -> PyResult<(Bound<'py, PyAny>, Vec<PathBuf>)> {
+fn made<'py>(py: Python<'py>, made: &GrantedOrder) -> PyResult<(Bound<'py, PyAny>, Vec<PathBuf>)> {
     let json = serde_json::to_value(&made.order).expect("an order is JSON");
     Ok((to_python(py, &json)?, made.files.clone()))
 }
@@ -114,8 +113,8 @@ pub fn studio_order_of_runs<'py>(
         }
         let origin = results.origin().ok_or_else(|| warp_error(NO_ORIGIN))?;
         let cells = results.cells.iter();
-        let runs: Vec<AskedRun<'_>> = cells
-            .map(|cell| AskedRun {
+        let runs: Vec<RunKey<'_>> = cells
+            .map(|cell| RunKey {
                 key: &cell.key,
                 seed: cell.seed,
                 scale: Some(cell.scale),
@@ -131,8 +130,8 @@ pub fn studio_order_of_runs<'py>(
     let plans: Vec<_> = points.iter().map(|point| point.prepared.clone()).collect();
     let found = py.detach(|| {
         let cells = plans.iter().map(|plan| plan.cell());
-        let runs: Vec<AskedRun<'_>> = cells
-            .map(|cell| AskedRun {
+        let runs: Vec<RunKey<'_>> = cells
+            .map(|cell| RunKey {
                 key: &cell.key,
                 seed: cell.seed,
                 scale: None,
@@ -145,17 +144,13 @@ pub fn studio_order_of_runs<'py>(
 
 /// The order of an experiment, with a lane for each of its variants, and the files that it names.
 #[pyfunction]
-#[pyo3(signature = (experiment, *, device, only, scale, write_capacities, overrides, seed))]
-#[allow(clippy::too_many_arguments)] // Keyword arguments of Python.
+#[pyo3(signature = (experiment, *, device = None, overrides = None, **options))]
 pub fn studio_order_of_experiment<'py>(
     py: Python<'py>,
     experiment: &Bound<'py, Experiment>,
-    device: Option<&str>,
-    only: Vec<String>,
-    scale: Option<&Bound<'py, PyAny>>,
-    write_capacities: Option<f64>,
+    device: Option<String>,
     overrides: Option<&Bound<'py, PyAny>>,
-    seed: u64,
+    options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<(Bound<'py, PyAny>, Vec<PathBuf>)> {
     let experiment = experiment.get();
     if experiment.has_generators() {
@@ -167,17 +162,15 @@ pub fn studio_order_of_experiment<'py>(
         Source::Experiment(name) => (name, None),
         Source::Workload { workload, device } => (workload, Some(device.as_str())),
     };
-    let beginning = Beginning {
-        device: device.or(own_device),
-        scale: scale.map(convert::scale::<ScaleChoice>).transpose()?,
-        write: write_capacities,
-        only: &only,
-        set: optional_table("overrides", overrides)?,
-        seed,
+    let set = optional_table("overrides", overrides)?;
+    let order = Order {
+        device: device.or(own_device.map(str::to_string)),
+        run: convert::run_options(options)?,
+        ..Order::default()
     };
     let order = match own_device {
-        Some(_) => Ok(Order::of_workload(name, &beginning)),
-        None => Order::of_experiment(name, experiment, &beginning),
+        Some(_) => Ok(order.of_workload(name, &set)),
+        None => order.of_experiment(name, experiment, &set),
     };
     let found = order.and_then(|order| {
         let named = [Some(name), order.device.as_ref()].into_iter().flatten();
@@ -185,7 +178,7 @@ pub fn studio_order_of_experiment<'py>(
             .filter(|name| !studio::order::is_known(name))
             .map(PathBuf::from)
             .collect();
-        Made::of(order, files)
+        GrantedOrder::of(order, files)
     });
     made(py, &found.map_err(warp_error)?)
 }
@@ -193,6 +186,6 @@ pub fn studio_order_of_experiment<'py>(
 /// An order as somebody wrote it, with all that it leaves out.
 #[pyfunction]
 pub fn studio_order<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyAny>> {
-    let found = Order::parse(json.as_bytes()).and_then(|order| Made::of(order, Vec::new()));
+    let found = Order::parse(json.as_bytes()).and_then(|order| GrantedOrder::of(order, Vec::new()));
     Ok(made(py, &found.map_err(warp_error)?)?.0)
 }

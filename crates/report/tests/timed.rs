@@ -1,6 +1,7 @@
 //! Jobs in virtual time on a drive whose times are easy to add up: closed and open loops, groups, pauses, and what is measured.
 
-use experiment::cell::{Cell, CellKey, ReplayMode, RunSettings};
+use experiment::cell::{Cell, CellKey};
+use experiment::run_options::{ReplayMode, RunSettings};
 use experiment::twin::ScaleChoice;
 use simulate::run::{self, CellResult};
 use simulate::timed::measure::JobResult;

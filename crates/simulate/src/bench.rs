@@ -17,7 +17,7 @@ use crate::recorder::Recorder;
 use crate::run::{Stride, Watch};
 use crate::timed::Runner;
 use applications::Spec;
-use experiment::cell::Limits;
+use experiment::run_options::RunSettings;
 use workload::Target;
 use workload::fio;
 
@@ -284,7 +284,7 @@ fn measure_timed(
             ..Target::default()
         };
         let mapper = Mapper::new(&layout, &layout.handle_list());
-        let runner = Runner::new(&jobs, &target, 1, &Limits::default(), mapper);
+        let runner = Runner::new(&jobs, &target, 1, &RunSettings::default(), mapper);
         let mut runner = runner.expect("they fit the device");
         runner.begin(start, device);
         runner

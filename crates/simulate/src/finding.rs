@@ -858,7 +858,7 @@ mod tests {
     #[test]
     fn a_run_that_was_to_be_steady_and_is_not_says_so() {
         let mut result = settled();
-        result.until = Some(experiment::cell::Until::Steady);
+        result.until = Some(experiment::run_options::Until::Steady);
         assert_eq!(result.findings(), [Finding::NotSteady { steady: None }]);
         let steady = SteadyState {
             reached: false,

@@ -96,7 +96,9 @@ impl Placer {
 mod tests {
     use super::*;
     use crate::run::{CellResult, Options, RunPlan, prepare, run_all, run_all_with};
+    use experiment::change::Change;
     use experiment::definition::Experiment;
+    use experiment::run_options::RunOptions;
     use experiment::selection::Selection;
     use ssd::RuId;
     use ssd::gc::{Candidates, Random};
@@ -128,8 +130,11 @@ mod tests {
         let only = experiment.variants.iter().any(|known| known.name == variant);
         let selection = Selection {
             quick: true,
-            only: only.then(|| vec![variant.to_string()]),
-            overrides: [("gc.unit_selection".to_string(), policy.into())].into_iter().collect(),
+            run: RunOptions {
+                only: only.then(|| vec![variant.to_string()]),
+                ..RunOptions::default()
+            },
+            change: Change::of_settings(&[("gc.unit_selection".to_string(), policy.into())].into_iter().collect()),
             ..Selection::default()
         };
         let mut cells = experiment.select(&selection).expect("a selection").cells;

@@ -5,6 +5,7 @@
 //! twin runs in seconds. It does not cover reclaim units below 1024 pages, where twins are not promised to be good.
 
 use experiment::definition::Experiment;
+use experiment::run_options::RunOptions;
 use experiment::selection::Selection;
 use experiment::twin::{Scale, ScaleChoice};
 use simulate::run::{self, CellResult};
@@ -40,7 +41,10 @@ fn experiment(write_capacities: f64, workload: &str) -> Experiment {
 /// Runs the experiment's only cell on a twin.
 fn run_twin(experiment: &Experiment, scale: u32) -> CellResult {
     let selection = Selection {
-        scale: Some(ScaleChoice::Fixed(Scale(scale))),
+        run: RunOptions {
+            scale: Some(ScaleChoice::Fixed(Scale(scale))),
+            ..RunOptions::default()
+        },
         ..Selection::default()
     };
     let cells = experiment.select(&selection).expect("the experiment has cells").cells;

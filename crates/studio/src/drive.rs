@@ -161,7 +161,7 @@ impl DriveEngine {
         loop {
             let wait = LOOK_TIME.saturating_sub(looked_at.elapsed());
             match self.commands.recv_timeout(wait) {
-                Ok(Command::Want(page, _)) => {
+                Ok(Command::Page(page, _)) => {
                     let sentence = "a served drive is watched here; what it does is its hosts' affair";
                     self.shared.with(|state| state.refuse(page, sentence.to_string()));
                     self.shared.changed();

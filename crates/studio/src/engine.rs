@@ -8,6 +8,7 @@
 //! A lane is taken on in small steps, so a command is heard and a page sees something new at once; what comes out does not depend on the steps.
 //! Units are looked at only when a page is there. The thread ends when it is told to; a mistake of the model ends its session and nothing else.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
@@ -15,15 +16,14 @@ use std::time::{Duration, Instant};
 use experiment::LabError;
 use serde_json::json;
 use simulate::live::{Forked, MemoryAccount, MemoryShare};
-use simulate::run::MemoryNeed;
 use toml::Table;
 
-use crate::command::{Command, Want};
+use crate::command::{ByteCount, Command, PageCommand};
 use crate::export::{ExportLane, Material};
 use crate::frames::Phase;
 use crate::lane::{Branch, Lane};
 use crate::memory::share;
-use crate::order::{LANES_MAX, LanePlan, Order, OrderFork, OrderLane, Prepared, merged};
+use crate::order::{LANES_MAX, LanePlan, Order, OrderFork, Prepared};
 use crate::shared::Shared;
 
 /// Between two publications.
@@ -111,7 +111,7 @@ impl Engine {
 
     /// Runs until it is told to end.
     pub fn run(mut self) {
-        while self.hear() == Heard::Nothing {
+        while self.hear().is_continue() {
             self.branch_off();
             self.work();
             if self.is_changed && self.published_at.elapsed() >= FRAME_TIME {
@@ -120,31 +120,31 @@ impl Engine {
         }
     }
 
-    /// Does what it was told meanwhile; where there is nothing to do it waits for that.
-    fn hear(&mut self) -> Heard {
+    /// Does what it was told meanwhile; where there is nothing to do it waits for that. A break is the end.
+    fn hear(&mut self) -> ControlFlow<()> {
         let mut wait = self.wait();
         loop {
             let command = match wait {
                 Some(time) => match self.commands.recv_timeout(time) {
                     Ok(command) => command,
-                    Err(RecvTimeoutError::Timeout) => return Heard::Nothing,
-                    Err(RecvTimeoutError::Disconnected) => return Heard::End,
+                    Err(RecvTimeoutError::Timeout) => return ControlFlow::Continue(()),
+                    Err(RecvTimeoutError::Disconnected) => return ControlFlow::Break(()),
                 },
                 None => match self.commands.try_recv() {
                     Ok(command) => command,
-                    Err(TryRecvError::Empty) => return Heard::Nothing,
-                    Err(TryRecvError::Disconnected) => return Heard::End,
+                    Err(TryRecvError::Empty) => return ControlFlow::Continue(()),
+                    Err(TryRecvError::Disconnected) => return ControlFlow::Break(()),
                 },
             };
             match command {
-                Command::Stop => return Heard::End,
+                Command::Stop => return ControlFlow::Break(()),
                 Command::Show => self.is_changed = true,
                 Command::Renamed => self.lanes_changed(),
                 Command::Export(to) => {
                     // Who asked may have gone.
                     let _ = to.try_send(self.material());
                 }
-                Command::Want(page, want) => self.carry_out(page, want),
+                Command::Page(page, command) => self.carry_out(page, command),
                 // A run of the lab begins at its beginning; whoever asks hears that nobody answers.
                 Command::ResetStatistics(_) => {}
             }
@@ -164,53 +164,53 @@ impl Engine {
         Some(if waits_for_time { FRAME_TIME / 4 } else { REST })
     }
 
-    /// Does what a page wants, or tells it why not.
-    fn carry_out(&mut self, page: u64, want: Want) {
+    /// Does what a page commands, or tells it why not.
+    fn carry_out(&mut self, page: u64, command: PageCommand) {
         self.is_changed = true;
         self.stop_looking();
-        let outcome = match want {
-            Want::Play => {
+        let outcome = match command {
+            PageCommand::Play {} => {
                 self.is_running = self.lanes.iter().any(|lane| !lane.is_over());
                 self.keep_speed();
                 self.lanes_changed();
                 Ok(())
             }
-            Want::Pause => {
+            PageCommand::Pause {} => {
                 self.is_running = false;
                 self.lanes_changed();
                 Ok(())
             }
-            Want::Speed(bytes_per_second) => {
+            PageCommand::Speed { host_bytes_per_second } => {
                 let from_bytes = self.front();
-                self.speed = bytes_per_second.map(|bytes_per_second| Speed {
-                    bytes_per_second,
+                self.speed = host_bytes_per_second.map(|ByteCount(bytes)| Speed {
+                    bytes_per_second: bytes.max(1),
                     since: Instant::now(),
                     from_bytes,
                 });
                 self.lanes_changed();
                 Ok(())
             }
-            Want::Step(requests) => {
+            PageCommand::Step { requests } => {
                 self.is_running = false;
                 for lane in self.lanes.iter_mut().filter(|lane| !lane.is_over()) {
-                    lane.advance(u64::MAX, requests.min(STEP_REQUESTS));
+                    lane.advance(u64::MAX, requests.clamp(1, STEP_REQUESTS));
                 }
                 self.lanes_changed();
                 Ok(())
             }
-            Want::Seek(host_bytes) => {
-                self.seek(host_bytes);
+            PageCommand::Seek { host_bytes } => {
+                self.seek(host_bytes.0);
                 Ok(())
             }
-            Want::FirstCollection => {
+            PageCommand::FirstCollection {} => {
                 self.is_running = false;
                 self.looking = Some(page);
                 self.lanes_changed();
                 self.look_for_collection();
                 Ok(())
             }
-            Want::Fork { lane, name, set } => self.fork(lane, &name, &set),
-            Want::Drop(lane) => self.drop_lane(lane),
+            PageCommand::Fork { lane, name, set } => self.fork(lane, &name, &set),
+            PageCommand::Drop { lane } => self.drop_lane(lane),
         };
         if let Err(error) = outcome {
             self.shared.with(|state| state.refuse(page, error.to_string()));
@@ -385,7 +385,7 @@ impl Engine {
         if parent.waits() || parent.goal.is_some() || parent.failure().is_some() {
             let problem = format!(
                 "{} is not where a branch can be yet; wait until it stands or runs",
-                parent.plan.name
+                parent.plan.order.name
             );
             return Err(LabError::invalid("fork", problem));
         }
@@ -400,7 +400,10 @@ impl Engine {
                 }
             }
             if parent.position().host_bytes < at_host_bytes && !parent.is_over() {
-                let problem = format!("{} does not write for a while; fork it when it does", parent.plan.name);
+                let problem = format!(
+                    "{} does not write for a while; fork it when it does",
+                    parent.plan.order.name
+                );
                 return Err(LabError::invalid("fork", problem));
             }
             at_host_bytes = parent.position().host_bytes;
@@ -417,18 +420,17 @@ impl Engine {
             let problem = format!("a session has at most {LANES_MAX} lanes; drop one first");
             return Err(LabError::invalid("fork", problem));
         }
-        if self.lanes.iter().any(|lane| lane.plan.name == name) {
+        if self.lanes.iter().any(|lane| lane.plan.order.name == name) {
             return Err(LabError::invalid(
                 "fork",
                 format!("{name:?} is there already; give another name"),
             ));
         }
         crate::order::check_set(set)?;
-        let parent = &self.lanes[of].plan;
-        let reserve = |need: &MemoryNeed| share(&self.memory, need);
-        let (plan, share) = self
-            .prepared
-            .lane(name, &parent.only, &merged(&parent.set, set), reserve)?;
+        let mut order = self.lanes[of].plan.order.clone();
+        order.name = name.to_string();
+        order.set.extend(set.clone());
+        let (plan, share) = self.prepared.lane(&order, |need| share(&self.memory, need))?;
         let branch = Branch {
             of,
             at_host_bytes,
@@ -447,7 +449,7 @@ impl Engine {
         if let Some(branch) = self.lanes.iter().find(|lane| branches(lane, index)) {
             return refuse(format!(
                 "{} branches off {}; drop that first",
-                branch.plan.name, lane.plan.name
+                branch.plan.order.name, lane.plan.order.name
             ));
         }
         if self.lanes.len() == 1 {
@@ -456,7 +458,7 @@ impl Engine {
         if lane.branch.is_none() && self.lanes.iter().filter(|lane| lane.branch.is_none()).count() == 1 {
             return refuse(format!(
                 "{} is the only lane that branches off none; end the session instead",
-                lane.plan.name
+                lane.plan.order.name
             ));
         }
         self.lanes.remove(index);
@@ -470,23 +472,20 @@ impl Engine {
     /// The Order that makes the session again.
     fn order(&self) -> Order {
         let is_lane = |lane: &&Lane| lane.branch.is_none();
-        let lanes = self.lanes.iter().filter(is_lane).map(|lane| OrderLane {
-            name: lane.plan.name.clone(),
-            only: lane.plan.only.clone(),
-            set: lane.plan.set.clone(),
-        });
+        let lanes = self.lanes.iter().filter(is_lane).map(|lane| lane.plan.order.clone());
         let fork = |lane: &Lane| {
             let branch = lane.branch?;
             Some(OrderFork {
                 of: branch.of,
-                name: lane.plan.name.clone(),
+                name: lane.plan.order.name.clone(),
                 at_host_bytes: branch.at_host_bytes,
                 // The settings of what it branches off are said there.
                 set: lane
                     .plan
+                    .order
                     .set
                     .iter()
-                    .filter(|(path, value)| self.lanes[branch.of].plan.set.get(*path) != Some(*value))
+                    .filter(|(path, value)| self.lanes[branch.of].plan.order.set.get(*path) != Some(*value))
                     .map(|(path, value)| (path.clone(), value.clone()))
                     .collect(),
             })
@@ -503,7 +502,7 @@ impl Engine {
     fn lanes_changed(&mut self) {
         self.is_changed = true;
         let lanes: Vec<serde_json::Value> = self.lanes.iter().map(Lane::description).collect();
-        let names: Vec<&str> = self.lanes.iter().map(|lane| lane.plan.name.as_str()).collect();
+        let names: Vec<&str> = self.lanes.iter().map(|lane| lane.plan.order.name.as_str()).collect();
         let message = json!({
             "type": "session",
             "id": self.shared.id,
@@ -542,7 +541,7 @@ impl Engine {
         self.shared.with(|state| {
             state.phase = phase;
             for (index, (lane, published)) in self.lanes.iter().zip(published).enumerate() {
-                published.put(&mut state.lanes, index, &lane.plan.name, lane.series());
+                published.put(&mut state.lanes, index, &lane.plan.order.name, lane.series());
             }
         });
         self.shared.changed();
@@ -583,10 +582,4 @@ impl Engine {
             lanes: self.lanes.iter().map(lane).collect(),
         }
     }
-}
-
-#[derive(PartialEq, Eq)]
-enum Heard {
-    Nothing,
-    End,
 }

@@ -8,6 +8,7 @@
 //! `web/src/wire/frame.ts`. A frame is made for one page from what it has seen last; nothing is kept here.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use serde::Serialize;
 
 /// Version of the layout.
 pub const VERSION: u8 = 1;
@@ -32,8 +33,9 @@ pub const CLOSED: u8 = 3;
 /// The unit that there is none of.
 pub const NO_UNIT: u32 = u32::MAX;
 
-/// What a lane is doing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a lane is doing: its number in frames, its name in JSON.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[repr(u8)]
 pub enum Phase {
     /// It has not begun.
@@ -49,20 +51,6 @@ pub enum Phase {
     Ended = 4,
     /// The run cannot go on.
     Failed = 5,
-}
-
-impl Phase {
-    /// Its name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Phase::Waiting => "waiting",
-            Phase::Filling => "filling",
-            Phase::Running => "running",
-            Phase::Paused => "paused",
-            Phase::Ended => "ended",
-            Phase::Failed => "failed",
-        }
-    }
 }
 
 /// The counters of an owner: a reclaim unit handle, or the shared pool.

@@ -479,7 +479,7 @@ impl Lane {
         let forked = self.branch.and_then(|branch| branch.forked);
         let mut lane = drive_json(self.plan.plan.layout());
         lane.extend(object(json!({
-            "name": self.plan.name,
+            "name": self.plan.order.name,
             "device": cell.key.device,
             "workload": cell.workload_name,
             "scale": self.plan.plan.scale().to_string(),

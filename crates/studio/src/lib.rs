@@ -9,7 +9,6 @@
 
 mod actions;
 mod answers;
-pub mod asked;
 pub mod assets;
 mod catalogue;
 mod command;
@@ -22,6 +21,7 @@ mod memory;
 pub mod order;
 mod page;
 mod records;
+pub mod request;
 mod results;
 mod series;
 mod session;

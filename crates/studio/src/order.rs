@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use experiment::LabError;
-use experiment::cell::{Cell, RunSettings};
+use experiment::cell::Cell;
+use experiment::change::Change;
 use experiment::definition::Experiment;
 use experiment::profile::Profile;
+use experiment::run_options::{RunOptions, RunSettings};
 use experiment::selection::{RunSet, Selection};
 use experiment::twin::{self, ScaleChoice};
 use experiment::workloads::{self, WorkloadChoice};
@@ -32,9 +34,11 @@ const NAME_BYTES_MAX: usize = 80;
 /// Lanes whose names are in that of their session, where it is not given.
 const NAMED_LANES_MAX: usize = 4;
 
+/// Seed of a session whose order names none.
+const FIRST_SEED: u64 = 1;
+
 /// What to run. See the module.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Order {
     /// What the session is called; without one, what it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,21 +52,9 @@ pub struct Order {
     /// A device of the catalogue; without one the experiment's, if it has only one.
     #[serde(default)]
     pub device: Option<String>,
-    /// The scale of the twin, such as `1/512`.
-    #[serde(default)]
-    pub scale: Option<String>,
-    /// Bytes that the host writes, in multiples of the capacity.
-    #[serde(default)]
-    pub write: Option<f64>,
-    /// Bytes written in order before the workload, in multiples of the capacity.
-    #[serde(default)]
-    pub prefill: Option<f64>,
-    /// Whether to run in virtual time.
-    #[serde(default)]
-    pub timed: Option<bool>,
-    /// Seed of device and workload.
-    #[serde(default = "first_seed")]
-    pub seed: u64,
+    /// Options of its runs. In JSON they are keys of the order, and some have shorter names.
+    #[serde(flatten, with = "order_options")]
+    pub run: RunOptions,
     /// What runs side by side.
     pub lanes: Vec<OrderLane>,
     /// What branches off them later.
@@ -70,8 +62,45 @@ pub struct Order {
     pub forks: Vec<OrderFork>,
 }
 
-fn first_seed() -> u64 {
-    1
+/// Run options as keys of an order. A key that is no option is refused here.
+mod order_options {
+    use experiment::run_options::RunOptions;
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::{Map, Value, json};
+
+    use super::FIRST_SEED;
+
+    /// Keys that every order has, and the options that they are. `seed` is one of `seeds`.
+    const KEYS: [(&str, &str); 4] = [
+        ("scale", "scale"),
+        ("write", "write_capacities"),
+        ("prefill", "prefill_capacities"),
+        ("timed", "timed"),
+    ];
+
+    pub fn serialize<S: Serializer>(run: &RunOptions, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut options = run.given();
+        let seed = options
+            .remove("seeds")
+            .map_or(json!(FIRST_SEED), |seeds| seeds[0].clone());
+        let of_key = |(key, option): (&str, &str)| (key.to_string(), options.remove(option).unwrap_or_default());
+        let mut keys: Map<String, Value> = KEYS.map(of_key).into_iter().collect();
+        keys.insert("seed".to_string(), seed);
+        keys.extend(options);
+        keys.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RunOptions, D::Error> {
+        let mut keys = Map::deserialize(deserializer)?;
+        for (key, option) in KEYS {
+            let value = keys.remove(key);
+            keys.extend(value.map(|value| (option.to_string(), value)));
+        }
+        let seed = keys.remove("seed");
+        keys.extend(seed.map(|seed| ("seeds".to_string(), json!([seed]))));
+        serde_json::from_value(Value::Object(keys)).map_err(D::Error::custom)
+    }
 }
 
 /// A workload: one of the catalogue, or a text.
@@ -118,12 +147,8 @@ pub struct OrderFork {
 /// A lane that is ready to run.
 #[derive(Clone)]
 pub struct LanePlan {
-    /// What it is called.
-    pub name: String,
-    /// Names of the variant and the grid values that it is.
-    pub only: Vec<String>,
-    /// Its settings, those of what it branched off included.
-    pub set: Table,
+    /// What was ordered, with the settings of what it branched off.
+    pub order: OrderLane,
     /// How it is run, but for what its variant changes.
     pub settings: RunSettings,
     /// The run.
@@ -162,6 +187,9 @@ impl Order {
     fn check(&self) -> Result<(), LabError> {
         if let Some(name) = &self.name {
             check_name("name", name)?;
+        }
+        if self.run.seeds.as_ref().is_some_and(|seeds| seeds.len() != 1) {
+            return Err(refused("seed (--seed)", "give one; a session has no averages"));
         }
         if self.lanes.is_empty() {
             return Err(refused("lanes", "give at least one"));
@@ -205,80 +233,42 @@ impl Order {
     }
 }
 
-/// What a session begins with that a command line or a program names, beside an experiment or a workload.
-#[derive(Default)]
-pub struct Beginning<'a> {
-    /// The device.
-    pub device: Option<&'a str>,
-    /// The scale.
-    pub scale: Option<ScaleChoice>,
-    /// Bytes that the host writes, in multiples of the capacity.
-    pub write: Option<f64>,
-    /// Names of variants and grid values.
-    pub only: &'a [String],
-    /// Settings of all lanes.
-    pub set: Table,
-    /// The seed.
-    pub seed: u64,
-}
-
-impl Beginning<'_> {
-    /// What is the same of an experiment and of a workload.
-    fn order(&self) -> Order {
-        Order {
-            device: self.device.map(str::to_string),
-            scale: self.scale.map(|scale| scale.to_string()),
-            write: self.write,
-            seed: self.seed,
-            ..Order::default()
-        }
-    }
-
-    fn lane(&self, name: &str, only: Vec<String>) -> OrderLane {
-        OrderLane {
-            name: name.to_string(),
-            only,
-            set: self.set.clone(),
-        }
-    }
-}
-
 impl Order {
-    /// The Order of a session with a lane for each variant of an experiment, or with one of a workload; `target` as for `warp run`.
+    /// The order of a session with a lane for each variant of an experiment, or with one of a workload; `target` as for `warp run`. The
+    /// device and the options are this order's, and `set` are settings of all lanes.
     ///
     /// # Errors
     /// There is no such thing, or a name that it does not have.
-    pub fn to_begin(target: &str, beginning: &Beginning<'_>) -> Result<Order, LabError> {
+    pub fn of_target(self, target: &str, set: &Table) -> Result<Order, LabError> {
         if Experiment::is_workload(target) {
-            return Ok(Order::of_workload(target, beginning));
+            return Ok(self.of_workload(target, set));
         }
-        Order::of_experiment(target, &Experiment::find(target)?, beginning)
+        self.of_experiment(target, &Experiment::find(target)?, set)
     }
 
-    /// The Order of a session with a workload: a name or a file of one.
-    pub fn of_workload(workload: &str, beginning: &Beginning<'_>) -> Order {
+    /// As [`Order::of_target`], of a workload: a name or a file of one.
+    pub fn of_workload(mut self, workload: &str, set: &Table) -> Order {
         let name = Path::new(workload).file_stem().unwrap_or_default().to_string_lossy();
-        let mut order = beginning.order();
-        order.workload = Some(OrderWorkload {
+        self.workload = Some(OrderWorkload {
             name: workload.to_string(),
             text: None,
         });
-        order.scale.get_or_insert_with(|| ScaleChoice::AUTO.to_string());
-        order.lanes = vec![beginning.lane(&name, Vec::new())];
-        order
+        self.run.scale.get_or_insert(ScaleChoice::AUTO);
+        self.lanes = vec![OrderLane::new(&name, Vec::new(), set)];
+        self
     }
 
-    /// The Order of a session with a lane for each variant of an experiment, which is found by this name.
+    /// As [`Order::of_target`], of an experiment that is found by this name.
     ///
     /// # Errors
     /// A name that it does not have.
-    pub fn of_experiment(name: &str, experiment: &Experiment, beginning: &Beginning<'_>) -> Result<Order, LabError> {
-        let mut order = beginning.order();
-        order.experiment = Some(name.to_string());
-        if order.device.is_none() {
-            order.device = experiment.devices.first().cloned();
+    pub fn of_experiment(mut self, name: &str, experiment: &Experiment, set: &Table) -> Result<Order, LabError> {
+        self.experiment = Some(name.to_string());
+        if self.device.is_none() {
+            self.device = experiment.devices.first().cloned();
         }
-        let chosen = |name: &&String| beginning.only.contains(name);
+        let only = self.run.only.take().unwrap_or_default();
+        let chosen = |name: &&String| only.contains(name);
         let coordinates = experiment.coordinates();
         let axes = experiment.axes();
         let values = axes.iter().filter_map(|axis| {
@@ -287,25 +277,35 @@ impl Order {
         });
         let values: Vec<String> = values.collect();
         let variants = coordinates.values("variant");
-        let is_any = variants.iter().any(|variant| beginning.only.contains(variant));
+        let is_any = variants.iter().any(|variant| only.contains(variant));
         let variants = variants.iter().filter(|variant| !is_any || chosen(variant));
         let lanes = variants.take(LANES_MAX).map(|variant| {
             let only = [vec![variant.clone()], values.clone()].concat();
-            beginning.lane(variant, only)
+            OrderLane::new(variant, only, set)
         });
-        order.lanes = lanes.collect();
-        if order.lanes.is_empty() {
-            order.lanes = vec![beginning.lane(&experiment.slug, values)];
+        self.lanes = lanes.collect();
+        if self.lanes.is_empty() {
+            self.lanes = vec![OrderLane::new(&experiment.slug, values, set)];
         }
-        let known = |name: &&String| !order.lanes.iter().any(|lane| lane.only.contains(name));
-        if let Some(unknown) = beginning.only.iter().find(known) {
+        let known = |name: &&String| !self.lanes.iter().any(|lane| lane.only.contains(name));
+        if let Some(unknown) = only.iter().find(known) {
             let problem = format!(
                 "{unknown}: no variant or value of {}, or the second of an axis",
                 experiment.slug
             );
             return Err(refused("only (--only)", problem));
         }
-        Ok(order)
+        Ok(self)
+    }
+}
+
+impl OrderLane {
+    fn new(name: &str, only: Vec<String>, set: &Table) -> OrderLane {
+        OrderLane {
+            name: name.to_string(),
+            only,
+            set: set.clone(),
+        }
     }
 }
 
@@ -424,9 +424,7 @@ impl Prepared {
         reserve: impl Fn(&MemoryNeed) -> Result<S, LabError>,
     ) -> Result<Vec<(LanePlan, S)>, LabError> {
         let lanes = self.order.lanes.iter();
-        lanes
-            .map(|lane| self.lane(&lane.name, &lane.only, &lane.set, &reserve))
-            .collect()
+        lanes.map(|lane| self.lane(lane, &reserve)).collect()
     }
 
     /// The runs that the lanes it begins with are.
@@ -435,9 +433,7 @@ impl Prepared {
     /// As [`Prepared::lane`], but for what is seen only when a drive is laid out.
     pub fn cells(&self) -> Result<Vec<Cell>, LabError> {
         let lanes = self.order.lanes.iter();
-        lanes
-            .map(|lane| Ok(self.cell(&lane.name, &lane.only, &lane.set)?.1))
-            .collect()
+        lanes.map(|lane| Ok(self.cell(lane)?.1)).collect()
     }
 
     /// Lays out a lane of the session. `reserve` sets aside the memory of its run before that is taken.
@@ -446,13 +442,11 @@ impl Prepared {
     /// A setting that is impossible, it is not one run, or there is no memory for it: one sentence.
     pub fn lane<S>(
         &self,
-        name: &str,
-        only: &[String],
-        set: &Table,
+        order: &OrderLane,
         reserve: impl FnOnce(&MemoryNeed) -> Result<S, LabError>,
     ) -> Result<(LanePlan, S), LabError> {
-        let named = |error: LabError| refused(&format!("lane {name}"), self.as_ordered(&error.to_string()));
-        let (settings, mut cell) = self.cell(name, only, set)?;
+        let named = |error: LabError| self.of_lane(order, &error);
+        let (settings, mut cell) = self.cell(order)?;
         if let ScaleChoice::Auto { largest } = cell.run.scale {
             // A session shows one twin; the one that a search begins with.
             let sizes = twin::sizes(&cell.key.device, &cell.device, largest).map_err(named)?;
@@ -465,22 +459,20 @@ impl Prepared {
                 timed: Some(plan.is_timed()),
                 ..settings
             },
-            name: name.to_string(),
-            only: only.to_vec(),
-            set: set.clone(),
+            order: order.clone(),
             plan: Arc::new(plan),
         };
         Ok((lane, reserved))
     }
 
     /// The run that a lane is, and how it is run but for what its variant changes.
-    fn cell(&self, name: &str, only: &[String], set: &Table) -> Result<(RunSettings, Cell), LabError> {
-        check_name(LANE_NAME, name)?;
-        check_set(set)?;
-        let named = |error: LabError| refused(&format!("lane {name}"), self.as_ordered(&error.to_string()));
+    fn cell(&self, order: &OrderLane) -> Result<(RunSettings, Cell), LabError> {
+        check_name(LANE_NAME, &order.name)?;
+        check_set(&order.set)?;
+        let selected = self.experiment.select(&self.selection(order));
         let RunSet {
             settings, mut cells, ..
-        } = self.experiment.select(&self.selection(only, set)?).map_err(named)?;
+        } = selected.map_err(|error| self.of_lane(order, &error))?;
         if cells.len() != 1 {
             let names: Vec<String> = cells.iter().take(4).map(|cell| cell.key.to_string()).collect();
             let problem = format!(
@@ -489,27 +481,32 @@ impl Prepared {
                 names.join(", "),
                 if cells.len() > names.len() { ", ..." } else { "" }
             );
-            return Err(refused(&format!("lane {name}"), problem));
+            return Err(refused(&format!("lane {}", order.name), problem));
         }
         Ok((settings, cells.remove(0)))
     }
 
+    /// An error of a lane, in the words of its order.
+    fn of_lane(&self, order: &OrderLane, error: &LabError) -> LabError {
+        refused(&format!("lane {}", order.name), self.as_ordered(&error.to_string()))
+    }
+
     /// What is selected for a lane: the words of `warp run`.
-    fn selection(&self, only: &[String], set: &Table) -> Result<Selection, LabError> {
-        let order = &self.order;
-        let scale = order.scale.as_deref().map(str::parse::<ScaleChoice>).transpose();
-        Ok(Selection {
-            overrides: set.clone(),
-            device: order.device.clone(),
-            only: (!only.is_empty()).then(|| only.to_vec()),
-            scale: scale.map_err(|problem| refused("scale", problem))?,
-            write_capacities: order.write,
-            prefill_capacities: order.prefill,
-            timed: order.timed,
-            seeds: Some(vec![order.seed]),
-            workload: self.workload.clone(),
+    fn selection(&self, lane: &OrderLane) -> Selection {
+        let mut run = self.order.run.clone();
+        run.seeds.get_or_insert_with(|| vec![FIRST_SEED]);
+        if !lane.only.is_empty() {
+            run.only = Some(lane.only.clone());
+        }
+        Selection {
+            run,
+            change: Change {
+                workload: self.workload.clone(),
+                ..Change::of_settings(&lane.set)
+            },
+            device: self.order.device.clone(),
             ..Selection::default()
-        })
+        }
     }
 
     /// A sentence about a file as who ordered it knows that.
@@ -626,13 +623,6 @@ fn choice(
     }
 }
 
-/// Settings of a branch over those of what it branched off.
-pub fn merged(base: &Table, over: &Table) -> Table {
-    let mut set = base.clone();
-    set.extend(over.clone());
-    set
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -743,7 +733,7 @@ mod tests {
             ),
             (
                 r#"{"lanes":[{"name":"a"}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","write":1.0,"scale":"half"}"#,
-                "scale: scale \"half\" is not of the form",
+                "order: scale \"half\" is not of the form",
             ),
             (
                 r#"{"lanes":[{"name":"a"}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","write":-1.0,"scale":"1/512"}"#,

@@ -1,84 +1,24 @@
 //! A page that looks at a session: what it says becomes commands, what is new becomes messages.
 //!
 //! ```text
-//! text -> Want -> engine;   State -> session, refusals, results, latencies (text), frames (binary)
+//! text -> PageCommand -> engine;   State -> session, refusals, results, latencies (text), frames (binary)
 //! ```
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde::Deserialize;
 use serde_json::json;
 use target::http::{Conversation, Speech};
 use tokio::sync::watch;
-use toml::Table;
 
-use crate::command::{Command, Want};
+use crate::command::{Command, PageCommand};
 use crate::session::Session;
 use crate::shared::Watching;
 use crate::state::{Seen, Telling};
 
 /// Refusals that wait to be sent; of more the oldest go.
 const REFUSALS_MAX: usize = 16;
-
-/// What a page says.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
-enum Said {
-    Play {},
-    Pause {},
-    Speed {
-        host_bytes_per_second: Option<f64>,
-    },
-    Step {
-        #[serde(default = "one")]
-        requests: u64,
-    },
-    Seek {
-        host_bytes: f64,
-    },
-    FirstCollection {},
-    Fork {
-        lane: usize,
-        name: String,
-        #[serde(default)]
-        set: Table,
-    },
-    Drop {
-        lane: usize,
-    },
-}
-
-fn one() -> u64 {
-    1
-}
-
-impl Said {
-    /// What that is to the engine.
-    fn want(self) -> Result<Want, String> {
-        let bytes = |name: &str, number: f64| {
-            // JavaScript has no integers; nothing has written more.
-            let is_count = (0.0..=9e18).contains(&number);
-            is_count
-                .then_some(number as u64)
-                .ok_or_else(|| format!("{name}: {number} is no number of bytes"))
-        };
-        Ok(match self {
-            Said::Play {} => Want::Play,
-            Said::Pause {} => Want::Pause,
-            Said::Speed { host_bytes_per_second } => {
-                let speed = host_bytes_per_second.map(|speed| bytes("host_bytes_per_second", speed));
-                Want::Speed(speed.transpose()?.map(|speed| speed.max(1)))
-            }
-            Said::Step { requests } => Want::Step(requests.max(1)),
-            Said::Seek { host_bytes } => Want::Seek(bytes("host_bytes", host_bytes)?),
-            Said::FirstCollection {} => Want::FirstCollection,
-            Said::Fork { lane, name, set } => Want::Fork { lane, name, set },
-            Said::Drop { lane } => Want::Drop(lane),
-        })
-    }
-}
 
 /// See the module.
 pub struct Page {
@@ -167,9 +107,9 @@ impl Page {
 
 impl Conversation for Page {
     fn hear(&mut self, text: &str) {
-        let want = serde_json::from_str::<Said>(text).map_err(|error| format!("command: {error}"));
-        let told = want.and_then(Said::want).and_then(|want| {
-            let told = self.session.tell(Command::Want(self.id, want));
+        let command = serde_json::from_str::<PageCommand>(text).map_err(|error| format!("command: {error}"));
+        let told = command.and_then(|command| {
+            let told = self.session.tell(Command::Page(self.id, command));
             told.map_err(str::to_string)
         });
         if let Err(sentence) = told {

@@ -165,7 +165,7 @@ pub fn settings(plan: &LanePlan) -> Map<String, Value> {
             }
         }
     }
-    for (path, value) in &plan.set {
+    for (path, value) in &plan.order.set {
         settings.insert(path.clone(), serde_json::to_value(value).unwrap_or(Value::Null));
     }
     settings

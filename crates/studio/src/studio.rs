@@ -357,7 +357,7 @@ impl Inner {
         let entry = |session: &Arc<Session>| {
             let (phase, lanes) = session.phase();
             json!({
-                "id": session.shared.id, "name": session.name(), "title": session.title, "phase": phase.name(), "lanes": lanes,
+                "id": session.shared.id, "name": session.name(), "title": session.title, "phase": phase, "lanes": lanes,
                 "begun_unix_ms": session.begun_unix_ms,
             })
         };

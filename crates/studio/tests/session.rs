@@ -5,7 +5,9 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{Head, Message, Socket, begin, get, options, order, small_order, start};
+use experiment::change::Change;
 use experiment::definition::Experiment;
+use experiment::run_options::RunOptions;
 use experiment::selection::Selection;
 use experiment::twin::{Scale, ScaleChoice};
 use serde_json::{Value, json};
@@ -19,15 +21,19 @@ const ENDED: u8 = 4;
 /// The same run, as `warp run` has it.
 fn unwatched(variant: &str, set: &[(&str, toml::Value)]) -> CellResult {
     let experiment = Experiment::find("three_stream").expect("it is built in");
+    let set = set.iter();
     let selection = Selection {
         device: Some("ssd_a".to_string()),
-        only: Some(vec![variant.to_string(), "80/20".to_string()]),
-        scale: Some(ScaleChoice::Fixed(Scale(2048))),
-        write_capacities: Some(2.0),
-        overrides: set
-            .iter()
-            .map(|(path, value)| (path.to_string(), value.clone()))
-            .collect::<Table>(),
+        run: RunOptions {
+            only: Some(vec![variant.to_string(), "80/20".to_string()]),
+            scale: Some(ScaleChoice::Fixed(Scale(2048))),
+            write_capacities: Some(2.0),
+            ..RunOptions::default()
+        },
+        change: Change::of_settings(
+            &set.map(|(path, value)| (path.to_string(), value.clone()))
+                .collect::<Table>(),
+        ),
         ..Selection::default()
     };
     let plans = simulate::run::prepare(experiment.select(&selection).expect("a selection").cells).expect("a run");

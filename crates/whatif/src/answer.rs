@@ -270,7 +270,7 @@ impl Answer {
             source: "",
             notes: "",
             axes: &[],
-            tail_capacities: self.experiment.run.tail_capacities,
+            tail_capacities: self.experiment.run.tail(),
             results: &self.results,
             intervals: &self.intervals,
             comparisons: &[],
@@ -304,7 +304,7 @@ impl Answer {
 
     /// What was run and what came out, as `warp run --json` prints it, with the answer: how a run is kept.
     pub fn results_json(&self) -> serde_json::Value {
-        let tail_capacities = self.experiment.run.tail_capacities;
+        let tail_capacities = self.experiment.run.tail();
         let judge = Judge::new(&self.experiment, Form::Full, &self.results, tail_capacities);
         let mut json = export::judged_json(&self.experiment, &judge, &self.results);
         json["answer"] = serde_json::json!(self);

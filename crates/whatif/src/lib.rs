@@ -21,12 +21,12 @@ use toml::Value;
 
 use analysis::interval::Intervals;
 use base::Bytes;
-use experiment::cell::Until;
-use experiment::cell::{Cell, RunSettings};
+use experiment::cell::Cell;
+use experiment::change::{Change, Overrides};
 use experiment::definition::Experiment;
 use experiment::error::LabError;
-use experiment::overrides::{Overrides, divided};
 use experiment::profile::Profile;
+use experiment::run_options::{RunOptions, Until};
 use experiment::selection::Selection;
 use experiment::twin::{self, Scale, ScaleChoice};
 use experiment::workloads::{self, WorkloadChanges};
@@ -160,20 +160,20 @@ impl Question {
             .iter()
             .map(|(placement, change)| placement.variant(change))
             .collect();
-        experiment.run = RunSettings {
+        experiment.run = RunOptions {
             timed: Some(false),
             write_capacities: Some(shown.reading.write_capacities),
             until: shown.reading.until,
-            prefill_capacities: shown.reading.prefill_capacities,
-            tail_capacities: shown.reading.window_capacities,
-            seeds: vec![self.seed],
-            ..RunSettings::default()
+            prefill_capacities: Some(shown.reading.prefill_capacities),
+            tail_capacities: Some(shown.reading.window_capacities),
+            seeds: Some(vec![self.seed]),
+            scale: Some(shown.scale.map_or(ScaleChoice::FULL, ScaleChoice::Fixed)),
+            ..RunOptions::default()
         };
         let placements = placements.into_iter().map(|(placement, _)| placement).collect();
         let selection = Selection {
-            overrides: self.settings_on(&drive),
+            change: Change::of_settings(&self.settings_on(&drive)),
             capacity_bytes: shown.resized_bytes,
-            scale: shown.scale.map(ScaleChoice::Fixed),
             ..Selection::default()
         };
         Ok(Study {
@@ -189,7 +189,7 @@ impl Question {
 
     /// What its settings change of the workload.
     fn workload_changes(&self) -> WorkloadChanges {
-        let (_, settings) = divided(&self.overrides);
+        let settings = Change::of_settings(&self.overrides).settings;
         WorkloadChanges {
             settings,
             ..WorkloadChanges::default()
@@ -199,7 +199,7 @@ impl Question {
     /// The drive that was asked about.
     fn drive(&self) -> Result<Drive, LabError> {
         let profile = Profile::find(&self.device)?;
-        let (of_device, _) = divided(&self.settings());
+        let of_device = Change::of_settings(&self.settings()).device;
         let own = profile.config(&of_device)?;
         let Some(bytes) = self.drive_bytes else {
             let layout = self.layout(&own)?;
@@ -555,7 +555,10 @@ impl Study {
         let names = [placements::NONE.to_string()].into_iter();
         let names = names.chain(answer.best.clone()).chain(answer.classifier.clone());
         has_ensemble.then(|| Selection {
-            only: Some(names.collect()),
+            run: RunOptions {
+                only: Some(names.collect()),
+                ..RunOptions::default()
+            },
             interval: true,
             ..self.selection.clone()
         })

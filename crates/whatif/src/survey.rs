@@ -6,8 +6,8 @@ use ssd::Layout;
 use workload::{Operation, Request, Source, Target, Twin, UnitSet, Workload as _};
 
 use super::{Drive, Question};
+use experiment::change::Change;
 use experiment::error::LabError;
-use experiment::overrides::divided;
 use experiment::twin;
 use experiment::workloads::WorkloadChanges;
 
@@ -46,7 +46,7 @@ pub(super) struct Survey {
 
 impl Survey {
     pub(super) fn of(question: &Question, table: &toml::Table, drive: &Drive) -> Result<Survey, LabError> {
-        let (_, settings) = divided(&question.overrides);
+        let settings = Change::of_settings(&question.overrides).settings;
         let what = match table.get("kind").and_then(toml::Value::as_str) {
             Some("trace") => "trace",
             Some("fio") => "job file",

@@ -7,11 +7,11 @@ use toml::Value;
 use workload::fio;
 
 use super::{Experiment, Variant};
-use crate::cell::{Cell, CellKey, EnsemblePart, RunSettings};
-use crate::change::Change;
+use crate::cell::{Cell, CellKey, EnsemblePart};
+use crate::change::{Change, Overrides};
 use crate::error::LabError;
-use crate::overrides::Overrides;
 use crate::profile::Profile;
+use crate::run_options::RunSettings;
 use crate::twin::TwinOrigin;
 use crate::workloads::{WorkloadChanges, WorkloadChoice, plain, read_workload};
 
@@ -229,7 +229,7 @@ impl Experiment {
             }
             let unchanged = Origin::Profile(Box::new(profile.clone()));
             Ok(Start {
-                change: member.change(),
+                change: Change::of_settings(&member.settings),
                 place: Some(format!("{}, ensemble[{index}].settings", self.file)),
                 ..Start::new(device, unchanged, Some(part))
             })
@@ -368,7 +368,8 @@ mod tests {
         );
         let experiment =
             Experiment::parse("experiments/t/experiment.toml", &text).map_err(|error| error.to_string())?;
-        let cells = experiment.cells(&experiment.run, &Change::default(), None, false);
+        let settings = experiment.run.resolve()?;
+        let cells = experiment.cells(&settings, &Change::default(), None, false);
         let cells = cells.map_err(|error| error.to_string())?;
         Ok(cells.iter().map(|cell| cell.run.write_capacities).collect())
     }

@@ -10,13 +10,13 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Value;
 
-use crate::cell::RunSettings;
 use crate::claim::{Claim, PaperFigures, Predicted};
 use crate::coordinates::Coordinates;
 use crate::ensemble::Ensemble;
 use crate::error::LabError;
 use crate::find;
 use crate::folders::{self, FILE};
+use crate::run_options::RunOptions;
 use crate::twin::ScaleChoice;
 use crate::workloads::{self, WorkloadChoice, plain};
 
@@ -51,10 +51,10 @@ pub struct Experiment {
     /// Workload that all cells share unless a variant or a grid value has another.
     #[serde(default)]
     pub workload: Option<WorkloadChoice>,
-    /// How much to write and how to watch.
-    pub run: RunSettings,
-    /// Settings of the quick form, which tests run against golden results.
-    pub quick: RunSettings,
+    /// Options of its runs.
+    pub run: RunOptions,
+    /// Options of the quick form, which tests run against golden results.
+    pub quick: RunOptions,
     /// Changes common to all cells.
     #[serde(default)]
     pub change: Change,
@@ -105,9 +105,9 @@ pub struct Axis {
     pub values: Vec<Variant>,
 }
 
-/// Says in a file's table what it leaves out and what has no default of its own: `[run]`, `[quick]`, which is then as
-/// `[run]`, and their scales. Without a clock a scale is searched for; latencies cannot tell twins apart, so in virtual
-/// time the drive itself runs.
+/// Says in a file's table what it leaves out and what has another default there: `[run]`, `[quick]`, which is then as
+/// `[run]`, their times and their scales. Virtual time takes longer, so a file asks for it. Without a clock a scale is searched for;
+/// latencies cannot tell twins apart, so in virtual time the drive itself runs.
 fn say_what_is_left_out(table: &mut toml::Table) {
     let run = table.entry("run").or_insert_with(|| toml::Table::new().into()).clone();
     table.entry("quick").or_insert(run);
@@ -118,6 +118,7 @@ fn say_what_is_left_out(table: &mut toml::Table) {
         let is_timed = settings.get("timed").and_then(Value::as_bool) == Some(true) || settings.contains_key("replay");
         let scale = if is_timed { ScaleChoice::FULL } else { ScaleChoice::AUTO };
         settings.entry("scale").or_insert_with(|| scale.to_string().into());
+        settings.entry("timed").or_insert_with(|| is_timed.into());
     }
 }
 
@@ -232,7 +233,9 @@ impl Experiment {
             return invalid("devices = []: name at least one device profile".to_string());
         }
         for (name, run) in [("run", &self.run), ("quick", &self.quick)] {
-            run.check(name).or_else(invalid)?;
+            if let Err(problem) = run.resolve() {
+                return invalid(format!("{name}: {problem}"));
+            }
         }
         for axis in &mut self.grid {
             if axis.sweep.is_some() == axis.over.is_empty() || axis.over.is_empty() == axis.values.is_empty() {
@@ -297,7 +300,10 @@ impl Experiment {
 
     /// A workload on a device, as an experiment of one cell: it ends by itself, on the drive at full size.
     pub fn of_workload(workload: &str, device: &str) -> Experiment {
-        let run = RunSettings::default();
+        let run = RunOptions {
+            scale: Some(ScaleChoice::FULL),
+            ..RunOptions::default()
+        };
         let name = workloads::label(workload);
         Experiment {
             slug: name.clone(),

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::{Forked, LiveRun, MemoryAccount, Phase};
 use crate::run::{CellResult, RunPlan, prepare, run_all};
+use experiment::change::Change;
 use experiment::definition::Experiment;
+use experiment::run_options::RunOptions;
 use experiment::selection::Selection;
 use experiment::twin::{Scale, ScaleChoice};
 
@@ -16,8 +18,11 @@ fn account() -> MemoryAccount {
 
 fn plans_of(experiment: &str, change: impl FnOnce(&mut Selection)) -> Vec<RunPlan> {
     let mut selection = Selection {
-        scale: Some(ScaleChoice::Fixed(Scale(2048))),
-        write_capacities: Some(2.0),
+        run: RunOptions {
+            scale: Some(ScaleChoice::Fixed(Scale(2048))),
+            write_capacities: Some(2.0),
+            ..RunOptions::default()
+        },
         ..Selection::default()
     };
     change(&mut selection);
@@ -29,9 +34,9 @@ fn plans_of(experiment: &str, change: impl FnOnce(&mut Selection)) -> Vec<RunPla
 fn plan_with(settings: &[(&str, toml::Value)]) -> Arc<RunPlan> {
     let plans = plans_of("three_stream", |selection| {
         selection.device = Some("ssd_a".to_string());
-        selection.only = Some(vec!["FDP".to_string(), "80/20".to_string()]);
+        selection.run.only = Some(vec!["FDP".to_string(), "80/20".to_string()]);
         let settings = settings.iter().map(|(path, value)| (path.to_string(), value.clone()));
-        selection.overrides.extend(settings);
+        selection.change = Change::of_settings(&settings.collect());
     });
     Arc::new(plans.into_iter().next().expect("a cell"))
 }
@@ -72,8 +77,8 @@ fn every_kind_of_run_can_be_stepped() {
     ] {
         let mut plans = plans_of(experiment, |selection| {
             selection.quick = true;
-            selection.scale = Some(ScaleChoice::Fixed(Scale(scale)));
-            selection.write_capacities = Some(0.5);
+            selection.run.scale = Some(ScaleChoice::Fixed(Scale(scale)));
+            selection.run.write_capacities = Some(0.5);
         });
         let plan = Arc::new(plans.swap_remove(0));
         assert_eq!(plan.is_timed(), timed, "{experiment}");
@@ -281,8 +286,8 @@ fn the_units_are_the_drive() {
 fn a_run_with_a_clock_is_watched() {
     let mut plans = plans_of("free_streams", |selection| {
         selection.quick = true;
-        selection.scale = Some(ScaleChoice::Fixed(Scale(1024)));
-        selection.write_capacities = Some(0.5);
+        selection.run.scale = Some(ScaleChoice::Fixed(Scale(1024)));
+        selection.run.write_capacities = Some(0.5);
     });
     let plan = Arc::new(plans.swap_remove(0));
     let straight = straight(&plan).timed.expect("it has a clock");

@@ -55,16 +55,9 @@ pub(super) enum Workload {
 
 impl Workload {
     /// Builds the workload of a cell for its device.
-    fn build(
-        cell: &Cell,
-        config: &DeviceConfig,
-        layout: &Layout,
-        mapper: Mapper,
-        target: &Target,
-    ) -> Result<Workload, LabError> {
+    fn build(cell: &Cell, config: &DeviceConfig, mapper: Mapper, target: &Target) -> Result<Workload, LabError> {
         if config.timing.is_some() {
-            let limits = cell.run.limits(layout.capacity_bytes());
-            let runner = Runner::new(&cell.workload, target, cell.seed, &limits, mapper)?;
+            let runner = Runner::new(&cell.workload, target, cell.seed, &cell.run, mapper)?;
             return Ok(Workload::Timed(Box::new(runner)));
         }
         Ok(Workload::Untimed(cell.workload.source(target, cell.seed)?))
@@ -261,7 +254,7 @@ impl RunPlan {
 
     /// Bytes that the host is to write; `None` where the workload says when it is done.
     pub fn write_bytes(&self) -> Option<u64> {
-        self.cell.run.limits(self.layout.capacity_bytes()).write_bytes
+        self.cell.run.write_bytes(self.layout.capacity_bytes())
     }
 
     /// Bytes that it is likely to write: what it is to write, or the capacity.
@@ -298,7 +291,7 @@ impl RunPlan {
         let mut waiting = None;
         let mut owners = None;
         if is_built || cell.feedback.is_some() {
-            let workload = Workload::build(&cell, &config, &layout, Mapper::new(&layout, &handles), &target)?;
+            let workload = Workload::build(&cell, &config, Mapper::new(&layout, &handles), &target)?;
             if let Workload::Untimed(source) = &workload {
                 cell.run.check_untimed(&cell.key.to_string())?;
                 if !target.endless && source.share_done().is_none() {
@@ -412,7 +405,7 @@ impl RunPlan {
     pub(super) fn workload(&self) -> Result<Workload, LabError> {
         let built = self.workload.lock().expect("nobody panics with it").take();
         built.map_or_else(
-            || Workload::build(&self.cell, &self.config, &self.layout, self.mapper(), &self.target),
+            || Workload::build(&self.cell, &self.config, self.mapper(), &self.target),
             |(workload, _room)| Ok(workload),
         )
     }

@@ -9,7 +9,8 @@ use crate::feedback::FeedbackResult;
 use crate::finding::{self, Command, Finding};
 use crate::steady::SteadyState;
 use crate::timed::result::TimedResult;
-use experiment::cell::{CellKey, EnsemblePart, RunSettings, Until};
+use experiment::cell::{CellKey, EnsemblePart};
+use experiment::run_options::{RunSettings, Until};
 use experiment::twin::Scale;
 
 /// Relative difference of write amplification up to which two twins agree.

@@ -33,8 +33,8 @@ use crate::policy::Placer;
 use crate::recorder::Recorder;
 use crate::run::Stride;
 use applications::Spec;
-use experiment::cell::{Limits, RunSettings};
 use experiment::error::LabError;
+use experiment::run_options::RunSettings;
 use workload::fio::{ExitWhat, Job, JobFile, plan_streams};
 use workload::{Next, Operation, Request, Source, TaggedRequest, Target, Workload, WorkloadError};
 
@@ -125,26 +125,26 @@ impl Runner {
         workload: &Spec,
         target: &Target,
         seed: u64,
-        limits: &Limits,
+        run: &RunSettings,
         mapper: Mapper,
     ) -> Result<Runner, LabError> {
-        let (depth, limit_ns) = (limits.queue_depth.into(), limits.job_ns);
-        let (lanes, jobs) = match (limits.replay_speed, workload.jobs()) {
+        let (depth, limit_ns) = (run.depth().into(), run.job_ns());
+        let (lanes, jobs) = match (run.speed(), workload.jobs()) {
             (Some(speed), _) => {
                 let source = workload.timed_source(target, seed)?;
-                lane_of_source(Lane::of_trace(source, speed, depth, limit_ns), limits)?
+                lane_of_source(Lane::of_trace(source, speed, depth, limit_ns), run)?
             }
-            (None, Some(file)) => lanes_of_jobs(file, target, limits)?,
+            (None, Some(file)) => lanes_of_jobs(file, target, run)?,
             (None, None) => {
                 let source = workload.source(target, seed)?;
-                lane_of_source(Lane::of_source(source, depth, limit_ns), limits)?
+                lane_of_source(Lane::of_source(source, depth, limit_ns), run)?
             }
         };
         let groups = jobs.iter().map(|job| job.group + 1).max().unwrap_or(1);
         Ok(Runner {
             mapper,
             lanes,
-            accounts: Accounts::new(jobs, limits.interval_ns),
+            accounts: Accounts::new(jobs, run.interval_ns()),
             turns: Turns::new(),
             to_ask: Vec::new(),
             held_back: Vec::new(),
@@ -160,7 +160,7 @@ impl Runner {
             submitted: 0,
             change: 0,
             moved: [0; 3],
-            write_limit: limits.write_bytes.unwrap_or(u64::MAX),
+            write_limit: run.write_bytes(target.capacity_bytes()).unwrap_or(u64::MAX),
             stopped: false,
             now: 0,
             request_log: None,
@@ -712,7 +712,7 @@ pub(crate) fn memory_bytes(workload: &Spec, run: &RunSettings) -> u64 {
 }
 
 /// A lane for each instance of each job, and the jobs.
-fn lanes_of_jobs(file: &JobFile, target: &Target, limits: &Limits) -> Result<(Vec<Lane>, Vec<JobResult>), LabError> {
+fn lanes_of_jobs(file: &JobFile, target: &Target, run: &RunSettings) -> Result<(Vec<Lane>, Vec<JobResult>), LabError> {
     let planned = plan_streams(file, target)?;
     let last_group = planned.iter().map(|stream| stream.summary.group).max().unwrap_or(0);
     let writes = planned
@@ -741,8 +741,8 @@ fn lanes_of_jobs(file: &JobFile, target: &Target, limits: &Limits) -> Result<(Ve
             });
         }
         let is_limited = job.runtime_us > 0 || stream.summary.group == last_group;
-        let lane = Lane::new(stream, jobs.len() - 1, limits.job_ns.filter(|_| is_limited));
-        let ends = lane.ends() || limits.write_bytes.is_some() && writes;
+        let lane = Lane::new(stream, jobs.len() - 1, run.job_ns().filter(|_| is_limited));
+        let ends = lane.ends() || run.write_capacities.is_some() && writes;
         if !ends {
             without_end.push((job, lane.group));
         }
@@ -758,7 +758,7 @@ fn lanes_of_jobs(file: &JobFile, target: &Target, limits: &Limits) -> Result<(Ve
 }
 
 /// The one lane of a workload, and its streams as jobs.
-fn lane_of_source(lane: Lane, limits: &Limits) -> Result<(Vec<Lane>, Vec<JobResult>), LabError> {
+fn lane_of_source(lane: Lane, run: &RunSettings) -> Result<(Vec<Lane>, Vec<JobResult>), LabError> {
     let source = lane.source().expect("the workload is no job file");
     let streams = source.streams();
     let job = |name: String| JobResult {
@@ -775,7 +775,7 @@ fn lane_of_source(lane: Lane, limits: &Limits) -> Result<(Vec<Lane>, Vec<JobResu
         latency_goal: None,
     };
     let jobs = streams.into_iter().map(job).collect();
-    if !lane.ends() && limits.write_bytes.is_none() {
+    if !lane.ends() && run.write_capacities.is_none() {
         let problem = "never ends in virtual time; give seconds or write_capacities in [run], --seconds or --write";
         return Err(LabError::invalid("workload", problem));
     }

@@ -8,6 +8,7 @@
 //! variant like any other.
 
 use ::experiment::LabError;
+use ::experiment::change::Change;
 use ::experiment::definition::Experiment;
 use simulate::live::Forked;
 use toml::{Table, Value};
@@ -70,7 +71,7 @@ pub fn table(material: &Material) -> Result<(Table, Vec<&str>), LabError> {
         .lanes
         .iter()
         .filter(|lane| !is_in(lane))
-        .map(|lane| lane.plan.name.as_str());
+        .map(|lane| lane.plan.order.name.as_str());
     let first = lanes[0];
     let mut table = Table::new();
     table.insert("title".to_string(), material.prepared.title().into());
@@ -124,9 +125,9 @@ fn variant(material: &Material, base: &Table, lane: &ExportLane) -> Table {
         // It takes the place of any that the experiment has; it stands above.
         change.remove("workload");
     }
-    extend(&mut change, &own_change(&lane.plan.set));
+    extend(&mut change, &own_change(&lane.plan.order.set));
     change.insert("prefill_capacities".to_string(), cell.run.prefill_capacities.into());
-    let mut named = Table::from_iter([("name".to_string(), Value::from(lane.plan.name.clone()))]);
+    let mut named = Table::from_iter([("name".to_string(), Value::from(lane.plan.order.name.clone()))]);
     change.remove("name");
     named.extend(change);
     named
@@ -149,14 +150,8 @@ fn grid_change(axis: &Table, name: &str) -> Table {
 
 /// Settings of a lane as a change.
 fn own_change(set: &Table) -> Table {
-    let (mut device, mut settings) = (Table::new(), Table::new());
-    for (path, value) in set {
-        match path.strip_prefix("workload.") {
-            Some(path) => settings.insert(path.to_string(), value.clone()),
-            None => device.insert(path.clone(), value.clone()),
-        };
-    }
-    let tables = [("device", device), ("settings", settings)].into_iter();
+    let change = Change::of_settings(set);
+    let tables = [("device", change.device), ("settings", change.settings)].into_iter();
     let tables = tables.filter(|(_, table)| !table.is_empty());
     tables
         .map(|(name, table)| (name.to_string(), Value::Table(table)))

@@ -119,7 +119,7 @@ impl Material {
     fn results(&self) -> Result<Vec<CellResult>, LabError> {
         let named = |lane: &ExportLane| {
             let mut result = lane.result.clone()?;
-            result.key.variant.clone_from(&lane.plan.name);
+            result.key.variant.clone_from(&lane.plan.order.name);
             Some(result)
         };
         let results: Vec<CellResult> = self.lanes.iter().filter_map(named).collect();

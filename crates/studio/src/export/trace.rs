@@ -37,7 +37,7 @@ pub fn text(material: &Material) -> String {
     }
     let lanes = material.lanes.iter().map(|lane| {
         json!({
-            "name": lane.plan.name,
+            "name": lane.plan.order.name,
             "axis": axis(lane),
             "events_left_out": lane.log.left_out,
             "requests_left_out": requests(lane).map(Ring::overwritten),
@@ -86,7 +86,7 @@ impl<'a> Tracks<'a> {
     }
 
     fn write(mut self) {
-        self.name("process_name", 0, &self.lane.plan.name);
+        self.name("process_name", 0, &self.lane.plan.order.name);
         for logged in &self.lane.log.events {
             match logged.record.kind {
                 3 => self.collection(logged),

@@ -2,42 +2,42 @@
 //!
 //! ```text
 //! Experiment -> Source (a name or a file) -> Order::of_experiment, Order::of_workload
-//! Asked (Experiment + Selection), runs -> Order -> Prepared -> cells == the cells that were asked for, or a refusal
+//! RunRequest (Experiment + Selection), runs -> Order -> Prepared -> cells == the cells that were asked for, or a refusal
 //! ```
 //!
-//! An Order has fewer words than a Selection, so one that was made is read again, and refused where a cell of it is another one than
-//! that which was asked for: what is shown gives the integers of the run. Nothing is run here.
+//! An Order has all run options, but not all of a Selection. So one that was made is read again, and refused where a cell of it is another
+//! one than that which was asked for: what is shown gives the integers of the run. Nothing is run here.
 
 use std::path::{Path, PathBuf};
 
 use experiment::LabError;
 use experiment::cell::{Cell, CellKey};
 use experiment::definition::Experiment;
-use experiment::selection::Selection;
+use experiment::run_options::RunOptions;
+use experiment::selection::{RunSet, Selection};
 use experiment::twin::{Scale, ScaleChoice};
 use experiment::workloads::WorkloadChoice;
-use serde_json::{Value, json};
-use toml::Table;
+use serde_json::{Map, Value};
 
 use crate::order::{LANES_MAX, Order, OrderLane, OrderWorkload, Prepared, is_known, known_experiments};
 
 /// An Order, and the files that it names: whoever made it may have them run.
 #[derive(Clone, Debug, Default)]
-pub struct Made {
+pub struct GrantedOrder {
     /// What to run.
     pub order: Order,
     /// Files beside the catalogue.
     pub files: Vec<PathBuf>,
 }
 
-impl Made {
+impl GrantedOrder {
     /// An Order that a program has, which names no file that the program did not.
     ///
     /// # Errors
     /// A name that there is not, or a lane that is no single run: one sentence.
-    pub fn of(order: Order, files: Vec<PathBuf>) -> Result<Made, LabError> {
+    pub fn of(order: Order, files: Vec<PathBuf>) -> Result<GrantedOrder, LabError> {
         Prepared::new(order.clone(), &files)?.cells()?;
-        Ok(Made { order, files })
+        Ok(GrantedOrder { order, files })
     }
 
     /// Notes a name that is not in the catalogue as that of a file.
@@ -90,7 +90,7 @@ impl Source {
 
 /// What a program asked for.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct RunRequest {
     /// Of which experiment.
     pub experiment: Experiment,
     /// Which runs of it, and how.
@@ -99,7 +99,7 @@ pub struct Asked {
 
 /// One run of what was asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct AskedRun<'a> {
+pub struct RunKey<'a> {
     /// Which one.
     pub key: &'a CellKey,
     /// With which seed.
@@ -131,12 +131,12 @@ fn common<T: PartialEq + ToString>(
     }
 }
 
-impl Asked {
+impl RunRequest {
     /// The Order of some of the runs, each a lane.
     ///
     /// # Errors
     /// They are too many or too different for a session, or one of them is something that an Order has no words for.
-    pub fn order(&self, runs: &[AskedRun<'_>]) -> Result<Made, LabError> {
+    pub fn order(&self, runs: &[RunKey<'_>]) -> Result<GrantedOrder, LabError> {
         if runs.is_empty() || runs.len() > LANES_MAX {
             let problem = format!(
                 "{} runs, and a session shows 1 to {LANES_MAX} side by side; choose some of them",
@@ -149,14 +149,18 @@ impl Asked {
                 "these runs go on with a saved device, and a session begins with a new one; run them without snapshot";
             return Err(refused("studio", problem));
         }
-        let selected = self.experiment.select(&self.selection)?.cells;
-        let cell_of = |run: &AskedRun<'_>| {
+        let RunSet {
+            settings,
+            cells: selected,
+            ..
+        } = self.experiment.select(&self.selection)?;
+        let cell_of = |run: &RunKey<'_>| {
             let mut cells = selected.iter();
             let cell = cells.find(|cell| cell.key == *run.key && cell.seed == run.seed && is_profile(cell));
             cell.ok_or_else(|| refused(&run.key.to_string(), "its experiment has changed since; run it again"))
         };
         let cells = runs.iter().map(cell_of).collect::<Result<Vec<&Cell>, LabError>>()?;
-        let made = self.made(runs, &cells)?;
+        let made = self.made(runs, &cells, settings.write_capacities)?;
         let ordered = Prepared::new(made.order.clone(), &made.files)?.cells()?;
         for ((run, cell), ordered) in runs.iter().zip(&cells).zip(&ordered) {
             self.compare(run, cell, ordered)?;
@@ -165,25 +169,36 @@ impl Asked {
     }
 
     /// The Order in the words that it has; whether they say it all is to be seen.
-    fn made(&self, runs: &[AskedRun<'_>], cells: &[&Cell]) -> Result<Made, LabError> {
-        let mut made = Made::default();
+    fn made(
+        &self,
+        runs: &[RunKey<'_>],
+        cells: &[&Cell],
+        write_capacities: Option<f64>,
+    ) -> Result<GrantedOrder, LabError> {
+        let mut made = GrantedOrder::default();
         let choose = "choose those of one";
-        let scale =
-            |(run, cell): (&AskedRun<'_>, &&Cell)| run.scale.map_or(cell.run.scale, ScaleChoice::Fixed).to_string();
+        let scale = |(run, cell): (&RunKey<'_>, &&Cell)| run.scale.map_or(cell.run.scale, ScaleChoice::Fixed);
         let device = common("device", choose, cells.iter().map(|cell| cell.key.device.clone()))?;
         made.grant(&device);
         let first = &cells[0].run;
-        let prefill = first.prefill_capacities;
+        let is_alike = |cell: &&Cell| cell.run.prefill_capacities == first.prefill_capacities;
+        // An Order knows no quick form, so it says what that says.
+        let form = if self.selection.quick {
+            self.experiment.quick.clone()
+        } else {
+            RunOptions::default()
+        };
         made.order = Order {
             device: Some(device),
-            scale: Some(common("scale", choose, runs.iter().zip(cells).map(scale))?),
-            seed: common("seed", choose, cells.iter().map(|cell| cell.seed))?,
-            write: first.write_capacities,
-            prefill: cells
-                .iter()
-                .all(|cell| cell.run.prefill_capacities == prefill)
-                .then_some(prefill),
-            timed: first.timed,
+            run: RunOptions {
+                scale: Some(common("scale", choose, runs.iter().zip(cells).map(scale))?),
+                seeds: Some(vec![common("seed", choose, cells.iter().map(|cell| cell.seed))?]),
+                write_capacities,
+                prefill_capacities: cells.iter().all(is_alike).then_some(first.prefill_capacities),
+                timed: first.timed,
+                only: None,
+                ..self.selection.run.or(&form)
+            },
             lanes: self.lanes(cells),
             ..Order::default()
         };
@@ -197,7 +212,7 @@ impl Asked {
                 made.order.workload = Some(named(workload));
             }
         }
-        match &self.selection.workload {
+        match &self.selection.change.workload {
             Some(WorkloadChoice::Named(name)) => {
                 made.grant(name);
                 made.order.workload = Some(named(name.clone()));
@@ -215,9 +230,7 @@ impl Asked {
 
     /// A lane for each cell, called by what tells them apart.
     fn lanes(&self, cells: &[&Cell]) -> Vec<OrderLane> {
-        let mut set = self.selection.overrides.clone();
-        let settings = self.selection.settings.iter();
-        set.extend(settings.map(|(path, value)| (format!("workload.{path}"), value.clone())));
+        let set = self.selection.change.to_settings();
         let only = |cell: &Cell| {
             let names = [&cell.key.variant].into_iter().chain(&cell.key.grid);
             names.filter(|name| !name.is_empty()).cloned().collect::<Vec<String>>()
@@ -234,22 +247,25 @@ impl Asked {
         let lane = |cell: &&Cell| OrderLane {
             name: name(cell),
             only: only(cell),
-            set: Table::from_iter(set.clone()),
+            set: set.clone(),
         };
         cells.iter().map(lane).collect()
     }
 
     /// Refuses an Order of another run.
-    fn compare(&self, run: &AskedRun<'_>, asked: &Cell, ordered: &Cell) -> Result<(), LabError> {
+    fn compare(&self, run: &RunKey<'_>, asked: &Cell, ordered: &Cell) -> Result<(), LabError> {
         let mut asked = asked.clone();
         if let Some(scale) = run.scale {
             asked.run.scale = ScaleChoice::Fixed(scale);
         }
-        let pairs = what_counts(&asked).into_iter().zip(what_counts(ordered));
-        let Some(((what, _), _)) = pairs.into_iter().find(|((_, asked), (_, ordered))| asked != ordered) else {
+        let ordered = input_of(ordered);
+        let Some((what, _)) = input_of(&asked)
+            .into_iter()
+            .find(|(name, value)| ordered.get(name) != Some(value))
+        else {
             return Ok(());
         };
-        let what = match what {
+        let what = match what.as_str() {
             "device" if self.selection.capacity_bytes.is_some() => "capacity_bytes",
             what => what,
         };
@@ -269,36 +285,36 @@ fn is_profile(cell: &Cell) -> bool {
     cell.ensemble.is_none_or(|part| part.member.is_none())
 }
 
-/// What the integers of a run depend on. How it is sampled and where it stands in its experiment is not among it.
-fn what_counts(cell: &Cell) -> Vec<(&'static str, Value)> {
-    let run = &cell.run;
-    vec![
-        ("device", json!(cell.device)),
-        ("workload", json!(cell.workload)),
-        ("seed", json!(cell.seed)),
-        ("feedback", json!(cell.feedback)),
-        ("snapshot", json!(cell.snapshot)),
-        ("scale", json!(run.scale.to_string())),
-        ("write_capacities", json!(run.write_capacities)),
-        ("prefill_capacities", json!(run.prefill_capacities)),
-        ("until", json!(run.until)),
-        ("timed", json!(run.timed)),
-        ("seconds", json!(run.seconds)),
-        ("queue_depth", json!(run.depth())),
-        ("replay", json!(run.replay)),
-        ("replay_speed", json!(run.replay_speed)),
-        ("placement_handles", json!(run.placement_handles)),
-    ]
+/// What the integers of a run depend on, by name. Where it stands in its experiment is not among it.
+fn input_of(cell: &Cell) -> Map<String, Value> {
+    let Ok(Value::Object(mut fields)) = serde_json::to_value(cell) else {
+        unreachable!("a cell is a JSON object")
+    };
+    let run = fields.remove("run");
+    fields.extend(
+        run.as_ref()
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+            .map(|(name, value)| (name.clone(), value.clone())),
+    );
+    for place in ["key", "workload_name", "ensemble", "seeds", "only"] {
+        fields.remove(place);
+    }
+    fields
 }
 
 #[cfg(test)]
 mod tests {
+    use experiment::change::Change;
+    use experiment::run_options::Until;
     use experiment::selection::Form;
+    use toml::Table;
 
     use super::*;
 
-    fn asked(selection: Selection) -> Asked {
-        Asked {
+    fn asked(selection: Selection) -> RunRequest {
+        RunRequest {
             experiment: Experiment::find("three_stream").expect("it is built in"),
             selection,
         }
@@ -309,17 +325,22 @@ mod tests {
         Selection {
             quick: true,
             device: Some("ssd_a".to_string()),
-            only: Some(vec!["FDP".to_string(), "80/20".to_string()]),
-            seeds: Some(vec![7]),
-            overrides: Table::from_iter([("gc.unit_selection".to_string(), "fifo".into())]),
-            settings: Table::from_iter([("overwrite.random_distribution".to_string(), "zipf:1.5".into())]),
+            run: RunOptions {
+                only: Some(vec!["FDP".to_string(), "80/20".to_string()]),
+                seeds: Some(vec![7]),
+                ..RunOptions::default()
+            },
+            change: Change::of_settings(&Table::from_iter([
+                ("gc.unit_selection".to_string(), "fifo".into()),
+                ("workload.overwrite.random_distribution".to_string(), "zipf:1.5".into()),
+            ])),
             ..Selection::default()
         }
     }
 
-    fn order(asked: &Asked) -> Result<Made, LabError> {
+    fn order(asked: &RunRequest) -> Result<GrantedOrder, LabError> {
         let cells = asked.experiment.select(&asked.selection).expect("a selection").cells;
-        let runs = cells.iter().map(|cell| AskedRun {
+        let runs = cells.iter().map(|cell| RunKey {
             key: &cell.key,
             seed: cell.seed,
             scale: None,
@@ -329,38 +350,50 @@ mod tests {
 
     #[test]
     fn an_order_says_all_that_was_asked_for() {
-        let asked = asked(selection());
+        let asked = self::asked(selection());
         let made = order(&asked).expect("an order");
         assert_eq!(made.files, Vec::<PathBuf>::new());
         let prepared = Prepared::new(made.order.clone(), &[]).expect("it is in the catalogue");
         let again = prepared.cells().expect("a cell").remove(0);
         let selected = asked.experiment.select(&asked.selection).expect("a selection");
         assert_eq!(selected.form, Form::Changed);
-        assert_eq!(what_counts(&again), what_counts(&selected.cells[0]));
+        assert_eq!(input_of(&again), input_of(&selected.cells[0]));
         assert_eq!(
             (again.seed, again.run.scale.to_string().as_str()),
             (7, "1/2048"),
             "of the quick form"
         );
         assert_eq!(made.order.lanes[0].set.len(), 2);
+        let until = Selection {
+            run: RunOptions {
+                until: Some(Until::Steady),
+                ..selection().run
+            },
+            ..selection()
+        };
+        let until = order(&self::asked(until)).expect("an order").order.run;
+        assert_eq!((until.until, until.write_capacities), (Some(Until::Steady), Some(40.0)));
     }
 
     #[test]
     fn what_an_order_has_no_word_for_is_refused() {
-        let until = Selection {
-            until: Some("steady".parse().expect("a word")),
+        let resized = Selection {
+            capacity_bytes: Some(1 << 30),
             ..selection()
         };
-        let refused = order(&asked(until)).expect_err("no word").to_string();
-        assert!(refused.contains("cannot be told its until"), "{refused}");
+        let refused = order(&asked(resized)).expect_err("no word").to_string();
+        assert!(refused.contains("cannot be told its capacity_bytes"), "{refused}");
         let all = Selection {
-            only: None,
+            run: RunOptions::default(),
             ..selection()
         };
         let refused = order(&asked(all)).expect_err("nine").to_string();
         assert!(refused.contains("9 runs"), "{refused}");
         let seeds = Selection {
-            seeds: Some(vec![1, 2]),
+            run: RunOptions {
+                seeds: Some(vec![1, 2]),
+                ..selection().run
+            },
             ..selection()
         };
         let refused = order(&asked(seeds)).expect_err("two seeds").to_string();
