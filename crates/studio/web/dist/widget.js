@@ -5659,31 +5659,32 @@ var il = class {
 };
 // src/state/permalink.ts
 function cl(e) {
-	let t = (e) => Object.fromEntries(Object.entries(e).sort(([e], [t]) => e < t ? -1 : 1));
+	let t = (e) => Object.fromEntries(Object.entries(e).sort(([e], [t]) => e < t ? -1 : 1)), { name: n, experiment: r, workload: i, device: a, scale: o, write: s, prefill: c, timed: l, seed: u, lanes: d, forks: f, ...p } = e;
 	return {
-		...e.name === void 0 ? {} : { name: e.name },
-		experiment: e.experiment,
-		workload: e.workload === null ? null : e.workload.text === void 0 ? { name: e.workload.name } : {
-			name: e.workload.name,
-			text: e.workload.text
+		...n === void 0 ? {} : { name: n },
+		experiment: r,
+		workload: i === null ? null : i.text === void 0 ? { name: i.name } : {
+			name: i.name,
+			text: i.text
 		},
-		device: e.device,
-		scale: e.scale,
-		write: e.write,
-		prefill: e.prefill,
-		timed: e.timed,
-		seed: e.seed,
-		lanes: e.lanes.map((e) => ({
+		device: a,
+		scale: o,
+		write: s,
+		prefill: c,
+		timed: l,
+		seed: u,
+		lanes: d.map((e) => ({
 			name: e.name,
 			only: e.only,
 			set: t(e.set)
 		})),
-		forks: e.forks.map((e) => ({
+		forks: f.map((e) => ({
 			of: e.of,
 			name: e.name,
 			at_host_bytes: e.at_host_bytes,
 			set: t(e.set)
-		}))
+		})),
+		...t(p)
 	};
 }
 function ll(e, t) {

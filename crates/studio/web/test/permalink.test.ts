@@ -23,6 +23,9 @@ describe("a permalink", () => {
         expect(await decodeOrder(await encodeOrder(ORDER))).toEqual(ORDER);
         const named = { ...ORDER, name: "more room" };
         expect(await decodeOrder(await encodeOrder(named))).toEqual(named);
+        const bounded = { ...ORDER, until: "steady", tail_capacities: 0.5 };
+        expect(await decodeOrder(await encodeOrder(bounded))).toEqual(bounded);
+        expect(beginsAlike(ORDER, bounded)).toBe(false);
     });
     it("is the same for equal orders, whatever the order of keys", async () => {
         const [lane] = ORDER.lanes;

@@ -4,7 +4,7 @@
 //
 // Equal Orders give equal addresses: keys are written in one order, and what is left out is written as it would be read.
 import { base64url, fromBase64url } from "../wire/api.ts";
-import type { Order, OrderFork, OrderLane, Settings } from "../wire/messages.ts";
+import type { Order, OrderFork, OrderLane } from "../wire/messages.ts";
 
 /** Bytes of an Order that are unpacked at most: what the server takes of a body. */
 const MOST_BYTES = 1 << 20;
@@ -38,24 +38,21 @@ async function through(bytes: Uint8Array<ArrayBuffer>, stream: CompressionStream
 
 /** The Order with its keys in one order. */
 export function canonical(order: Order): Order {
-    const settings = (set: Settings): Settings => Object.fromEntries(Object.entries(set).sort(([a], [b]) => (a < b ? -1 : 1)));
+    const sorted = <T>(keys: Record<string, T>): Record<string, T> => Object.fromEntries(Object.entries(keys).sort(([a], [b]) => (a < b ? -1 : 1)));
+    const { name, experiment, workload, device, scale, write, prefill, timed, seed, lanes, forks, ...options } = order;
     return {
-        ...(order.name === undefined ? {} : { name: order.name }),
-        experiment: order.experiment,
-        workload:
-            order.workload === null
-                ? null
-                : order.workload.text === undefined
-                  ? { name: order.workload.name }
-                  : { name: order.workload.name, text: order.workload.text },
-        device: order.device,
-        scale: order.scale,
-        write: order.write,
-        prefill: order.prefill,
-        timed: order.timed,
-        seed: order.seed,
-        lanes: order.lanes.map((lane): OrderLane => ({ name: lane.name, only: lane.only, set: settings(lane.set) })),
-        forks: order.forks.map((fork): OrderFork => ({ of: fork.of, name: fork.name, at_host_bytes: fork.at_host_bytes, set: settings(fork.set) })),
+        ...(name === undefined ? {} : { name }),
+        experiment,
+        workload: workload === null ? null : workload.text === undefined ? { name: workload.name } : { name: workload.name, text: workload.text },
+        device,
+        scale,
+        write,
+        prefill,
+        timed,
+        seed,
+        lanes: lanes.map((lane): OrderLane => ({ name: lane.name, only: lane.only, set: sorted(lane.set) })),
+        forks: forks.map((fork): OrderFork => ({ of: fork.of, name: fork.name, at_host_bytes: fork.at_host_bytes, set: sorted(fork.set) })),
+        ...sorted(options),
     };
 }
 
@@ -80,11 +77,12 @@ export async function decodeOrder(text: string): Promise<Order> {
         throw error instanceof PermalinkError ? error : new PermalinkError(broken);
     }
     if (typeof value !== "object" || value === null) throw new PermalinkError(broken);
-    const given = value as Partial<Order>;
+    const { name, ...given } = value as Partial<Order>;
     if (!Array.isArray(given.lanes) || given.lanes.length === 0) throw new PermalinkError(broken);
     // What a run means is checked by the server, which says what is wrong; here only the shape counts.
     return canonical({
-        ...(typeof given.name === "string" ? { name: given.name } : {}),
+        ...given,
+        ...(typeof name === "string" ? { name } : {}),
         experiment: given.experiment ?? null,
         workload: given.workload ?? null,
         device: given.device ?? null,

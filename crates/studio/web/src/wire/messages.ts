@@ -13,6 +13,8 @@ export interface Order {
     seed: number;
     lanes: OrderLane[];
     forks: OrderFork[];
+    /** Run options that the page does not show, by their names in `[run]` of an experiment. */
+    [option: string]: unknown;
 }
 
 export interface OrderLane {
