@@ -2,7 +2,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol, overload
+from typing import Any, Final, Protocol, TypedDict, Unpack, overload
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -31,13 +31,42 @@ def studio_order_of_runs(runs: Results | Sequence[Point]) -> tuple[dict[str, Any
 def studio_order_of_experiment(
     experiment: Experiment,
     *,
-    device: str | None,
-    only: Sequence[str],
-    scale: int | str | None,
-    write_capacities: float | None,
-    overrides: Mapping[str, object] | None,
-    seed: int,
+    device: str | None = None,
+    overrides: Mapping[str, object] | None = None,
+    **options: Unpack[RunOptions],
 ) -> tuple[dict[str, Any], list[Path]]: ...
+
+class RunOptions(TypedDict, total=False):
+    """Options of a run, by their names in `[run]` of an experiment: `docs/experiments.md` says what each means."""
+
+    scale: int | str | None
+    write_capacities: float | None
+    until: str | None
+    prefill_capacities: float | None
+    seconds: float | None
+    seeds: Sequence[int] | None
+    timed: bool | None
+    replay: str | None
+    replay_speed: float | None
+    queue_depth: int | None
+    only: Sequence[str] | None
+    interval_seconds: float | None
+    sample_capacities: float | None
+    tail_capacities: float | None
+    placement_handles: Sequence[int] | None
+
+class PointOptions(RunOptions, total=False):
+    """What `Experiment.points` takes: which points of an experiment, and how they are run."""
+
+    quick: bool
+    overrides: Mapping[str, object] | None
+    settings: Mapping[str, object] | None
+    devices: Sequence[str] | None
+    workload: str | os.PathLike[str] | Mapping[str, object] | _Workload | None
+    capacity_bytes: int | None
+    feedback: Mapping[str, object] | None
+    interval: bool
+    snapshot: str | os.PathLike[str] | None
 
 class StudioServer:
     def __init__(self, token: str) -> None: ...
@@ -236,30 +265,7 @@ class Experiment:
     @property
     def axes(self) -> dict[str, list[str]]: ...
     def published(self) -> Table: ...
-    def points(
-        self,
-        *,
-        quick: bool = False,
-        overrides: Mapping[str, object] | None = None,
-        settings: Mapping[str, object] | None = None,
-        devices: Sequence[str] | None = None,
-        only: Sequence[str] | None = None,
-        scale: int | str | None = None,
-        write_capacities: float | None = None,
-        until: str | None = None,
-        prefill_capacities: float | None = None,
-        seeds: Sequence[int] | None = None,
-        workload: str | os.PathLike[str] | Mapping[str, object] | _Workload | None = None,
-        seconds: float | None = None,
-        timed: bool | None = None,
-        replay: str | None = None,
-        replay_speed: float | None = None,
-        queue_depth: int | None = None,
-        capacity_bytes: int | None = None,
-        feedback: Mapping[str, object] | None = None,
-        interval: bool = False,
-        snapshot: str | os.PathLike[str] | None = None,
-    ) -> list[Point]: ...
+    def points(self, **options: Unpack[PointOptions]) -> list[Point]: ...
     def run_points(
         self,
         points: Sequence[Point],

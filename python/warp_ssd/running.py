@@ -1,14 +1,18 @@
 """Running an experiment as a whole: choose its points, run them in the engine's threads, judge the results together."""
 
+from __future__ import annotations
+
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from warp_ssd._engine import Experiment, Result
-from warp_ssd.generators import Workload
 from warp_ssd.policies import PlacementPolicy, VictimPolicy
+
+if TYPE_CHECKING:
+    from warp_ssd._engine import PointOptions
 
 #: Called with the share that is done (0 to 1), the number of points that are done, and the number of points.
 ProgressCallback: TypeAlias = Callable[[float, int, int], object]
@@ -17,30 +21,11 @@ ProgressCallback: TypeAlias = Callable[[float, int, int], object]
 def run(
     experiment: str | os.PathLike[str] | Mapping[str, object] | Experiment,
     *,
-    quick: bool = False,
-    overrides: Mapping[str, object] | None = None,
-    settings: Mapping[str, object] | None = None,
-    devices: Sequence[str] | None = None,
-    only: Sequence[str] | None = None,
-    scale: int | str | None = None,
-    write_capacities: float | None = None,
-    until: str | None = None,
-    prefill_capacities: float | None = None,
-    seeds: Sequence[int] | None = None,
-    workload: str | os.PathLike[str] | Mapping[str, object] | Workload | None = None,
-    seconds: float | None = None,
-    timed: bool | None = None,
-    replay: str | None = None,
-    replay_speed: float | None = None,
-    queue_depth: int | None = None,
-    capacity_bytes: int | None = None,
-    feedback: Mapping[str, object] | None = None,
-    snapshot: str | os.PathLike[str] | None = None,
-    interval: bool = False,
     gc_log: bool = False,
     victim_policy: VictimPolicy | None = None,
     placement_policy: PlacementPolicy | None = None,
     progress: ProgressCallback | None = None,
+    **options: Unpack[PointOptions],
 ) -> Result:
     """Run all points of an experiment, on all cores within the memory there is.
 
@@ -49,12 +34,6 @@ def run(
     experiment
         Name of a folder of ``experiments/``, path of an ``experiment.toml``, what stands in one as nested dictionaries, or an
         `Experiment`. A ``workload`` in the dictionaries may be a function that makes requests (`warp_ssd.generators`).
-    quick, overrides, settings, devices, only, scale, write_capacities, until, prefill_capacities, seeds, workload
-        Which points, and how: see `Experiment.points`.
-    seconds, timed, replay, replay_speed, queue_depth, capacity_bytes, feedback, snapshot
-        As well.
-    interval
-        Run every member of the devices' ensembles too: `Result.summary`, `published` and `intervals` say what they come to.
     gc_log
         Keep a row for each collection (`Result.gc_log`).
     victim_policy, placement_policy
@@ -62,6 +41,9 @@ def run(
     progress
         Called every 50 ms with the share that is done, the number of points that are done, and the number of points. Without it a bar
         is drawn on standard error, if that is a terminal.
+    **options
+        Which points, and how they are run: see `Experiment.points`. With ``interval`` every member of the devices' ensembles is run too:
+        `Result.summary`, `published` and `intervals` say what they come to.
 
     Returns
     -------
@@ -78,28 +60,7 @@ def run(
     """
     if not isinstance(experiment, Experiment):
         experiment = Experiment(experiment)
-    points = experiment.points(
-        quick=quick,
-        overrides=overrides,
-        settings=settings,
-        devices=devices,
-        only=only,
-        scale=scale,
-        write_capacities=write_capacities,
-        until=until,
-        prefill_capacities=prefill_capacities,
-        seeds=seeds,
-        workload=workload,
-        seconds=seconds,
-        timed=timed,
-        replay=replay,
-        replay_speed=replay_speed,
-        queue_depth=queue_depth,
-        capacity_bytes=capacity_bytes,
-        feedback=feedback,
-        snapshot=snapshot,
-        interval=interval,
-    )
+    points = experiment.points(**options)
     with _bar(progress) as shown:
         return experiment.run_points(
             points,

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from warp_ssd._engine import (
     Experiment,
@@ -35,6 +35,8 @@ from warp_ssd._engine import (
 if TYPE_CHECKING:
     from anywidget import AnyWidget
 
+    from warp_ssd._engine import RunOptions
+
 #: What can be shown.
 Shown: TypeAlias = (
     Result | PointResult | Point | Sequence[Point] | Experiment | str | os.PathLike[str] | Mapping[str, object]
@@ -47,11 +49,9 @@ def studio(
     shown: Shown,
     *,
     device: str | None = None,
-    only: Sequence[str] | None = None,
-    scale: int | str | None = None,
-    write_capacities: float | None = None,
     overrides: Mapping[str, object] | None = None,
     seed: int | None = None,
+    **options: Unpack[RunOptions],
 ) -> AnyWidget:
     """Show drives at work in a notebook: play, pause, set back, change and branch off.
 
@@ -64,7 +64,7 @@ def studio(
         - a `Point`, or a list of them, before anything was run;
         - an `Experiment`, or its name or path: a run for each variant, with the first value of each axis, on the first device;
         - an order: a dictionary with ``lanes``, as ``docs/studio.md`` describes it.
-    device, only, scale, write_capacities, overrides, seed
+    device, overrides, seed, **options
         Of an experiment: what to show of it, as for `Experiment.points`. Anything else is shown as it is.
 
     Returns
@@ -78,14 +78,7 @@ def studio(
     WarpError
         Something is missing, or a session cannot show it: why.
     """
-    how = {
-        "device": device,
-        "only": only,
-        "scale": scale,
-        "write_capacities": write_capacities,
-        "overrides": overrides,
-        "seed": seed,
-    }
+    how = {"device": device, "overrides": overrides, "seed": seed, **options}
     order, files = _order(shown, {name: value for name, value in how.items() if value is not None})
     widget = _widget_class()
     url, token = _server.granting(files)
@@ -102,15 +95,8 @@ def _order(shown: Shown, how: dict[str, Any]) -> tuple[dict[str, Any], list[Path
     if isinstance(shown, (str, os.PathLike)):
         shown = Experiment(shown)
     if isinstance(shown, Experiment):
-        order: dict[str, Any] = {
-            "device": None,
-            "only": [],
-            "scale": None,
-            "write_capacities": None,
-            "overrides": None,
-            "seed": 1,
-        }
-        return studio_order_of_experiment(shown, **{**order, **how})
+        seed = how.pop("seed", None)
+        return studio_order_of_experiment(shown, **how, seeds=None if seed is None else [seed])
     if how:
         name = next(iter(how))
         raise WarpError(

@@ -16,7 +16,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
@@ -27,6 +27,7 @@ from .store import RECORD, SERIES, Store, concatenate, query_tables
 from .workers import Job, Workers, make_workers
 
 if TYPE_CHECKING:
+    from ._engine import PointOptions
     from .policies import PlacementPolicy, VictimPolicy
 
 __all__ = ["SweepResult", "latin_hypercube", "random_samples", "sweep"]
@@ -39,14 +40,6 @@ def sweep(
     grid: Mapping[str, Sequence[object]] | None = None,
     *,
     sampler: Iterable[Mapping[str, object]] | None = None,
-    seeds: Sequence[int] | None = None,
-    quick: bool = False,
-    devices: Sequence[str] | None = None,
-    only: Sequence[str] | None = None,
-    overrides: Mapping[str, object] | None = None,
-    settings: Mapping[str, object] | None = None,
-    scale: int | str | None = None,
-    write_capacities: float | None = None,
     engine: str = "local",
     workers: int | None = None,
     memory_budget_bytes: int | None = None,
@@ -56,6 +49,7 @@ def sweep(
     victim_policy: VictimPolicy | None = None,
     placement_policy: PlacementPolicy | None = None,
     progress: bool = True,
+    **options: Unpack[PointOptions],
 ) -> SweepResult:
     """Runs an experiment at every point of a grid, or at those that a sampler gives.
 
@@ -72,8 +66,6 @@ def sweep(
     sampler
         Any iterable of dicts with the same keys, for instance `latin_hypercube(...)`; instead of `grid`, or for each of its
         combinations.
-    seeds, quick, devices, only, overrides, settings, scale, write_capacities
-        As in `Experiment.points`, for all points.
     engine
         `local`: processes of this machine. `ray`: a Ray cluster; the results are the same.
     workers
@@ -91,6 +83,8 @@ def sweep(
         Policies written in Python, for all points. They are part of a point's hash, by their code and attributes.
     progress
         Whether to show a progress bar, on a terminal or in a notebook.
+    **options
+        As in `Experiment.points`, for all points.
 
     Returns
     -------
@@ -106,17 +100,7 @@ def sweep(
     """
     if not isinstance(experiment, Experiment):
         experiment = Experiment(experiment)
-    common = {
-        "seeds": seeds,
-        "quick": quick,
-        "devices": devices,
-        "only": only,
-        "overrides": overrides,
-        "settings": settings,
-        "scale": scale,
-        "write_capacities": write_capacities,
-    }
-    found = rows(experiment, _coordinates(grid, sampler), **common)
+    found = rows(experiment, _coordinates(grid, sampler), **options)
     folder = None if store is not None else tempfile.TemporaryDirectory(prefix="warp-sweep-")
     results = Store(store if store is not None else folder.name)  # type: ignore[union-attr]
     policies = fingerprint(victim_policy, placement_policy)
