@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -285,3 +286,11 @@ def test_what_the_command_can_say_can_be_said_here() -> None:
         point(capacity_bytes=1 << 30, scale="1/2048")
     with pytest.raises(WarpError, match="feedback: policy"):
         point(feedback={"policy": "none"})
+
+
+def test_the_stub_names_every_run_option_of_the_engine() -> None:
+    stub = (Path(warp_ssd.__file__).parent / "_engine.pyi").read_text()
+    body = stub.split("class RunOptions(TypedDict, total=False):")[1].split("\nclass ")[0]
+    with pytest.raises(WarpError, match="unknown field") as refused:
+        Experiment(QUICK).points(nothing=1)
+    assert re.findall(r"^    (\w+): ", body, re.M) == re.findall("`(\\w+)`", str(refused.value))[1:]

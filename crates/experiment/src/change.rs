@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::feedback;
 use crate::workloads::WorkloadChoice;
@@ -11,7 +11,7 @@ use crate::workloads::WorkloadChoice;
 pub type Overrides = toml::Table;
 
 /// A change to a cell.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Change {
     /// Device settings by dotted path.
@@ -46,6 +46,19 @@ impl Change {
             settings.insert(path.to_string(), value.clone());
         }
         change
+    }
+
+    /// Adds a later change, which wins.
+    pub fn extend(&mut self, later: &Change) {
+        self.device.extend(later.device.clone());
+        for (section, options) in &later.jobs {
+            self.jobs.entry(section.clone()).or_default().extend(options.clone());
+        }
+        self.settings.extend(later.settings.clone());
+        self.workload = later.workload.clone().or(self.workload.take());
+        self.prefill_capacities = later.prefill_capacities.or(self.prefill_capacities);
+        self.write_share = later.write_share.or(self.write_share);
+        self.feedback = later.feedback.clone().or(self.feedback.take());
     }
 
     /// Settings of device and workload as [`Change::of_settings`] reads them.

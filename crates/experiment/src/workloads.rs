@@ -14,7 +14,7 @@ use applications::cache::{TraceFormat, is_mooncake};
 use applications::{JobsOf, Spec, generator};
 use base::input::TEXT_BYTES_MAX;
 use rust_embed::RustEmbed;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::Value;
 use workload::WorkloadError;
 use workload::fio::{self, JobFile};
@@ -33,7 +33,7 @@ struct BuiltInJobs;
 struct BuiltInWorkloads;
 
 /// Which workload.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum WorkloadChoice {
     /// A job file of `jobs/`, a workload of `workloads/`, or a path.

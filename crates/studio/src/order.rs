@@ -21,7 +21,7 @@ use experiment::twin::{self, ScaleChoice};
 use experiment::workloads::{self, WorkloadChoice};
 use serde::{Deserialize, Serialize};
 use simulate::run::{MemoryNeed, RunPlan};
-use toml::{Table, Value};
+use toml::Table;
 
 use crate::texts;
 
@@ -517,12 +517,9 @@ impl Prepared {
         }
     }
 
-    /// The workload of all lanes as an experiment says it, if the Order says one.
-    pub fn workload_value(&self) -> Option<Value> {
-        Some(match self.workload.as_ref()? {
-            WorkloadChoice::Named(name) => Value::from(name.as_str()),
-            WorkloadChoice::Table(table) => Value::Table(table.clone()),
-        })
+    /// The workload of all lanes, if the Order says one.
+    pub fn workload(&self) -> Option<&WorkloadChoice> {
+        self.workload.as_ref()
     }
 
     /// Name of the session, if its Order gives none: what runs where.

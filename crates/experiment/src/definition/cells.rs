@@ -255,12 +255,11 @@ impl Experiment {
         points
     }
 
-    /// How to run a cell with these changes, of which later ones win.
-    fn changed_run(&self, run: &RunSettings, changes: &[&Change]) -> Result<RunSettings, LabError> {
+    /// How to run a cell with this change.
+    fn changed_run(&self, run: &RunSettings, change: &Change) -> Result<RunSettings, LabError> {
         let mut run = run.clone();
-        let last = |of: fn(&Change) -> Option<f64>| changes.iter().rev().find_map(|change| of(change));
-        run.prefill_capacities = last(|change| change.prefill_capacities).unwrap_or(run.prefill_capacities);
-        let Some(share) = last(|change| change.write_share) else {
+        run.prefill_capacities = change.prefill_capacities.unwrap_or(run.prefill_capacities);
+        let Some(share) = change.write_share else {
             return Ok(run);
         };
         if !(share > 0.0 && share <= 1.0) {
@@ -283,14 +282,11 @@ impl Experiment {
         run: &RunSettings,
         seed: u64,
     ) -> Result<Cell, LabError> {
-        let mut overrides = Overrides::new();
+        let mut all = Change::default();
         let mut changes_of_work = WorkloadChanges::default();
-        let mut workload = self.workload.as_ref();
-        let run = self.changed_run(run, changes)?;
-        let mut feedback = None;
         for change in changes {
-            feedback = change.feedback.as_ref().or(feedback);
-            overrides.extend(change.device.clone());
+            all.extend(change);
+            // Options of all jobs and of one replace each other in the order of the changes.
             for (section, table) in &change.jobs {
                 let option = |(name, value): (&String, &Value)| fio::Override {
                     section: section.clone(),
@@ -299,9 +295,10 @@ impl Experiment {
                 };
                 changes_of_work.jobs.extend(table.iter().map(option));
             }
-            changes_of_work.settings.extend(change.settings.clone());
-            workload = change.workload.as_ref().or(workload);
         }
+        let run = self.changed_run(run, &all)?;
+        changes_of_work.settings = all.settings;
+        let workload = all.workload.as_ref().or(self.workload.as_ref());
         let workload =
             workload.ok_or_else(|| LabError::invalid(&self.file, "no workload: name one of jobs/ or workloads/"))?;
         if seed != 1 && origin.snapshot().is_none() {
@@ -318,7 +315,7 @@ impl Experiment {
             WorkloadChoice::Named(name) => read_workload(&self.beside(name), &changes_of_work)?,
             WorkloadChoice::Table(table) => changes_of_work.parse(&self.file, table)?,
         };
-        let mut device = origin.config(&overrides)?;
+        let mut device = origin.config(&all.device)?;
         let workload = workload.for_mapping_units(device.geometry.mapping_unit_bytes);
         device.seed = seed;
         match run.timed {
@@ -349,7 +346,7 @@ impl Experiment {
             workload,
             workload_name,
             run,
-            feedback: feedback.cloned(),
+            feedback: all.feedback,
             ensemble: None,
             snapshot: origin.snapshot().cloned(),
         })

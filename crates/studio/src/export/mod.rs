@@ -109,8 +109,8 @@ impl Material {
                 let json = export::to_json(&axes, self.tail_capacities(), &self.results()?, true);
                 Ok(json.to_string().into_bytes())
             }
-            Form::Experiment => Ok(experiment::text(self)?.into_bytes()),
-            Form::Python => Ok(python::text(self)?.into_bytes()),
+            Form::Experiment => Ok(experiment::text(self).into_bytes()),
+            Form::Python => Ok(python::text(self).into_bytes()),
             Form::Trace => Ok(trace::text(self).into_bytes()),
         }
     }

@@ -1,16 +1,11 @@
 //! A session as a program: the experiment's text in Python, which runs it.
 
-use ::experiment::LabError;
-
 use super::{Material, experiment};
 
 /// The text of the program.
-///
-/// # Errors
-/// As [`experiment::text`].
-pub fn text(material: &Material) -> Result<String, LabError> {
-    let toml = experiment::text(material)?;
-    Ok(format!(
+pub fn text(material: &Material) -> String {
+    let toml = experiment::text(material);
+    format!(
         r#"# Made by `warp studio`: the lanes of a session with the Python package (pip install warp-ssd). The same integers come out.
 import tomllib
 
@@ -24,7 +19,7 @@ result = warp_ssd.run(EXPERIMENT)
 print(result.summary())
 "#,
         quoted(&toml)
-    ))
+    )
 }
 
 /// A text as Python writes it: JSON's escapes are Python's too, but for what lies beyond 16 bits, which is written as it is.
