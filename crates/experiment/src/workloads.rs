@@ -19,7 +19,6 @@ use toml::Value;
 use workload::WorkloadError;
 use workload::fio::{self, JobFile};
 
-use crate::change::Overrides;
 use crate::error::LabError;
 use crate::find;
 use crate::folders;
@@ -144,7 +143,7 @@ pub struct WorkloadChanges {
     pub jobs: Vec<fio::Override>,
     /// Settings by dotted path: of a workload with a `kind`; of a job file, options as `SECTION.OPTION`, `classifier.SETTING`
     /// and `share_percent`.
-    pub settings: Overrides,
+    pub settings: toml::Table,
 }
 
 impl WorkloadChanges {
@@ -160,7 +159,7 @@ impl WorkloadChanges {
             let jobs = self.of_jobs(file, &mut table)?;
             return WorkloadChanges {
                 jobs,
-                settings: Overrides::new(),
+                settings: toml::Table::new(),
             }
             .read(file, &table);
         }
@@ -512,7 +511,7 @@ mod tests {
                 option: "iodepth".to_string(),
                 value: "7".to_string(),
             }],
-            settings: Overrides::new(),
+            settings: toml::Table::new(),
         };
         let parse = |section: &str, table: &str| {
             let table = toml::from_str(table).expect("it is a table");
