@@ -128,12 +128,14 @@ impl<T> Backlog<T> {
 
     /// Takes a stuck command.
     pub fn take_stuck(&mut self, is_meant: impl Fn(&T) -> bool) -> Option<T> {
+        let held = self.delayed.len();
         let (mut stuck, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.delayed)
             .into_iter()
             .partition(|Reverse(entry)| entry.due == NEVER && is_meant(&entry.command));
         self.delayed.extend(rest);
         let taken = stuck.pop();
         self.delayed.extend(stuck);
+        assert_eq!(self.delayed.len() + taken.iter().len(), held, "one is taken at most");
         taken.map(|Reverse(entry)| entry.command)
     }
 
@@ -172,11 +174,12 @@ impl<T> Backlog<T> {
         if shutdown {
             self.shutdown = Shutdown::None;
         }
-        let covered = self.unsynced.drain(..covered);
-        SyncResult {
-            commands: covered.map(Synced::from).collect(),
-            shutdown,
-        }
+        let commands = self.unsynced.drain(..covered).map(Synced::from).collect();
+        assert!(
+            self.unsynced.front().is_none_or(|entry| entry.sequence >= before),
+            "what is covered waits no longer"
+        );
+        SyncResult { commands, shutdown }
     }
 
     /// Whether a command of this kind is held back.
@@ -197,6 +200,7 @@ impl<T> Backlog<T> {
                 self.delayed.push(Reverse(entry));
             }
         }
+        assert!(!self.holds(is_meant), "all of the kind are taken");
         taken.into_iter().map(|entry| entry.command).collect()
     }
 }

@@ -98,10 +98,25 @@ impl Subsystem {
     /// # Errors
     /// The command cannot be carried out; [`Subsystem::fail`] makes it a reply.
     pub fn accept(&self, id: u16, queue: u16, entry: &SubmissionEntry) -> Result<AcceptedCommand, Failure> {
+        self.accept_parsed(id, queue, entry, None)
+    }
+
+    /// The same for an entry that was parsed already if it is a command of an I/O queue.
+    ///
+    /// # Errors
+    /// As [`Subsystem::accept`].
+    pub fn accept_parsed(
+        &self,
+        id: u16,
+        queue: u16,
+        entry: &SubmissionEntry,
+        parsed: Option<io::Command>,
+    ) -> Result<AcceptedCommand, Failure> {
         self.check_entry(id, entry)?;
-        let command = match queue {
-            0 => Command::Admin(self.parse_admin(id, entry)?),
-            _ => Command::Io(io::parse(entry)?),
+        let command = match (queue, parsed) {
+            (0, _) => Command::Admin(self.parse_admin(id, entry)?),
+            (_, Some(command)) => Command::Io(command),
+            (_, None) => Command::Io(io::parse(entry)?),
         };
         Ok(AcceptedCommand {
             controller: id,

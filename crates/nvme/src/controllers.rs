@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use nvme_spec::command::SelfTestCode;
 use nvme_spec::feature::NumberOfQueues;
 use nvme_spec::register::{self, Property};
 use nvme_spec::{FeatureId, Status};
@@ -88,6 +89,7 @@ impl Subsystem {
         for (_, namespace) in self.state.namespaces.iter_mut().filter(|(_, its)| !its.shared) {
             if gone.iter().any(|other| namespace.attached.remove(other)) {
                 namespace.attached.insert(id);
+                assert_eq!(namespace.attached.len(), 1, "a private namespace has one controller");
             }
         }
     }
@@ -129,6 +131,7 @@ impl Subsystem {
             for (nsid, namespace) in self.state.namespaces.iter_mut().filter(|(_, its)| !its.shared) {
                 if namespace.attached.remove(&id) {
                     namespace.attached.insert(twin);
+                    assert_eq!(namespace.attached.len(), 1, "a private namespace has one controller");
                     self.controllers.note_namespace_changed(nsid, &[twin].into());
                 }
             }
@@ -137,6 +140,11 @@ impl Subsystem {
         self.continue_self_test();
         self.end_self_test_by_reset(id);
         self.controllers.remove(id);
+        let test = self.background.self_test();
+        assert!(
+            test.is_none_or(|test| test.controller != id || test.code != SelfTestCode::Short),
+            "a short self-test ends with its controller"
+        );
     }
 
     /// A controller.

@@ -33,6 +33,7 @@ pub struct Parameter {
 impl Parameter {
     /// A bit of command dword `dword`.
     pub const fn dword(dword: u8, bit: u8) -> Parameter {
+        assert!(dword < 16 && bit < 32, "an entry has 16 dwords");
         Parameter {
             byte: dword * 4 + bit / 8,
             bit: bit % 8,
@@ -50,6 +51,7 @@ impl Parameter {
 impl Failure {
     /// The host's mistake: the same command will fail again.
     pub fn new(status: Status, cause: impl Into<Cow<'static, str>>) -> Failure {
+        assert!(!status.is_success(), "a failure has a status that says so");
         Failure {
             status,
             do_not_retry: true,

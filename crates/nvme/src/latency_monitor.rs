@@ -207,6 +207,7 @@ impl LatencyMonitor {
         };
         let debug = self.debug.take().filter(|_| !discard_debug_log);
         *self = LatencyMonitor::new(configuration, debug, now);
+        assert_eq!(self.check(), Ok(()), "what is configured can be stored");
     }
 
     /// Forgets the debug log, so that there can be another.
@@ -261,6 +262,7 @@ impl LatencyMonitor {
         if self.configuration.enabled {
             self.counting_ns += now.saturating_sub(self.counted_until);
         }
+        assert!(self.counted_until <= now, "time never goes back");
         self.counted_until = now;
         let threshold_ns = u64::from(self.configuration.timer_threshold) * TIMER_NS;
         if threshold_ns > 0 && self.counting_ns >= threshold_ns {

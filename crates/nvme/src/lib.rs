@@ -42,6 +42,7 @@ pub use command::AcceptedCommand;
 pub use completion::{Outcome, Reply};
 pub use controller::{Controller, ControllerKind, Host, PropertyEffect, Transport};
 pub use error::{Failure, Parameter};
+pub use io::Command as IoCommand;
 pub use io::together::{EXPECTED_COMMANDS, Plain, Together};
 pub use media::{Counters, Durable, Integrity, Media, MediaError};
 pub use namespace::Namespace;

@@ -37,6 +37,7 @@ pub const fn bytes_for(capacity_bytes: u64) -> u64 {
 /// Where the metadata of a range of data is. The range is whole logical blocks of a format with metadata, or whole
 /// pages.
 pub const fn metadata_of(capacity_bytes: u64, data: ByteRange) -> ByteRange {
+    assert!(data.offset + data.bytes <= capacity_bytes, "data lies inside the drive");
     ByteRange {
         offset: capacity_bytes + data.offset / DATA_BYTES_PER_METADATA_BYTE,
         bytes: data.bytes / DATA_BYTES_PER_METADATA_BYTE,

@@ -258,6 +258,8 @@ pub fn allocate<'a>(
         });
         left -= take;
         if left == 0 {
+            let found: u32 = extents.iter().map(|extent| extent.pages).sum();
+            assert_eq!(found, pages, "a namespace gets the pages that it asks for");
             return Some(extents);
         }
     }

@@ -165,6 +165,7 @@ impl Subsystem {
         let mut namespace = self
             .new_namespace(blocks, self.config.format, handles)
             .expect("a new drive has room for a namespace");
+        assert_eq!(namespace.pages(), u64::from(pages), "it has the whole drive");
         // Hosts on every transport can use it like this.
         namespace.extended_metadata = namespace.metadata_bytes() > 0;
         namespace.shared = true;

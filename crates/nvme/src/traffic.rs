@@ -212,6 +212,7 @@ impl HostTraffic {
     /// Commands of a namespace that exists are done, which took so long each and moved so much together.
     #[inline]
     pub(crate) fn note(&mut self, nsid: u32, kind: CommandKind, commands: u64, bytes: u64, latency_ns: Nanos) {
+        assert!(nsid > 0, "a namespace that exists has an identifier");
         let place = nsid as usize - 1;
         if place >= self.namespaces.len() {
             self.namespaces.resize_with(place + 1, || None);

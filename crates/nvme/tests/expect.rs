@@ -3,7 +3,7 @@
 mod common;
 
 use common::{CAPACITY_BYTES, Drive, PAGE_BYTES, config, io};
-use nvme::{Plain, SubsystemConfig};
+use nvme::{IoCommand, Plain, SubsystemConfig};
 use nvme_spec::{IoOpcode, NSID_ALL, SubmissionEntry};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -58,7 +58,10 @@ fn behind_a_plain_command_the_beginning_of_one_read_and_the_rest_of_another_are_
             .subsystem
             .begin_together(id, 0, 1)
             .expect("nothing stands in the way");
-        let plain = entries.iter().map(|entry| drive.subsystem.plain(&together, entry));
+        let command = |entry| IoCommand::of(entry).expect("it is a command");
+        let plain = entries
+            .iter()
+            .map(|entry| drive.subsystem.plain(&together, &command(entry)));
         let plain: Vec<Plain> = plain.map(|plain| plain.expect("it is plain")).collect();
         drive.subsystem.expect_plain(plain.iter());
         drive.subsystem.end_together(together);

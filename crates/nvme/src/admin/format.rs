@@ -116,6 +116,10 @@ impl Subsystem {
             namespace.blocks = (namespace.pages() * page_bytes) >> namespace.block_bytes_log2();
         }
         namespace.extended_metadata = settings.extended_metadata;
+        assert!(
+            namespace.blocks << namespace.block_bytes_log2() <= namespace.pages() * page_bytes,
+            "the blocks fit into the pages"
+        );
     }
 
     /// Makes extents of the drive read as zeroes, metadata too.

@@ -225,6 +225,8 @@ impl Subsystem {
             let needed = u64::try_from(bytes).unwrap_or(u64::MAX);
             return Err(wrong(Status::NAMESPACE_INSUFFICIENT_CAPACITY, cause).specific(needed));
         };
+        let found: u64 = extents.iter().map(|extent| u64::from(extent.pages)).sum();
+        assert!(u128::from(found * page_bytes) >= bytes, "the blocks fit into the pages");
         let number = self.state.namespaces.count_created();
         Ok(Namespace {
             format,

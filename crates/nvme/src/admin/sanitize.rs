@@ -70,6 +70,7 @@ pub(super) fn is_log_allowed(log: LogId) -> bool {
 /// Pages erased in one tick.
 fn piece_pages(capacity_bytes: u64, page_bytes: u64) -> u32 {
     let bytes = PIECE_BYTES_MIN.max(capacity_bytes.div_ceil(PIECES_MAX));
+    assert!(bytes * PIECES_MAX >= capacity_bytes, "the pieces are the drive");
     bytes.div_ceil(page_bytes) as u32
 }
 

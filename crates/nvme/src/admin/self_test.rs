@@ -105,6 +105,7 @@ impl Subsystem {
         let results = &mut self.state.self_tests;
         results.insert(0, result);
         results.truncate(RESULTS_MAX);
+        assert_eq!(results[0], result, "the newest result is the first");
     }
 
     /// Stores what came of tests, if that was not done yet. Should it fail, the next change stores it.

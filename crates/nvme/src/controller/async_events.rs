@@ -146,6 +146,7 @@ impl AsyncEvents {
             return Ok(Some(event.reply()));
         }
         self.requests.push_back(cid);
+        assert!(self.requests.len() <= ASYNC_EVENT_REQUESTS_MAX, "requests are limited");
         Ok(None)
     }
 
@@ -172,15 +173,25 @@ impl AsyncEvents {
             let reply = event.reply();
             self.completions.push_back(AsyncCompletion { cid, reply });
         }
+        assert!(
+            self.requests.is_empty() || self.next_index().is_none(),
+            "a request waits only while there is nothing to tell"
+        );
         !self.completions.is_empty()
+    }
+
+    /// Place of the oldest event whose type is not masked.
+    fn next_index(&self) -> Option<usize> {
+        let masked = |event: &Event| self.masked.iter().any(|told| told.kind == event.kind);
+        self.waiting.iter().position(|event| !masked(event))
     }
 
     /// Takes the oldest event whose type is not masked, and masks the type.
     fn next_event(&mut self) -> Option<Event> {
-        let masked = |event: &Event| self.masked.iter().any(|told| told.kind == event.kind);
-        let index = self.waiting.iter().position(|event| !masked(event))?;
+        let index = self.next_index()?;
         let event = self.waiting.remove(index).expect("the index was just found");
         self.masked.push(event);
+        assert!(!self.waiting.contains(&event), "an event waits once");
         Some(event)
     }
 
@@ -254,6 +265,7 @@ impl Controller {
             return false;
         };
         requests.remove(index);
+        assert!(!requests.contains(&cid), "command identifiers are unique");
         let reply = Reply::of(Status::ABORT_REQUESTED);
         self.async_events.completions.push_back(AsyncCompletion { cid, reply });
         self.wake();

@@ -72,6 +72,10 @@ impl Notes {
         while self.notes.front().is_some_and(|note| note.sequence < sequence) {
             self.forget_oldest();
         }
+        assert!(
+            !self.notes.is_empty() || self.bytes == 0,
+            "bytes are those of the notes"
+        );
     }
 }
 

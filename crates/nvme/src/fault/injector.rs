@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 use ssd::Nanos;
 
-use super::{Duration, Fault, Plan, What, Which};
+use super::{Duration, FAULTS_MAX, Fault, Plan, What, Which};
 use crate::io::Blocks;
 
 /// States that hold.
@@ -112,6 +112,7 @@ pub(crate) struct Injector {
 
 impl Injector {
     pub fn new(plan: Plan, now: Nanos) -> Injector {
+        assert!(plan.faults.len() <= FAULTS_MAX, "a plan is bounded");
         let arm = |(index, fault): (u64, &Fault)| Armed {
             fault: fault.clone(),
             window: Window::Before,
@@ -198,6 +199,7 @@ impl Injector {
         }
         if changed {
             let now = self.conditions_now();
+            assert!(decision.before.is_none(), "states change once at a time");
             decision.before = Some(std::mem::replace(&mut self.conditions, now));
         }
     }
@@ -249,6 +251,7 @@ impl Armed {
 
     fn strike(&mut self, opcode: IoOpcode, lba: Option<u64>, decision: &mut Decision) {
         self.struck += 1;
+        assert!(self.struck <= self.matched, "only commands that it is about are struck");
         match self.fault.what {
             What::Error(status) => {
                 decision.verdict = Verdict::Fail {

@@ -94,6 +94,11 @@ impl Subsystem {
             masks.resize(masks.len().max(handle + 1), Default::default());
             for &listed in list.iter().filter(|listed| kind::SUPPORTED.contains(listed)) {
                 masks[handle].set(listed, enable);
+                assert_eq!(
+                    masks[handle].contains(listed),
+                    enable,
+                    "a type is enabled or disabled alone"
+                );
             }
         }
         self.store_state_or(|subsystem| {

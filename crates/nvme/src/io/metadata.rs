@@ -34,6 +34,7 @@ fn interleaved(data_then_metadata: &[u8], namespace: &Namespace) -> Vec<u8> {
         extended.extend_from_slice(data);
         extended.extend_from_slice(metadata);
     }
+    assert_eq!(extended.len(), data_then_metadata.len(), "whole blocks have both");
     extended
 }
 
@@ -44,6 +45,7 @@ pub(super) fn taken_apart(extended: &[u8], namespace: &Namespace) -> Vec<u8> {
     let mut apart = Vec::with_capacity(extended.len());
     blocks().for_each(|block| apart.extend_from_slice(&block[..block_bytes]));
     blocks().for_each(|block| apart.extend_from_slice(&block[block_bytes..]));
+    assert_eq!(apart.len(), extended.len(), "whole blocks have both");
     apart
 }
 

@@ -20,10 +20,13 @@ use context::NamespaceIo;
 use crate::completion::Execution;
 use crate::error::{Failure, Parameter};
 use crate::fdp::WriteDirective;
-use crate::media::{ByteRange, Media, MediaError};
+use crate::media::{ByteRange, Media, MediaError, bytes_for};
 use crate::subsystem::Subsystem;
 use crate::traffic::CommandKind;
-use crate::transfer::{Direction, Transfer, check_transfer_bytes};
+use crate::transfer::{Direction, TRANSFER_BYTES_MAX, Transfer, check_transfer_bytes};
+
+/// Bytes of the room for data that no host sees: of the largest transfer, with its metadata.
+const SCRATCH_BYTES_MAX: u64 = bytes_for(TRANSFER_BYTES_MAX);
 
 /// A range of logical blocks of the command's namespace; at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,9 +53,9 @@ impl Progress {
     }
 }
 
-/// An I/O command of a namespace.
+/// An I/O command of a namespace, with its fields in plain form.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Command {
+pub struct Command {
     nsid: u32,
     operation: Operation,
 }
@@ -100,8 +103,15 @@ enum Operation {
 }
 
 impl Command {
+    /// Parses the entry of an I/O queue. `None`: it is no command, and [`Subsystem::accept`] says why.
+    #[inline]
+    pub fn of(entry: &SubmissionEntry) -> Option<Command> {
+        parse(entry).ok().filter(|_| entry.flags.fuse() == 0)
+    }
+
     /// Its namespace.
-    pub(crate) fn nsid(&self) -> u32 {
+    #[inline]
+    pub fn nsid(&self) -> u32 {
         self.nsid
     }
 
@@ -273,6 +283,10 @@ impl Subsystem {
         self.state.namespaces.active(id, nsid)?;
         let mut io = self.namespace_io(nsid);
         let executed = run(&mut io);
+        assert!(
+            io.scratch.len() as u64 <= SCRATCH_BYTES_MAX,
+            "room is bounded by the largest transfer"
+        );
         match io.changes_state {
             false => executed,
             true => self.store_state().and(executed),

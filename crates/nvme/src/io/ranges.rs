@@ -79,7 +79,12 @@ impl NamespaceIo<'_> {
     /// the whole would.
     pub(super) fn end_of_part(&self, first: u64) -> u64 {
         let part_blocks = AT_ONCE_BYTES >> self.namespace.block_bytes_log2();
-        (first / part_blocks + 1) * part_blocks
+        let end = (first / part_blocks + 1) * part_blocks;
+        assert!(
+            first < end && end - first <= part_blocks,
+            "a part is bounded, and never empty"
+        );
+        end
     }
 
     /// Deallocates as much as may be done at once.

@@ -155,16 +155,18 @@ impl NamespaceIo<'_> {
         mut write: impl FnMut(&mut CachedMedia, ByteRange) -> Result<Result<(), Failure>, MediaError>,
     ) -> Result<(), Failure> {
         let left_before = self.pages_before_writing(placement.handle);
-        let mut pages = 0;
+        let (mut pages, mut written_bytes) = (0, 0);
         for piece in self.namespace.locate(blocks.first, blocks.count, self.page_bytes) {
             let written = write(self.media, piece);
             written.map_err(|error| media_failure(&mut self.smart.media_errors, Status::WRITE_FAULT, &error))??;
             let write = device_write(piece, self.page_bytes, placement);
+            written_bytes += piece.bytes;
             pages += u64::from(write.pages);
             let done = self.device.write(self.clock.now(), &write);
             self.clock.note_done(done.expect("namespaces lie inside the device"));
         }
         let data_bytes = blocks.count << self.namespace.block_bytes_log2();
+        assert_eq!(written_bytes, data_bytes, "the pieces are the blocks");
         self.namespace.host_bytes_written += data_bytes;
         self.smart.host_bytes_written += data_bytes;
         self.note_pages_written(placement, pages, left_before);

@@ -9,14 +9,13 @@
 //! go the road of every command (`command`), which decides what they fail with: nothing is refused here. One after the other or together, the
 //! drive is the same afterwards; the subsystem is held from the first to the last, so nobody sees what is between.
 
-use nvme_spec::command::SubmissionEntry;
-use nvme_spec::{IoOpcode, Status};
+use nvme_spec::Status;
 use prefetch::Room;
 use ssd::{Lpn, Nanos, Placement};
 
 use super::context::media_failure;
 use super::read_write::{device_write, unread};
-use super::{Blocks, Operation, parse_operation};
+use super::{Blocks, Command, Operation};
 use crate::error::Failure;
 use crate::fdp::{named_or_default, named_placement};
 use crate::media::{ByteRange, Media};
@@ -46,13 +45,15 @@ enum Access {
     Write(Option<Placement>),
 }
 
-impl Plain {
-    /// Whether an entry can be that of a plain command: all others need not be looked at more closely.
+impl Command {
+    /// Whether it can be plain: all others need not be looked at more closely.
     #[inline]
-    pub fn may_be(entry: &SubmissionEntry) -> bool {
-        entry.opcode == IoOpcode::Read as u8 || entry.opcode == IoOpcode::Write as u8
+    pub fn may_be_plain(&self) -> bool {
+        matches!(self.operation, Operation::Read(_) | Operation::Write { .. })
     }
+}
 
+impl Plain {
     /// What data it moves.
     #[inline]
     pub fn transfer(&self) -> Transfer {
@@ -139,12 +140,12 @@ impl Subsystem {
 
     /// What a command moves, if it is plain and of this namespace. What it touches in the device is asked for.
     #[inline]
-    pub fn plain(&self, together: &Together, entry: &SubmissionEntry) -> Option<Plain> {
-        if !Plain::may_be(entry) || entry.nsid.get() != together.nsid || entry.flags.fuse() != 0 {
+    pub fn plain(&self, together: &Together, command: &Command) -> Option<Plain> {
+        if command.nsid != together.nsid {
             return None;
         }
         let namespace = self.state.namespaces.get(together.nsid);
-        let (blocks, access) = match parse_operation(entry).ok()? {
+        let (blocks, access) = match command.operation {
             Operation::Read(blocks) => (blocks, Access::Read),
             Operation::Write {
                 blocks,

@@ -34,6 +34,7 @@ use crate::backlog::Backlog;
 use crate::command::AcceptedCommand;
 use crate::completion::Reply;
 use crate::controller::{AsyncCompletion, DoorbellError};
+use crate::io::Command as IoCommand;
 use crate::io::together::Plain;
 use data::Segment;
 use queue::{CompletionQueue, SubmissionQueue};
@@ -233,6 +234,7 @@ pub struct PcieController {
     events: VecDeque<AsyncCompletion>,
     // Buffers that are kept to be used again.
     entries: Vec<SubmissionEntry>,
+    parsed: Vec<Option<IoCommand>>,
     plain: Vec<Plain>,
     completions: Vec<[u8; 16]>,
     segments: Vec<Segment>,
@@ -270,6 +272,7 @@ impl PcieController {
             mistakes: Vec::new(),
             events: VecDeque::new(),
             entries: Vec::new(),
+            parsed: Vec::new(),
             plain: Vec::new(),
             completions: Vec::new(),
             segments: Vec::new(),

@@ -21,7 +21,8 @@ use crate::command::AcceptedCommand;
 use crate::completion::{Outcome, Reply};
 use crate::controller::DoorbellError;
 use crate::error::Failure;
-use crate::io::together::{EXPECTED_COMMANDS, Plain};
+use crate::io::Command as IoCommand;
+use crate::io::together::EXPECTED_COMMANDS;
 use crate::media::Durable;
 use crate::subsystem::Subsystem;
 use crate::transfer::{Direction, Transfer};
@@ -259,7 +260,7 @@ impl PcieController {
         }
         let count = wanted.min(self.room_for(bus, queue, wanted));
         let mut done = 0;
-        let mut entries = std::mem::take(&mut self.entries);
+        let (mut entries, mut parsed) = (std::mem::take(&mut self.entries), std::mem::take(&mut self.parsed));
         entries.resize(usize::from(BURST_COMMANDS), SubmissionEntry::default());
         let fetched = &mut entries[..usize::from(count)];
         match self.submission(queue).fetch(bus.memory, fetched) {
@@ -267,18 +268,22 @@ impl PcieController {
                 // Events that are completed between these commands must not take their places.
                 self.completion_of(queue).reserved += count;
                 let unfinished = self.unfinished.len();
-                if let Some(first) = fetched.first().filter(|_| queue > 0) {
-                    subsystem.expect(first);
+                parsed.clear();
+                if queue > 0 {
+                    parsed.extend(fetched.iter().map(IoCommand::of));
+                    fetched.first().into_iter().for_each(|first| subsystem.expect(first));
                 }
                 while done < count {
                     let rest = &fetched[usize::from(done)..];
-                    let together = self.carry_out_together(subsystem, bus, now, queue, rest);
+                    let commands = parsed.get(usize::from(done)..).unwrap_or_default();
+                    let together = self.carry_out_together(subsystem, bus, now, queue, rest, commands);
                     done += together;
                     if together > 0 {
                         continue;
                     }
                     self.submission(queue).pass(1);
-                    self.carry_out(subsystem, bus, now, queue, &rest[0]);
+                    let command = commands.first().copied().flatten();
+                    self.carry_out(subsystem, bus, now, queue, &rest[0], command);
                     done += 1;
                     if self.unfinished.len() > unfinished {
                         break;
@@ -288,11 +293,11 @@ impl PcieController {
             }
             Err(fault) => self.fault = Some(fault),
         }
-        self.entries = entries;
+        (self.entries, self.parsed) = (entries, parsed);
         done
     }
 
-    /// Carries out the plain commands that a queue's entries begin with, a few at most, which complete together: what they touch is fetched
+    /// Carries out the plain commands that a queue's entries, and what was parsed of them, begin with, a few at most, which complete together: what they touch is fetched
     /// together, and what they ask of the drive is done once. Returns how many there were; for one that is not plain, 0.
     fn carry_out_together(
         &mut self,
@@ -301,18 +306,20 @@ impl PcieController {
         now: Nanos,
         queue: u16,
         entries: &[SubmissionEntry],
+        commands: &[Option<IoCommand>],
     ) -> u16 {
-        let first = &entries[0];
-        if queue == 0 || !Plain::may_be(first) {
+        // There are none of the admin queue.
+        let first = commands.first().and_then(Option::as_ref);
+        let Some(first) = first.filter(|first| first.may_be_plain()) else {
             return 0;
-        }
-        let Some(mut together) = subsystem.begin_together(self.id, now, first.nsid.get()) else {
+        };
+        let Some(mut together) = subsystem.begin_together(self.id, now, first.nsid()) else {
             return 0;
         };
         let mut plain = std::mem::take(&mut self.plain);
         plain.clear();
-        let found = entries.iter().take(TOGETHER_COMMANDS + EXPECTED_COMMANDS);
-        plain.extend(found.map_while(|entry| subsystem.plain(&together, entry)));
+        let found = commands.iter().take(TOGETHER_COMMANDS + EXPECTED_COMMANDS);
+        plain.extend(found.map_while(|command| subsystem.plain(&together, command.as_ref()?)));
         let mut done = 0;
         let mut failed = None;
         for (place, (entry, command)) in entries.iter().zip(&plain).enumerate().take(TOGETHER_COMMANDS) {
@@ -365,6 +372,7 @@ impl PcieController {
         let (head, target) = (submission.head(), submission.completion_queue);
         let mut filled = std::mem::take(&mut self.completions);
         let completion = self.completion(target);
+        assert!(completion.reserved >= commands, "each command has its place reserved");
         completion.reserved -= commands;
         let success = Reply::success(0);
         let successes = entries
@@ -396,8 +404,16 @@ impl PcieController {
     }
 
     /// Carries out a command that has a place in the completion queue reserved.
-    fn carry_out(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos, queue: u16, entry: &SubmissionEntry) {
-        let outcome = match self.accept(subsystem, queue, entry) {
+    fn carry_out(
+        &mut self,
+        subsystem: &mut Subsystem,
+        bus: Bus<'_>,
+        now: Nanos,
+        queue: u16,
+        entry: &SubmissionEntry,
+        parsed: Option<IoCommand>,
+    ) {
+        let outcome = match self.accept(subsystem, queue, entry, parsed) {
             Ok(Command::Queue(command)) => {
                 let executed = self.execute_queue_command(subsystem, bus, &command);
                 let reply = executed.map_or_else(
@@ -450,14 +466,20 @@ impl PcieController {
     }
 
     /// Whose command it is, and what it says.
-    fn accept(&self, subsystem: &Subsystem, queue: u16, entry: &SubmissionEntry) -> Result<Command, Failure> {
+    fn accept(
+        &self,
+        subsystem: &Subsystem,
+        queue: u16,
+        entry: &SubmissionEntry,
+        parsed: Option<IoCommand>,
+    ) -> Result<Command, Failure> {
         if queue == 0
             && let Some(command) = admin::parse(entry)
         {
             subsystem.check_entry(self.id, entry)?;
             return Ok(Command::Queue(command));
         }
-        let accepted = subsystem.accept(self.id, queue, entry)?;
+        let accepted = subsystem.accept_parsed(self.id, queue, entry, parsed)?;
         accepted.check_queues(self.has_io_queues())?;
         Ok(Command::Drive(accepted))
     }
@@ -615,7 +637,9 @@ impl PcieController {
     }
 
     fn release(&mut self, queue: u16) {
-        self.completion_of(queue).reserved -= 1;
+        let completion = self.completion_of(queue);
+        assert!(completion.reserved > 0, "a command that ends has its place reserved");
+        completion.reserved -= 1;
     }
 
     fn completion_of(&mut self, queue: u16) -> &mut CompletionQueue {
@@ -653,5 +677,9 @@ impl PcieController {
             let reply = Reply::of(Status::ABORTED_SQ_DELETION);
             self.post(bus, queue, cid, &reply);
         }
+        assert!(
+            self.unfinished.iter().all(|unfinished| unfinished.queue != queue),
+            "no command outlives its queue"
+        );
     }
 }

@@ -47,6 +47,7 @@ pub(super) struct CompletionQueue {
 
 impl SubmissionQueue {
     pub fn new(base: u64, size: u16, completion_queue: u16) -> SubmissionQueue {
+        assert!(size >= 2, "one of a ring's entries always stays empty");
         SubmissionQueue {
             base,
             size,
@@ -88,6 +89,10 @@ impl SubmissionQueue {
     /// # Errors
     /// The queue's memory is gone.
     pub fn fetch(&self, memory: &dyn HostMemory, entries: &mut [SubmissionEntry]) -> Result<(), Fault> {
+        assert!(
+            entries.len() <= usize::from(self.pending()),
+            "only commands are fetched"
+        );
         let until_end = usize::from(self.size - self.head).min(entries.len());
         let (first, rest) = entries.split_at_mut(until_end);
         memory.read(
@@ -110,6 +115,7 @@ impl SubmissionQueue {
 
 impl CompletionQueue {
     pub fn new(base: u64, size: u16, vector: Option<u16>) -> CompletionQueue {
+        assert!(size >= 2, "one of a ring's entries always stays empty");
         CompletionQueue {
             base,
             size,

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use nvme::controller::{QUEUE_ENTRIES_MAX, Waker};
 use nvme::{
-    AcceptedCommand, ControllerKind, Failure, Host, Outcome, Parameter, PropertyEffect, Reply, Subsystem, Transfer,
-    Transport,
+    AcceptedCommand, ControllerKind, Failure, Host, IoCommand, Outcome, Parameter, PropertyEffect, Reply, Subsystem,
+    Transfer, Transport,
 };
 use nvme_spec::auth::{SECURITY_PROTOCOL, SECURITY_PROTOCOL_SPECIFIC};
 use nvme_spec::fabrics::{
@@ -194,8 +194,13 @@ impl Endpoint {
         }
     }
 
-    /// Looks at a command: whose it is, what it says, and what data it moves.
-    pub fn accept(&self, subsystem: &Subsystem, entry: &SubmissionEntry) -> Result<Command, Failure> {
+    /// Looks at a command: whose it is, what it says, and what data it moves. `parsed`: it was parsed as one of an I/O queue.
+    pub fn accept(
+        &self,
+        subsystem: &Subsystem,
+        entry: &SubmissionEntry,
+        parsed: Option<IoCommand>,
+    ) -> Result<Command, Failure> {
         let fabrics = entry.opcode == OPCODE;
         let (transfer, kind) = match &self.queue {
             None if fabrics && fabrics_type(entry) == Some(FabricsCommandType::Connect) => {
@@ -209,7 +214,8 @@ impl Endpoint {
             Some(queue) if fabrics => accept_fabrics(queue, entry)?,
             Some(queue) if !queue.is_authenticated() => return Err(unauthenticated()),
             Some(queue) => {
-                let accepted = subsystem.accept(queue.association.controller(), queue.id, entry)?;
+                let controller = queue.association.controller();
+                let accepted = subsystem.accept_parsed(controller, queue.id, entry, parsed)?;
                 accepted.check_queues(queue.association.has_io_queues())?;
                 let discovery = queue.kind == ControllerKind::Discovery && accepted.reads_log(LogId::Discovery);
                 let kind = if discovery { Kind::DiscoveryLog } else { Kind::Drive };

@@ -22,7 +22,7 @@ use std::io::IoSliceMut;
 use std::sync::Arc;
 
 use nvme::backlog::Backlog;
-use nvme::{Plain, Reply};
+use nvme::{IoCommand, Plain, Reply};
 use nvme_spec::SubmissionEntry;
 use ssd::Nanos;
 
@@ -78,8 +78,8 @@ pub enum CloseReason {
     reason = "a box for each command costs more than the room"
 )]
 enum Progress {
-    /// It came, with what data there was in its capsule.
-    Capsule(SubmissionEntry),
+    /// It came, with what data there was in its capsule. On an I/O queue it is parsed, if it is a command.
+    Capsule(SubmissionEntry, Option<IoCommand>),
     /// It was accepted, and all its data has come.
     Transferred(Command),
 }
@@ -87,7 +87,7 @@ enum Progress {
 impl Progress {
     fn entry(&self) -> &SubmissionEntry {
         match self {
-            Progress::Capsule(entry) => entry,
+            Progress::Capsule(entry, _) => entry,
             Progress::Transferred(command) => &command.entry,
         }
     }

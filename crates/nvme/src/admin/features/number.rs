@@ -90,7 +90,9 @@ impl Subsystem {
         if asked.nsq() == u16::MAX || asked.ncq() == u16::MAX {
             refuse(0, "65536 queues cannot be asked for".to_string())?;
         }
-        let most = self.config.io_queues_max.min(self.controller(id).io_queues_max) - 1;
+        let most = self.config.io_queues_max.min(self.controller(id).io_queues_max);
+        assert!(most > 0, "a controller has an I/O queue");
+        let most = most - 1;
         let granted = NumberOfQueues::new()
             .with_nsq(asked.nsq().min(most))
             .with_ncq(asked.ncq().min(most));

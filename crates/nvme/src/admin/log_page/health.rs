@@ -196,6 +196,11 @@ impl Subsystem {
     }
 
     pub(super) fn sanitize_page(&self) -> Vec<u8> {
+        assert_eq!(
+            matches!(self.state.sanitize, SanitizeOutcome::Running { .. }),
+            self.background.is_sanitizing(),
+            "the state and the drive agree"
+        );
         let (status, machine) = self.sanitize_status();
         let progress = self.background.sanitize_progress().unwrap_or(NO_PROGRESS);
         SanitizeStatusLog {

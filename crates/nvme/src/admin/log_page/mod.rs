@@ -190,6 +190,7 @@ impl Subsystem {
         data.clear();
         data.extend_from_slice(&rest[..rest.len().min(request.bytes as usize)]);
         data.resize(request.bytes as usize, 0);
+        assert_eq!(data.len(), request.transfer().bytes, "the host gets what it asked for");
         if !request.retain_event {
             self.controllers.get_mut(id).note_log_read(request.log);
         }

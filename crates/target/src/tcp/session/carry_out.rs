@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use nvme::backlog::Synced;
-use nvme::{
-    Direction, Durable, EXPECTED_COMMANDS, Failure, Outcome, Parameter, Plain, Reply, Subsystem, Together, Transfer,
-};
+use nvme::{Direction, Durable, EXPECTED_COMMANDS, Failure, Outcome, Parameter, Reply, Subsystem, Together, Transfer};
 use nvme_spec::command::{
     PSDT_SGL_MPTR_CONTIGUOUS, PSDT_SGL_MPTR_SGL, SGL_SUBTYPE_OFFSET, SGL_SUBTYPE_TRANSPORT_A, SglType,
 };
@@ -52,7 +50,7 @@ impl Session {
         let is_io = self.endpoint.queue.as_ref().is_some_and(|queue| queue.id > 0);
         let until = self.bytes_in_flight.saturating_sub(WRITTEN_BYTES);
         while let Some(first) = self.ready.front() {
-            let is_plain = is_io && matches!(&first.progress, Progress::Capsule(entry) if Plain::may_be(entry));
+            let is_plain = matches!(&first.progress, Progress::Capsule(_, Some(command)) if command.may_be_plain());
             if !is_plain || !self.carry_out_together(&mut subsystem, now, until) {
                 let ready = self.ready.pop_front().expect("just looked at");
                 if let Some(next) = self.ready.front().filter(|_| is_io) {
@@ -169,7 +167,7 @@ impl Session {
         let (entry, accepted) = match progress {
             Progress::Transferred(command) if !damaged => (command.entry, Ok(command)),
             Progress::Transferred(command) => (command.entry, Err(wrong_digest())),
-            Progress::Capsule(entry) => match self.endpoint.accept(subsystem, &entry) {
+            Progress::Capsule(entry, parsed) => match self.endpoint.accept(subsystem, &entry, parsed) {
                 Ok(_) if damaged => (entry, Err(wrong_digest())),
                 Ok(command) => match prepare(&command, &mut data) {
                     Ok(true) => (entry, Ok(command)),
@@ -399,10 +397,10 @@ impl Session {
 
 /// A command that is plain, came in one piece, and whose answer does.
 fn find_plain(subsystem: &Subsystem, together: &Together, ready: &ReadyCommand) -> Option<PlacedPlain> {
-    let Progress::Capsule(entry) = &ready.progress else {
+    let Progress::Capsule(entry, Some(command)) = &ready.progress else {
         return None;
     };
-    let command = subsystem.plain(together, entry).filter(|_| !ready.damaged)?;
+    let command = subsystem.plain(together, command).filter(|_| !ready.damaged)?;
     let transfer = command.transfer();
     let placed = place(entry, transfer, ready.data.len()).ok()?;
     let offset = match (transfer.direction, placed) {

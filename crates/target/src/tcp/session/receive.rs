@@ -1,5 +1,6 @@
 //! From bytes to commands: PDUs are looked at, capsules become ready commands, data goes to the command it is for.
 
+use nvme::IoCommand;
 use nvme_spec::tcp::{CapsuleCmd, CommonHeader, DIGEST_LENGTH, FatalErrorStatus, H2cData, IcReq, PFV_1_0, PduType};
 use zerocopy::FromBytes;
 
@@ -125,7 +126,9 @@ impl Session {
         self.outstanding += 1;
         let pdu = self.input.bytes();
         let (capsule, _) = CapsuleCmd::ref_from_prefix(pdu).expect("the header is there");
-        let progress = Progress::Capsule(capsule.ccsqe);
+        let is_io = self.endpoint.queue.as_ref().is_some_and(|queue| queue.id > 0);
+        let parsed = if is_io { IoCommand::of(&capsule.ccsqe) } else { None };
+        let progress = Progress::Capsule(capsule.ccsqe, parsed);
         let behind_header = layout.data_bytes + layout.digest_bytes();
         let Some(behind) = pdu[layout.data_offset..].get(..behind_header) else {
             let command = self.make_room(progress, layout.data_bytes);
