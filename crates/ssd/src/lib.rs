@@ -18,7 +18,6 @@ mod cast;
 pub mod checkpoint;
 pub mod config;
 pub mod device;
-mod divisor;
 pub mod endurance;
 pub mod error;
 pub mod event;

@@ -22,10 +22,10 @@ use base::Bytes;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
+use strength_reduce::StrengthReducedU32;
 
 use crate::cast::{count, index, narrow, wide};
 use crate::config::{DeviceConfig, HandleConfig, Isolation, Opening};
-use crate::divisor::Divisor;
 use crate::endurance::{ERASES_MAX, Endurance, Wear};
 use crate::error::{ConfigError, HostError};
 use crate::event::{EventSink, Events};
@@ -55,7 +55,7 @@ pub struct Device<S = ()> {
 pub(crate) struct Engine {
     config: DeviceConfig,
     layout: Layout,
-    slice_divisor: Divisor,
+    slice_divisor: StrengthReducedU32,
     maps: Maps,
     state: State,
     /// What everything waits for, if it takes time. Not in snapshots: a drive that is loaded is idle.
@@ -595,7 +595,7 @@ impl Engine {
         let mut engine = Engine {
             timing: Timing::new(&config, &layout),
             victim_policy: ExternalPolicy::default(),
-            slice_divisor: Divisor::new(layout.slice_pages),
+            slice_divisor: StrengthReducedU32::new(layout.slice_pages),
             config,
             layout,
             maps,
@@ -753,8 +753,8 @@ impl Engine {
 impl State {
     /// The reclaim unit that a physical page belongs to; `slices` divides by the pages of a slice.
     #[inline(always)]
-    fn unit_of(&self, slices: Divisor, ppn: Ppn) -> RuId {
-        let slice = slices.divide(ppn.0);
+    fn unit_of(&self, slices: StrengthReducedU32, ppn: Ppn) -> RuId {
+        let slice = ppn.0 / slices;
         match self.unit_of_slice.get(index(slice)) {
             Some(&unit) => RuId(unit),
             None => RuId(slice),
@@ -763,7 +763,7 @@ impl State {
 
     /// The reclaim unit that the first of `left` consecutive physical pages belongs to, and how many of them do.
     #[inline(always)]
-    fn unit_part(&self, slices: Divisor, layout: &Layout, ppn: Ppn, left: u32) -> (RuId, u32) {
+    fn unit_part(&self, slices: StrengthReducedU32, layout: &Layout, ppn: Ppn, left: u32) -> (RuId, u32) {
         let unit = self.unit_of(slices, ppn);
         // The layout keeps the numbers of pages below 2^32.
         let pages = left.min(unit.0 * layout.slice_pages + self.units[unit.index()].pages - ppn.0);

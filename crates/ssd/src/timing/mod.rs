@@ -350,7 +350,7 @@ impl Timing {
         let end = position + pages;
         let mut at = position;
         while at < end {
-            let operation = operation_pages.divide(at) * operation_pages.get();
+            let operation = at / operation_pages * operation_pages.get();
             let until = (operation + operation_pages.get()).min(end);
             self.append_to(writing.now, &mut writing.done, &unit, operation, at..until);
             at = until;
@@ -382,7 +382,7 @@ impl Timing {
         let (busy, pipeline) = (controller.write_ns, controller.write_pipeline_ns);
         let length = self.link_speed.transfer_ns(self.page_bytes);
         let operation_pages = self.places.operation_pages(unit);
-        let mut operation = operation_pages.divide(position) * operation_pages.get();
+        let mut operation = position / operation_pages * operation_pages.get();
         for (page, now) in (position..).zip(times) {
             assert!(*now >= self.submitted_at, "time does not go back");
             if page == operation + operation_pages.get() {
@@ -410,7 +410,7 @@ impl Timing {
 
     /// A drive that is loaded has a reclaim unit open that is written up to a position: what its last operation has is in the buffer.
     pub(crate) fn resume(&mut self, unit: UnitPlace, position: u32) {
-        let (_, rest) = self.places.operation_pages(unit).split(position);
+        let rest = position % self.places.operation_pages(unit);
         if rest > 0 {
             let operation = unit.first.0 + position - rest;
             self.buffer.resume(operation, u64::from(rest) * self.page_bytes);
@@ -420,7 +420,7 @@ impl Timing {
     /// A reclaim unit is closed by the host before it is full: what its last operation has is programmed as it is.
     pub(crate) fn close(&mut self, now: Nanos, unit: UnitPlace, position: u32) {
         let operation_pages = self.places.operation_pages(unit);
-        let (_, rest) = operation_pages.split(position);
+        let rest = position % operation_pages;
         if rest > 0 {
             self.program(now, now, &unit, position - rest, rest);
         }

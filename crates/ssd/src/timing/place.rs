@@ -6,9 +6,10 @@
 
 use std::ops::Range;
 
+use strength_reduce::StrengthReducedU32;
+
 use crate::cast::{index, narrow};
 use crate::config::Geometry;
-use crate::divisor::Divisor;
 use crate::layout::{Layout, SizeClass};
 use crate::types::{Nanos, Ppn};
 
@@ -91,11 +92,11 @@ struct Class {
     /// Pages of a row, a program unit on each block.
     row_pages: u32,
     /// Flash pages of a row.
-    row_flash_pages: Divisor,
+    row_flash_pages: StrengthReducedU32,
     /// Each of them.
     spots: Vec<Spot>,
     /// Pages of a program operation: a program unit on each of the planes that are programmed together.
-    operation_pages: Divisor,
+    operation_pages: StrengthReducedU32,
 }
 
 /// Where the flash pages at one place of all rows are.
@@ -112,8 +113,8 @@ struct Spot {
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     /// Pages (mapping units) of a flash page.
-    flash_pages: Divisor,
-    planes_per_die: Divisor,
+    flash_pages: StrengthReducedU32,
+    planes_per_die: StrengthReducedU32,
     dies_per_group: u32,
     /// The channel of each die.
     channels: Vec<u32>,
@@ -148,9 +149,9 @@ impl Class {
         Class {
             blocks: class.blocks,
             row_pages,
-            row_flash_pages: Divisor::new(row_pages / flash_pages),
+            row_flash_pages: StrengthReducedU32::new(row_pages / flash_pages),
             spots: (0..row_pages).step_by(index(flash_pages)).map(spot).collect(),
-            operation_pages: Divisor::new(program_unit_pages * together),
+            operation_pages: StrengthReducedU32::new(program_unit_pages * together),
         }
     }
 }
@@ -172,8 +173,8 @@ impl Places {
         let flash_pages = base::gcd(flash_pages, layout.program_unit_pages);
         let class = |class: &SizeClass| Class::new(class, geometry, layout, flash_pages, dies_together);
         Places {
-            flash_pages: Divisor::new(flash_pages),
-            planes_per_die: Divisor::new(geometry.planes_per_die),
+            flash_pages: StrengthReducedU32::new(flash_pages),
+            planes_per_die: StrengthReducedU32::new(geometry.planes_per_die),
             dies_per_group,
             channels: (0..dies).map(|die| die / geometry.dies_per_channel).collect(),
             classes: layout.classes.iter().map(class).collect(),
@@ -184,7 +185,7 @@ impl Places {
 
     /// Pages of a program operation: a program unit on each of the planes that are programmed together.
     #[inline]
-    pub(super) fn operation_pages(&self, unit: UnitPlace) -> Divisor {
+    pub(super) fn operation_pages(&self, unit: UnitPlace) -> StrengthReducedU32 {
         self.classes[unit.class].operation_pages
     }
 
@@ -197,7 +198,7 @@ impl Places {
     /// Number of the flash page that a physical page belongs to, over the whole drive.
     #[inline]
     pub(super) fn flash_page(&self, ppn: Ppn) -> u32 {
-        self.flash_pages.divide(ppn.0)
+        ppn.0 / self.flash_pages
     }
 
     /// Time of a program operation.
@@ -230,8 +231,8 @@ impl Places {
     #[inline(always)]
     pub(super) fn of(&self, unit: UnitPlace, offset: u32) -> FlashPage {
         let class = &self.classes[unit.class];
-        let flash_page = self.flash_pages.divide(offset);
-        let (row, at) = class.row_flash_pages.split(flash_page);
+        let flash_page = offset / self.flash_pages;
+        let (row, at) = StrengthReducedU32::div_rem(flash_page, class.row_flash_pages);
         let spot = class.spots[index(at)];
         let die = self.first_die(unit) + spot.die;
         FlashPage {
@@ -249,7 +250,7 @@ impl Places {
         let first = u32::from(unit.group) * self.dies_per_group;
         match unit.part {
             0 => first,
-            part => first + self.planes_per_die.divide(part * self.classes[unit.class].blocks),
+            part => first + part * self.classes[unit.class].blocks / self.planes_per_die,
         }
     }
 
