@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::Library;
-use super::html::{self, Page, escape};
+use super::html::{self, Page};
 use crate::rows::{Column, Rows, Value};
 use analysis::compare::{Comparison, Side, Verdict};
 use experiment::error::LabError;
@@ -20,7 +20,7 @@ pub fn write_comparison(comparison: &Comparison, path: &Path) -> Result<(), LabE
 }
 
 fn page(comparison: &Comparison) -> String {
-    let mut page = Page::new(&format!("{} beside {}", comparison.b.name, comparison.a.name));
+    let mut page = Page::new(format!("{} beside {}", comparison.b.name, comparison.a.name));
     let count = |verdict: Verdict| comparison.rows.iter().filter(|row| row.verdict == verdict).count();
     let counts = [
         Verdict::More,
@@ -33,16 +33,16 @@ fn page(comparison: &Comparison) -> String {
     let counts = counts.map(|verdict| (count(verdict), verdict.words()));
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, words)| format!("{count} {words}")).collect();
-    page.lead(&escape(&format!(
+    page.lead = format!(
         "{} measured on both sides: {}",
         comparison.rows.len(),
         counts.join(", ")
-    )));
-    page.section("what", "What is compared", &html::table(&what(comparison)));
+    );
+    page.section("what", "What is compared", html::table(&what(comparison)));
     page.section(
         "differences",
         "Differences",
-        &html::table(&crate::rows::comparison(comparison)),
+        html::table(&crate::rows::comparison(comparison)),
     );
     page.finish(Library::Inside)
 }

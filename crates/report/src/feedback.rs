@@ -1,6 +1,8 @@
 //! The section of placement feedback: what each collection copied of whom, and what was done about it (Kang & Shin,
 //! Fig. 1).
 
+use maud::{Markup, html};
+
 use super::html::{self, Swatch, columns, figure, legend, note};
 use super::panels::Panels;
 use super::plotly::{BarMode, HoverMode, Interruption, Plot, Shape, Stroke, Trace};
@@ -14,7 +16,7 @@ const NOBODY: &str = "nobody's";
 const NOBODY_COLOUR: &str = "#9AA0A6";
 
 /// The readings of each cell as a table, and its collections as bars.
-pub fn feedback(panels: &Panels<'_>) -> String {
+pub fn feedback(panels: &Panels<'_>) -> Markup {
     let results = || {
         panels
             .firsts()
@@ -22,20 +24,15 @@ pub fn feedback(panels: &Panels<'_>) -> String {
     };
     let names = distinct(results().flat_map(|(_, feedback)| feedback.owners.clone()));
     if names.is_empty() {
-        return String::new();
+        return Markup::default();
     }
     let cells = results().map(|(result, feedback)| (vec![result.key.to_string()], rows::readings(result, feedback)));
     let table = Rows::stacked(["cell"], cells);
-    let mut figures = String::new();
-    for (index, (result, feedback)) in results().enumerate() {
-        let plot = collections(feedback, &names);
-        figures.push_str(&figure(
-            &format!("feedback-{index}"),
-            &result.key.to_string(),
-            260,
-            &plot,
-        ));
-    }
+    let figures = html! {
+        @for (index, (result, feedback)) in results().enumerate() {
+            (figure(&format!("feedback-{index}"), &result.key.to_string(), 260, &collections(feedback, &names)))
+        }
+    };
     let entry = |(index, name): (usize, &String)| (name.clone(), Swatch::Area(colour(index)));
     let entries: Vec<(String, Swatch)> = names
         .iter()
@@ -43,12 +40,15 @@ pub fn feedback(panels: &Panels<'_>) -> String {
         .map(entry)
         .chain([(NOBODY.to_string(), Swatch::Area(NOBODY_COLOUR))])
         .collect();
-    note(
-        "Pages copied by a collection, by the owner of the data; where there are more collections than bars, a bar is the mean of several in \
-         a row. Dashed lines are readings of the event log.",
-    ) + &legend(&entries)
-        + &columns(460, &figures)
-        + &html::table(&table)
+    html! {
+        (note(
+            "Pages copied by a collection, by the owner of the data; where there are more collections than bars, a bar is the mean of several in \
+             a row. Dashed lines are readings of the event log.",
+        ))
+        (legend(&entries))
+        (columns(460, &figures))
+        (html::table(&table))
+    }
 }
 
 fn collections(feedback: &FeedbackResult, names: &[String]) -> Plot {

@@ -2,9 +2,9 @@
 //!
 //! The chart is HTML alone, so that it is as wide as the screen, is printed as it is seen, and needs no library.
 
-use std::fmt::Write as _;
+use maud::{Markup, display, html};
 
-use super::html::{escape, prose};
+use super::html::prose;
 use crate::rows::{Rows, Value};
 
 /// See the module.
@@ -39,63 +39,51 @@ pub struct Bar {
 
 impl Front {
     /// The chart; empty without bars.
-    pub(super) fn chart(&self) -> String {
+    pub(super) fn chart(&self) -> Markup {
         let ends = self
             .bars
             .iter()
             .map(|bar| bar.interval.map_or(bar.value, |[_, high]| high.max(bar.value)));
         let longest = ends.fold(1.0, f64::max);
         let percent = |value: f64| format!("{:.2}%", value / longest * 100.0);
-        let mut html = String::new();
-        for bar in &self.bars {
-            let class = if bar.is_best { " class=\"best\"" } else { "" };
-            let whisker = bar.interval.map(|[low, high]| {
-                format!(
-                    "<b style=\"left: {}; width: {}\"></b>",
-                    percent(low),
-                    percent(high - low)
-                )
-            });
-            let value = Value::Amplification(bar.value).doubtful_if(bar.is_doubtful);
-            let _ = writeln!(
-                html,
-                "<span{class}>{}</span><span class=\"track\"><i{class} style=\"width: {}\"></i>{}<u style=\"left: {}\"></u></span><span{class}>{}</span>",
-                escape(&bar.name),
-                percent(bar.value),
-                whisker.unwrap_or_default(),
-                percent(1.0),
-                escape(&value.to_string())
-            );
+        html! {
+            @if !self.bars.is_empty() {
+                p.note {
+                    "Bytes of flash for each byte of the host (WAF). The line is 1, the least there is"
+                    @if self.bars.iter().any(|bar| bar.interval.is_some()) { "; whiskers: the drives of the ensemble" }
+                    "."
+                }
+                div.bars {
+                    @for bar in &self.bars {
+                        @let class = bar.is_best.then_some("best");
+                        span class=[class] { (bar.name) }
+                        span.track {
+                            i class=[class] style={ "width: " (percent(bar.value)) } {}
+                            @if let Some([low, high]) = bar.interval {
+                                b style={ "left: " (percent(low)) "; width: " (percent(high - low)) } {}
+                            }
+                            u style={ "left: " (percent(1.0)) } {}
+                        }
+                        span class=[class] { (display(Value::Amplification(bar.value).doubtful_if(bar.is_doubtful))) }
+                    }
+                }
+            }
         }
-        if html.is_empty() {
-            return html;
-        }
-        let whiskers = if self.bars.iter().any(|bar| bar.interval.is_some()) {
-            "; whiskers: the drives of the ensemble"
-        } else {
-            ""
-        };
-        format!(
-            "<p class=\"note\">Bytes of flash for each byte of the host (WAF). The line is 1, the least there is{whiskers}.</p>\n\
-             <div class=\"bars\">\n{html}</div>\n"
-        )
     }
 
     /// What to do; empty if there is nothing.
-    pub(super) fn remedy(&self) -> String {
-        let Some((what, lines)) = &self.remedy else {
-            return String::new();
-        };
-        let lines: String = lines.iter().map(|line| format!("<li>{}</li>\n", prose(line))).collect();
-        format!("<p>{}</p>\n<ul>\n{lines}</ul>\n", prose(what))
+    pub(super) fn remedy(&self) -> Markup {
+        html! {
+            @if let Some((what, lines)) = &self.remedy {
+                p { (prose(what)) }
+                ul { @for line in lines { li { (prose(line)) } } }
+            }
+        }
     }
 
     /// What was chosen and what is doubtful.
-    pub(super) fn notes(&self) -> String {
-        self.notes
-            .iter()
-            .map(|note| format!("<p>{}</p>\n", prose(note)))
-            .collect()
+    pub(super) fn notes(&self) -> Markup {
+        html! { @for note in &self.notes { p { (prose(note)) } } }
     }
 }
 
@@ -119,7 +107,7 @@ mod tests {
             table: ("Placements", Rows::default()),
             notes: Vec::new(),
         };
-        let chart = front.chart();
+        let chart = front.chart().into_string();
         assert!(
             chart.contains("a&lt;b</span>") && chart.contains("<i class=\"best\" style=\"width: 25.00%\">"),
             "{chart}"
@@ -128,6 +116,11 @@ mod tests {
             chart.contains("<b style=\"left: 50.00%; width: 50.00%\">") && chart.contains("2.500*"),
             "{chart}"
         );
-        assert!(front.remedy().contains("<li><code>--fill</code> &lt;x&gt;</li>"));
+        assert!(
+            front
+                .remedy()
+                .into_string()
+                .contains("<li><code>--fill</code> &lt;x&gt;</li>")
+        );
     }
 }

@@ -13,7 +13,6 @@
 pub mod catalogue;
 mod comparison;
 pub mod describe;
-mod escape;
 mod feedback;
 mod front;
 mod html;
@@ -37,7 +36,7 @@ use simulate::run::{CellResult, RefusedCell};
 
 pub use comparison::write_comparison;
 pub use front::{Bar, Front};
-use html::{Page, escape};
+use html::Page;
 use panels::Panels;
 
 /// Where a page has the plotting library, of a megabyte, from.
@@ -131,49 +130,49 @@ impl Report<'_> {
     pub fn html(&self, library: Library) -> String {
         let panels = Panels::new(self.results, self.axes);
         let mut page = Page::new(self.title);
-        page.lead(&self.lead());
+        page.lead = self.lead();
         match self.front {
-            None => page.headline(&sections::headline(&panels)),
+            None => page.headline = sections::headline(&panels),
             Some(front) => {
-                page.headline(&front.headline);
+                page.headline.clone_from(&front.headline);
                 let (heading, table) = &front.table;
-                page.section("answer", heading, &(front.chart() + &html::table(table)));
-                page.section("remedy", "What to do", &front.remedy());
-                page.section("assumed", "What was assumed, and what is doubtful", &front.notes());
+                page.section("answer", heading, maud::html! { (front.chart()) (html::table(table)) });
+                page.section("remedy", "What to do", front.remedy());
+                page.section("assumed", "What was assumed, and what is doubtful", front.notes());
                 page.fold_what_follows("Everything that was run and measured");
             }
         }
         if !self.refused.is_empty() {
-            page.section("refused", "Refused", &html::table(&rows::refused(self.refused)));
+            page.section("refused", "Refused", html::table(&rows::refused(self.refused)));
         }
-        page.section("summary", "Write amplification", &sections::summary(self, &panels));
-        page.section("claims", "Claims", &sections::claims(self.verdicts));
-        page.section("published", "Published numbers", &sections::published(self.comparisons));
-        page.section("workload", "The workload's own figures", &sections::measures(self));
-        page.section("latency", "Latency", &timed::latency(&panels));
-        page.section("replay", "Replay at the recorded times", &timed::replays(&panels));
-        page.section("bandwidth", "Bandwidth over time", &timed::bandwidth(&panels));
+        page.section("summary", "Write amplification", sections::summary(self, &panels));
+        page.section("claims", "Claims", sections::claims(self.verdicts));
+        page.section("published", "Published numbers", sections::published(self.comparisons));
+        page.section("workload", "The workload's own figures", sections::measures(self));
+        page.section("latency", "Latency", timed::latency(&panels));
+        page.section("replay", "Replay at the recorded times", timed::replays(&panels));
+        page.section("bandwidth", "Bandwidth over time", timed::bandwidth(&panels));
         page.section(
             "block-size",
             "Bandwidth over block size",
-            &timed::block_sizes(self.results, self.axes),
+            timed::block_sizes(self.results, self.axes),
         );
         page.section(
             "over-time",
             "Write amplification over written volume",
-            &sections::over_time(self, &panels),
+            sections::over_time(self, &panels),
         );
-        page.section("feedback", "Placement feedback", &feedback::feedback(&panels));
-        page.section("handles", "Reclaim unit handles", &sections::handles(&panels));
-        page.section("occupancy", "Reclaim unit occupancy", &sections::occupancy(&panels));
+        page.section("feedback", "Placement feedback", feedback::feedback(&panels));
+        page.section("handles", "Reclaim unit handles", sections::handles(&panels));
+        page.section("occupancy", "Reclaim unit occupancy", sections::occupancy(&panels));
         page.section(
             "collections",
             "Garbage collection",
-            &sections::collections(self, &panels),
+            sections::collections(self, &panels),
         );
-        page.section("device", "Device totals and wear", &sections::device(self));
-        page.section("runs", "What was run", &sections::runs(self));
-        page.section("notes", "Notes", &sections::notes(self.notes));
+        page.section("device", "Device totals and wear", sections::device(self));
+        page.section("runs", "What was run", sections::runs(self));
+        page.section("notes", "Notes", sections::notes(self.notes));
         page.finish(library)
     }
 
@@ -198,7 +197,7 @@ impl Report<'_> {
                 parts.push(format!("{} claims not judged", self.verdicts.len() - judged));
             }
         }
-        escape(&parts.join(" · "))
+        parts.join(" · ")
     }
 }
 

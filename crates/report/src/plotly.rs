@@ -7,13 +7,16 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::escape::escape;
-
 /// The library: scatter and bar charts, which is all that is drawn here.
 pub const LIBRARY: &str = include_str!("../plotly/plotly-basic.min.js");
 
 /// Name of the library's file, beside pages that have it not in them.
 pub const LIBRARY_FILE: &str = "plotly-basic-3.0.1.min.js";
+
+/// Text as HTML, which is what Plotly takes names as.
+pub fn escape(text: &str) -> String {
+    maud::html! { (text) }.into_string()
+}
 
 /// A plot.
 #[derive(Serialize)]

@@ -7,10 +7,11 @@
 use serde_json::json;
 use ssd::Owner;
 
-use super::html::{Swatch, escape};
+use super::html::Swatch;
 use super::panels::{Panel, Panels};
 use super::plotly::{
     Axis, AxisKind, AxisTitle, BarMode, Font, HoverMode, Interruption, Marker, Mode, Plot, RangeMode, Stroke, Trace,
+    escape,
 };
 use crate::rows::{Grid, GridCell, GridRow, OwnerRow, variant_name};
 use simulate::run::{CellResult, Sample};

@@ -1,6 +1,8 @@
-//! Sections of the page, in words, tables and plots. A section without content is the empty string and does not appear.
+//! Sections of the page, in words, tables and plots. A section without content is empty and does not appear.
 
-use super::html::{self, Fold, columns, figure, fold, heading, legend, note};
+use maud::{Markup, html};
+
+use super::html::{self, Fold, columns, figure, figures, fold, heading, legend, note};
 use super::panels::{Line, Lines, Panel, Panels};
 use super::{Report, plots};
 use crate::rows::{self, Grid, GridRow, Rows, variant_name};
@@ -19,7 +21,7 @@ fn fold_of_panel(index: usize) -> Fold {
 const TAIL_ROWS: usize = 10;
 
 /// The tables and plots of write amplification.
-pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> String {
+pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
     if report.results.is_empty() {
         return note("Nothing was run.");
     }
@@ -32,22 +34,24 @@ pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> String {
     } else {
         String::new()
     };
-    let mut html = note(&format!(
-        "WAF is media bytes written / host bytes written over the whole run, prefill excluded{across}. {}",
-        seeds(report.results)
-    ));
-    html.push_str(&doubts(report.results, report.command));
-    html.push_str(&summary_plots(report, panels, &whole));
     // Side by side if both are narrow.
     let least_width_pixels = 100 * whole.labels() as u32 + 70 * whole.columns.len() as u32;
-    let at_the_end = format!("Over the last {} x capacity", report.tail_capacities);
-    let whole = heading("Over the whole run") + &html::table(&whole.to_rows(report.axes));
-    let tail = heading(&at_the_end) + &html::table(&tail.to_rows(report.axes));
-    html.push_str(&columns(
-        least_width_pixels,
-        &format!("<div>{whole}</div>\n<div>{tail}</div>\n"),
-    ));
-    html
+    let tables = html! {
+        div { (heading("Over the whole run")) (html::table(&whole.to_rows(report.axes))) }
+        div {
+            (heading(&format!("Over the last {} x capacity", report.tail_capacities)))
+            (html::table(&tail.to_rows(report.axes)))
+        }
+    };
+    html! {
+        (note(&format!(
+            "WAF is media bytes written / host bytes written over the whole run, prefill excluded{across}. {}",
+            seeds(report.results)
+        )))
+        (doubts(report.results, report.command))
+        (summary_plots(report, panels, &whole))
+        (columns(least_width_pixels, &tables))
+    }
 }
 
 /// What came out, in a sentence; empty if nothing was written.
@@ -106,11 +110,10 @@ pub fn headline(panels: &Panels<'_>) -> String {
 }
 
 /// What makes numbers doubtful, and the scales that were found.
-fn doubts(results: &[CellResult], command: Command) -> String {
+fn doubts(results: &[CellResult], command: Command) -> Markup {
     let is_marked = results.iter().any(CellResult::is_doubtful);
     let lines = rows::finding_lines(is_marked, results, command);
-    let lines: String = lines.map(|line| html::finding(&line)).collect();
-    lines + &html::table(&rows::scales(results))
+    html! { @for line in lines { (html::finding(&line)) } (html::table(&rows::scales(results))) }
 }
 
 fn seeds(results: &[CellResult]) -> String {
@@ -121,9 +124,9 @@ fn seeds(results: &[CellResult]) -> String {
 }
 
 /// A plot for each device and further grid value, if there is an axis to plot along.
-fn summary_plots(report: &Report<'_>, panels: &Panels<'_>, grid: &Grid) -> String {
+fn summary_plots(report: &Report<'_>, panels: &Panels<'_>, grid: &Grid) -> Markup {
     if panels.lines == Lines::Devices || grid.columns.len() < 2 {
-        return String::new();
+        return Markup::default();
     }
     let key = |row: &GridRow| [std::slice::from_ref(&row.device), row.rest.as_slice()].concat();
     let keys = rows::distinct(grid.rows.iter().map(key));
@@ -132,13 +135,13 @@ fn summary_plots(report: &Report<'_>, panels: &Panels<'_>, grid: &Grid) -> Strin
         let plot = plots::summary(panels, grid, &rows, &rows::axis_name(report.axes, 0));
         figure(&format!("summary-{index}"), &parts.join(" · "), 280, &plot)
     };
-    let figures: String = keys.iter().enumerate().map(plot).collect();
+    let drawn = html! { @for key in keys.iter().enumerate() { (plot(key)) } };
     let entries = if panels.lines == Lines::Variants {
         plots::summary_entries(panels, grid)
     } else {
         Vec::new()
     };
-    legend(&entries) + &columns(460, &figures)
+    figures("", &entries, 460, &drawn)
 }
 
 /// A table of each result, one below the other, with the coordinates of its cell.
@@ -146,7 +149,7 @@ fn of_cells<'a>(
     report: &Report<'_>,
     results: impl Iterator<Item = &'a CellResult>,
     table: fn(&CellResult) -> Rows,
-) -> String {
+) -> Markup {
     let axes = rows::axes_of(report.results, report.axes);
     let of_cell = |result: &CellResult| {
         let key = &result.key;
@@ -163,22 +166,22 @@ fn of_cells<'a>(
 }
 
 /// What each workload measured of itself, and the device for each tenant.
-pub fn measures(report: &Report<'_>) -> String {
+pub fn measures(report: &Report<'_>) -> Markup {
     of_cells(report, report.results.iter(), rows::measures)
 }
 
 /// Claims and whether they hold.
-pub fn claims(verdicts: &[Verdict]) -> String {
+pub fn claims(verdicts: &[Verdict]) -> Markup {
     html::table(&rows::verdicts(verdicts))
 }
 
 /// Published numbers beside ours.
-pub fn published(comparisons: &[Comparison]) -> String {
+pub fn published(comparisons: &[Comparison]) -> Markup {
     html::table(&rows::comparisons(comparisons))
 }
 
 /// Write amplification over time.
-pub fn over_time(report: &Report<'_>, panels: &Panels<'_>) -> String {
+pub fn over_time(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
     let window = report.tail_capacities;
     let drawn = |panel: &&Panel<'_>| {
         panel
@@ -195,44 +198,39 @@ pub fn over_time(report: &Report<'_>, panels: &Panels<'_>) -> String {
         );
         figure(&format!("over-time-{index}"), &panel.caption, 260, &plot)
     };
-    let figures: String = panels.panels.iter().filter(drawn).enumerate().map(plot).collect();
-    if figures.is_empty() {
-        return figures;
-    }
-    note(&format!(
+    let text = format!(
         "Media bytes / host bytes: since the start, and thin over the last {window} x capacity, which is what a drive comes to. Several seeds \
          are their mean, with a band from the least to the greatest. A triangle is where collections begin: before, there was room. Plots \
          of a device have the same vertical axis."
-    )) + &legend(&plots::line_entries(panels))
-        + &columns(320, &figures)
+    );
+    let drawn = html! { @for panel in panels.panels.iter().filter(drawn).enumerate() { (plot(panel)) } };
+    figures(&text, &plots::line_entries(panels), 320, &drawn)
 }
 
 /// Bytes and counters of each handle.
-pub fn handles(panels: &Panels<'_>) -> String {
+pub fn handles(panels: &Panels<'_>) -> Markup {
     if panels.panels.is_empty() {
-        return String::new();
+        return Markup::default();
     }
     let plot = |(index, panel): (usize, &Panel<'_>)| {
         let plot = plots::written(panels, panel, plots::Range::written(panels, &panel.device));
         figure(&format!("handles-{index}"), &panel.caption, 300, &plot)
     };
-    let figures: String = panels.panels.iter().enumerate().map(plot).collect();
-    let table =
-        |(index, panel): (usize, &Panel<'_>)| fold(fold_of_panel(index), &panel.caption, &handle_table(panels, panel));
-    let tables: String = panels.panels.iter().enumerate().map(table).collect();
-    note(
-        "Bytes that the host wrote through each handle, and bytes copied out of its reclaim units; \"shared\" is the pool \
-         that copies of initially isolated handles go to. Handles that were never used are left out.",
-    ) + &legend(&plots::written_entries())
-        + &columns(480, &figures)
-        + &note(
-            "Own WAF is (host + copied) / host of one handle. Valid at reclaim is the mean share of a reclaim unit's pages \
-             that were valid when it was reclaimed.",
-        )
-        + &tables
+    let drawn = html! { @for panel in panels.panels.iter().enumerate() { (plot(panel)) } };
+    let text = "Bytes that the host wrote through each handle, and bytes copied out of its reclaim units; \"shared\" is the pool \
+                that copies of initially isolated handles go to. Handles that were never used are left out.";
+    let of_tables = "Own WAF is (host + copied) / host of one handle. Valid at reclaim is the mean share of a reclaim unit's pages \
+                     that were valid when it was reclaimed.";
+    html! {
+        (figures(text, &plots::written_entries(), 480, &drawn))
+        (note(of_tables))
+        @for (index, panel) in panels.panels.iter().enumerate() {
+            (fold(fold_of_panel(index), &panel.caption, &handle_table(panels, panel)))
+        }
+    }
 }
 
-fn handle_table(panels: &Panels<'_>, panel: &Panel<'_>) -> String {
+fn handle_table(panels: &Panels<'_>, panel: &Panel<'_>) -> Markup {
     let lines = panel.lines.iter();
     let tables = lines.map(|line| (vec![panels.name(line).to_string()], rows::handles(line.first())));
     html::table(&Rows::stacked([line_heading(panels)], tables))
@@ -247,9 +245,9 @@ fn line_heading(panels: &Panels<'_>) -> &'static str {
 }
 
 /// Who holds the reclaim units.
-pub fn occupancy(panels: &Panels<'_>) -> String {
+pub fn occupancy(panels: &Panels<'_>) -> Markup {
     if panels.firsts().all(|result| result.samples.is_empty()) {
-        return String::new();
+        return Markup::default();
     }
     let panel_html = |(index, panel): (usize, &Panel<'_>)| {
         let lines = panel.lines.iter().filter(|line| !line.first().samples.is_empty());
@@ -262,78 +260,67 @@ pub fn occupancy(panels: &Panels<'_>) -> String {
                 &plot,
             )
         };
-        let figures: String = lines.map(plot).collect();
-        fold(fold_of_panel(index), &panel.caption, &columns(300, &figures))
+        let drawn = html! { @for line in lines { (plot(line)) } };
+        fold(fold_of_panel(index), &panel.caption, &columns(300, &drawn))
     };
-    note("Reclaim units by whose data they hold, at every sample.")
-        + &legend(&plots::owner_entries(panels))
-        + &panels.panels.iter().enumerate().map(panel_html).collect::<String>()
+    html! {
+        (note("Reclaim units by whose data they hold, at every sample."))
+        (legend(&plots::owner_entries(panels)))
+        @for panel in panels.panels.iter().enumerate() { (panel_html(panel)) }
+    }
 }
 
 /// The GC log in numbers, and its end.
-pub fn collections(report: &Report<'_>, panels: &Panels<'_>) -> String {
+pub fn collections(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
     let table = of_cells(report, panels.firsts(), rows::collections);
-    if table.is_empty() {
+    if table.0.is_empty() {
         return table;
     }
-    let tails: String = panels
-        .firsts()
-        .filter(|result| !result.gc_log.is_empty())
-        .map(tail)
-        .collect();
-    note("Collections by the owner of the victim and by what made them necessary, from the GC log.")
-        + &table
-        + &fold(
-            Fold::Screen,
-            &format!("The last {TAIL_ROWS} collections of each run"),
-            &tails,
-        )
+    let logged = panels.firsts().filter(|result| !result.gc_log.is_empty());
+    let tails = html! { @for result in logged { (tail(result)) } };
+    html! {
+        (note("Collections by the owner of the victim and by what made them necessary, from the GC log."))
+        (table)
+        (fold(Fold::Screen, &format!("The last {TAIL_ROWS} collections of each run"), &tails))
+    }
 }
 
-fn tail(result: &CellResult) -> String {
-    heading(&result.key.to_string()) + &html::table(&rows::last_collections(result, TAIL_ROWS))
+fn tail(result: &CellResult) -> Markup {
+    html! { (heading(&result.key.to_string())) (html::table(&rows::last_collections(result, TAIL_ROWS))) }
+}
+
+/// A table of each run, folded away under a text.
+fn of_runs(report: &Report<'_>, text: &str, title: &str, table: fn(&CellResult) -> Rows) -> Markup {
+    html! {
+        @if !report.results.is_empty() {
+            (note(text))
+            (fold(Fold::Closed, title, &of_cells(report, report.results.iter(), table)))
+        }
+    }
 }
 
 /// Counters of the whole device, and the erase counts of its blocks.
-pub fn device(report: &Report<'_>) -> String {
-    if report.results.is_empty() {
-        return String::new();
-    }
-    note(
-        "GC columns count collections; \"closed\" columns count reclaim units closed before they were full; erases are for each \
-         block. Life used is the share of the rated erases, drive-writes a day are what the flash survives for the warranty at \
-         this write amplification, both if the profile has an [endurance].",
-    ) + &fold(
-        Fold::Closed,
-        "Counters of each run",
-        &of_cells(report, report.results.iter(), rows::device),
-    )
+pub fn device(report: &Report<'_>) -> Markup {
+    let text = "GC columns count collections; \"closed\" columns count reclaim units closed before they were full; erases are for each \
+                block. Life used is the share of the rated erases, drive-writes a day are what the flash survives for the warranty at \
+                this write amplification, both if the profile has an [endurance].";
+    of_runs(report, text, "Counters of each run", rows::device)
 }
 
 /// What every number was measured with.
-pub fn runs(report: &Report<'_>) -> String {
-    if report.results.is_empty() {
-        return String::new();
-    }
-    note(
-        "Scale 1/d is a twin of the drive with the same number of reclaim units, each of 1/d of the pages; capacity is the \
-         twin's. Mapping unit is the size of a page. Findings are what makes the write amplification doubtful.",
-    ) + &fold(
-        Fold::Closed,
-        "Settings of each run",
-        &of_cells(report, report.results.iter(), rows::run),
-    )
+pub fn runs(report: &Report<'_>) -> Markup {
+    let text = "Scale 1/d is a twin of the drive with the same number of reclaim units, each of 1/d of the pages; capacity is the \
+                twin's. Mapping unit is the size of a page. Findings are what makes the write amplification doubtful.";
+    of_runs(report, text, "Settings of each run", rows::run)
 }
 
 /// The experiment's notes, as paragraphs.
-pub fn notes(notes: &str) -> String {
+pub fn notes(notes: &str) -> Markup {
     let paragraphs = notes
         .split("\n\n")
         .map(str::trim)
         .filter(|paragraph| !paragraph.is_empty());
-    paragraphs
-        .map(|paragraph| format!("<p>{}</p>\n", html::escape(paragraph)))
-        .collect()
+    html! { @for paragraph in paragraphs { p { (paragraph) } } }
 }
 
 #[cfg(test)]
@@ -362,8 +349,9 @@ mod tests {
             comparisons: &[],
             verdicts: &[],
         };
-        assert_eq!(collections(&report, &panels), "");
-        assert_eq!((claims(&[]), published(&[]), notes(" \n\n ")), Default::default());
+        assert_eq!(collections(&report, &panels).into_string(), "");
+        let empty = [claims(&[]), published(&[]), notes(" \n\n ")];
+        assert!(empty.iter().all(|section| section.0.is_empty()));
     }
 
     #[test]
@@ -374,7 +362,7 @@ mod tests {
             holds: Some(holds),
             found: "1".into(),
         };
-        let html = claims(&[verdict(true), verdict(false)]);
+        let html = claims(&[verdict(true), verdict(false)]).into_string();
         assert!(
             html.contains("<tr class=\"holds\"><td>holds</td><td>A &lt; B</td>"),
             "{html}"

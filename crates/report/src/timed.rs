@@ -1,7 +1,9 @@
 //! Sections of timed runs: latencies of each job, bandwidth over time with garbage collection, bandwidth over block
 //! size.
 
-use super::html::{self, columns, figure, legend, note};
+use maud::{Markup, html};
+
+use super::html::{self, columns, figure, figures, legend, note};
 use super::panels::{Panel, Panels};
 use super::plotly::{Axis, HoverMode, Marker, Mode, Plot, Trace};
 use super::plots::{POINTS, axis, axis_from_zero, line_entries, log_axis, named_entries, new_plot, pen, rounded};
@@ -35,50 +37,56 @@ fn of_panel<'a>(panel: &'a Panel<'_>) -> impl Iterator<Item = (usize, &'a TimedR
 }
 
 /// The table of jobs, and the distributions of their latencies.
-pub fn latency(panels: &Panels<'_>) -> String {
+pub fn latency(panels: &Panels<'_>) -> Markup {
     let cells = panels
         .firsts()
         .filter_map(|result| Some((vec![result.key.to_string()], rows::jobs(result.timed.as_ref()?))));
     let table = Rows::stacked(["cell"], cells);
-    let mut figures = String::new();
-    for (index, panel) in panels.panels.iter().enumerate() {
-        for (number, activity) in activities(of_panel(panel).map(|(_, timed)| timed)).iter().enumerate() {
-            let caption = [panel.caption.clone(), activity_name(activity)];
-            let caption: Vec<String> = caption.into_iter().filter(|part| !part.is_empty()).collect();
-            let plot = distribution(panels, panel, activity);
-            figures.push_str(&figure(
-                &format!("latency-{index}-{number}"),
-                &caption.join(" · "),
-                260,
-                &plot,
-            ));
+    let figures = html! {
+        @for (index, panel) in panels.panels.iter().enumerate() {
+            @for (number, activity) in activities(of_panel(panel).map(|(_, timed)| timed)).iter().enumerate() {
+                @let plot = distribution(panels, panel, activity);
+                (figure(&format!("latency-{index}-{number}"), &caption([&panel.caption, &activity_name(activity)]), 260, &plot))
+            }
         }
-    }
-    if figures.is_empty() {
+    };
+    if figures.0.is_empty() {
         return figures;
     }
     let paces = panels
         .firsts()
         .filter_map(|result| Some(result.timed.as_ref()?.trace.as_ref()?.to_string()));
-    let paces: String = distinct(paces).iter().map(|pace| note(pace)).collect();
-    note(
-        "From submission to completion, in virtual time, microseconds. The curves say which share of the requests took at \
-         most so long.",
-    ) + &paces
-        + &html::table(&table)
-        + &legend(&line_entries(panels))
-        + &columns(320, &figures)
+    html! {
+        (note(
+            "From submission to completion, in virtual time, microseconds. The curves say which share of the requests took at \
+             most so long.",
+        ))
+        @for pace in distinct(paces) { (note(&pace)) }
+        (html::table(&table))
+        (legend(&line_entries(panels)))
+        (columns(320, &figures))
+    }
+}
+
+/// What a plot is of, as far as it has a name.
+fn caption(parts: [&str; 2]) -> String {
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join(" · ")
 }
 
 /// Traces at their own times: latencies by volume, process and size, lateness, bursts.
-pub fn replays(panels: &Panels<'_>) -> String {
+pub fn replays(panels: &Panels<'_>) -> Markup {
     let of = |result: &CellResult| {
         let replay = result.timed.as_ref()?.trace.as_ref()?.replay()?;
         let (table, bursts) = (rows::replay(replay), rows::bursts(replay));
-        let notes: String = table.notes.iter().map(|sentence| note(sentence)).collect();
-        Some(note(&result.key.to_string()) + &notes + &html::table(&table) + &html::table(&bursts))
+        Some(html! {
+            (note(&result.key.to_string()))
+            @for sentence in &table.notes { (note(sentence)) }
+            (html::table(&table))
+            (html::table(&bursts))
+        })
     };
-    panels.firsts().filter_map(of).collect()
+    html! { @for replay in panels.firsts().filter_map(of) { (replay) } }
 }
 
 fn distribution(panels: &Panels<'_>, panel: &Panel<'_>, (job, operation): &Activity) -> Plot {
@@ -152,29 +160,20 @@ fn thinned(steps: &[(u64, f64)]) -> Vec<(u64, f64)> {
 }
 
 /// Bandwidth of each job, with the intervals in which garbage was collected.
-pub fn bandwidth(panels: &Panels<'_>) -> String {
+pub fn bandwidth(panels: &Panels<'_>) -> Markup {
     let names = activities(panels.firsts().filter_map(|result| result.timed.as_ref()));
-    let mut figures = String::new();
-    for (index, (panel, line)) in panels.cells().enumerate() {
-        let Some(timed) = &line.first().timed else { continue };
-        let parts = [panel.caption.as_str(), panels.name(line)];
-        let caption: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        figures.push_str(&figure(
-            &format!("bandwidth-{index}"),
-            &caption.join(" · "),
-            240,
-            &over_time(timed, &names),
-        ));
-    }
-    if figures.is_empty() {
-        return figures;
-    }
+    let drawn = html! {
+        @for (index, (panel, line)) in panels.cells().enumerate() {
+            @if let Some(timed) = &line.first().timed {
+                @let caption = caption([&panel.caption, panels.name(line)]);
+                (figure(&format!("bandwidth-{index}"), &caption, 240, &over_time(timed, &names)))
+            }
+        }
+    };
+    let text = "By the time of completion. Marks at the bottom are intervals in which reclaim units were reclaimed; the pointer \
+                shows how many pages that copied.";
     let labels: Vec<String> = names.iter().map(activity_name).collect();
-    note(
-        "By the time of completion. Marks at the bottom are intervals in which reclaim units were reclaimed; the pointer \
-         shows how many pages that copied.",
-    ) + &legend(&named_entries(&labels))
-        + &columns(420, &figures)
+    figures(text, &named_entries(&labels), 420, &drawn)
 }
 
 fn over_time(timed: &TimedResult, names: &[Activity]) -> Plot {
@@ -228,9 +227,9 @@ fn rounded_to_microseconds(seconds: f64) -> f64 {
 }
 
 /// Bandwidth against block size, if an axis of the grid is called `bs`.
-pub fn block_sizes(results: &[CellResult], axes: &[String]) -> String {
+pub fn block_sizes(results: &[CellResult], axes: &[String]) -> Markup {
     let Some(place) = axes.iter().position(|axis| axis == "bs") else {
-        return String::new();
+        return Markup::default();
     };
     let others = |result: &CellResult| {
         let mut key = result.key.clone();
@@ -243,9 +242,8 @@ pub fn block_sizes(results: &[CellResult], axes: &[String]) -> String {
             .filter(|result| result.timed.is_some() && result.key.grid.len() > place)
     };
     let names = distinct(timed().map(others));
-    let mut figures = String::new();
     let activities = activities(results.iter().filter_map(|result| result.timed.as_ref()));
-    for (index, activity) in activities.iter().enumerate() {
+    let plot = |(index, activity): (usize, &Activity)| {
         let mut plot = new_plot(log_axis("block size (KiB)"), axis_from_zero("MB/s"));
         for (name, text) in names.iter().enumerate() {
             let mut points: Vec<(f64, f64)> = timed()
@@ -260,17 +258,10 @@ pub fn block_sizes(results: &[CellResult], axes: &[String]) -> String {
             let line = Trace::scatter(x, y, Mode::LinesMarkers).drawn(pen(name));
             plot.data.push(line.named(text));
         }
-        figures.push_str(&figure(
-            &format!("block-size-{index}"),
-            &activity_name(activity),
-            280,
-            &plot,
-        ));
-    }
-    if figures.is_empty() {
-        return figures;
-    }
-    legend(&named_entries(&names)) + &columns(420, &figures)
+        figure(&format!("block-size-{index}"), &activity_name(activity), 280, &plot)
+    };
+    let drawn = html! { @for activity in activities.iter().enumerate() { (plot(activity)) } };
+    figures("", &named_entries(&names), 420, &drawn)
 }
 
 /// Millions of bytes in a second.
