@@ -79,7 +79,7 @@ impl StudioServer {
 
 /// The module that shows the studio in a notebook (anywidget), or None if this build has none.
 #[pyfunction]
-pub fn studio_widget() -> Option<&'static str> {
+pub fn studio_widget() -> Option<String> {
     studio::assets::widget()
 }
 

@@ -10,15 +10,23 @@
 //! checkpoint does.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get, post};
+use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use target::actions::{Actions, CheckpointRefused, FaultsReport};
-use target::http::{Answer, AppMethod, Question};
+use target::ServeError;
+use target::actions::{Actions, Checkpoint, CheckpointRefused, FaultsReport};
+use target::http::{Body, Upgrade};
 
-use crate::answers::{error, json as answer};
+use crate::answers::{Refusal, answered};
+use crate::drive::ServedDrive;
+use crate::page::Page;
 use crate::session::Session;
 
 /// Actions in a second, of all pages together.
@@ -29,6 +37,8 @@ const NO_TOKEN: &str = "the served drive is only watched here; start `warp serve
 
 /// See the module.
 pub struct DriveActions {
+    /// The session that watches the drive.
+    pub session: Arc<Session>,
     actions: Actions,
     /// Whether there is a token, which whoever comes here has shown.
     pub are_allowed: bool,
@@ -44,41 +54,64 @@ struct PlanText {
 }
 
 impl DriveActions {
-    /// What may be done to a drive.
-    pub fn new(actions: Actions, are_allowed: bool) -> DriveActions {
-        DriveActions {
+    /// Watches a drive, and says what may be done to it.
+    ///
+    /// # Errors
+    /// There is no thread for it.
+    pub fn begin(drive: ServedDrive, are_allowed: bool) -> Result<Arc<DriveActions>, ServeError> {
+        let actions = drive.actions.clone();
+        let session = Session::watch(drive).map_err(|error| ServeError::System {
+            action: "watching the drive",
+            source: std::io::Error::other(error.to_string()),
+        })?;
+        Ok(Arc::new(DriveActions {
+            session: Arc::new(session),
             actions,
             are_allowed,
             lately: Mutex::new(VecDeque::new()),
-        }
+        }))
     }
 
-    /// The answer to a question about one of them; `action` is the path below `/api/drive/`.
-    pub fn answer(&self, action: &str, session: &Session, question: &Question) -> Answer {
-        match (action, question.method) {
-            // Who may watch may know what goes wrong on purpose: it is in what watchers are told, too.
-            ("faults", AppMethod::Get) => answer(faults_json(self.actions.faults())),
-            ("faults", AppMethod::Post) => self.act(|| self.plan_faults(&question.body)),
-            ("faults", AppMethod::Delete) => self.act(|| self.clear_faults()),
-            ("snapshot", AppMethod::Post) => self.act(|| self.checkpoint()),
-            ("reset-statistics", AppMethod::Post) => self.act(|| reset_statistics(session)),
-            ("snapshot" | "reset-statistics", _) => error(405, "this is an action (POST)"),
-            _ => error(
-                404,
-                "there is no such action; there are snapshot, reset-statistics and faults",
-            ),
-        }
+    /// What is answered about the drive.
+    pub fn routes(self: &Arc<DriveActions>) -> Router {
+        type Of = State<Arc<DriveActions>>;
+        const NO_ACTION: &str = "there is no such action; there are snapshot, reset-statistics and faults";
+        let live = async |State(drive): Of, upgrade: Upgrade| upgrade.begin(Page::new(Arc::clone(&drive.session)));
+        // Who may watch may know what goes wrong on purpose: it is in what watchers are told, too.
+        let faults = get(|State(drive): Of| answered(move || Ok(faults_json(drive.actions.faults()))))
+            .post(|State(drive): Of, Body(body): Body| answered(move || drive.act(|| drive.plan_faults(&body))))
+            .delete(|State(drive): Of| answered(move || drive.act(|| drive.clear_faults())));
+        Router::new()
+            .route("/api/drive", get(async |State(drive): Of| Json(drive.as_told())))
+            .route("/api/drive/live", get(live))
+            .route("/api/drive/faults", faults)
+            .route(
+                "/api/drive/snapshot",
+                post(|State(drive): Of, _: Body| answered(move || drive.act(|| drive.checkpoint()))),
+            )
+            .route(
+                "/api/drive/reset-statistics",
+                post(|State(drive): Of, _: Body| answered(move || drive.act(|| drive.reset_statistics()))),
+            )
+            .route("/api/drive/{*action}", any((StatusCode::NOT_FOUND, NO_ACTION)))
+            .with_state(Arc::clone(self))
+    }
+
+    /// The drive as its page is told.
+    fn as_told(&self) -> Value {
+        let session = self.session.shared.with(|state| Arc::clone(&state.session));
+        serde_json::from_str(&session).unwrap_or(Value::Null)
     }
 
     /// Acts, if that is allowed and not too often.
-    fn act(&self, action: impl FnOnce() -> Answer) -> Answer {
+    fn act<R>(&self, action: impl FnOnce() -> Result<R, Refusal>) -> Result<R, Refusal> {
         if !self.are_allowed {
-            return error(403, NO_TOKEN);
+            return Err(Refusal::new(StatusCode::FORBIDDEN, NO_TOKEN));
         }
         if !self.is_due(Instant::now()) {
             let problem =
                 format!("there are at most {ACTIONS_A_SECOND} actions in a second, of all pages together; try again");
-            return error(429, problem);
+            return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, problem));
         }
         action()
     }
@@ -98,51 +131,47 @@ impl DriveActions {
         is_due
     }
 
-    fn checkpoint(&self) -> Answer {
-        match self.actions.checkpoint() {
-            Ok(checkpoint) => answer(json!(checkpoint)),
-            Err(refused) => error(status_of(&refused), refused.to_string()),
-        }
+    fn checkpoint(&self) -> Result<Json<Checkpoint>, Refusal> {
+        let made = self.actions.checkpoint();
+        made.map(Json)
+            .map_err(|refused| Refusal::Status(status_of(&refused), refused.to_string()))
     }
 
-    fn plan_faults(&self, body: &[u8]) -> Answer {
-        let plan: PlanText = match serde_json::from_slice(body) {
-            Ok(plan) => plan,
-            Err(problem) => return error(400, format!("faults: {problem}; send {{\"text\": \"[[fault]]...\"}}")),
-        };
-        match self.actions.plan_faults(Some(&plan.text)) {
-            Ok(report) => answer(faults_json(report)),
+    fn plan_faults(&self, body: &str) -> Result<Response, Refusal> {
+        let plan: PlanText = serde_json::from_str(body).map_err(|problem| {
+            let problem = format!("faults: {problem}; send {{\"text\": \"[[fault]]...\"}}");
+            Refusal::new(StatusCode::BAD_REQUEST, problem)
+        })?;
+        Ok(match self.actions.plan_faults(Some(&plan.text)) {
+            Ok(report) => faults_json(report).into_response(),
             Err(refused) => {
                 let body = json!({ "error": refused.to_string(), "line": refused.line() });
-                Answer::new(400, "application/json", body.to_string())
+                (StatusCode::BAD_REQUEST, Json(body)).into_response()
             }
-        }
+        })
     }
 
-    fn clear_faults(&self) -> Answer {
-        match self.actions.plan_faults(None) {
-            Ok(report) => answer(faults_json(report)),
-            Err(refused) => error(500, refused.to_string()),
-        }
+    fn clear_faults(&self) -> Result<Json<Value>, Refusal> {
+        let cleared = self.actions.plan_faults(None).map(faults_json);
+        cleared.map_err(|refused| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, refused))
     }
-}
 
-fn reset_statistics(session: &Session) -> Answer {
-    match session.reset_statistics() {
-        Ok(since_unix_ms) => answer(json!({ "since_unix_ms": since_unix_ms })),
-        Err(problem) => error(503, problem),
+    fn reset_statistics(&self) -> Result<Json<Value>, Refusal> {
+        let reset = self.session.reset_statistics();
+        let reset = reset.map(|since_unix_ms| Json(json!({ "since_unix_ms": since_unix_ms })));
+        reset.map_err(|problem| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, problem))
     }
 }
 
 /// What is planned; without a plan there is none of it.
-fn faults_json(report: Option<FaultsReport>) -> Value {
-    json!({ "faults": report })
+fn faults_json(report: Option<FaultsReport>) -> Json<Value> {
+    Json(json!({ "faults": report }))
 }
 
-fn status_of(refused: &CheckpointRefused) -> u16 {
+fn status_of(refused: &CheckpointRefused) -> StatusCode {
     match refused {
-        CheckpointRefused::Busy | CheckpointRefused::NoFiles => 409,
-        CheckpointRefused::Closed => 503,
-        CheckpointRefused::Drive(_) => 500,
+        CheckpointRefused::Busy | CheckpointRefused::NoFiles => StatusCode::CONFLICT,
+        CheckpointRefused::Closed => StatusCode::SERVICE_UNAVAILABLE,
+        CheckpointRefused::Drive(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

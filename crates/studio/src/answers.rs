@@ -1,15 +1,48 @@
-//! Answers of the server: JSON, and errors as JSON.
+//! Answers of the server: what a worker answers, and refusals, whose sentences the HTTP server puts into JSON.
 
-use serde_json::{Value, json};
-use target::http::Answer;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use experiment::LabError;
 
-/// An answer with this JSON.
-pub(crate) fn json(value: Value) -> Answer {
-    Answer::new(200, "application/json", value.to_string())
+/// Why something is not done.
+pub(crate) enum Refusal {
+    /// It is wrong.
+    Problem(LabError),
+    /// The status of the answer, and the sentence.
+    Status(StatusCode, String),
 }
 
-/// An answer with this status, whose JSON has the problem under `error`.
-pub(crate) fn error(status: u16, problem: impl Into<String>) -> Answer {
-    let body = json!({ "error": problem.into() }).to_string();
-    Answer::new(status, "application/json", body)
+impl Refusal {
+    pub fn new(status: StatusCode, sentence: impl ToString) -> Refusal {
+        Refusal::Status(status, sentence.to_string())
+    }
+}
+
+impl From<LabError> for Refusal {
+    fn from(problem: LabError) -> Refusal {
+        Refusal::Problem(problem)
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        match self {
+            Refusal::Problem(problem) => {
+                let status = match problem {
+                    LabError::Unknown { .. } => StatusCode::NOT_FOUND,
+                    LabError::Output { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+                    _ => StatusCode::BAD_REQUEST,
+                };
+                (status, problem.to_string()).into_response()
+            }
+            Refusal::Status(status, sentence) => (status, sentence).into_response(),
+        }
+    }
+}
+
+/// The answer of a worker.
+pub(crate) async fn answered<R: IntoResponse>(
+    answer: impl FnOnce() -> Result<R, Refusal> + Send + 'static,
+) -> Response {
+    target::http::work(answer).await
 }

@@ -1,11 +1,9 @@
 //! The page: files that were built from `web/` and come with the program.
 
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
-
-use bytes::Bytes;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderMap, IF_NONE_MATCH};
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::{Html, IntoResponse, Response};
 use rust_embed::RustEmbed;
-use target::http::{Answer, Cache, compressed};
 
 #[derive(RustEmbed)]
 #[folder = "web/dist/"]
@@ -16,84 +14,46 @@ struct Built;
 const MISSING: &str = "<!doctype html><meta charset=\"utf-8\"><title>WARP studio</title><p>This program was built without the page (crates/studio/web/dist); \
                        its questions are answered below /api/.";
 
-struct Asset {
-    content_type: &'static str,
-    plain: Bytes,
-    compressed: Bytes,
-    tag: String,
-}
-
-/// All files by their paths, compressed once.
-static ASSETS: LazyLock<BTreeMap<String, Asset>> = LazyLock::new(|| {
-    let asset = |name: &str| {
-        let file = Built::get(name)?;
-        let plain = Bytes::from(file.data.into_owned());
-        let tag: String = file.metadata.sha256_hash()[..12]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        let asset = Asset {
-            content_type: content_type(name),
-            compressed: compressed(&plain),
-            plain,
-            tag,
-        };
-        Some((format!("/{name}"), asset))
-    };
-    Built::iter().filter_map(|name| asset(&name)).collect()
-});
-
-/// Makes the files ready, so that the first page does not wait for it.
-pub fn prepare() -> usize {
-    ASSETS.len()
-}
-
 /// The components of the page as a module for notebooks (anywidget), if the program was built with the page.
-pub fn widget() -> Option<&'static str> {
-    let asset = ASSETS.get("/widget.js")?;
-    std::str::from_utf8(&asset.plain).ok()
+pub fn widget() -> Option<String> {
+    String::from_utf8(Built::get("widget.js")?.data.into_owned()).ok()
+}
+
+/// The file at a path, or that there is none.
+pub async fn answer(method: Method, path: Uri, fields: HeaderMap) -> Response {
+    let name = match path.path() {
+        "/" => "index.html",
+        path => path.trim_start_matches('/'),
+    };
+    let is_read = matches!(method, Method::GET | Method::HEAD);
+    let Some(file) = Built::get(name).filter(|_| is_read) else {
+        return match name {
+            "index.html" if is_read => Html(MISSING).into_response(),
+            _ => (StatusCode::NOT_FOUND, "there is nothing here; the page is at /").into_response(),
+        };
+    };
+    let digest = file.metadata.sha256_hash();
+    let tag: String = digest[..12].iter().map(|byte| format!("{byte:02x}")).collect();
+    let tag = format!("\"{tag}\"");
+    // Names below assets/ hold a digest of what is in them.
+    let cache = match name.starts_with("assets/") {
+        true => "public, max-age=31536000, immutable",
+        false => "no-cache",
+    };
+    let known = fields.get(IF_NONE_MATCH).is_some_and(|known| *known == *tag);
+    let fields = [(CONTENT_TYPE, content_type(name)), (CACHE_CONTROL, cache), (ETAG, &tag)];
+    match known {
+        true => (StatusCode::NOT_MODIFIED, fields).into_response(),
+        false => (fields, file.data).into_response(),
+    }
 }
 
 fn content_type(name: &str) -> &'static str {
     match name.rsplit('.').next().unwrap_or_default() {
         "html" => "text/html; charset=utf-8",
-        "js" | "mjs" => "text/javascript; charset=utf-8",
+        "js" => "text/javascript; charset=utf-8",
         "css" => "text/css; charset=utf-8",
         "svg" => "image/svg+xml",
-        "png" => "image/png",
-        "ico" => "image/x-icon",
-        "woff2" => "font/woff2",
-        "json" | "map" => "application/json",
-        "webmanifest" => "application/manifest+json",
         _ => "application/octet-stream",
     }
-}
-
-/// The file at a path, if there is one.
-pub fn answer(path: &str, takes_gzip: bool) -> Option<Answer> {
-    let path = if path == "/" { "/index.html" } else { path };
-    let Some(asset) = ASSETS.get(path) else {
-        return (path == "/index.html").then(|| Answer::new(200, "text/html; charset=utf-8", MISSING));
-    };
-    let is_compressed = takes_gzip && asset.compressed.len() < asset.plain.len();
-    // Names below assets/ hold a digest of what is in them.
-    let cache = if path.starts_with("/assets/") {
-        Cache::Forever
-    } else {
-        Cache::Tagged
-    };
-    Some(Answer {
-        is_compressed,
-        cache,
-        tag: Some(asset.tag.clone()),
-        ..Answer::new(
-            200,
-            asset.content_type,
-            if is_compressed {
-                asset.compressed.clone()
-            } else {
-                asset.plain.clone()
-            },
-        )
-    })
 }

@@ -1,8 +1,8 @@
 //! The server: questions of pages, and what is done about them.
 //!
 //! ```text
-//! http::App -> assets | /api/... -> catalogue, texts, sessions, exports, the store
-//!          \-> WebSocket -> Page
+//! routes -> assets | /api/... -> catalogue, texts, sessions, exports, the store
+//!       \-> WebSocket -> Page
 //! ```
 //!
 //! Everything that a peer can make grow has a bound: sessions, lanes, memory, commands, messages. Answers are JSON, refusals
@@ -15,16 +15,22 @@ use std::time::Duration;
 
 use analysis::compare::Side;
 use analysis::store::{KeptRun, Store};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::IntoResponse;
+use axum::routing::{any, delete, get, post};
+use axum::{Json, Router};
 use experiment::LabError;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use simulate::live::MemoryAccount;
 use target::ServeError;
-use target::http::{Answer, App, AppMethod, Conversation, HttpOptions, HttpServer, Question};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use target::http::{Audience, Body, HttpOptions, HttpServer, Upgrade};
+use tokio::sync::Semaphore;
 
 use crate::actions::DriveActions;
-use crate::answers::{error, json};
+use crate::answers::{Refusal, answered};
 use crate::export::Form;
 use crate::order::{Order, Prepared};
 use crate::page::Page;
@@ -83,7 +89,7 @@ impl Studio {
     /// Starts to serve.
     ///
     /// # Errors
-    /// As [`HttpServer::start_app`].
+    /// As [`HttpServer::start`].
     pub fn start(options: StudioOptions) -> Result<Studio, ServeError> {
         Studio::start_with(options, None)
     }
@@ -91,11 +97,10 @@ impl Studio {
     /// Starts to serve, with a drive that is served beside: its page is another view.
     ///
     /// # Errors
-    /// As [`HttpServer::start_app`].
+    /// As [`HttpServer::start`].
     pub fn start_with(options: StudioOptions, drive: Option<ServedDrive>) -> Result<Studio, ServeError> {
-        assets::prepare();
         let has_token = options.http.token.is_some();
-        let drive = drive.map(|drive| Watch::begin(drive, has_token)).transpose()?;
+        let drive = drive.map(|drive| DriveActions::begin(drive, has_token)).transpose()?;
         let inner = Arc::new(Inner {
             memory: MemoryAccount::new(options.memory_bytes),
             slots: Arc::new(Semaphore::new(SESSIONS_MAX)),
@@ -104,7 +109,7 @@ impl Studio {
             granted: Mutex::new(options.granted),
             drive,
         });
-        let server = HttpServer::start_app("studio", options.http, Arc::clone(&inner) as Arc<dyn App>)?;
+        let server = HttpServer::start("studio", options.http, Audience::Browsers, routes(&inner))?;
         watch_idle(Arc::downgrade(&inner), options.idle_max);
         Ok(Studio { server, inner })
     }
@@ -130,9 +135,8 @@ impl Studio {
     /// As a page is refused.
     pub fn begin(&self, order: Order) -> Result<String, LabError> {
         self.inner.begin(order).map_err(|refusal| match refusal {
-            Refusal::Order(error) => error,
-            Refusal::Full => LabError::invalid("sessions", "there are as many as there can be"),
-            Refusal::Busy => LabError::invalid("sessions", BUSY),
+            Refusal::Problem(error) => error,
+            Refusal::Status(_, sentence) => LabError::invalid("sessions", sentence),
         })
     }
 
@@ -188,41 +192,7 @@ struct Inner {
     building: Semaphore,
     granted: Mutex<Vec<PathBuf>>,
     /// The served drive that is watched.
-    drive: Option<Watch>,
-}
-
-/// A served drive: the session that watches it, and what may be done to it.
-struct Watch {
-    session: Arc<Session>,
-    actions: DriveActions,
-}
-
-impl Watch {
-    fn begin(drive: ServedDrive, are_actions_allowed: bool) -> Result<Watch, ServeError> {
-        let actions = DriveActions::new(drive.actions.clone(), are_actions_allowed);
-        let session = Session::watch(drive).map_err(|error| ServeError::System {
-            action: "watching the drive",
-            source: std::io::Error::other(error.to_string()),
-        })?;
-        Ok(Watch {
-            session: Arc::new(session),
-            actions,
-        })
-    }
-}
-
-/// Why there is no session.
-enum Refusal {
-    Order(LabError),
-    Full,
-    /// Too many orders are being laid out.
-    Busy,
-}
-
-impl From<LabError> for Refusal {
-    fn from(error: LabError) -> Refusal {
-        Refusal::Order(error)
-    }
+    drive: Option<Arc<DriveActions>>,
 }
 
 impl Inner {
@@ -231,8 +201,11 @@ impl Inner {
     }
 
     fn begin(&self, order: Order) -> Result<String, Refusal> {
-        let slot: OwnedSemaphorePermit = Arc::clone(&self.slots).try_acquire_owned().map_err(|_| Refusal::Full)?;
-        let _building = self.building.try_acquire().map_err(|_| Refusal::Busy)?;
+        let full = || format!("there are {SESSIONS_MAX} sessions already; end one of them first");
+        let slot = Arc::clone(&self.slots).try_acquire_owned();
+        let slot = slot.map_err(|_| Refusal::new(StatusCode::TOO_MANY_REQUESTS, full()))?;
+        let building = self.building.try_acquire();
+        let _building = building.map_err(|_| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, BUSY))?;
         let granted = self.granted.lock().expect("nobody panics with it").clone();
         let prepared = Prepared::new(order, &granted)?;
         let (id, name) = {
@@ -246,19 +219,21 @@ impl Inner {
         Ok(name)
     }
 
-    fn session(&self, name: &str) -> Option<Arc<Session>> {
-        let id: u64 = name.strip_prefix('s')?.parse().ok()?;
-        let session = self.sessions().of.get(&id).cloned()?;
-        (session.shared.id == name).then_some(session)
+    fn session(&self, name: &str) -> Result<Arc<Session>, Refusal> {
+        let id = name.strip_prefix('s').and_then(|id| id.parse::<u64>().ok());
+        let session = id.and_then(|id| self.sessions().of.get(&id).cloned());
+        session.filter(|session| session.shared.id == name).ok_or_else(|| {
+            let name: String = name.chars().take(20).collect();
+            let sentence = format!("there is no session {name}; it may have ended, begin another one");
+            Refusal::new(StatusCode::NOT_FOUND, sentence)
+        })
     }
 
-    fn end(&self, name: &str) -> bool {
-        let Some(session) = self.session(name) else {
-            return false;
-        };
+    fn end(&self, name: &str) -> Result<(), Refusal> {
+        let session = self.session(name)?;
         self.sessions().of.retain(|_, other| !Arc::ptr_eq(other, &session));
         session.end();
-        true
+        Ok(())
     }
 
     fn end_idle(&self, idle_max: Duration) {
@@ -267,89 +242,21 @@ impl Inner {
             .iter()
             .filter(|session| session.idle() > idle_max || session.shared.is_over())
         {
-            self.end(&session.shared.id);
-        }
-    }
-
-    fn answer_api(&self, question: &Question) -> Answer {
-        let parts: Vec<&str> = question.path.trim_start_matches('/').split('/').collect();
-        match parts[..] {
-            ["api", "about"] => self.get(question, || Ok(json(self.about()))),
-            ["api", "catalogue"] => self.get(question, || Ok(json(catalogue::all()?))),
-            ["api", "options"] => self.get(question, || Ok(json(catalogue::options()))),
-            ["api", "runs"] => self.get(question, || Ok(json(runs()?))),
-            ["api", "compare", one, other] => self.get(question, || Ok(json(compare(&Store::of_user()?, one, other)?))),
-            ["api", "text", kind, name] => self.get(question, || Ok(text(kind, name))),
-            ["api", "check"] => self.post(question, check),
-            ["api", "sessions"] if question.method == AppMethod::Post => {
-                self.post(question, |body| self.post_session(body))
-            }
-            ["api", "sessions"] => self.get(question, || Ok(json(self.list()))),
-            ["api", "sessions", name] if question.method == AppMethod::Delete => {
-                if self.end(name) {
-                    Answer::new(204, "application/json", "")
-                } else {
-                    no_session(name)
-                }
-            }
-            ["api", "sessions", name, "name"] => self.post(question, |body| self.rename(name, body)),
-            ["api", "sessions", name, "order"] => self.get(question, || {
-                let session = self.session(name);
-                Ok(session.map_or_else(|| no_session(name), |session| json(json!(session.order()))))
-            }),
-            ["api", "sessions", name, "export", file] => self.get(question, || Ok(self.export(name, file))),
-            ["api", "drive", ref action @ ..] => match (&self.drive, action) {
-                (None, _) => error(404, NO_DRIVE),
-                (Some(drive), []) => self.get(question, || Ok(json(drive_json(&drive.session)))),
-                (Some(drive), action) => drive.actions.answer(&action.join("/"), &drive.session, question),
-            },
-            _ => error(404, "there is nothing here; the page is at /"),
+            // Another one may just have ended it.
+            let _ = self.end(&session.shared.id);
         }
     }
 
     fn about(&self) -> Value {
-        let are_actions_allowed = self.drive.as_ref().is_some_and(|drive| drive.actions.are_allowed);
+        let are_actions_allowed = self.drive.as_ref().is_some_and(|drive| drive.are_allowed);
         json!({ "version": env!("CARGO_PKG_VERSION"), "drive": self.drive.is_some(), "actions": are_actions_allowed })
     }
 
-    fn get(&self, question: &Question, answer: impl FnOnce() -> Result<Answer, LabError>) -> Answer {
-        if question.method != AppMethod::Get {
-            return error(405, "this is only asked for (GET)");
-        }
-        answer().unwrap_or_else(|problem| error(status_of(&problem), problem.to_string()))
-    }
-
-    fn post(&self, question: &Question, answer: impl FnOnce(&[u8]) -> Result<Answer, LabError>) -> Answer {
-        if question.method != AppMethod::Post {
-            return error(405, "this is only sent to (POST)");
-        }
-        answer(&question.body).unwrap_or_else(|problem| error(status_of(&problem), problem.to_string()))
-    }
-
-    fn post_session(&self, body: &[u8]) -> Result<Answer, LabError> {
-        match self.begin(Order::parse(body)?) {
-            Ok(id) => {
-                let mut answer = json(json!({ "id": id }));
-                answer.status = 201;
-                Ok(answer)
-            }
-            Err(Refusal::Order(error)) => Err(error),
-            Err(Refusal::Full) => Ok(error(
-                429,
-                format!("there are {SESSIONS_MAX} sessions already; end one of them first"),
-            )),
-            Err(Refusal::Busy) => Ok(error(503, BUSY)),
-        }
-    }
-
-    fn rename(&self, name: &str, body: &[u8]) -> Result<Answer, LabError> {
-        let Some(session) = self.session(name) else {
-            return Ok(no_session(name));
-        };
+    fn rename(&self, name: &str, body: &str) -> Result<(), Refusal> {
+        let session = self.session(name)?;
         let given: GivenName =
-            serde_json::from_slice(body).map_err(|error| LabError::invalid("name", error.to_string()))?;
-        session.rename(&given.name)?;
-        Ok(Answer::new(204, "application/json", ""))
+            serde_json::from_str(body).map_err(|error| LabError::invalid("name", error.to_string()))?;
+        Ok(session.rename(&given.name)?)
     }
 
     fn list(&self) -> Value {
@@ -364,96 +271,109 @@ impl Inner {
         sessions.iter().map(entry).collect()
     }
 
-    fn export(&self, name: &str, file: &str) -> Answer {
-        let Some(session) = self.session(name) else {
-            return no_session(name);
+    fn export(&self, name: &str, file: &str) -> Result<impl IntoResponse + use<>, Refusal> {
+        let session = self.session(name)?;
+        let names = || Form::ALL.map(Form::file_name).join(", ");
+        let unknown = || {
+            Refusal::new(
+                StatusCode::NOT_FOUND,
+                format!("there is no export of this name; there are {}", names()),
+            )
         };
-        let Some(form) = Form::of(file) else {
-            let names = Form::ALL.map(Form::file_name).join(", ");
-            return error(404, format!("there is no export of this name; there are {names}"));
-        };
-        let material = match session.material() {
-            Ok(material) => material,
-            Err(problem) => return error(503, problem),
-        };
-        match material.write(form) {
-            Ok(bytes) => {
-                let mut answer = Answer::new(200, form.content_type(), bytes);
-                answer.file_name = Some(form.file_name().to_string());
-                answer
-            }
-            Err(problem) => error(409, problem.to_string()),
-        }
+        let form = Form::of(file).ok_or_else(unknown)?;
+        let material = session
+            .material()
+            .map_err(|problem| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, problem))?;
+        let bytes = material
+            .write(form)
+            .map_err(|problem| Refusal::new(StatusCode::CONFLICT, problem))?;
+        let attachment = format!("attachment; filename=\"{}\"", form.file_name());
+        Ok((
+            [
+                (CONTENT_TYPE, form.content_type().to_string()),
+                (CONTENT_DISPOSITION, attachment),
+            ],
+            bytes,
+        ))
     }
 }
 
-impl App for Inner {
-    fn at_once(&self, question: &Question) -> Option<Answer> {
-        if !is_api(&question.path) {
-            let found =
-                (question.method == AppMethod::Get).then(|| assets::answer(&question.path, question.takes_gzip));
-            return Some(
-                found
-                    .flatten()
-                    .unwrap_or_else(|| error(404, "there is nothing here; the page is at /")),
-            );
-        }
-        None
-    }
+type Of = State<Arc<Inner>>;
 
-    fn answer(&self, question: &Question) -> Answer {
-        self.answer_api(question)
-    }
-
-    fn converse(&self, path: &str) -> Result<Box<dyn Conversation>, Answer> {
-        let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
-        match parts[..] {
-            ["api", "sessions", name, "live"] => match self.session(name) {
-                Some(session) => Ok(Box::new(Page::new(session))),
-                None => Err(no_session(name)),
-            },
-            ["api", "drive", "live"] => match &self.drive {
-                Some(drive) => Ok(Box::new(Page::new(Arc::clone(&drive.session)))),
-                None => Err(error(404, NO_DRIVE)),
-            },
-            _ => Err(error(404, "nobody talks here; a session does at /api/sessions/ID/live")),
-        }
-    }
-
-    fn is_public(&self, path: &str) -> bool {
-        !is_api(path)
-    }
-
-    fn refusal(&self, status: u16, problem: &str) -> Answer {
-        error(status, problem)
-    }
-}
-
-fn is_api(path: &str) -> bool {
-    path == "/api" || path.starts_with("/api/")
-}
-
-/// What the served drive is, as its page is told.
-fn drive_json(drive: &Session) -> Value {
-    let session = drive.shared.with(|state| Arc::clone(&state.session));
-    serde_json::from_str(&session).unwrap_or(Value::Null)
-}
-
-/// The status of a problem: of a name that there is not, and of everything else that a page can say better.
-fn status_of(problem: &LabError) -> u16 {
-    match problem {
-        LabError::Unknown { .. } => 404,
-        LabError::Output { .. } => 500,
-        _ => 400,
-    }
-}
-
-fn no_session(name: &str) -> Answer {
-    let name: String = name.chars().take(20).collect();
-    error(
-        404,
-        format!("there is no session {name}; it may have ended, begin another one"),
-    )
+/// What is answered. What is no file of the page may take a while.
+fn routes(inner: &Arc<Inner>) -> Router {
+    let drive = match &inner.drive {
+        Some(drive) => drive.routes(),
+        None => Router::new()
+            .route("/api/drive", any((StatusCode::NOT_FOUND, NO_DRIVE)))
+            .route("/api/drive/{*action}", any((StatusCode::NOT_FOUND, NO_DRIVE))),
+    };
+    Router::new()
+        .route(
+            "/api/about",
+            get(|State(studio): Of| answered(move || Ok(Json(studio.about())))),
+        )
+        .route("/api/catalogue", get(|| answered(|| Ok(Json(catalogue::all()?)))))
+        .route("/api/options", get(|| answered(|| Ok(Json(catalogue::options())))))
+        .route("/api/runs", get(|| answered(|| Ok(Json(runs()?)))))
+        .route(
+            "/api/compare/{one}/{other}",
+            get(|Path((one, other)): Path<(String, String)>| {
+                answered(move || Ok(Json(compare(&Store::of_user()?, &one, &other)?)))
+            }),
+        )
+        .route(
+            "/api/text/{kind}/{name}",
+            get(|Path((kind, name)): Path<(String, String)>| answered(move || text(&kind, &name))),
+        )
+        .route(
+            "/api/check",
+            post(|Body(body): Body| answered(move || Ok(Json(check(&body)?)))),
+        )
+        .route(
+            "/api/sessions",
+            get(|State(studio): Of| answered(move || Ok(Json(studio.list())))).post(
+                |State(studio): Of, Body(body): Body| {
+                    answered(move || {
+                        let id = studio.begin(Order::parse(body.as_bytes())?)?;
+                        Ok((StatusCode::CREATED, Json(json!({ "id": id }))))
+                    })
+                },
+            ),
+        )
+        .route(
+            "/api/sessions/{name}",
+            delete(|State(studio): Of, Path(name): Path<String>| {
+                answered(move || studio.end(&name).map(|()| StatusCode::NO_CONTENT))
+            }),
+        )
+        .route(
+            "/api/sessions/{name}/name",
+            post(|State(studio): Of, Path(name): Path<String>, Body(body): Body| {
+                answered(move || studio.rename(&name, &body).map(|()| StatusCode::NO_CONTENT))
+            }),
+        )
+        .route(
+            "/api/sessions/{name}/order",
+            get(|State(studio): Of, Path(name): Path<String>| {
+                answered(move || Ok(Json(studio.session(&name)?.order())))
+            }),
+        )
+        .route(
+            "/api/sessions/{name}/export/{file}",
+            get(|State(studio): Of, Path((name, file)): Path<(String, String)>| {
+                answered(move || studio.export(&name, &file))
+            }),
+        )
+        .route(
+            "/api/sessions/{name}/live",
+            get(async |State(studio): Of, Path(name): Path<String>, upgrade: Upgrade| {
+                studio.session(&name).map(|session| upgrade.begin(Page::new(session)))
+            }),
+        )
+        .fallback(assets::answer)
+        .with_state(Arc::clone(inner))
+        .merge(drive)
 }
 
 fn runs() -> Result<Value, LabError> {
@@ -467,12 +387,14 @@ fn compare(store: &Store, one: &str, other: &str) -> Result<Value, LabError> {
     Ok(analysis::compare::compare(side(one)?, side(other)?)?.to_json())
 }
 
-fn text(kind: &str, name: &str) -> Answer {
-    match catalogue::text(kind, name) {
-        Some(Ok(text)) => Answer::new(200, "text/plain; charset=utf-8", text),
-        Some(Err(problem)) => error(status_of(&problem), problem.to_string()),
-        None => error(404, "there are texts of jobs, workloads, devices and experiments"),
-    }
+fn text(kind: &str, name: &str) -> Result<String, Refusal> {
+    let kinds = || {
+        Refusal::new(
+            StatusCode::NOT_FOUND,
+            "there are texts of jobs, workloads, devices and experiments".to_string(),
+        )
+    };
+    Ok(catalogue::text(kind, name).ok_or_else(kinds)??)
 }
 
 /// What a session is to be called.
@@ -501,14 +423,14 @@ enum TextKind {
     Faults,
 }
 
-fn check(body: &[u8]) -> Result<Answer, LabError> {
+fn check(body: &str) -> Result<Value, LabError> {
     let to_check: ToCheck =
-        serde_json::from_slice(body).map_err(|error| LabError::invalid("check", error.to_string()))?;
+        serde_json::from_str(body).map_err(|error| LabError::invalid("check", error.to_string()))?;
     let problems = match to_check.kind {
         TextKind::Workload => texts::problems(&to_check.name, &to_check.text),
         TextKind::Faults => texts::problems_of_faults(&to_check.text),
     };
-    Ok(json(json!({ "problems": problems })))
+    Ok(json!({ "problems": problems }))
 }
 
 #[cfg(test)]

@@ -257,7 +257,8 @@ fn answers_are_guarded_compressed_and_never_kept() {
     ] {
         assert!(answer.head.contains(field), "{field}: {}", answer.head);
     }
-    let request = format!("GET /api/catalogue HTTP/1.1\r\nHost: {address}\r\nAccept-Encoding: br, gzip\r\n\r\n");
+    // HTTP/1.0 has no chunks: the body comes as it is.
+    let request = format!("GET /api/catalogue HTTP/1.0\r\nHost: {address}\r\nAccept-Encoding: br, gzip\r\n\r\n");
     let compressed = common::parse(&raw(address, request.as_bytes()));
     assert!(
         compressed.head.contains("content-encoding: gzip"),

@@ -4,8 +4,11 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::{MethodRouter, get};
 use target::ServeError;
-use target::http::{BODY_BYTES_MAX, CONNECTIONS_MAX, Change, HttpOptions, HttpServer, Page, Site, ask as request};
+use target::http::{Audience, BODY_BYTES_MAX, Body, CONNECTIONS_MAX, Change, HttpOptions, HttpServer, ask as request};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -15,37 +18,20 @@ fn start(token: Option<&str>) -> HttpServer {
         ..HttpOptions::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
     };
     // Larger than what sockets buffer, so that who does not read is noticed.
-    let body = "x".repeat(64 << 20);
-    let pages = move |path: &str| {
-        let body = match path {
-            "/metrics" => "fine\n".to_string(),
-            "/large" => body.clone(),
-            _ => return None,
-        };
-        Some(Page {
-            content_type: "text/plain",
-            body,
-        })
+    let large = "x".repeat(64 << 20);
+    let put = async |Body(body): Body| match body.as_str() {
+        "wrong" => Err((StatusCode::BAD_REQUEST, "line 1: it is wrong\n")),
+        _ => Ok(body),
     };
-    let changes = |path: &str, change: Change| {
-        (path == "/faults").then(|| match change {
-            Change::Put(text) if text == "wrong" => Err("line 1: it is wrong".to_string()),
-            Change::Put(body) => Ok(Page {
-                content_type: "text/plain",
-                body,
-            }),
-            Change::Delete => Ok(Page {
-                content_type: "text/plain",
-                body: "gone".to_string(),
-            }),
-        })
+    let changes = match token {
+        Some(_) => MethodRouter::new().put(put).delete("gone"),
+        None => get("nothing"),
     };
-    let site = Site {
-        hint: "the metrics are at /metrics\n",
-        pages: Box::new(pages),
-        changes: Some(Box::new(changes)),
-    };
-    HttpServer::start("test", options, site).expect("a port")
+    let routes = Router::new()
+        .route("/metrics", get("fine\n"))
+        .route("/large", get(async move || large.clone()))
+        .route("/faults", changes);
+    HttpServer::start("test", options, Audience::Programs, routes).expect("a port")
 }
 
 fn connect(server: &HttpServer) -> TcpStream {
@@ -85,7 +71,7 @@ fn a_length_that_nobody_has_is_not_allocated() {
         b"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999\r\n\r\n",
     );
     assert!(
-        answer.starts_with("HTTP/1.1 405") && answer.contains("allow: GET, HEAD"),
+        answer.starts_with("HTTP/1.1 405") && answer.contains("allow: GET,HEAD"),
         "{answer}"
     );
     let answer = ask(
@@ -192,12 +178,7 @@ fn other_machines_need_a_token() {
             listen,
             token: token.map(str::to_string),
         };
-        let site = Site {
-            hint: "",
-            pages: Box::new(|_| None),
-            changes: None,
-        };
-        HttpServer::start("test", options, site)
+        HttpServer::start("test", options, Audience::Programs, Router::new())
     };
     assert!(matches!(start(None), Err(ServeError::TokenRequired(_))));
     assert!(matches!(start(Some("short")), Err(ServeError::TokenTooShort { .. })));

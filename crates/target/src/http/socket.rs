@@ -12,25 +12,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::{SinkExt, StreamExt};
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONNECTION, HeaderName, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
-use hyper::upgrade::{OnUpgrade, Upgraded};
-use hyper::{Method, Request, Response, StatusCode, Version};
-use hyper_util::rt::TokioIo;
-use tokio::io::AsyncReadExt;
+use axum::body::Bytes;
+use axum::extract::FromRequestParts;
+use axum::extract::ws::{
+    CloseCode, CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code, rejection::WebSocketUpgradeRejection,
+};
+use axum::http::HeaderValue;
+use axum::http::request::Parts;
+use axum::response::Response;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
-use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
-use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::Place;
+use super::connections::Place;
 
-/// Bytes of a message of the page, in however many fragments.
+/// How the path of a conversation ends.
+pub(super) const LIVE: &str = "/live";
+/// How a page shows the token there: as a protocol that it asks for, since it can set no other field.
+pub(super) const TOKEN_PROTOCOL: &str = "warp.token.";
+/// Bytes of a message of the page, in however many fragments. Of one that has more, up to twice as many, the page is told so; a longer
+/// one ends the conversation without a word.
 pub const MESSAGE_BYTES_MAX: usize = 64 << 10;
 /// Messages of the page that are taken in a second; those beyond wait in its own socket.
 pub const COMMANDS_A_SECOND: u32 = 60;
@@ -70,59 +70,50 @@ pub trait Conversation: Send + 'static {
     fn changes(&self) -> watch::Receiver<u64>;
 }
 
-/// Whether a request asks for a WebSocket.
-pub(super) fn is_upgrade(request: &Request<Incoming>) -> bool {
-    has_token(request, UPGRADE, "websocket")
+/// A request that begins a conversation.
+pub struct Upgrade {
+    upgrade: WebSocketUpgrade,
+    place: Arc<Place>,
 }
 
-/// Whether a field lists a token (RFC 9110, 5.6.2), whatever the case.
-fn has_token(request: &Request<Incoming>, name: HeaderName, token: &str) -> bool {
-    let values = request
-        .headers()
-        .get_all(name)
-        .iter()
-        .filter_map(|value| value.to_str().ok());
-    let mut tokens = values.flat_map(|value| value.split(','));
-    tokens.any(|listed| listed.trim().eq_ignore_ascii_case(token))
-}
+impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
+    type Rejection = WebSocketUpgradeRejection;
 
-/// The response that begins a WebSocket (RFC 6455, 4.2.2).
-pub(super) fn accept(request: &Request<Incoming>) -> Result<Response<Full<Bytes>>, String> {
-    let is_right = request.method() == Method::GET
-        && request.version() == Version::HTTP_11
-        && has_token(request, CONNECTION, "upgrade")
-        && has_token(request, SEC_WEBSOCKET_VERSION, "13");
-    let key = request.headers().get(SEC_WEBSOCKET_KEY).filter(|_| is_right);
-    let key = key.ok_or("this is no beginning of a WebSocket; it is a GET of HTTP/1.1 with version 13 and a key")?;
-    let mut response = Response::new(Full::default());
-    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    let headers = response.headers_mut();
-    headers.insert(UPGRADE, "websocket".parse().expect("it is a value"));
-    headers.insert(CONNECTION, "upgrade".parse().expect("it is a value"));
-    let accepted = derive_accept_key(key.as_bytes());
-    headers.insert(SEC_WEBSOCKET_ACCEPT, accepted.parse().expect("it is a value"));
-    Ok(response)
-}
-
-/// Carries a conversation from its beginning to its end. The place is given back afterwards.
-pub(super) async fn carry(upgraded: OnUpgrade, conversation: Box<dyn Conversation>, place: Arc<Place>) {
-    if let Ok(upgraded) = upgraded.await {
-        // What a page sends while it is written to is read afterwards, a little at a time.
-        let mut config = WebSocketConfig::default();
-        config.read_buffer_size = 4 << 10;
-        config.write_buffer_size = 0;
-        config.max_write_buffer_size = SPEECH_BYTES_MAX;
-        config.max_message_size = Some(MESSAGE_BYTES_MAX);
-        config.max_frame_size = Some(MESSAGE_BYTES_MAX);
-        let stream = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
-        // However it ends is the page's business.
-        let _ = (Carrier { stream, conversation }).run().await;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Upgrade, Self::Rejection> {
+        let mut upgrade = WebSocketUpgrade::from_request_parts(parts, state).await?;
+        // A browser ends a WebSocket that is not given one of the protocols that it asks for.
+        let is_other = |protocol: &&HeaderValue| !protocol.as_bytes().starts_with(TOKEN_PROTOCOL.as_bytes());
+        if let Some(protocol) = upgrade.requested_protocols().max_by_key(is_other).cloned() {
+            upgrade.set_selected_protocol(protocol);
+        }
+        let place = parts.extensions.get().cloned();
+        let place = place.expect("a connection gives it to each request");
+        Ok(Upgrade { upgrade, place })
     }
-    drop(place);
+}
+
+impl Upgrade {
+    /// The response that begins the conversation, which keeps the place of the connection.
+    pub fn begin(self, conversation: impl Conversation) -> Response {
+        let Upgrade { upgrade, place } = self;
+        // What a page sends while it is written to is read afterwards, a little at a time.
+        let upgrade = upgrade
+            .read_buffer_size(4 << 10)
+            .write_buffer_size(0)
+            .max_write_buffer_size(SPEECH_BYTES_MAX)
+            .max_message_size(2 * MESSAGE_BYTES_MAX)
+            .max_frame_size(2 * MESSAGE_BYTES_MAX);
+        upgrade.on_upgrade(async move |socket| {
+            let conversation = Box::new(conversation);
+            // However it ends is the page's business.
+            let _ = (Carrier { socket, conversation }).run().await;
+            drop(place);
+        })
+    }
 }
 
 struct Carrier {
-    stream: WebSocketStream<TokioIo<Upgraded>>,
+    socket: WebSocket,
     conversation: Box<dyn Conversation>,
 }
 
@@ -139,7 +130,7 @@ impl Carrier {
         loop {
             let quiet_until = heard_at + if pinged { SILENCE_MAX } else { PING_AFTER };
             tokio::select! {
-                message = next_from(&mut self.stream, hears_from) => {
+                message = next_from(&mut self.socket, hears_from) => {
                     heard_at = Instant::now();
                     pinged = false;
                     hears_from = heard_at + Duration::from_secs(1) / COMMANDS_A_SECOND;
@@ -161,23 +152,24 @@ impl Carrier {
         }
     }
 
-    async fn hear(&mut self, message: Option<Result<Message, Error>>) -> Result<(), Over> {
+    async fn hear(&mut self, message: Option<Result<Message, axum::Error>>) -> Result<(), Over> {
         match message {
-            Some(Ok(Message::Text(text))) => self.conversation.hear(&text),
-            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
-            Some(Ok(Message::Binary(_))) => {
-                return self
-                    .end(CloseCode::Unsupported, "a page says what it wants as text")
-                    .await;
-            }
-            Some(Err(Error::Capacity(_))) => {
+            Some(Ok(Message::Text(text))) if text.len() > MESSAGE_BYTES_MAX => {
                 let reason = format!("a message has at most {MESSAGE_BYTES_MAX} bytes");
-                return self.end(CloseCode::Size, &reason).await;
+                self.end(close_code::SIZE, &reason).await
             }
-            // Closed, broken, or no WebSocket at all.
-            Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Over),
+            Some(Ok(Message::Text(text))) => {
+                self.conversation.hear(&text);
+                Ok(())
+            }
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
+            Some(Ok(Message::Binary(_))) => {
+                self.end(close_code::UNSUPPORTED, "a page says what it wants as text")
+                    .await
+            }
+            // Closed, broken, too long, or no WebSocket at all.
+            Some(Ok(Message::Close(_)) | Err(_)) | None => Err(Over),
         }
-        Ok(())
     }
 
     /// Says all that there is to say now.
@@ -186,14 +178,14 @@ impl Carrier {
             match speech {
                 Speech::Text(text) => self.send(Message::text(text)).await?,
                 Speech::Binary(bytes) => self.send(Message::Binary(bytes)).await?,
-                Speech::End(reason) => return self.end(CloseCode::Away, &reason).await,
+                Speech::End(reason) => return self.end(close_code::AWAY, &reason).await,
             }
         }
         Ok(())
     }
 
     async fn send(&mut self, message: Message) -> Result<(), Over> {
-        let sent = timeout(SPEECH_TIME, self.stream.send(message)).await;
+        let sent = timeout(SPEECH_TIME, self.socket.send(message)).await;
         sent.map_err(|_| Over)?.map_err(|_| Over)
     }
 
@@ -203,28 +195,20 @@ impl Carrier {
         while reason.len() > 123 {
             reason.pop();
         }
-        let frame = CloseFrame {
-            code,
-            reason: reason.into(),
-        };
-        let _ = timeout(SPEECH_TIME, self.stream.close(Some(frame))).await;
-        let _ = timeout(FAREWELL_TIME, self.read_away()).await;
+        let reason = reason.into();
+        self.send(Message::Close(Some(CloseFrame { code, reason }))).await?;
+        // What the page still sends is read until it closes: a connection that is closed with something unread is reset by the system,
+        // and the page may never see the reason.
+        let read_away = async { while let Some(Ok(_)) = self.socket.recv().await {} };
+        let _ = timeout(FAREWELL_TIME, read_away).await;
         Err(Over)
-    }
-
-    /// Reads what the page still sends, until it closes: a connection that is closed with something unread is reset by the system, and
-    /// the page may never see the reason.
-    async fn read_away(&mut self) {
-        let stream = self.stream.get_mut();
-        let mut part = [0; 4 << 10];
-        while stream.read(&mut part).await.is_ok_and(|bytes| bytes > 0) {}
     }
 }
 
 /// The next message, from a time on.
-async fn next_from(stream: &mut WebSocketStream<TokioIo<Upgraded>>, from: Instant) -> Option<Result<Message, Error>> {
+async fn next_from(socket: &mut WebSocket, from: Instant) -> Option<Result<Message, axum::Error>> {
     sleep_until(from).await;
-    stream.next().await
+    socket.recv().await
 }
 
 /// The next change, from a time on.

@@ -7,6 +7,11 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use axum::http::header::{ALLOW, CONTENT_TYPE};
+use axum::http::{Method, StatusCode};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use axum::{Json, Router};
 use base::table;
 use nvme::Integrity;
 use nvme::fault::FaultsReport;
@@ -23,7 +28,7 @@ use ssd::{Nanos, Owner, OwnerStats};
 
 use crate::actions;
 use crate::error::ServeError;
-use crate::http::{Change, HttpOptions, HttpServer, Page, Site};
+use crate::http::{Audience, Body, HttpOptions, HttpServer};
 use crate::monitor::hosts::{Census, Units};
 use crate::monitor::status::Status;
 use crate::storage::Checkpoints;
@@ -58,46 +63,44 @@ pub fn start(
         census: Mutex::new(Census::new(Arc::clone(&shared), clock)),
         shared: Arc::clone(&shared),
     }));
-    let has_token = options.token.is_some();
+    let registry = Arc::new(registry);
+    let metrics = async move || {
+        let mut body = String::new();
+        text::encode(&mut body, &registry).expect("a string takes everything");
+        let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+        ([(CONTENT_TYPE, content_type)], body)
+    };
     let drive = Arc::clone(&shared);
-    let pages = move |path: &str| match path {
-        "/metrics" => {
-            let mut body = String::new();
-            text::encode(&mut body, &registry).expect("a string takes everything");
-            let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            Some(Page { content_type, body })
-        }
-        FAULTS if has_token => Some(faults_page(actions::faults(&drive))),
-        _ => None,
+    let faults = async move || Json(actions::faults(&drive));
+    let plan = move |text: Option<&str>| {
+        let planned = actions::plan_faults(&shared, clock, text);
+        planned
+            .map(Json)
+            .map_err(|refused| (StatusCode::BAD_REQUEST, format!("{refused}\n")))
     };
-    let changes = move |path: &str, change: Change| {
-        (path == FAULTS).then(|| {
-            let text = match &change {
-                Change::Put(text) => Some(text.as_str()),
-                Change::Delete => None,
-            };
-            let planned = actions::plan_faults(&shared, clock, text);
-            planned.map(faults_page).map_err(|refused| refused.to_string())
-        })
+    let clear = plan.clone();
+    let faults = get(faults)
+        .put(async move |Body(text): Body| plan(Some(&text)))
+        .delete(async move || clear(None));
+    // Where there is no token anybody of this machine may read the metrics, and nobody change anything.
+    let only_read = (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "GET, HEAD")], NO_CHANGES);
+    let routes = Router::new()
+        .route("/metrics", get(metrics))
+        .fallback(async move |method: Method| match method {
+            Method::GET | Method::HEAD => (StatusCode::NOT_FOUND, "the metrics are at /metrics\n").into_response(),
+            _ => only_read.into_response(),
+        });
+    let routes = match options.token {
+        Some(_) => routes.route(FAULTS, faults),
+        None => routes,
     };
-    let site = Site {
-        hint: "the metrics are at /metrics\n",
-        pages: Box::new(pages),
-        changes: Some(Box::new(changes)),
-    };
-    HttpServer::start("metrics", options, site)
+    HttpServer::start("metrics", options, Audience::Programs, routes)
 }
+
+const NO_CHANGES: &str = "only GET and HEAD; changes need a server with a token (--metrics-token FILE)\n";
 
 /// Where faults are.
 pub const FAULTS: &str = "/faults";
-
-/// What is planned and what has come of it, as JSON; `null` without a plan.
-fn faults_page(report: Option<FaultsReport>) -> Page {
-    Page {
-        content_type: "application/json",
-        body: serde_json::to_string(&report).expect("a report serializes"),
-    }
-}
 
 /// A number of the whole drive: name, help, value.
 type Row = (&'static str, &'static str, fn(&Status) -> u64);

@@ -1,0 +1,129 @@
+//! Connections: how many there are, who gives way to one more, and the time and length of a request's head.
+
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::AbortHandle;
+use tower_service::Service as _;
+
+use crate::half_open::{HalfOpen, oldest_of_the_busiest};
+
+/// Connections at the same time. One more takes the place of one whose request is not whole, or is closed at once.
+pub const CONNECTIONS_MAX: usize = 64;
+/// Bytes of a request's head, the least that the library takes.
+const HEAD_BYTES_MAX: usize = 8 << 10;
+/// Fields of a request's head.
+const FIELDS_MAX: usize = 64;
+/// Time for a request's head.
+const HEAD_TIME: Duration = Duration::from_secs(5);
+/// Pause after a connection could not be accepted, such as for want of descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long a connection waits at most before it is looked again whether there is a place.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// Answers each connection with these routes, in so much time from its beginning to the end of the answer.
+pub(super) async fn serve(listener: TcpListener, routes: Router, time: Duration) {
+    let listener = tokio::net::TcpListener::from_std(listener).expect("it was made not to block");
+    let free = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut taken = Vec::new();
+    for number in 0.. {
+        let (stream, peer) = loop {
+            match listener.accept().await {
+                Ok(accepted) => break accepted,
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            }
+        };
+        // Without a place the connection is dropped, which closes it.
+        let Some(permit) = permit(&free, &mut taken).await else {
+            continue;
+        };
+        let place = Arc::new(Place {
+            _permit: permit,
+            is_asked: AtomicBool::new(false),
+        });
+        let connection = HalfOpen {
+            number,
+            peer: peer.ip(),
+            since: Instant::now(),
+        };
+        let at = Arc::downgrade(&place);
+        let task = tokio::spawn(self::connection(stream, place, routes.clone(), time)).abort_handle();
+        taken.push(Taken { connection, at, task });
+    }
+}
+
+/// A place in the server. A request has it as an extension, and a conversation keeps it.
+pub(super) struct Place {
+    _permit: OwnedSemaphorePermit,
+    /// The request is there as a whole: its head, and the body if it is wanted.
+    is_asked: AtomicBool,
+}
+
+impl Place {
+    /// Notes that the request is whole, so that it gives way to nobody.
+    pub(super) fn note_asked(&self) {
+        self.is_asked.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A place that somebody has, or had.
+struct Taken {
+    connection: HalfOpen,
+    at: Weak<Place>,
+    task: AbortHandle,
+}
+
+impl Taken {
+    fn is_half_open(&self) -> bool {
+        let place = self.at.upgrade();
+        place.is_some_and(|place| !place.is_asked.load(Ordering::Relaxed))
+    }
+}
+
+/// The permit for a place: a free one, or that of a connection whose request is not whole.
+async fn permit(free: &Arc<Semaphore>, taken: &mut Vec<Taken>) -> Option<OwnedSemaphorePermit> {
+    taken.retain(|taken| taken.at.strong_count() > 0);
+    loop {
+        if let Ok(permit) = Arc::clone(free).try_acquire_owned() {
+            return Some(permit);
+        }
+        let half_open = taken.iter().filter(|taken| taken.is_half_open());
+        let half_open: Vec<HalfOpen> = half_open.map(|taken| taken.connection).collect();
+        let oldest = oldest_of_the_busiest(&half_open)?;
+        let spared_for = oldest.spared_for(Instant::now());
+        if spared_for.is_zero() {
+            let gives_way = taken.iter().find(|taken| taken.connection.number == oldest.number);
+            gives_way?.task.abort();
+            // The task ends the next time that the runtime looks at it.
+            return Arc::clone(free).acquire_owned().await.ok();
+        }
+        tokio::time::sleep(spared_for.min(LOOK_AGAIN)).await;
+    }
+}
+
+async fn connection(stream: TcpStream, place: Arc<Place>, routes: Router, time: Duration) {
+    let service = service_fn(|mut request: Request<Incoming>| {
+        request.extensions_mut().insert(Arc::clone(&place));
+        routes.clone().call(request)
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .max_headers(FIELDS_MAX)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    // However it ends is the peer's business.
+    let _ = tokio::time::timeout(time, connection).await;
+}
