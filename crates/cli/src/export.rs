@@ -10,7 +10,7 @@ use experiment::run_options::RunOptions;
 use experiment::selection::Selection;
 use experiment::twin::ScaleChoice;
 use simulate::run::{Progress, Watch};
-use workload::trace::{self, ExportSettings, ExportSummary, Feed, IologVersion};
+use workload::trace::{self, Arrival, ExportSettings, ExportSummary, Feed, IologVersion, TimedSource};
 use workload::{Request, Source, WorkloadError};
 
 use crate::arguments::Export;
@@ -50,10 +50,13 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
         output::check_file(&command.to)?;
     }
     let progress = execute::stoppable();
-    let mut source = Stoppable {
-        source: plans[0].source()?,
-        progress: &progress,
+    let recorded = match command.iolog_version {
+        2 => None,
+        _ => plans[0]
+            .recorded_source()
+            .map_err(|error| bad_option("--iolog-version", &format!("3 has recorded times, and {error}")))?,
     };
+    let has_times = recorded.is_some();
     let settings = ExportSettings {
         file: command.file.clone(),
         version: match command.iolog_version {
@@ -63,7 +66,24 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
         requests_max: command.requests,
         ..ExportSettings::default()
     };
-    let feed = Feed::Untimed(&mut source);
+    let (mut with_times, mut without);
+    let feed = match recorded {
+        Some(source) => {
+            with_times = Stoppable {
+                source,
+                progress: &progress,
+            };
+            Feed::Timed(&mut with_times)
+        }
+        None => {
+            let source = plans[0].source()?;
+            without = Stoppable {
+                source,
+                progress: &progress,
+            };
+            Feed::Untimed(&mut without)
+        }
+    };
     let exported = if command.per_placement {
         per_placement(command, feed, &settings, &experiment.slug)
     } else if to_standard_output {
@@ -78,8 +98,12 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
     if to_standard_output {
         return Ok(Outcome::Done);
     }
+    let note = match (command.iolog_version, has_times) {
+        (3, false) => "The workload has no recorded times. All timestamps are 0, and fio replays as fast as it can.\n",
+        _ => "",
+    };
     print(&format!(
-        "wrote {} requests, {} bytes, to {}\n",
+        "wrote {} requests, {} bytes, to {}\n{note}",
         exported.requests,
         exported.bytes,
         command.to.display()
@@ -88,21 +112,44 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
 }
 
 /// A workload that Ctrl-C ends with an error, so that no half of it is taken for the whole.
-struct Stoppable<'a> {
-    source: Box<dyn Source>,
+struct Stoppable<'a, S: ?Sized> {
+    source: Box<S>,
     progress: &'a Progress,
 }
 
-impl Source for Stoppable<'_> {
-    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
-        if self.progress.stopped() {
-            return Err(WorkloadError::setting("export", "stopped"));
+impl<S: ?Sized> Stoppable<'_, S> {
+    fn check(&self) -> Result<(), WorkloadError> {
+        match self.progress.stopped() {
+            true => Err(WorkloadError::setting("export", "stopped")),
+            false => Ok(()),
         }
+    }
+}
+
+impl<S: Source + ?Sized> Source for Stoppable<'_, S> {
+    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+        self.check()?;
         self.source.next_batch(requests, limit)
     }
 
     fn streams(&self) -> Vec<String> {
         self.source.streams()
+    }
+}
+
+impl<S: TimedSource + ?Sized> TimedSource for Stoppable<'_, S> {
+    fn next_timed_batch(
+        &mut self,
+        requests: &mut Vec<Request>,
+        arrivals: &mut Vec<Arrival>,
+        limit: usize,
+    ) -> Result<usize, WorkloadError> {
+        self.check()?;
+        self.source.next_timed_batch(requests, arrivals, limit)
+    }
+
+    fn names(&self, most: usize) -> [Vec<String>; 2] {
+        self.source.names(most)
     }
 }
 

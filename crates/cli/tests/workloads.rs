@@ -147,6 +147,38 @@ fn what_is_exported_is_replayed() {
 }
 
 #[test]
+fn a_trace_is_exported_with_its_recorded_times() {
+    let folder = folder();
+    let text = "7000000,srv,0,Write,0,4096,0\n7000010,srv,0,Read,0,4096,0\n7012345,srv,0,Write,8192,8192,0\n";
+    std::fs::write(folder.path().join("day.csv"), text).expect("the trace");
+    let export = |workload: &'static str, more: &[&'static str]| {
+        let command = ["export", workload, "to.iolog", "--capacity", "1G", "--iolog-version"];
+        prints(&folder, &[&command[..], more].concat());
+        let iolog = std::fs::read_to_string(folder.path().join("to.iolog")).expect("the iolog");
+        let of_requests = iolog.lines().filter(|line| line.split(' ').count() > 3);
+        of_requests.map(str::to_string).collect::<Vec<_>>()
+    };
+    // MSR counts 100 ns, fio whole microseconds.
+    let times: Vec<u64> = export("day.csv", &["3"])
+        .iter()
+        .map(|line| {
+            line.split(' ')
+                .next()
+                .and_then(|time| time.parse().ok())
+                .expect("a time")
+        })
+        .collect();
+    assert_eq!(times, [0, 1, 1234]);
+    assert!(
+        export("day.csv", &["2"])
+            .iter()
+            .all(|line| line.starts_with("/dev/ng0n1 "))
+    );
+    let without_times = export("three_stream", &["3", "--requests", "3"]);
+    assert!(without_times.iter().all(|line| line.starts_with("0 /dev/ng0n1 ")));
+}
+
+#[test]
 fn mistakes_are_one_sentence() {
     let folder = folder();
     write(&folder, "bad.csv", "1,128,W\n2,oh,W\n");

@@ -8,6 +8,7 @@ use base::Bytes;
 use ssd::{Device, DeviceConfig, Layout, PlacementList, RuhId};
 use workload::Workload as _;
 use workload::fio::{Schedule, StreamSummary, plan_streams};
+use workload::trace::TimedSource;
 use workload::{Source, Target, Twin};
 
 use crate::feedback;
@@ -416,6 +417,18 @@ impl RunPlan {
     /// A file that it reads cannot be opened any more.
     pub fn source(&self) -> Result<Box<dyn Source>, LabError> {
         Ok(self.cell.workload.source(&self.target, self.cell.seed)?)
+    }
+
+    /// The requests of its workload with the times at which they were recorded; none if it is no block trace.
+    ///
+    /// # Errors
+    /// As [`Plan::source`]; the trace has no times, or a classifier.
+    pub fn recorded_source(&self) -> Result<Option<Box<dyn TimedSource>>, LabError> {
+        let workload = &self.cell.workload;
+        let source = workload
+            .is_trace()
+            .then(|| workload.timed_source(&self.target, self.cell.seed));
+        Ok(source.transpose()?)
     }
 
     /// The device to run on: a new one, or the one that the cell goes on with.

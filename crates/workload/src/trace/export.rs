@@ -258,7 +258,8 @@ impl<'a, W: Write> Iolog<'a, W> {
     }
 
     fn write(&mut self, request: &Request, time_ns: u64) -> io::Result<()> {
-        self.last_us = time_ns / 1000;
+        // A request that stands after one that was recorded later is due with that one, as in a timed replay.
+        self.last_us = self.last_us.max(time_ns / 1000);
         self.stamp()?;
         let action = match request.operation {
             Operation::Read => "read",
