@@ -25,41 +25,19 @@ pub const LIMIT_CAPACITIES: f64 = 40.0;
 const CLOSED_LOOP_DEPTH: u32 = 32;
 
 /// Until when a run goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
     /// Until write amplification is steady, and no longer than the run may write.
     Steady,
 }
 
-impl std::str::FromStr for Until {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Until, String> {
-        match text {
-            "steady" => Ok(Until::Steady),
-            _ => Err(format!("{text:?}: give steady")),
-        }
-    }
-}
-
 /// When the requests of a block trace are submitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayMode {
     /// At the times at which they were recorded.
     Timed,
-}
-
-impl std::str::FromStr for ReplayMode {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<ReplayMode, String> {
-        match text {
-            "timed" => Ok(ReplayMode::Timed),
-            _ => Err(format!("{text:?}: give timed")),
-        }
-    }
 }
 
 /// Options of a run. The text of each is its help on the command line.

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use studio::request::{GrantedOrder, RunKey, Source};
+use studio::request::{GrantedOrder, RunKey};
 use studio::{Order, Studio, StudioOptions};
 use target::http::HttpOptions;
 
@@ -156,36 +156,19 @@ pub fn studio_order_of_experiment<'py>(
     if experiment.has_generators() {
         return Err(warp_error(ASKS_NO_PYTHON));
     }
-    let experiment = &experiment.experiment;
-    let source = Source::of(experiment).map_err(warp_error)?;
-    let (name, own_device) = match &source {
-        Source::Experiment(name) => (name, None),
-        Source::Workload { workload, device } => (workload, Some(device.as_str())),
-    };
-    let set = optional_table("overrides", overrides)?;
     let order = Order {
-        device: device.or(own_device.map(str::to_string)),
+        device,
         run: convert::run_options(options)?,
         ..Order::default()
     };
-    let order = match own_device {
-        Some(_) => Ok(order.of_workload(name, &set)),
-        None => order.of_experiment(name, experiment, &set),
-    };
-    let found = order.and_then(|order| {
-        let named = [Some(name), order.device.as_ref()].into_iter().flatten();
-        let files = named
-            .filter(|name| !studio::order::is_known(name))
-            .map(PathBuf::from)
-            .collect();
-        GrantedOrder::of(order, files)
-    });
+    let set = optional_table("overrides", overrides)?;
+    let found = GrantedOrder::of_experiment(&experiment.experiment, order, &set);
     made(py, &found.map_err(warp_error)?)
 }
 
 /// An order as somebody wrote it, with all that it leaves out.
 #[pyfunction]
 pub fn studio_order<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyAny>> {
-    let found = Order::parse(json.as_bytes()).and_then(|order| GrantedOrder::of(order, Vec::new()));
+    let found = Order::parse(json.as_bytes()).and_then(GrantedOrder::of);
     Ok(made(py, &found.map_err(warp_error)?)?.0)
 }

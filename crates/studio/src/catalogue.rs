@@ -9,7 +9,46 @@ use serde_json::{Value, json};
 use ssd::Layout;
 use workload::fio::{self, Effect, FioOption};
 
-use crate::order::{known_device, known_experiment, known_workload};
+/// Bytes of a name in a sentence.
+const EXCERPT_CHARS: usize = 80;
+
+/// What was sent, short enough for a sentence.
+pub fn excerpt(text: &str) -> String {
+    text.chars().take(EXCERPT_CHARS).collect()
+}
+
+/// Names of all experiments, devices or workloads. Experiments are those of the catalogue, and folders here that hold one.
+pub fn names_of(kind: &str) -> Vec<String> {
+    match kind {
+        "experiment" => [Experiment::names(), Experiment::names_here()].concat(),
+        "device" => Profile::names(),
+        _ => [workloads::job_names(), workloads::workload_names()].concat(),
+    }
+}
+
+/// Refuses an experiment, a device or a workload that is not in the catalogue; a path is not.
+///
+/// # Errors
+/// There is none of this name.
+pub fn check_known(kind: &str, name: &str) -> Result<(), LabError> {
+    let names = names_of(kind);
+    if names.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    Err(LabError::Unknown {
+        what: kind.to_string(),
+        name: excerpt(name),
+        hint: base::hint(name, names.iter().map(String::as_str)),
+        known: names.join(", "),
+    })
+}
+
+/// Whether anything of the catalogue is called so.
+pub fn is_known(name: &str) -> bool {
+    ["experiment", "device", "workload"]
+        .iter()
+        .any(|kind| check_known(kind, name).is_ok())
+}
 
 /// Everything there is.
 ///
@@ -66,10 +105,10 @@ fn device(entry: &Entry) -> Result<Value, LabError> {
 /// There is none of this name.
 pub fn text(kind: &str, name: &str) -> Option<Result<String, LabError>> {
     Some(match kind {
-        "experiments" => known_experiment(name).and_then(|()| Ok(Experiment::text(name)?.text)),
-        "devices" => known_device(name).and_then(|()| Profile::text(name)),
-        "jobs" => known_workload(name).and_then(|()| workloads::text_of_jobs(name)),
-        "workloads" => known_workload(name).and_then(|()| workloads::text_of_workload(name)),
+        "experiments" => check_known("experiment", name).and_then(|()| Ok(Experiment::text(name)?.text)),
+        "devices" => check_known("device", name).and_then(|()| Profile::text(name)),
+        "jobs" => check_known("workload", name).and_then(|()| workloads::text_of_jobs(name)),
+        "workloads" => check_known("workload", name).and_then(|()| workloads::text_of_workload(name)),
         _ => return None,
     })
 }

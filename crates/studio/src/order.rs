@@ -14,15 +14,15 @@ use experiment::LabError;
 use experiment::cell::Cell;
 use experiment::change::Change;
 use experiment::definition::Experiment;
-use experiment::profile::Profile;
 use experiment::run_options::{RunOptions, RunSettings};
 use experiment::selection::{RunSet, Selection};
 use experiment::twin::{self, ScaleChoice};
-use experiment::workloads::{self, WorkloadChoice};
+use experiment::workloads::WorkloadChoice;
 use serde::{Deserialize, Serialize};
 use simulate::run::{MemoryNeed, RunPlan};
 use toml::Table;
 
+use crate::catalogue::{check_known, excerpt};
 use crate::texts;
 
 /// Lanes of a session.
@@ -315,15 +315,10 @@ const LANE_NAME: &str = "lanes, name";
 /// Refuses what a lane or a session cannot be called; `place` is in the sentence.
 pub fn check_name(place: &str, name: &str) -> Result<(), LabError> {
     if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
-        let problem = format!("{:?}: give a name of 1 to {NAME_BYTES_MAX} bytes", shown(name));
+        let problem = format!("{:?}: give a name of 1 to {NAME_BYTES_MAX} bytes", excerpt(name));
         return Err(refused(place, problem));
     }
     Ok(())
-}
-
-/// What was sent, short enough for a sentence.
-fn shown(text: &str) -> String {
-    text.chars().take(NAME_BYTES_MAX).collect()
 }
 
 /// Refuses settings that are too many, or that name files of this machine.
@@ -336,61 +331,8 @@ pub fn check_set(set: &Table) -> Result<(), LabError> {
     }
     set.iter().try_for_each(|(path, value)| {
         let last = path.rsplit('.').next().unwrap_or_default();
-        texts::check_setting(last, value).map_err(|problem| refused(&format!("set {}", shown(path)), problem))
+        texts::check_setting(last, value).map_err(|problem| refused(&format!("set {}", excerpt(path)), problem))
     })
-}
-
-/// Refuses a name that is not in a list of what there is; a path is none.
-fn known(what: &str, name: &str, names: &[String]) -> Result<(), LabError> {
-    if names.iter().any(|known| known == name) {
-        return Ok(());
-    }
-    Err(LabError::Unknown {
-        what: what.to_string(),
-        name: shown(name),
-        hint: base::hint(name, names.iter().map(String::as_str)),
-        known: names.join(", "),
-    })
-}
-
-/// Refuses an experiment that is not in the catalogue.
-///
-/// # Errors
-/// There is none of this name.
-pub fn known_experiment(name: &str) -> Result<(), LabError> {
-    known("experiment", name, &known_experiments())
-}
-
-/// Experiments of the catalogue, and folders here that hold one.
-pub(crate) fn known_experiments() -> Vec<String> {
-    [Experiment::names(), Experiment::names_here()].concat()
-}
-
-/// Whether anything of the catalogue is called so.
-pub fn is_known(name: &str) -> bool {
-    [known_experiment, known_device, known_workload]
-        .iter()
-        .any(|known| known(name).is_ok())
-}
-
-/// Refuses a device that is not in the catalogue.
-///
-/// # Errors
-/// There is none of this name.
-pub fn known_device(name: &str) -> Result<(), LabError> {
-    known("device", name, &Profile::names())
-}
-
-/// Refuses a workload that is not in the catalogue.
-///
-/// # Errors
-/// There is none of this name.
-pub fn known_workload(name: &str) -> Result<(), LabError> {
-    known(
-        "workload",
-        name,
-        &[workloads::job_names(), workloads::workload_names()].concat(),
-    )
 }
 
 impl Prepared {
@@ -561,11 +503,11 @@ fn base_experiment(
 ) -> Result<Experiment, LabError> {
     let is_granted = |name: &str| granted.iter().any(|path| path == Path::new(name));
     if let Some(device) = order.device.as_ref().filter(|device| !is_granted(device)) {
-        known_device(device)?;
+        check_known("device", device)?;
     }
     if let Some(name) = &order.experiment {
         if !is_granted(name) {
-            known_experiment(name)?;
+            check_known("experiment", name)?;
         }
         let experiment = Experiment::find(name)?;
         if order.device.is_none() && experiment.devices.len() > 1 {
@@ -597,7 +539,7 @@ fn choice(
 ) -> Result<WorkloadChoice, LabError> {
     let Some(text) = &workload.text else {
         if !granted.iter().any(|path| path == Path::new(&workload.name)) {
-            known_workload(&workload.name)?;
+            check_known("workload", &workload.name)?;
         }
         return Ok(WorkloadChoice::Named(workload.name.clone()));
     };

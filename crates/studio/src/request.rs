@@ -18,8 +18,10 @@ use experiment::selection::{RunSet, Selection};
 use experiment::twin::{Scale, ScaleChoice};
 use experiment::workloads::WorkloadChoice;
 use serde_json::{Map, Value};
+use toml::Table;
 
-use crate::order::{LANES_MAX, Order, OrderLane, OrderWorkload, Prepared, is_known, known_experiments};
+use crate::catalogue::{is_known, names_of};
+use crate::order::{LANES_MAX, Order, OrderLane, OrderWorkload, Prepared};
 
 /// An Order, and the files that it names: whoever made it may have them run.
 #[derive(Clone, Debug, Default)]
@@ -31,13 +33,43 @@ pub struct GrantedOrder {
 }
 
 impl GrantedOrder {
-    /// An Order that a program has, which names no file that the program did not.
+    /// An Order that somebody wrote, which names no files.
     ///
     /// # Errors
     /// A name that there is not, or a lane that is no single run: one sentence.
-    pub fn of(order: Order, files: Vec<PathBuf>) -> Result<GrantedOrder, LabError> {
-        Prepared::new(order.clone(), &files)?.cells()?;
-        Ok(GrantedOrder { order, files })
+    pub fn of(order: Order) -> Result<GrantedOrder, LabError> {
+        let files = Vec::new();
+        GrantedOrder { order, files }.checked()
+    }
+
+    /// The Order of a session with a lane for each variant of an experiment; device and options are those of `order`, and `set` are settings of
+    /// all lanes.
+    ///
+    /// # Errors
+    /// As [`GrantedOrder::of`]; or nobody finds the experiment again.
+    pub fn of_experiment(experiment: &Experiment, mut order: Order, set: &Table) -> Result<GrantedOrder, LabError> {
+        let mut granted = GrantedOrder::default();
+        let (name, order) = match Source::of(experiment)? {
+            Source::Experiment(name) => {
+                let order = order.of_experiment(&name, experiment, set)?;
+                (name, order)
+            }
+            Source::Workload { workload, device } => {
+                order.device.get_or_insert(device);
+                let order = order.of_workload(&workload, set);
+                (workload, order)
+            }
+        };
+        [Some(&name), order.device.as_ref()]
+            .into_iter()
+            .flatten()
+            .for_each(|name| granted.grant(name));
+        GrantedOrder { order, ..granted }.checked()
+    }
+
+    fn checked(self) -> Result<GrantedOrder, LabError> {
+        Prepared::new(self.order.clone(), &self.files)?.cells()?;
+        Ok(self)
     }
 
     /// Notes a name that is not in the catalogue as that of a file.
@@ -49,7 +81,7 @@ impl GrantedOrder {
 }
 
 /// Where an experiment is found again.
-pub enum Source {
+enum Source {
     /// An experiment of the catalogue, or a file of one.
     Experiment(String),
     /// A workload on a device.
@@ -66,7 +98,7 @@ impl Source {
     ///
     /// # Errors
     /// It is nowhere but in the memory of who made it.
-    pub fn of(experiment: &Experiment) -> Result<Source, LabError> {
+    fn of(experiment: &Experiment) -> Result<Source, LabError> {
         let is_plain = experiment.variants.is_empty() && experiment.grid.is_empty();
         if let Some(WorkloadChoice::Named(workload)) = experiment.workload.as_ref().filter(|_| is_plain)
             && *workload == experiment.file
@@ -77,7 +109,7 @@ impl Source {
             });
         }
         let is_this = |found: Result<Experiment, LabError>| found.is_ok_and(|found| found.file == experiment.file);
-        if known_experiments().contains(&experiment.slug) && is_this(Experiment::find(&experiment.slug)) {
+        if names_of("experiment").contains(&experiment.slug) && is_this(Experiment::find(&experiment.slug)) {
             return Ok(Source::Experiment(experiment.slug.clone()));
         }
         if Path::new(&experiment.file).is_file() {
@@ -309,7 +341,6 @@ mod tests {
     use experiment::change::Change;
     use experiment::run_options::Until;
     use experiment::selection::Form;
-    use toml::Table;
 
     use super::*;
 
