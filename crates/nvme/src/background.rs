@@ -109,6 +109,7 @@ impl RunningTest {
     /// Current operation and percent of it, for the Device Self-test log.
     fn progress(&self, now: Nanos) -> (u8, u8) {
         let percent = now.saturating_sub(self.since).min(self.duration()) * 100 / self.duration();
+        assert!(percent <= 100, "a test that is over is at its end");
         (self.code.code(), percent as u8)
     }
 }
@@ -130,6 +131,10 @@ impl SanitizeProgress {
 
     /// How far it is, in 65536ths (SPROG). FFFFh would say that nothing is under way.
     fn progress(&self) -> u16 {
+        assert!(
+            self.pages_done < self.pages,
+            "something is left until the operation ends"
+        );
         let done = (u64::from(self.pages_done) << 16) / u64::from(self.pages);
         done.min(0xfffe) as u16
     }

@@ -17,13 +17,12 @@ use std::sync::Arc;
 use nvme_spec::command::{ReadWriteCdw12, SubmissionEntry};
 use nvme_spec::feature::FeatureId;
 use nvme_spec::{LogId, Status};
-use prefetch::Room;
 use ssd::Nanos;
 
 use crate::completion::{Durability, Execution, Outcome, Reply};
 use crate::error::{Failure, Parameter};
 use crate::fault::{NEVER, Verdict};
-use crate::io::Progress;
+use crate::io::{Progress, StraightData};
 use crate::media::{Durable, Media};
 use crate::setup::QUEUES_MAX;
 use crate::subsystem::Subsystem;
@@ -115,7 +114,10 @@ impl Subsystem {
         self.check_entry(id, entry)?;
         let command = match (queue, parsed) {
             (0, _) => Command::Admin(self.parse_admin(id, entry)?),
-            (_, Some(command)) => Command::Io(command),
+            (_, Some(command)) => {
+                assert_eq!(command.nsid(), entry.nsid.get(), "it was parsed from this entry");
+                Command::Io(command)
+            }
             (_, None) => Command::Io(io::parse(entry)?),
         };
         Ok(AcceptedCommand {
@@ -176,48 +178,30 @@ impl Subsystem {
         })
     }
 
-    /// Whether the data of a command can go straight between the host's memory and the storage, with [`Subsystem::read_straight`] or
-    /// [`Subsystem::write_straight`]: a Read or Write without metadata, where nothing goes wrong on purpose.
+    /// Direction in which the data of a command can go straight between the host's memory and the storage, with
+    /// [`Subsystem::execute_straight`]: of a Read or Write without metadata, where nothing goes wrong on purpose.
     #[inline]
-    pub fn moves_straight(&self, accepted: &AcceptedCommand) -> Option<Direction> {
+    pub(crate) fn moves_straight(&self, accepted: &AcceptedCommand) -> Option<Direction> {
         match &accepted.command {
             Command::Io(command) if !self.faults.are_planned() => self.straight_direction(accepted.controller, command),
             _ => None,
         }
     }
 
-    /// Carries out a command that [moves its data straight](Subsystem::moves_straight) to the host: `take` is given it in pieces that follow
-    /// each other, and whether it fails.
-    pub fn read_straight(
+    /// Carries out a command that [moves its data straight](Subsystem::moves_straight). Where a Write fails, some of
+    /// the blocks may have been written.
+    pub(crate) fn execute_straight(
         &mut self,
         now: Nanos,
         accepted: AcceptedCommand,
-        take: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
+        data: StraightData<'_>,
     ) -> Outcome {
         self.carry_out_whole(
             now,
             accepted,
             &mut Vec::new(),
             |subsystem, accepted, _| match &accepted.command {
-                Command::Io(command) => subsystem.read_to(accepted.controller, command, take),
-                Command::Admin(command) => panic!("{command:?} is not of the I/O command set"),
-            },
-        )
-    }
-
-    /// The same from the host: `give` puts it, in pieces that follow each other. Where it fails, some of the blocks may have been written.
-    pub fn write_straight(
-        &mut self,
-        now: Nanos,
-        accepted: AcceptedCommand,
-        give: &mut dyn FnMut(Room<'_>) -> Result<(), Failure>,
-    ) -> Outcome {
-        self.carry_out_whole(
-            now,
-            accepted,
-            &mut Vec::new(),
-            |subsystem, accepted, _| match &accepted.command {
-                Command::Io(command) => subsystem.write_through(accepted.controller, command, give),
+                Command::Io(command) => subsystem.execute_io_straight(accepted.controller, command, data),
                 Command::Admin(command) => panic!("{command:?} is not of the I/O command set"),
             },
         )
@@ -269,6 +253,7 @@ impl Subsystem {
         self.clock.advance(now);
         self.clock.begin_command(accepted.done_at);
         let began = *accepted.began.get_or_insert(self.clock.now());
+        assert!(began <= self.clock.now(), "the parts of a command follow each other");
         let mut result = self.check_ready(accepted.controller);
         if self.faults.are_planned() && result.is_ok() {
             result = self.meet(&mut accepted, data)?;

@@ -174,7 +174,9 @@ impl Subsystem {
     /// none.
     pub fn set_keep_alive(&mut self, id: u16, timeout_ms: u32) {
         let rounded = timeout_ms.checked_next_multiple_of(KEEP_ALIVE_GRANULARITY_MS);
-        self.controllers.get_mut(id).keep_alive_ms = rounded.unwrap_or(timeout_ms);
+        let rounded = rounded.unwrap_or(timeout_ms);
+        assert!(rounded >= timeout_ms, "a host has the time that it asks for");
+        self.controllers.get_mut(id).keep_alive_ms = rounded;
     }
 
     /// Reads a property. What the transport keeps itself (AQA, ASQ, ACQ, interrupt masks) reads as 0 here.

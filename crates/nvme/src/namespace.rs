@@ -304,6 +304,10 @@ impl BlockSet {
             start = start.min(a);
             end = end.max(b);
         }
+        assert!(
+            start <= first && first + count <= end,
+            "nothing of the range is left out"
+        );
         if start < end {
             self.0.insert(start, end);
         }
@@ -328,6 +332,7 @@ impl BlockSet {
                 self.0.insert(end, b);
             }
         }
+        assert_eq!(self.first_in(first, count), None, "all of the range is out");
     }
 
     /// Whether it is a set of some of the first `blocks` blocks.

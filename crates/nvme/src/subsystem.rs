@@ -172,6 +172,8 @@ impl Subsystem {
         namespace.host_specified_handles = self.state.fdp.enabled;
         namespace.attached.insert(Namespace::EVERYONE);
         self.state.namespaces.add(1, namespace);
+        let checked = self.state.namespaces.check(self.device.layout());
+        assert_eq!(checked, Ok(()), "a new drive can be restored");
     }
 
     /// Bytes of a page of the device.

@@ -155,6 +155,7 @@ impl LatencyHistogram {
         for (count, before) in since.counts.iter_mut().zip(&earlier.counts) {
             *count = count.checked_sub(*before).expect("no counter falls");
         }
+        assert!(self.sum_ns >= earlier.sum_ns, "no counter falls");
         since.sum_ns = self.sum_ns.saturating_sub(earlier.sum_ns);
         since
     }

@@ -146,7 +146,7 @@ impl Subsystem {
             Cns::AllocatedNamespaceIndependent => put(self.independent_namespace(request.nsid, None)?.as_bytes()),
             _ => return Err(unsupported(request.cns.code())),
         }
-        debug_assert_eq!(data.len(), IDENTIFY_SIZE);
+        assert_eq!(data.len(), IDENTIFY_SIZE, "every structure has one size");
         Ok(Execution::DONE)
     }
 

@@ -197,6 +197,11 @@ impl Subsystem {
             }
             handles.push(handle);
         }
+        assert_eq!(
+            handles.len(),
+            usize::from(count),
+            "each placement handle has a reclaim unit handle"
+        );
         Ok(handles)
     }
 

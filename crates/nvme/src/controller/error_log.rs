@@ -49,6 +49,11 @@ impl ErrorLog {
             lpver: ENTRY_VERSION,
             ..ErrorInformationEntry::default()
         };
+        let newest = self.iter().next().map(|(newest, _)| newest.ecnt.get());
+        assert!(
+            newest.is_none_or(|newest| newest < count),
+            "errors are counted in their order"
+        );
         self.push(logged, failure.cause.clone());
     }
 
@@ -59,6 +64,10 @@ impl ErrorLog {
     /// The log page: as many entries as there can be, unused ones zero.
     pub(crate) fn page(&self) -> Vec<u8> {
         let mut page: Vec<u8> = self.iter().flat_map(|(entry, _)| entry.as_bytes()).copied().collect();
+        assert!(
+            page.len() <= ERROR_LOG_ENTRIES_MAX * size_of::<ErrorInformationEntry>(),
+            "entries are limited"
+        );
         page.resize(ERROR_LOG_ENTRIES_MAX * size_of::<ErrorInformationEntry>(), 0);
         page
     }

@@ -96,6 +96,7 @@ impl Faults {
     pub(crate) fn lose_power(&mut self, media: &mut CachedMedia) {
         let injector = self.injector.as_ref().expect("a plan wants it");
         let (plan, command) = (injector.plan(), injector.commands());
+        assert!(!self.has_lost_power, "power is lost once");
         let lost = media.lose(plan.seed, plan.survivors);
         self.has_lost_power = true;
         let loss = PowerLoss { command, ..lost };

@@ -137,6 +137,11 @@ impl Subsystem {
         data.clear();
         data.extend_from_slice(parameters.as_bytes());
         data.truncate(receive.bytes as usize);
+        assert_eq!(
+            data.len(),
+            receive.transfer().bytes,
+            "the host gets what it has room for"
+        );
         Ok(Execution::DONE)
     }
 }

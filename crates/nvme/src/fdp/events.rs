@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use nvme_spec::fdp::MAX_FDP_EVENTS;
 use serde::{Deserialize, Serialize};
-use ssd::event::{CloseReason, Interest, Reclaim};
+use ssd::event::{CloseReason, Interest, MovedRun, Reclaim};
 use ssd::{Device, Event, EventSink, Lpn, Placement, PlacementList, RecentEvents, Ring, RuhId};
 
 use super::configuration::placement_identifier;
@@ -291,6 +291,12 @@ impl EventLog {
         if !is_reallocation(reclaim) {
             return;
         }
+        assert!(
+            reclaim.pages_copied <= reclaim.valid_pages,
+            "only valid pages are copied"
+        );
+        let is_copied = |moved: MovedRun| (1..=reclaim.pages_copied).contains(&moved.pages);
+        assert!(reclaim.moved.is_none_or(is_copied), "what is named was copied");
         let handle = reclaim.victim_owner.handle();
         let location = handle.map(|handle| Placement {
             group: reclaim.group,

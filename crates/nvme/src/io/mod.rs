@@ -35,6 +35,14 @@ pub(crate) struct Blocks {
     pub count: u64,
 }
 
+/// Data of a Read or Write in pieces that follow each other, each copied once.
+pub(crate) enum StraightData<'a> {
+    /// Takes what was read.
+    ToHost(&'a mut dyn FnMut(&[u8]) -> Result<(), Failure>),
+    /// Puts what is to be written.
+    FromHost(&'a mut dyn FnMut(Room<'_>) -> Result<(), Failure>),
+}
+
 /// How far a command of many parts is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Progress {
@@ -351,36 +359,24 @@ impl Subsystem {
         }
     }
 
-    /// A Read whose data is given to `take`.
-    pub(crate) fn read_to(
+    /// Carries out a Read or Write whose data goes straight between the host and the storage.
+    pub(crate) fn execute_io_straight(
         &mut self,
         id: u16,
         command: &Command,
-        take: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
+        data: StraightData<'_>,
     ) -> Result<Execution, Failure> {
-        let Operation::Read(blocks) = command.operation else {
-            panic!("{command:?} reads nothing");
-        };
-        self.with_namespace(id, command.nsid, |io| io.read_pieces(blocks, take))
-    }
-
-    /// A Write whose data `give` has.
-    pub(crate) fn write_through(
-        &mut self,
-        id: u16,
-        command: &Command,
-        give: &mut dyn FnMut(Room<'_>) -> Result<(), Failure>,
-    ) -> Result<Execution, Failure> {
-        let Operation::Write {
-            blocks,
-            force_unit_access,
-            directive,
-        } = command.operation
-        else {
-            panic!("{command:?} writes nothing");
-        };
-        self.with_namespace(id, command.nsid, |io| {
-            io.write_pieces(blocks, directive, force_unit_access, give)
+        self.with_namespace(id, command.nsid, |io| match (command.operation, data) {
+            (Operation::Read(blocks), StraightData::ToHost(take)) => io.read_pieces(blocks, take),
+            (
+                Operation::Write {
+                    blocks,
+                    force_unit_access,
+                    directive,
+                },
+                StraightData::FromHost(give),
+            ) => io.write_pieces(blocks, directive, force_unit_access, give),
+            (operation, _) => panic!("{operation:?} moves its data another way"),
         })
     }
 

@@ -254,6 +254,7 @@ fn describe_prps(
         ));
     }
     let first = bytes.min((PAGE_BYTES - prp1 % PAGE_BYTES) as usize);
+    assert!(0 < first && first <= bytes, "a transfer begins in its first page");
     push(segments, prp1, first);
     let rest = bytes - first;
     if rest == 0 {

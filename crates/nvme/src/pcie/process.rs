@@ -10,6 +10,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use nvme_spec::command::{AbortCdw10, AbortDw0, SubmissionEntry};
 use nvme_spec::{AdminOpcode, Status};
+use prefetch::Room;
 use ssd::Nanos;
 
 use super::admin::{self, QueueCommand};
@@ -21,8 +22,8 @@ use crate::command::AcceptedCommand;
 use crate::completion::{Outcome, Reply};
 use crate::controller::DoorbellError;
 use crate::error::Failure;
-use crate::io::Command as IoCommand;
 use crate::io::together::EXPECTED_COMMANDS;
+use crate::io::{Command as IoCommand, StraightData};
 use crate::media::Durable;
 use crate::subsystem::Subsystem;
 use crate::transfer::{Direction, Transfer};
@@ -294,6 +295,7 @@ impl PcieController {
             Err(fault) => self.fault = Some(fault),
         }
         (self.entries, self.parsed) = (entries, parsed);
+        assert!(done <= budget, "others have their turn");
         done
     }
 
@@ -535,8 +537,14 @@ impl PcieController {
         }
         let mut walk = data::Walk::new(bus.memory, &self.segments);
         match direction {
-            Direction::ToHost => subsystem.read_straight(now, accepted, &mut |piece| walk.write(piece)),
-            _ => subsystem.write_straight(now, accepted, &mut |room| walk.read(room)),
+            Direction::ToHost => {
+                let take = &mut |piece: &[u8]| walk.write(piece);
+                subsystem.execute_straight(now, accepted, StraightData::ToHost(take))
+            }
+            _ => {
+                let give = &mut |room: Room<'_>| walk.read(room);
+                subsystem.execute_straight(now, accepted, StraightData::FromHost(give))
+            }
         }
     }
 
@@ -544,6 +552,8 @@ impl PcieController {
     fn fetch_data(&mut self, bus: Bus<'_>, queue: u16, accepted: &AcceptedCommand) -> Result<(), Failure> {
         let transfer = accepted.transfer();
         data::describe(bus.memory, queue, accepted.entry(), transfer, &mut self.segments)?;
+        let described: usize = self.segments.iter().map(|segment| segment.bytes).sum();
+        assert_eq!(described, transfer.total_bytes(), "segments cover the transfer");
         if transfer.direction == Direction::ToController {
             data::gather(bus.memory, &self.segments, transfer.total_bytes(), &mut self.host_data)?;
         }

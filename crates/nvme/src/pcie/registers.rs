@@ -150,6 +150,7 @@ impl PcieController {
         self.clear(bus);
         self.registers = AdminQueueRegisters::default();
         subsystem.reset_controller(self.id);
+        assert!(!self.running && self.submission_end == 0, "no queue outlives a reset");
     }
 }
 

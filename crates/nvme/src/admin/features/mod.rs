@@ -296,6 +296,11 @@ impl Subsystem {
         };
         for &instance in instances {
             features.set(feature.id, instance, value);
+            assert_eq!(
+                features.value(feature.id, instance),
+                Some(value),
+                "each instance has the value"
+            );
         }
         Ok(())
     }
@@ -336,6 +341,10 @@ impl Subsystem {
             }
             self.get_value(id, question, data)?
         };
+        assert!(
+            data.len() <= question.transfer().bytes,
+            "the host gets no more than it has room for"
+        );
         Ok(Execution::of(u64::from(result)))
     }
 
