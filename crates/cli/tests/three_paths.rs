@@ -17,7 +17,7 @@ use applications::Spec;
 use experiment::cell::{Cell, CellKey};
 use experiment::profile::{Overrides, Profile};
 use experiment::run_options::{ReplayMode, RunSettings};
-use experiment::twin::{self, ScaleChoice};
+use experiment::twin;
 use experiment::workloads::{WorkloadChanges, read_jobs};
 use initiator::command::write_command;
 use initiator::inspect::decode;
@@ -184,21 +184,11 @@ impl Case {
             workload: self.workload(folder.path()),
             workload_name: "jobs".to_string(),
             run: RunSettings {
-                until: None,
                 timed: Some(self.replayed),
-                seconds: None,
-                queue_depth: None,
                 replay: self.replayed.then_some(ReplayMode::Timed),
-                replay_speed: None,
-                interval_seconds: None,
-                write_capacities: None,
-                scale: ScaleChoice::FULL,
                 sample_capacities: 1.0,
-                prefill_capacities: 0.0,
-                seeds: vec![1],
-                tail_capacities: 1.0,
                 placement_handles: self.handles.map(<[u16]>::to_vec),
-                only: Vec::new(),
+                ..RunSettings::default()
             },
             feedback: None,
             ensemble: None,

@@ -1,7 +1,7 @@
 //! The NVM subsystem: one drive with its namespaces, its endurance group and its controllers.
 //!
 //! ```text
-//! transport -> connect, property_get/set          -> Controller                                    (controllers)
+//! transport -> connect, property_get/set          -> Controller                                    (controller_commands)
 //!           -> accept (what a command is and moves) -> the transport fetches the data              (command)
 //!           -> execute (command, data)            -> admin or io -> ssd::Device, Media -> Outcome
 //!           -> async_completions, tick

@@ -56,7 +56,7 @@ fn behind_a_plain_command_the_beginning_of_one_read_and_the_rest_of_another_are_
     let mut expected = |entries: &[SubmissionEntry]| {
         let together = drive
             .subsystem
-            .begin_together(id, 0, 1)
+            .begin_plain_batch(id, 0, 1)
             .expect("nothing stands in the way");
         let command = |entry| IoCommand::of(entry).expect("it is a command");
         let plain = entries
@@ -64,7 +64,7 @@ fn behind_a_plain_command_the_beginning_of_one_read_and_the_rest_of_another_are_
             .map(|entry| drive.subsystem.plain(&together, &command(entry)));
         let plain: Vec<Plain> = plain.map(|plain| plain.expect("it is plain")).collect();
         drive.subsystem.expect_plain(plain.iter());
-        drive.subsystem.end_together(together);
+        drive.subsystem.end_plain_batch(together);
         std::mem::take(&mut *drive.memory.expected.lock().unwrap())
     };
     let (beginning, rest) = ((8 * PAGE_BYTES, 1024), (3 * PAGE_BYTES + 1024, PAGE_BYTES - 1024));

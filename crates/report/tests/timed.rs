@@ -2,7 +2,6 @@
 
 use experiment::cell::{Cell, CellKey};
 use experiment::run_options::{ReplayMode, RunSettings};
-use experiment::twin::ScaleChoice;
 use simulate::run::{self, CellResult};
 use simulate::timed::measure::JobResult;
 use simulate::timed::replay::{GroupBy, ReplayResult, TracePace};
@@ -48,21 +47,9 @@ const READ_NS: u64 = 2000 + 50_000 + 4096 + 521;
 
 fn settings() -> RunSettings {
     RunSettings {
-        until: None,
-        write_capacities: None,
-        timed: None,
-        seconds: None,
-        queue_depth: None,
-        replay: None,
-        replay_speed: None,
-        interval_seconds: None,
-        scale: ScaleChoice::FULL,
         sample_capacities: 0.1,
         prefill_capacities: 1.0,
-        seeds: vec![1],
-        tail_capacities: 1.0,
-        placement_handles: None,
-        only: Vec::new(),
+        ..RunSettings::default()
     }
 }
 

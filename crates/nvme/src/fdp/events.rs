@@ -32,7 +32,7 @@ pub struct FdpEvent {
     pub location: Option<Placement>,
     /// The 8 bytes of the Timestamp feature when it happened.
     pub timestamp: u64,
-    /// Of Media Reallocated: logical blocks moved (NLBAM), and the first one of the longest contiguous run.
+    /// Of Media Reallocated: logical blocks moved (NLBAM), and one of them.
     pub reallocated: Option<Reallocation>,
 }
 
@@ -207,7 +207,7 @@ impl EventLog {
     }
 
     /// Adds an event to the ring that its type belongs to.
-    fn add(&mut self, source: &EventSource, event: FdpEvent) {
+    fn append(&mut self, source: &EventSource, event: FdpEvent) {
         let is_of_media = event.kind == kind::MEDIA_REALLOCATED;
         assert_eq!(
             event.reallocated.is_some(),
@@ -234,7 +234,7 @@ impl EventLog {
                 pid: Some(pid),
                 ..source.event(kind::INVALID_PLACEMENT_IDENTIFIER, Some(of.nsid))
             };
-            self.add(source, event);
+            self.append(source, event);
         }
     }
 
@@ -254,7 +254,7 @@ impl EventLog {
                 location: Some(placement),
                 ..source.event(kind, Some(of.nsid))
             };
-            self.add(source, event);
+            self.append(source, event);
         }
     }
 
@@ -262,14 +262,14 @@ impl EventLog {
     pub(crate) fn note_reset(&mut self, source: &EventSource, of: &ReportedNamespace<'_>) {
         if of.is_enabled_anywhere(kind::CONTROLLER_RESET_MODIFIED_RUHS) {
             let event = source.event(kind::CONTROLLER_RESET_MODIFIED_RUHS, Some(of.nsid));
-            self.add(source, event);
+            self.append(source, event);
         }
     }
 
     /// Fills the ring of host events with events that say nothing, so that all that was in it is lost.
     pub(crate) fn overflow_host_events(&mut self, source: &EventSource) {
         for _ in 0..source.log_entries {
-            self.add(source, source.event(kind::INVALID_PLACEMENT_IDENTIFIER, None));
+            self.append(source, source.event(kind::INVALID_PLACEMENT_IDENTIFIER, None));
         }
         assert!(
             self.host.iter().all(|event| event.nsid.is_none()),
@@ -334,7 +334,7 @@ impl EventLog {
             }),
             ..source.event(kind::MEDIA_REALLOCATED, Some(of.nsid))
         };
-        self.add(source, event);
+        self.append(source, event);
     }
 }
 

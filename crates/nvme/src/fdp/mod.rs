@@ -10,14 +10,15 @@
 //! |---|---|
 //! | `configuration` | the configurations that a drive offers, placement identifiers |
 //! | `directive` | the Data Placement directive of writes, Directive Send and Receive |
-//! | `handles` | where writes go, Reclaim Unit Handle Status and Update, the time limit of reclaim units |
+//! | `handles` | where writes go, Reclaim Unit Handle Status and Update, the time limit of reclaim units; tells the log what commands and the device did |
 //! | `events` | the FDP event log and its reporting rules |
 //! | `log_pages` | log pages 20h (configurations), 21h (handle usage), 23h (events) |
 //! | `statistics` | log page 22h |
 //! | `features` | features 1Dh (FDP) and 1Eh (FDP events) |
 //!
 //! The device model knows reclaim groups, reclaim units and handles. This module speaks of them in the standard's
-//! layouts. The placement feedback of simulated runs uses the same [`EventLog`].
+//! layouts. Every entry of the log passes `EventLog::append`. Its callers are `Subsystem::note_device_events` (the device's events),
+//! the executors of `handles` (host events) and, in simulated runs, placement feedback. The placement feedback of simulated runs uses the same [`EventLog`].
 
 mod configuration;
 mod directive;

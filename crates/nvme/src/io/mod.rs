@@ -6,9 +6,9 @@
 
 pub(crate) mod context;
 mod metadata;
+pub(crate) mod plain_batch;
 pub(crate) mod ranges;
 mod read_write;
-pub(crate) mod together;
 
 use nvme_spec::command::{self, SubmissionEntry};
 use nvme_spec::{IoOpcode, NSID_ALL, Status};

@@ -35,7 +35,7 @@ use crate::command::AcceptedCommand;
 use crate::completion::Reply;
 use crate::controller::{AsyncCompletion, DoorbellError};
 use crate::io::Command as IoCommand;
-use crate::io::together::Plain;
+use crate::io::plain_batch::Plain;
 use data::Segment;
 use queue::{CompletionQueue, SubmissionQueue};
 

@@ -22,7 +22,7 @@ use crate::command::AcceptedCommand;
 use crate::completion::{Outcome, Reply};
 use crate::controller::DoorbellError;
 use crate::error::Failure;
-use crate::io::together::EXPECTED_COMMANDS;
+use crate::io::plain_batch::EXPECTED_COMMANDS;
 use crate::io::{Command as IoCommand, StraightData};
 use crate::media::Durable;
 use crate::subsystem::Subsystem;
@@ -315,7 +315,7 @@ impl PcieController {
         let Some(first) = first.filter(|first| first.may_be_plain()) else {
             return 0;
         };
-        let Some(mut together) = subsystem.begin_together(self.id, now, first.nsid()) else {
+        let Some(mut together) = subsystem.begin_plain_batch(self.id, now, first.nsid()) else {
             return 0;
         };
         let mut plain = std::mem::take(&mut self.plain);
@@ -352,7 +352,7 @@ impl PcieController {
         self.plain = plain;
         // They succeed for certain now. What the device makes of them nobody sees before the drive is let go, so the host need not wait for it.
         self.succeed(bus, queue, &entries[..usize::from(done)]);
-        subsystem.end_together(together);
+        subsystem.end_plain_batch(together);
         if let Some(failure) = failed {
             let entry = &entries[usize::from(done)];
             self.submission(queue).pass(1);

@@ -114,7 +114,7 @@ impl Runner {
             let is_wanted = |at, turn: &Turn| turn.is_followed_by(at, lanes) == Some(Operation::Write);
             next = self.turns.pop_until(soonest.saturating_sub(1), is_wanted);
         }
-        let written = device.write_together(times, writes, done);
+        let written = device.write_at_times(times, writes, done);
         written.expect("requests are within the device");
         assert_eq!(done.len(), requests.len(), "each request completes");
         self.submitted += requests.len() as u64;

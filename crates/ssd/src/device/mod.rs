@@ -315,7 +315,7 @@ impl<S: EventSink> Device<S> {
     ///
     /// # Panics
     /// There are not as many times as writes.
-    pub fn write_together(
+    pub fn write_at_times(
         &mut self,
         times: &[Nanos],
         writes: &[Write],
@@ -331,7 +331,7 @@ impl<S: EventSink> Device<S> {
     }
 
     /// A write that comes at `now` is not done before, whatever the drive does: those that come until then can be given to it
-    /// together with this one ([`Device::write_together`]). `now` without timing.
+    /// together with this one ([`Device::write_at_times`]). `now` without timing.
     #[inline]
     pub fn soonest_write(&self, now: Nanos) -> Nanos {
         let timing = self.engine.timing.as_ref();

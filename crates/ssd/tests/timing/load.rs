@@ -319,7 +319,7 @@ fn compare_together(config: &DeviceConfig, seed: u64) -> usize {
         }
         let soonest: Vec<u64> = times.iter().map(|now| device.soonest_write(*now)).collect();
         done.clear();
-        device.write_together(&times, &writes, &mut done).expect("it has room");
+        device.write_at_times(&times, &writes, &mut done).expect("it has room");
         let expected = times
             .iter()
             .zip(&writes)

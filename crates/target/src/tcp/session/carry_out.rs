@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use nvme::backlog::Synced;
-use nvme::{Direction, Durable, EXPECTED_COMMANDS, Failure, Outcome, Parameter, Reply, Subsystem, Together, Transfer};
+use nvme::{
+    Direction, Durable, EXPECTED_COMMANDS, Failure, Outcome, Parameter, PlainBatch, Reply, Subsystem, Transfer,
+};
 use nvme_spec::command::{
     PSDT_SGL_MPTR_CONTIGUOUS, PSDT_SGL_MPTR_SGL, SGL_SUBTYPE_OFFSET, SGL_SUBTYPE_TRANSPORT_A, SglType,
 };
@@ -101,7 +103,7 @@ impl Session {
         if !queue.is_authenticated() {
             return false;
         }
-        let Some(mut together) = subsystem.begin_together(controller, now, nsid) else {
+        let Some(mut together) = subsystem.begin_plain_batch(controller, now, nsid) else {
             return false;
         };
         let mut plain = std::mem::take(&mut self.plain);
@@ -148,7 +150,7 @@ impl Session {
                 break;
             }
         }
-        subsystem.end_together(together);
+        subsystem.end_plain_batch(together);
         let carried_out = !plain.is_empty();
         self.plain = plain;
         if let Some((ready, failure)) = failed {
@@ -396,7 +398,7 @@ impl Session {
 }
 
 /// A command that is plain, came in one piece, and whose answer does.
-fn find_plain(subsystem: &Subsystem, together: &Together, ready: &ReadyCommand) -> Option<PlacedPlain> {
+fn find_plain(subsystem: &Subsystem, together: &PlainBatch, ready: &ReadyCommand) -> Option<PlacedPlain> {
     let Progress::Capsule(entry, Some(command)) = &ready.progress else {
         return None;
     };

@@ -1,8 +1,8 @@
 //! Reads and Writes of a queue that are carried out together, because what each of them would ask of the drive is the same.
 //!
 //! ```text
-//! begin_together (what holds for all: namespace, features) -> plain (what one of them moves, and where)
-//!     -> read_plain, write_plain (its data) -> end_together (the device, counters and events, once for all) -> settle
+//! begin_plain_batch (what holds for all: namespace, features) -> plain (what one of them moves, and where)
+//!     -> read_plain, write_plain (its data) -> end_plain_batch (the device, counters and events, once for all) -> settle
 //! ```
 //!
 //! A command is plain if it succeeds for certain, unless its data does not come or the storage fails, and may complete at once. All others
@@ -78,7 +78,7 @@ struct Sum {
 /// Plain commands of a controller and a namespace, and what they add up to.
 #[derive(Debug)]
 #[must_use = "what was written has to reach the device"]
-pub struct Together {
+pub struct PlainBatch {
     controller: u16,
     nsid: u32,
     /// Whether Writes can be plain, and those that force unit access.
@@ -90,7 +90,7 @@ pub struct Together {
     unaligned_writes: u64,
 }
 
-impl Together {
+impl PlainBatch {
     /// Bytes that were moved so far.
     #[inline]
     pub fn bytes(&self) -> u64 {
@@ -100,7 +100,7 @@ impl Together {
 
 impl Subsystem {
     /// Begins with commands of a namespace; `None` if none of them can be plain now.
-    pub fn begin_together(&mut self, id: u16, now: Nanos, nsid: u32) -> Option<Together> {
+    pub fn begin_plain_batch(&mut self, id: u16, now: Nanos, nsid: u32) -> Option<PlainBatch> {
         assert!(
             self.writes.is_empty(),
             "what was written together has reached the device"
@@ -124,7 +124,7 @@ impl Subsystem {
         self.clock.advance(now);
         self.clock.begin_command(0);
         let is_cached = self.write_cache_enabled();
-        Some(Together {
+        Some(PlainBatch {
             controller: id,
             nsid,
             takes_writes: !namespace.write_protected
@@ -140,7 +140,7 @@ impl Subsystem {
 
     /// What a command moves, if it is plain and of this namespace. What it touches in the device is asked for.
     #[inline]
-    pub fn plain(&self, together: &Together, command: &Command) -> Option<Plain> {
+    pub fn plain(&self, together: &PlainBatch, command: &Command) -> Option<Plain> {
         if command.nsid != together.nsid {
             return None;
         }
@@ -200,7 +200,7 @@ impl Subsystem {
     #[inline]
     pub fn read_plain(
         &mut self,
-        together: &mut Together,
+        together: &mut PlainBatch,
         plain: &Plain,
         take: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
@@ -231,7 +231,7 @@ impl Subsystem {
     #[inline]
     pub fn write_plain(
         &mut self,
-        together: &mut Together,
+        together: &mut PlainBatch,
         plain: &Plain,
         give: &mut dyn FnMut(Room<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
@@ -266,8 +266,8 @@ impl Subsystem {
     }
 
     /// Ends what was begun: the device carries out what was written, and everything is counted. [`Subsystem::settle`] follows, sooner or later.
-    pub fn end_together(&mut self, together: Together) {
-        let Together {
+    pub fn end_plain_batch(&mut self, together: PlainBatch) {
+        let PlainBatch {
             controller,
             nsid,
             reads,
