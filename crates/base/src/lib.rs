@@ -15,8 +15,10 @@
 
 mod bytes;
 mod digits;
+mod distinct;
 mod divisor;
 pub mod file_place;
+mod file_state;
 pub mod input;
 mod memory;
 mod nearest;
@@ -26,8 +28,10 @@ mod table;
 
 pub use bytes::Bytes;
 pub use digits::significant;
+pub use distinct::distinct;
 pub use divisor::gcd;
 pub use file_place::FilePlace;
+pub use file_state::FileState;
 pub use memory::{memory_available_bytes, memory_total_bytes};
 pub use nearest::{hint, hinted, nearest};
 pub use placement::PlacementIndex;
