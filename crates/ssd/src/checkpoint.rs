@@ -91,10 +91,10 @@ impl<S: EventSink> Device<S> {
         let layout = self.layout();
         let logical_pages = layout.logical_pages;
         let held_max = noted_bytes_max(layout) / (2 * wide(size_of::<Change>()));
-        let (config, state, _) = self.engine().parts();
+        let (config, state, _) = self.parts();
         assert!(state.fits(layout), "what is stored can be loaded");
         let config = config.clone();
-        let (state, maps) = self.engine_mut().parts_mut();
+        let (state, maps) = self.parts_mut();
         let state = state.begin_copy(room.0);
         let beginning = maps.begin_undo(held_max);
         Checkpoint {
@@ -128,7 +128,7 @@ impl<S: EventSink> Device<S> {
         let pages = part_from(start, checkpoint.logical_pages);
         let end = pages.end;
         let changes_max = checkpoint.held_max.saturating_sub(checkpoint.held);
-        let (_, maps) = self.engine_mut().parts_mut();
+        let (_, maps) = self.parts_mut();
         let copied = maps.copy_part(&checkpoint.beginning, pages, &mut checkpoint.entries, changes_max);
         let copied = copied.inspect_err(|_| self.end_checkpoint(checkpoint))?;
         checkpoint.noted = copied.changes;
@@ -138,7 +138,7 @@ impl<S: EventSink> Device<S> {
     }
 
     fn copy_blocks(&mut self, checkpoint: &mut Checkpoint) -> Result<(), CheckpointEnded> {
-        let (state, maps) = self.engine_mut().parts_mut();
+        let (state, maps) = self.parts_mut();
         if !maps.notes_for(&checkpoint.beginning) {
             return Err(CheckpointEnded::Replaced);
         }
@@ -152,7 +152,7 @@ impl<S: EventSink> Device<S> {
     /// Ends a checkpoint that is not to be completed: nothing is noted for it any more. What was noted goes when the checkpoint does,
     /// which can be when nobody waits for the device. Ending twice is ending once.
     pub fn end_checkpoint(&mut self, checkpoint: &mut Checkpoint) {
-        let (state, maps) = self.engine_mut().parts_mut();
+        let (state, maps) = self.parts_mut();
         if let Some(log) = maps.end_undo(&checkpoint.beginning) {
             state.end_copy();
             checkpoint.log = Some(log);

@@ -36,7 +36,7 @@ pub mod unit;
 pub use base::PlacementIndex;
 pub use checkpoint::Checkpoint;
 pub use config::{DeviceConfig, EnduranceConfig};
-pub use device::{Device, UnitView};
+pub use device::{Device, Engine, UnitView};
 pub use endurance::{Endurance, Wear};
 pub use error::{CheckpointEnded, ConfigError, HostError, SnapshotError};
 pub use event::{Event, EventSink};

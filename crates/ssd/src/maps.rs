@@ -325,6 +325,10 @@ impl Maps {
     #[inline]
     pub(crate) fn gather(&self, cursor: &mut Cursor, first: u32, end: u32, runs: &mut Vec<MappedRun>) -> u32 {
         let base = cursor.first_page();
+        assert!(
+            base < end,
+            "valid pages are looked for behind the end of a reclaim unit"
+        );
         let mut bits = self.valid.at(index(base / 64));
         if base < first {
             bits &= u64::MAX << (first - base);

@@ -90,6 +90,7 @@ impl RecentEvents {
     pub fn take(&mut self) -> EventsSince {
         let end = self.end();
         let before = std::mem::replace(&mut self.taken, end);
+        assert!(before <= end, "events that were taken are still counted");
         self.since(before)
     }
 }

@@ -90,7 +90,7 @@ impl<S: EventSink> Device<S> {
     }
 
     fn write_to(&self, out: &mut impl Write, note: &[u8]) -> std::io::Result<()> {
-        let (config, state, maps) = self.engine().parts();
+        let (config, state, maps) = self.parts();
         assert!(state.fits(self.layout()), "what is saved can be loaded");
         write_head(out, config, note, state)?;
         let (mut entries, mut bytes) = (Vec::new(), Vec::new());

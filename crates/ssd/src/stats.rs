@@ -288,6 +288,10 @@ impl Stats {
                     Trigger::Foreground => self.foreground_collections += 1,
                     Trigger::Forced => self.forced_collections += 1,
                 }
+                assert!(
+                    reclaim.pages_copied <= reclaim.valid_pages && reclaim.valid_pages <= reclaim.unit_pages,
+                    "a collection copies valid pages of its reclaim unit and no others"
+                );
                 let row = self.owner_mut(reclaim.victim_owner);
                 row.gc_pages_copied += u64::from(reclaim.pages_copied);
                 row.blocks_remapped += u64::from(reclaim.blocks_remapped);

@@ -439,13 +439,14 @@ fn use_of(device: &mut Device, seed: u64) {
     );
     assert!(device.units().count() > 0 && device.stats().write_amplification().is_some());
     assert!(device.stats().totals().media_bytes_written > 0);
+    let counted = device.stats().totals();
     device.raise_totals(&Totals {
         host_bytes_written: u64::MAX,
-        ..device.stats().totals()
+        ..counted
     });
     device.raise_totals(&Totals {
         media_bytes_erased: 1 << 40,
-        ..device.stats().totals()
+        ..counted
     });
     match device.check() {
         // It was as high as can be before.

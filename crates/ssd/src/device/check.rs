@@ -5,8 +5,9 @@
 
 use crate::cast::{index, wide};
 use crate::config::{Copies, DeviceConfig, Isolation};
-use crate::device::place::OpenUnit;
-use crate::device::{Engine, Group, State};
+use crate::device::engine::Engine;
+use crate::device::open::OpenUnit;
+use crate::device::state::{Group, State};
 use crate::endurance::ERASES_MAX;
 use crate::gc::index::ClosedSet;
 use crate::layout::{Layout, SizeClass};
@@ -25,9 +26,15 @@ macro_rules! ensure {
     };
 }
 
-pub(super) fn check(device: &Engine) -> Result<(), String> {
-    maps(device)?;
-    device.state.check(&device.config, &device.layout, &device.maps)
+impl Engine {
+    /// Proves every invariant of the state by full scan. For tests; takes as long as reading all maps.
+    ///
+    /// # Errors
+    /// Says which invariant does not hold, and where.
+    pub fn check(&self) -> Result<(), String> {
+        maps(self)?;
+        self.state.check(&self.config, &self.layout, &self.maps)
+    }
 }
 
 impl State {

@@ -9,7 +9,8 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use crate::cast::{count, index, real, wide};
 use crate::config::{Copies, Isolation};
-use crate::device::Engine;
+use crate::device::engine::Engine;
+use crate::device::open::OpenUnit;
 use crate::event::{CloseReason, Event, Events, MovedRun, Reclaim, Reporter, Trigger};
 use crate::gc::{Candidates, VictimPolicy};
 use crate::layout::SizeClass;
@@ -380,13 +381,7 @@ impl Engine {
     }
 
     /// The reclaim unit that takes an owner's copies; if there is none, one is opened for a victim of `class`.
-    fn collection_unit(
-        &mut self,
-        events: &mut Events<'_>,
-        group: RgId,
-        owner: Owner,
-        class: u8,
-    ) -> &mut super::place::OpenUnit {
+    fn collection_unit(&mut self, events: &mut Events<'_>, group: RgId, owner: Owner, class: u8) -> &mut OpenUnit {
         let index = self.owner_index(owner);
         if self.copies_slot(group, index).is_none() {
             self.open_for_collection(events, group, owner, class);

@@ -1,68 +1,14 @@
 //! Taking reclaim units from the free ones, filling them, closing them, giving them back.
 
-use serde::{Deserialize, Serialize};
-
 use crate::cast::index;
 use crate::config::{Allocation, Copies, HandleConfig, Isolation, Opening};
-use crate::device::{Engine, Superblock};
+use crate::device::engine::Engine;
+use crate::device::open::OpenUnit;
+use crate::device::state::Superblock;
 use crate::event::{CloseReason, Event, Events};
 use crate::layout::SizeClass;
 use crate::types::{Nanos, Owner, Placement, RgId, RuId, RuhId};
 use crate::unit::{NONE, ReclaimUnit, UnitState};
-
-/// A reclaim unit that takes pages.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct OpenUnit {
-    pub(super) unit: RuId,
-    /// Next page to write.
-    pub(super) position: u32,
-    /// Pages from `position` to here can be written in one go.
-    pub(super) run_end: u32,
-    /// Pages that hold data, remapped blocks included.
-    pub(super) written: u32,
-    /// Blocks that came in by remapping and are skipped; empty if there are none.
-    pub(super) remapped: Vec<bool>,
-}
-
-impl OpenUnit {
-    /// Counts pages as written; true if the run ends with them.
-    #[inline]
-    pub(super) fn advance(&mut self, pages: u32) -> bool {
-        assert!(
-            pages <= self.run_end - self.position,
-            "pages are written beyond the end of a run"
-        );
-        self.position += pages;
-        self.written += pages;
-        self.position == self.run_end
-    }
-
-    /// At the end of a run, finds the next one after remapped blocks; false if the unit is full.
-    pub(super) fn find_run(&mut self, class: SizeClass, program_unit_pages: u32) -> bool {
-        assert!(self.position <= class.pages, "a reclaim unit is written beyond its end");
-        assert!(
-            self.written <= class.pages,
-            "more is written to a reclaim unit than it holds"
-        );
-        if self.remapped.is_empty() {
-            assert_eq!(
-                self.position, class.pages,
-                "a run without remapped blocks ends before its reclaim unit"
-            );
-            return false;
-        }
-        let end_of_program_unit = |page: u32| (page / program_unit_pages + 1) * program_unit_pages;
-        let is_remapped = |page: u32| self.remapped[index(page / program_unit_pages % class.blocks)];
-        while self.position < class.pages && is_remapped(self.position) {
-            self.position = end_of_program_unit(self.position);
-        }
-        self.run_end = self.position;
-        while self.run_end < class.pages && !is_remapped(self.run_end) {
-            self.run_end = end_of_program_unit(self.run_end);
-        }
-        self.position < self.run_end
-    }
-}
 
 impl Engine {
     /// Opens what an eager device has open from the start.

@@ -1,14 +1,70 @@
 //! The device's questions to its times.
 
-use crate::device::place::OpenUnit;
-use crate::device::{Engine, Write};
-use crate::timing::{Completion, Location, Timing, UnitPlace, WriteProgress};
-use crate::types::{Lpn, Nanos, Ppn, RuId};
+use super::engine::Engine;
+use super::open::OpenUnit;
+use crate::config::DeviceConfig;
+use crate::error::{ConfigError, HostError};
+use crate::layout::Layout;
+use crate::timing::{Completion, Location, Timing, TimingConfig, UnitPlace, WriteProgress};
+use crate::types::{Lpn, Nanos, Ppn, RuId, Write};
+use crate::unit::UnitState;
 
 impl Engine {
-    pub(super) fn read_checked(&mut self, now: Nanos, first: Lpn, pages: u32) -> Completion {
+    /// A write that comes at `now` is not done before, whatever the drive does: those that come until then can be given to it
+    /// together with this one ([`Device::write_at_times`]). `now` without timing.
+    #[inline]
+    pub fn soonest_write(&self, now: Nanos) -> Nanos {
+        let timing = self.timing.as_ref();
+        timing.map_or(now, |timing| timing.soonest_write(now))
+    }
+
+    /// A read that comes at `now` is not done before. `now` without timing.
+    #[inline]
+    pub fn soonest_read(&self, now: Nanos) -> Nanos {
+        let timing = self.timing.as_ref();
+        timing.map_or(now, |timing| timing.soonest_read(now))
+    }
+
+    /// Pages that were read and were not mapped, since the device was made, loaded or given its times; 0 without timing.
+    pub fn unmapped_pages_read(&self) -> u64 {
+        self.timing.as_ref().map_or(0, |timing| timing.unmapped_pages_read())
+    }
+
+    /// A command that does nothing to the flash: how long the controller needs for it.
+    pub fn command(&mut self, now: Nanos) -> Completion {
+        match &mut self.timing {
+            Some(timing) => timing.command(now),
+            None => Completion::now(now),
+        }
+    }
+
+    /// Changes what takes how long; the drive is idle then.
+    ///
+    /// # Errors
+    /// The drive cannot be like that.
+    pub fn set_timing(&mut self, timing: Option<TimingConfig>) -> Result<(), ConfigError> {
+        let config = DeviceConfig {
+            timing,
+            ..self.config.clone()
+        };
+        Layout::new(&config)?;
+        self.timing = Timing::new(&config, &self.layout);
+        self.config = config;
+        self.resume_in_time();
+        Ok(())
+    }
+
+    /// Reads an extent: nothing changes, but it takes time. Pages that are not mapped are not looked for in the flash.
+    ///
+    /// # Errors
+    /// The extent does not exist.
+    ///
+    /// # Panics
+    /// The device has timing and `now` is 292 years (2^63 ns) or later.
+    pub fn read(&mut self, now: Nanos, first: Lpn, pages: u32) -> Result<Completion, HostError> {
+        self.check_extent(first, pages)?;
         let Some(mut timing) = self.timing.take() else {
-            return Completion::now(now);
+            return Ok(Completion::now(now));
         };
         let at = timing.begin_read(now, pages);
         let (mut done, run) = self.read_run(&mut timing, at, first, pages);
@@ -16,21 +72,31 @@ impl Engine {
             done = done.and(self.read_runs(&mut timing, at, Lpn(first.0 + run), pages - run));
         }
         let done = timing.end_read(done);
+        assert!(done.at >= now, "a read is done after it was sent");
         self.timing = Some(timing);
-        done
+        Ok(done)
     }
 
-    /// Where a page is.
+    /// Where a page is that will be read soon: to find out is a good part of reading it, and takes less time for many pages than for
+    /// one. `None` if it is not mapped, or the device has no timing.
+    ///
+    /// # Panics
+    /// The page is outside of the device.
     #[inline]
-    pub(super) fn locate(&self, lpn: Lpn) -> Option<Location> {
+    pub fn locate(&self, lpn: Lpn) -> Option<Location> {
         let timing = self.timing.as_ref()?;
         let ppn = self.lookup(lpn)?;
         Some(timing.locate(ppn, self.place(self.unit_of(ppn))))
     }
 
-    /// Reads a page.
-    #[inline(always)]
-    pub(super) fn read_located(&mut self, now: Nanos, location: &Location) -> Completion {
+    /// As [`Device::read`] of one page, which is where it was located. Nothing may have been written or deallocated since, in
+    /// whatever place.
+    ///
+    /// # Panics
+    /// The page is not there any more, or as [`Device::read`].
+    #[inline]
+    pub fn read_located(&mut self, now: Nanos, lpn: Lpn, location: &Location) -> Completion {
+        assert!(self.lookup(lpn) == Some(location.ppn), "a page is read where it is");
         let timing = self
             .timing
             .as_mut()
@@ -92,6 +158,10 @@ impl Engine {
         };
         let owners = self.state.groups.iter().flat_map(|group| &group.owners);
         for open in owners.flat_map(|owner| owner.open.iter().flatten()) {
+            assert!(
+                open.position <= self.unit(open.unit).pages,
+                "an open reclaim unit is written beyond its end"
+            );
             timing.resume(self.place(open.unit), open.position);
         }
         self.timing = Some(timing);
@@ -125,6 +195,7 @@ impl Engine {
 
     /// Valid pages of a victim go to another reclaim unit.
     pub(super) fn copy_in_time(&mut self, victim: RuId, from: &[u32], unit: RuId, position: u32) {
+        assert_ne!(victim, unit, "a victim is copied into itself");
         let (source, destination) = (self.place(victim), self.place(unit));
         if let Some(timing) = &mut self.timing {
             timing.copy(source, from, destination, position);
@@ -142,6 +213,10 @@ impl Engine {
 
     /// A host begins to write to a reclaim unit.
     pub(super) fn open_in_time(&mut self, now: Nanos, unit: RuId) {
+        assert!(
+            self.unit(unit).state != UnitState::Free,
+            "a free reclaim unit is written to"
+        );
         let (place, superblock) = (self.place(unit), self.superblock_of(unit));
         if let Some(timing) = &mut self.timing {
             timing.open(now, place, superblock);

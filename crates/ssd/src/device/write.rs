@@ -1,11 +1,11 @@
 //! What a host's commands do to the maps: writing extents and deallocating them.
 
 use crate::cast::{index, narrow};
-use crate::device::{Engine, Write};
+use crate::device::engine::Engine;
 use crate::error::HostError;
 use crate::event::{Event, Events};
 use crate::timing::{Completion, WriteProgress};
-use crate::types::{Lpn, Nanos, Placement, Ppn, RgId, RuId};
+use crate::types::{Lpn, Nanos, Placement, Ppn, RgId, RuId, Write};
 
 impl Engine {
     pub(super) fn write(
@@ -93,6 +93,8 @@ impl Engine {
         writes: &[Write],
         done: &mut Vec<Completion>,
     ) {
+        assert!(times.is_sorted(), "times of commands do not go back");
+        let done_before = done.len();
         let (mut times, mut left) = (times, writes);
         while let (Some(first), Some(now)) = (left.first(), times.first()) {
             let carried_out = if let Some(appended) = self.append_pages_together(events, left) {
@@ -107,6 +109,7 @@ impl Engine {
             };
             (times, left) = (&times[carried_out..], &left[carried_out..]);
         }
+        assert_eq!(done.len() - done_before, writes.len(), "each write has a completion");
     }
 
     /// As [`Engine::append_together`], of writes of one whole page each, on a device with times that are not drawn by chance.
@@ -174,6 +177,10 @@ impl Engine {
         if carried_out == 0 {
             return None;
         }
+        assert!(
+            pages <= pages_max,
+            "the open reclaim unit takes no more pages than it has room for"
+        );
         let carried_out_writes = &writes[..carried_out];
         events.host_writes(carried_out_writes);
         let host_bytes = carried_out_writes.iter().map(|write| write.host_bytes).sum::<u64>();
@@ -280,22 +287,36 @@ impl Engine {
         pages: u32,
     ) -> Result<Completion, HostError> {
         self.check_extent(first, pages)?;
+        let live_before = self.live_pages();
         let mapped = self.invalidate(first, pages);
         self.maps.unmap(first, pages);
         assert!(mapped <= pages, "{mapped} of {pages} pages were mapped");
+        assert_eq!(
+            self.live_pages() + u64::from(mapped),
+            live_before,
+            "the groups lose the pages that the map loses"
+        );
         self.state.stats.pages_deallocated += u64::from(mapped);
         events.command(|| Event::Deallocate { pages: mapped });
         Ok(self.command(now))
     }
 
+    /// Refuses a write whose extent or placement does not exist.
+    ///
+    /// # Errors
+    /// As [`Device::write`].
     #[inline]
-    pub(super) fn check_write(&self, write: &Write) -> Result<(), HostError> {
+    pub fn check_write(&self, write: &Write) -> Result<(), HostError> {
         self.check_extent(write.first, write.pages)?;
         self.check_placement(write.placement)
     }
 
+    /// Refuses an extent that does not exist.
+    ///
+    /// # Errors
+    /// As [`Device::read`].
     #[inline]
-    pub(super) fn check_extent(&self, first: Lpn, pages: u32) -> Result<(), HostError> {
+    pub fn check_extent(&self, first: Lpn, pages: u32) -> Result<(), HostError> {
         let capacity = self.layout.logical_pages;
         if pages == 0 || first.0 >= capacity || pages > capacity - first.0 {
             return Err(HostError::OutOfRange {

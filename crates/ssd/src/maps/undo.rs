@@ -137,6 +137,10 @@ impl UndoLog {
         if self.last.len() == self.last.capacity() && !self.add_block() {
             return;
         }
+        assert!(
+            change.lpn >= self.copied,
+            "a change is noted of a part that is copied already"
+        );
         self.last.push(change);
     }
 
@@ -214,6 +218,10 @@ impl Maps {
         changes.push(std::mem::take(&mut log.last));
         let taken: usize = changes.iter().map(Vec::len).sum();
         log.room = changes_max.saturating_sub(wide(taken));
+        assert!(
+            index(pages.end) <= self.l2p_inverted.get().len(),
+            "a part ends with the map"
+        );
         let is_last = index(pages.end) == self.l2p_inverted.get().len();
         self.copy_entries(pages, entries);
         Ok(PartCopy {

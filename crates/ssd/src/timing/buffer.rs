@@ -123,6 +123,10 @@ impl Buffer {
             FEW => self.programs.partition_point(|other| *other < program),
             _ => self.programs.len() - later,
         };
+        assert!(
+            at == 0 || self.programs[at - 1] <= program,
+            "programs give their room back in the order of their ends"
+        );
         self.programs.insert(at, program);
     }
 

@@ -36,6 +36,10 @@ impl Cores {
             at = before;
         }
         self.free_at[at] = until;
+        assert!(
+            self.free_at[self.first] <= until,
+            "the core that is free first comes next"
+        );
         until
     }
 }

@@ -115,6 +115,10 @@ impl Die {
     fn settle(&mut self, now: Nanos) {
         while self.free_at < now {
             let Some(first) = self.programs.front_mut() else {
+                assert_eq!(
+                    self.programs_ns, 0,
+                    "time is owed for programs that are not in the queue"
+                );
                 self.collect_until(now);
                 return;
             };
@@ -162,6 +166,7 @@ impl Die {
         } else {
             self.make_way(at, suspend_ns)
         };
+        assert!(self.free_at >= at, "a die reads after it was asked to");
         self.note(self.free_at, length, activity::Work::Read);
         self.free_at += length;
         ReadSlot {

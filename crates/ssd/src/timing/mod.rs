@@ -18,6 +18,7 @@
 mod activity;
 mod buffer;
 mod calendar;
+mod channel;
 pub(crate) mod config;
 mod cores;
 mod die;
@@ -39,6 +40,7 @@ use crate::types::{Nanos, Ppn};
 pub use activity::{Activity, Piece, Work};
 use buffer::Buffer;
 use calendar::Calendar;
+use channel::{Channel, Speed};
 pub use config::{ChannelTiming, ControllerTiming, LinkTiming, NandTiming, Tail, TailOf, TimingConfig};
 use cores::Cores;
 use die::{Die, Operations, ReadSlot};
@@ -47,7 +49,6 @@ pub(crate) use place::UnitPlace;
 use place::{FlashPage, Places, Sensing};
 use sensed::Sensed;
 
-const SECOND_NS: u64 = 1_000_000_000;
 /// Keeps the random numbers of the times apart from those of the policies.
 const SEED_OF_TIMING: u64 = 0x7469_6d69_6e67;
 
@@ -110,90 +111,6 @@ pub(crate) struct Timing {
     sensed: Sensed,
     senses_several: bool,
     unmapped_pages_read: u64,
-}
-
-/// A channel: the transfers of hosts, slower while garbage collection has its share of the channel.
-#[derive(Clone, Default)]
-struct Channel {
-    calendar: Calendar,
-    /// Collection's transfers take `collects_ns` of the `collection_ns` until `collects_until`.
-    collects_until: Nanos,
-    collection_ns: Nanos,
-    collects_ns: Nanos,
-    /// What hosts transferred, if somebody watches.
-    activity: Option<Box<Activity>>,
-}
-
-impl Channel {
-    /// A transfer of `length`, as early as possible from `from` on; returns its end.
-    #[inline(always)]
-    fn transfer(&mut self, submitted_at: Nanos, from: Nanos, length: Nanos, work: Work) -> Nanos {
-        let begin = self.calendar.take(submitted_at, from, length);
-        if let Some(activity) = &mut self.activity {
-            activity.note(begin, begin + length, work);
-        }
-        begin + length
-    }
-
-    /// A transfer that somebody waits for, slower while collection has its share. (What is only programmed later is not
-    /// in a hurry, and must not keep the channel from others for longer than it needs it.)
-    #[inline(always)]
-    fn urgent_transfer(&mut self, submitted_at: Nanos, from: Nanos, length: Nanos) -> Nanos {
-        let length = if from < self.collects_until {
-            scaled(length, self.collection_ns, self.collection_ns - self.collects_ns)
-        } else {
-            length
-        };
-        self.transfer(submitted_at, from, length, Work::Read)
-    }
-
-    /// Collection takes `elapsed_ns` from now on, and its transfers `work_ns` of it. Hosts are left a tenth at least.
-    fn share_with_collection(&mut self, now: Nanos, elapsed_ns: Nanos, work_ns: Nanos) {
-        let before_ns = match self.collects_until.checked_sub(now) {
-            Some(left_ns) if left_ns > 0 => scaled(self.collects_ns, left_ns, self.collection_ns),
-            _ => 0,
-        };
-        self.collects_until = self.collects_until.max(now + elapsed_ns);
-        self.collection_ns = self.collects_until - now;
-        self.collects_ns = (before_ns + work_ns).min(self.collection_ns / 10 * 9);
-        assert!(
-            self.collects_ns < self.collection_ns || self.collection_ns == 0,
-            "hosts are left a part of the channel"
-        );
-    }
-}
-
-/// How fast bytes are moved.
-#[derive(Clone, Copy, Debug)]
-struct Speed {
-    bytes_per_second: u64,
-    /// What was asked for last, and the answer: most requests are of one size, and a division takes as long as all the
-    /// rest.
-    last: (u64, Nanos),
-}
-
-impl Speed {
-    fn new(bytes_per_second: u64) -> Speed {
-        Speed {
-            bytes_per_second,
-            last: (0, 0),
-        }
-    }
-
-    /// Time to move bytes, rounded up: nothing is faster than it can be.
-    #[inline]
-    fn transfer_ns(&mut self, bytes: u64) -> Nanos {
-        if bytes != self.last.0 {
-            self.last = (bytes, transfer_ns(bytes, self.bytes_per_second));
-        }
-        self.last.1
-    }
-}
-
-/// `ns` times `numerator` by `denominator`.
-fn scaled(ns: Nanos, numerator: u64, denominator: u64) -> Nanos {
-    let scaled = u128::from(ns) * u128::from(numerator) / u128::from(denominator);
-    Nanos::try_from(scaled).expect("a share of a time is a time")
 }
 
 /// The collection that is being put together.
@@ -346,6 +263,7 @@ impl Timing {
             writing.done.at >= writing.arrived_at,
             "data is in the buffer before it came"
         );
+        assert!(pages > 0, "an extent without pages is appended");
         let operation_pages = self.places.operation_pages(unit);
         let end = position + pages;
         let mut at = position;
@@ -361,6 +279,10 @@ impl Timing {
     #[inline(always)]
     fn append_to(&mut self, now: Nanos, done: &mut Completion, unit: &UnitPlace, operation: u32, pages: Range<u32>) {
         let operation_pages = self.places.operation_pages(*unit).get();
+        assert!(
+            operation <= pages.start && pages.end <= operation + operation_pages,
+            "pages of another program operation go to the buffer with this one"
+        );
         let bytes = u64::from(pages.end - pages.start) * self.page_bytes;
         let admitted = self.buffer.admit(done.at, unit.first.0 + operation, bytes);
         done.at = admitted.at;
@@ -443,6 +365,7 @@ impl Timing {
         let from = erased_at.max(die.programmed_at(now).saturating_sub(length));
         let there = self.channels[index(place.channel)].transfer(now, from, length, Work::Program);
         let end = die.program(now, there, self.places.program_ns());
+        assert!(end >= there, "a program ends after its data came");
         if let Some(cache) = &mut self.cache {
             for page in (0..pages).step_by(index(self.places.flash_pages())) {
                 cache.pop(&self.places.flash_page(Ppn(unit.first.0 + operation + page)));
@@ -454,6 +377,10 @@ impl Timing {
 
     /// A write is complete when all of it is in the buffer.
     pub(crate) fn end_write(&mut self, writing: WriteProgress) -> Completion {
+        assert!(
+            writing.done.at >= writing.arrived_at && writing.arrived_at >= writing.now,
+            "a write is done after its data came, which came after the command"
+        );
         let extra = self.tail(TailOf::Write) + self.config.controller.write_pipeline_ns;
         Completion {
             at: writing.done.at + extra,
@@ -521,6 +448,7 @@ impl Timing {
         let bytes = u64::from(pages) * self.page_bytes;
         let fetched = self.fetch(at, bytes, location);
         let length = self.link_speed.transfer_ns(bytes);
+        assert!(fetched.at >= at, "a page is fetched after it was asked for");
         let sent = self.to_host.take(self.submitted_at, fetched.at, length) + length;
         Completion { at: sent, ..fetched }
     }
@@ -666,6 +594,10 @@ impl Timing {
         {
             channel.share_with_collection(now, elapsed_ns, std::mem::take(work_ns));
         }
+        assert!(
+            self.collection.channels.iter().all(|left_ns| *left_ns == 0),
+            "collection used channels of another group"
+        );
         self.collection.last_sensed = None;
         match self.marks.get_mut(&superblock) {
             None => _ = self.marks.insert(superblock, marks.into()),
@@ -688,14 +620,4 @@ impl Timing {
             self.marks.remove(&superblock);
         }
     }
-}
-
-/// Time to move bytes, rounded up: nothing is faster than it can be.
-#[inline]
-fn transfer_ns(bytes: u64, bytes_per_second: u64) -> Nanos {
-    if let Some(product) = bytes.checked_mul(SECOND_NS) {
-        return product.div_ceil(bytes_per_second);
-    }
-    let time = (u128::from(bytes) * u128::from(SECOND_NS)).div_ceil(u128::from(bytes_per_second));
-    Nanos::try_from(time).expect("a transfer of one command takes less than 500 years")
 }

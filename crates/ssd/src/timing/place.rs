@@ -161,6 +161,7 @@ impl Places {
         let groups = u32::from(layout.groups);
         let dies = geometry.channels * geometry.dies_per_channel;
         let dies_per_group = dies / groups;
+        assert_eq!(dies_per_group * groups, dies, "reclaim groups share the dies equally");
         // Dies of a channel that belong to the same reclaim group.
         let dies_together = geometry.dies_per_channel.min(dies_per_group);
         let program_unit_bytes = u64::from(layout.program_unit_pages) * layout.page_bytes;

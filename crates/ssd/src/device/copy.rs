@@ -1,0 +1,111 @@
+//! Copies of a drive's tables in parts, for checkpoints of a drive in use.
+
+use super::blocks::{self, BlockTable, Noted, NotedRoom};
+use super::state::{State, Superblock};
+use crate::cast::{count, index, narrow};
+use crate::layout::Layout;
+use crate::unit::ReclaimUnit;
+
+/// Memory for the tables of a state: all that it takes but for lists of reclaim units and the window of separation. It is touched, so a copy that
+/// goes there waits for nothing.
+pub(crate) struct StateRoom {
+    units: Vec<ReclaimUnit>,
+    unit_of_slice: Vec<u32>,
+    superblocks: Vec<Superblock>,
+    block_at: Vec<u32>,
+    erase_counts: Vec<u32>,
+    noted: [NotedRoom; 2],
+}
+
+impl StateRoom {
+    pub(crate) fn of(layout: &Layout) -> StateRoom {
+        // Anything but zero, of which the system has pages to give that are not there.
+        const TOUCHED: u32 = u32::MAX;
+        let slices = index(layout.slices());
+        let divided = layout.slices_per_superblock > 1;
+        let blocks = index(narrow(layout.blocks()));
+        let superblock = Superblock {
+            class: u8::MAX,
+            parts_used: TOUCHED,
+        };
+        StateRoom {
+            units: vec![ReclaimUnit::FREE; slices],
+            unit_of_slice: vec![TOUCHED; if divided { slices } else { 0 }],
+            superblocks: vec![superblock; index(layout.superblocks())],
+            block_at: vec![TOUCHED; blocks],
+            erase_counts: vec![TOUCHED; blocks],
+            noted: [NotedRoom::new(), NotedRoom::new()],
+        }
+    }
+}
+
+/// A copy of a state that is whole when its block tables are.
+pub(crate) struct StateCopy {
+    pub(crate) state: State,
+    /// Blocks before this one are copied.
+    blocks_copied: u32,
+}
+
+impl StateCopy {
+    pub(crate) fn blocks_left(&self) -> u32 {
+        count(self.state.erase_counts.len()) - self.blocks_copied
+    }
+
+    /// Copies the next blocks; false if more has changed meanwhile than is kept.
+    pub(crate) fn copy_blocks(&mut self, of: &mut State) -> bool {
+        let blocks = count(of.erase_counts.len());
+        let part = self.blocks_copied..blocks.min(self.blocks_copied + blocks::PART_BLOCKS);
+        assert!(!part.is_empty(), "blocks are copied while there are some left");
+        self.blocks_copied = part.end;
+        self.state.erase_counts.copy_part(&of.erase_counts, part.clone());
+        if !of.block_at.is_empty() {
+            self.state.block_at.copy_part(&of.block_at, part);
+        }
+        if self.blocks_copied < blocks {
+            return true;
+        }
+        let noted = of.end_copy().map(|noted| noted.expect("what is copied is noted"));
+        self.state.erase_counts.take_back(&noted[0]) && self.state.block_at.take_back(&noted[1])
+    }
+}
+
+impl State {
+    /// A copy in memory that is there already, but for the block tables: [`StateCopy::copy_blocks`] follows.
+    pub(crate) fn begin_copy(&mut self, mut room: StateRoom) -> StateCopy {
+        assert!(
+            room.units.len() == self.units.len() && room.superblocks.len() == self.superblocks.len(),
+            "the room is for another drive"
+        );
+        room.units.clone_from(&self.units);
+        room.unit_of_slice.clone_from(&self.unit_of_slice);
+        room.superblocks.clone_from(&self.superblocks);
+        room.block_at.resize(self.block_at.len(), 0);
+        room.erase_counts.resize(self.erase_counts.len(), 0);
+        let [erases_noted, places_noted] = room.noted;
+        self.erase_counts.begin_copy(erases_noted);
+        self.block_at.begin_copy(places_noted);
+        let state = State {
+            units: room.units,
+            unit_of_slice: room.unit_of_slice,
+            superblocks: room.superblocks,
+            groups: self.groups.clone(),
+            default_group: self.default_group,
+            stats: self.stats.clone(),
+            host_pages_written: self.host_pages_written,
+            units_closed: self.units_closed,
+            random: self.random.clone(),
+            block_at: BlockTable::from(room.block_at),
+            erase_counts: BlockTable::from(room.erase_counts),
+            recency: self.recency.clone(),
+        };
+        StateCopy {
+            state,
+            blocks_copied: 0,
+        }
+    }
+
+    /// Ends what [`State::begin_copy`] began.
+    pub(crate) fn end_copy(&mut self) -> [Option<Noted>; 2] {
+        [self.erase_counts.end_copy(), self.block_at.end_copy()]
+    }
+}

@@ -1,0 +1,217 @@
+//! The tables of a drive, besides the page maps: reclaim units, groups, owners, counters and blocks.
+
+use std::collections::VecDeque;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+use serde::{Deserialize, Serialize};
+use strength_reduce::StrengthReducedU32;
+
+use super::blocks::BlockTable;
+use super::open::OpenUnit;
+use crate::cast::{index, narrow, wide};
+use crate::config::{DeviceConfig, HandleConfig, Isolation};
+use crate::endurance::ERASES_MAX;
+use crate::gc::index::ClosedSet;
+use crate::layout::Layout;
+use crate::recency::Recency;
+use crate::stats::{Stats, Totals};
+use crate::types::{Ppn, RgId, RuId};
+use crate::unit::ReclaimUnit;
+
+/// Everything but the page maps and what follows from the configuration.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct State {
+    /// An entry for each slice; a reclaim unit uses the one of its first slice.
+    pub(super) units: Vec<ReclaimUnit>,
+    /// First slice of the reclaim unit that each slice belongs to; empty if every unit is one slice.
+    pub(super) unit_of_slice: Vec<u32>,
+    pub(super) superblocks: Vec<Superblock>,
+    pub(super) groups: Vec<Group>,
+    /// Reclaim group of the next command without a placement.
+    pub(super) default_group: RgId,
+    pub(super) stats: Stats,
+    /// Pages written by the host: the time that policies know.
+    pub(super) host_pages_written: u64,
+    pub(super) units_closed: u64,
+    pub(super) random: Xoshiro256PlusPlus,
+    /// Physical block at each place of each superblock; empty as long as blocks cannot be remapped.
+    pub(super) block_at: BlockTable,
+    pub(super) erase_counts: BlockTable,
+    /// What the host wrote last, if hot data is separated.
+    pub(super) recency: Option<Recency>,
+}
+
+/// How a superblock is divided.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Superblock {
+    pub(super) class: u8,
+    pub(super) parts_used: u32,
+}
+
+/// One reclaim group.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Group {
+    pub(super) free_superblocks: VecDeque<u32>,
+    /// Free parts of divided superblocks, for each class.
+    pub(super) free_parts: Vec<VecDeque<u32>>,
+    pub(super) free_slices: u64,
+    pub(super) live_pages: u64,
+    /// Closed reclaim units that background collection may take, over all sets.
+    pub(super) lazy_units: u64,
+    /// What each owner has open: the handles in order, then the shared pool.
+    pub(super) owners: Vec<OwnerState>,
+    /// Closed reclaim units of each owner and class.
+    pub(super) closed: Vec<Vec<ClosedSet>>,
+    /// Superblock that is being emptied and whose free parts are withheld.
+    pub(super) draining: Option<u32>,
+}
+
+/// What an owner has open in one reclaim group.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct OwnerState {
+    /// For host writes ([`Layout::open_slots`]); empty for the shared pool.
+    pub(super) open: Vec<Option<OpenUnit>>,
+    /// Which of them takes the next command.
+    pub(super) turn: usize,
+    /// For copies that do not share the first of them ([`crate::config::Copies`]).
+    pub(super) collecting: Option<OpenUnit>,
+    /// Whether copies keep the handle.
+    pub(super) isolated: bool,
+}
+
+impl State {
+    /// The reclaim unit that a physical page belongs to; `slices` divides by the pages of a slice.
+    #[inline(always)]
+    pub(super) fn unit_of(&self, slices: StrengthReducedU32, ppn: Ppn) -> RuId {
+        let slice = ppn.0 / slices;
+        match self.unit_of_slice.get(index(slice)) {
+            Some(&unit) => RuId(unit),
+            None => RuId(slice),
+        }
+    }
+
+    /// The reclaim unit that the first of `left` consecutive physical pages belongs to, and how many of them do.
+    #[inline(always)]
+    pub(super) fn unit_part(&self, slices: StrengthReducedU32, layout: &Layout, ppn: Ppn, left: u32) -> (RuId, u32) {
+        let unit = self.unit_of(slices, ppn);
+        // The layout keeps the numbers of pages below 2^32.
+        let pages = left.min(unit.0 * layout.slice_pages + self.units[unit.index()].pages - ppn.0);
+        assert!(pages > 0, "{ppn:?} is invalidated behind the end of its reclaim unit");
+        (unit, pages)
+    }
+
+    pub(super) fn new(config: &DeviceConfig, layout: &Layout) -> State {
+        let slices = index(layout.slices());
+        let divided = layout.slices_per_superblock > 1;
+        let remaps = config.gc.block_remapping;
+        State {
+            units: vec![ReclaimUnit::FREE; slices],
+            unit_of_slice: if divided {
+                (0..layout.slices()).collect()
+            } else {
+                Vec::new()
+            },
+            superblocks: vec![
+                Superblock {
+                    class: 0,
+                    parts_used: 0
+                };
+                index(layout.superblocks())
+            ],
+            groups: (0..layout.groups)
+                .map(|group| Group::new(config, layout, group))
+                .collect(),
+            default_group: RgId(0),
+            stats: Stats::new(layout.page_bytes, layout.handle_count()),
+            host_pages_written: 0,
+            units_closed: 0,
+            random: Xoshiro256PlusPlus::seed_from_u64(config.seed),
+            block_at: if remaps {
+                BlockTable::from((0..narrow(layout.blocks())).collect::<Vec<u32>>())
+            } else {
+                BlockTable::default()
+            },
+            erase_counts: BlockTable::from(vec![0; index(narrow(layout.blocks()))]),
+            recency: (layout.separation_pages > 0).then(|| Recency::new(layout.separation_pages)),
+        }
+    }
+
+    /// Whether the counters, raised to these, are still such that a drive can go on with them.
+    pub(super) fn can_raise(&self, at_least: &Totals, block_pages: u32) -> bool {
+        const BYTES_MAX: u64 = 1 << 58;
+        let Totals {
+            host_bytes_written,
+            media_bytes_written,
+            media_bytes_erased,
+        } = *at_least;
+        let block_bytes = self.stats.page_bytes * u64::from(block_pages);
+        let erases = media_bytes_erased / block_bytes / wide(self.erase_counts.len());
+        let most = self.erase_counts.iter().max().copied().unwrap_or(0);
+        host_bytes_written.max(media_bytes_written).max(media_bytes_erased) <= BYTES_MAX
+            && erases + u64::from(most) < u64::from(ERASES_MAX)
+    }
+
+    /// Whether the tables have the sizes that a layout demands.
+    pub(crate) fn fits(&self, layout: &Layout) -> bool {
+        let slices = index(layout.slices());
+        self.units.len() == slices
+            && self.unit_of_slice.len() == if layout.slices_per_superblock > 1 { slices } else { 0 }
+            && self.superblocks.len() == index(layout.superblocks())
+            && self.groups.len() == usize::from(layout.groups)
+            && self.default_group.0 < layout.groups
+            && self.groups.iter().all(|group| group.fits(layout))
+            && self.stats.handles.len() == layout.handles.len()
+            && (self.block_at.is_empty() || wide(self.block_at.len()) == layout.blocks())
+            && wide(self.erase_counts.len()) == layout.blocks()
+            && match &self.recency {
+                Some(recency) => recency.fits(layout.separation_pages, layout.logical_pages),
+                None => layout.separation_pages == 0,
+            }
+    }
+}
+
+impl Group {
+    /// As [`State::fits`].
+    fn fits(&self, layout: &Layout) -> bool {
+        let slots = |handle: Option<&HandleConfig>| handle.map_or(0, |handle| usize::from(layout.open_slots(handle)));
+        let handles = layout.handles.iter().map(Some).chain([None]);
+        self.free_parts.len() == layout.classes.len()
+            && self.owners.len() == layout.handles.len() + 1
+            && self
+                .owners
+                .iter()
+                .zip(handles)
+                .all(|(owner, handle)| owner.open.len() == slots(handle))
+            && self.closed.len() == self.owners.len()
+            && self.closed.iter().all(|sets| sets.len() == layout.classes.len())
+    }
+
+    fn new(config: &DeviceConfig, layout: &Layout, group: u16) -> Group {
+        let first = u32::from(group) * layout.superblocks_per_group;
+        let owner = |handle: u16| OwnerState {
+            open: vec![None; usize::from(layout.open_slots(&layout.handles[usize::from(handle)]))],
+            turn: 0,
+            collecting: None,
+            isolated: layout.handles[usize::from(handle)].isolation == Isolation::PersistentlyIsolated,
+        };
+        let shared = OwnerState {
+            open: Vec::new(),
+            turn: 0,
+            collecting: None,
+            isolated: false,
+        };
+        let set = |class: &crate::layout::SizeClass| ClosedSet::new(class.pages, config.gc.lazy_valid_share);
+        let sets: Vec<ClosedSet> = layout.classes.iter().map(set).collect();
+        Group {
+            free_superblocks: (first..first + layout.superblocks_per_group).collect(),
+            free_parts: vec![VecDeque::new(); layout.classes.len()],
+            free_slices: u64::from(layout.superblocks_per_group) * u64::from(layout.slices_per_superblock),
+            live_pages: 0,
+            lazy_units: 0,
+            owners: (0..layout.handle_count()).map(owner).chain([shared]).collect(),
+            closed: vec![sets; layout.handles.len() + 1],
+            draining: None,
+        }
+    }
+}
