@@ -19,6 +19,15 @@ pub enum Operation {
 impl Operation {
     /// All three, in fio's order.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Trim];
+
+    /// fio's name of the operation.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Trim => "trim",
+        }
+    }
 }
 
 /// One request to the drive.

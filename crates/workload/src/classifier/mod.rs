@@ -222,6 +222,10 @@ impl<S: Source> ClassifiedSource<S> {
     /// Gives a write its placement; further parts of it that go elsewhere are put aside.
     #[inline]
     fn place(&mut self, write: Request) -> Result<Request, WorkloadError> {
+        assert!(
+            self.parts.is_empty(),
+            "parts of a write are given before the next write is placed"
+        );
         let end = write.offset_bytes + u64::from(write.bytes);
         let mut units = written_units(&write, self.unit_bytes);
         self.classifier.prepare(units.end - units.start)?;
@@ -246,6 +250,11 @@ impl<S: Source> ClassifiedSource<S> {
                 };
             }
         }
+        assert_eq!(
+            part.offset_bytes + u64::from(part.bytes),
+            end,
+            "the last part ends where the write does"
+        );
         self.issue(part, &mut head);
         self.parts.reverse();
         Ok(head.expect("a write has a part"))

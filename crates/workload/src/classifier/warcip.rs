@@ -143,6 +143,7 @@ impl Warcip {
     }
 
     fn close(&mut self, index: usize) {
+        assert!(self.clusters.len() > 1, "the last cluster is not closed");
         let closed = self.clusters.remove(index);
         self.free.push(closed.placement);
         self.merges += 1;
@@ -165,6 +166,8 @@ impl Warcip {
                 }
             }
         }
+        let written: u64 = self.clusters.iter().map(|cluster| cluster.writes).sum();
+        assert!(written <= self.written, "clusters count more writes than there were");
         self.filled = 0;
         self.written = 0;
         self.clusters.iter_mut().for_each(|cluster| cluster.writes = 0);
@@ -176,6 +179,10 @@ impl Warcip {
         let longer = self.clusters.iter().map(|cluster| cluster.centre);
         let next = longer.filter(|other| *other > centre).min_by(f64::total_cmp);
         let placement = self.free.pop().expect("a stream is free");
+        assert!(
+            self.clusters.iter().all(|cluster| cluster.placement != placement),
+            "two clusters write to one placement"
+        );
         self.clusters.push(Cluster {
             placement,
             centre: (centre + next.unwrap_or(3.0 * centre)) / 2.0,

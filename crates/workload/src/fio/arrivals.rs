@@ -21,7 +21,12 @@ impl Arrivals {
     /// The next gap, for a mean of so many nanoseconds.
     pub fn next_gap_ns(&mut self, mean_ns: f64) -> u64 {
         // Not zero, whose logarithm is infinite.
+        assert!(
+            mean_ns.is_finite() && mean_ns >= 0.0,
+            "{mean_ns} is no time between requests"
+        );
         let fraction = 1.0 - self.0.next_fraction();
+        assert!(fraction > 0.0, "the logarithm of the fraction is finite");
         (mean_ns * -ln(fraction)) as u64
     }
 }

@@ -113,6 +113,7 @@ impl Skew {
 
     fn zipf(theta: f64, blocks: u64) -> Formula {
         let zeta_n = zeta(zeta_terms(blocks), theta);
+        assert!(zeta_n >= 1.0, "the first block is drawn with some probability");
         let second = 1.0 + pow(0.5, theta);
         let eta = (1.0 - pow(2.0 / blocks as f64, 1.0 - theta)) / (1.0 - second / zeta_n);
         Formula::Zipf {

@@ -13,6 +13,8 @@ pub(super) fn group(jobs: &[Job]) -> Vec<&[Job]> {
         }
     }
     groups.push(&jobs[first..]);
+    let in_groups: usize = groups.iter().map(|group| group.len()).sum();
+    assert_eq!(in_groups, jobs.len(), "each job is in one group");
     groups
 }
 

@@ -40,6 +40,7 @@ pub fn plan_streams<'a>(file: &'a JobFile, target: &Target) -> Result<Vec<Planne
                 let is_of = |stream: &&PlannedStream<'_>| stream.job.name == *name;
                 let numbers = streams.iter().filter(is_of).map(|stream| stream.summary.stream);
                 let first = numbers.clone().next().expect("the file was checked for it");
+                assert!(first < number, "a job waits for one before it");
                 first..first + numbers.count() as u16
             });
             let summary = StreamSummary::new(job, instance, number, index as u16, &plan);
@@ -63,6 +64,7 @@ pub(super) fn plan_instance(job: &Job, instance: u32, target: &Target) -> Result
         Some(twin) => shrink(job, &full, twin)?,
         None => full.clone(),
     };
+    assert!(plan.start_bytes < plan.device_bytes, "a stream begins on the drive");
     plan.check_map(job)?;
     Ok((full, plan))
 }

@@ -241,6 +241,7 @@ impl Seeds {
     /// The seed for one purpose.
     pub fn of(&self, purpose: Purpose) -> u64 {
         let place = purpose as u64;
+        assert!(self.thread_number > 0, "fio numbers its threads from 1");
         let seed = (0..place).fold(self.base, |seed, _| seed.wrapping_mul(SEED_MULTIPLIER));
         seed.wrapping_mul(self.thread_number).wrapping_add(place)
     }

@@ -27,6 +27,7 @@ impl RandomMap {
                 break;
             }
         }
+        assert!(blocks > 0, "a region has a block");
         let mut map = Self {
             blocks,
             free: blocks,

@@ -139,7 +139,12 @@ impl Schedule {
         };
         let (held, begin): (Vec<u16>, Vec<u16>) = self.held.iter().partition(|stream| waits(stream));
         self.held = held;
+        assert!(
+            !self.running.is_empty() || !begin.is_empty() || self.held.is_empty(),
+            "jobs wait for each other"
+        );
         for stream in begin {
+            assert!(!self.streams[usize::from(stream)].ended, "a stream begins once");
             self.streams[usize::from(stream)].begins_ns = time_ns;
             self.running.push(Turn { time_ns, stream });
         }
@@ -149,6 +154,10 @@ impl Schedule {
     #[cold]
     fn end(&mut self, turn: Turn) {
         let stream = &mut self.streams[usize::from(turn.stream)];
+        assert!(
+            !stream.ended && stream.ready.is_empty(),
+            "a stream ends once, with nothing left"
+        );
         stream.ended = true;
         if let Some(what) = stream.ends_others {
             let running = self.running.drain().map(|turn| turn.stream);
@@ -186,7 +195,9 @@ impl Schedule {
                 let turn = PeekMut::pop(turn);
                 return self.end(turn);
             };
-            turn.time_ns = stream.time_ns();
+            let time_ns = stream.time_ns();
+            assert!(time_ns >= turn.time_ns, "the clock of a stream goes back");
+            turn.time_ns = time_ns;
             out.push(request);
         }
     }
@@ -198,6 +209,10 @@ impl Stream {
         if let Some(twin) = twin {
             cost = cost.of_twin(&planned.full, twin);
         }
+        assert!(
+            cost.of_request(planned.plan.mean_request_bytes()) > 0.0,
+            "requests without cost would never let others go on"
+        );
         Self {
             source: JobStream::new(planned.plan, planned.summary.stream),
             ready: Vec::new(),
@@ -238,6 +253,10 @@ fn share_out(streams: &mut [Stream]) {
         mean_bytes / stream.cost.of_request(mean_bytes)
     };
     let total: f64 = streams.iter().map(bytes_per_ns).sum();
+    assert!(
+        total.is_finite() && total > 0.0,
+        "streams of a group share {total} bytes a nanosecond"
+    );
     for stream in streams {
         stream.summary.share_percent = Some(100.0 * bytes_per_ns(stream) / total);
     }

@@ -53,6 +53,10 @@ impl Twin {
             self.amount(full.size_bytes)
         };
         plan.io_size_bytes = full.io_size_bytes.map(|bytes| self.amount(bytes).max(min_bytes));
+        assert!(
+            region_bytes <= self.device_bytes.saturating_sub(start_bytes) || region_bytes == 0,
+            "the region of a scaled model is on its drive"
+        );
         let bytes_per_request = full.mean_request_bytes() / self.denominator as f64 / plan.mean_request_bytes();
         if !self.keep_requests {
             plan.number_ios = full
@@ -95,6 +99,7 @@ impl Twin {
             .map(|(bytes, percent)| (self.size(bytes), percent * bytes as f64 / self.size(bytes) as f64));
         let mut split: Vec<(u64, f64)> = weights.collect();
         let total: f64 = split.iter().map(|(_, weight)| weight).sum();
+        assert!(split.is_empty() || total > 0.0, "some size has a share");
         for (_, weight) in &mut split {
             *weight *= 100.0 / total;
         }

@@ -84,6 +84,10 @@ impl JobStream {
     pub fn new(plan: Plan, stream: u16) -> Self {
         let seeds = plan.seeds;
         let loops = plan.loops;
+        assert!(
+            plan.start_bytes < plan.device_bytes,
+            "the region of a stream begins on the drive"
+        );
         let twice = u64::from(plan.access.operations == Operations::TrimWrite) + 1;
         let sizes = Operation::ALL.map(|operation| Sizes::new(&plan, operation));
         let placement = Placement::new(&plan);
@@ -204,6 +208,10 @@ impl JobStream {
     /// The read of a piece that was written.
     #[cold]
     fn read_back(&mut self, (offset, bytes): Piece) -> Request {
+        assert!(
+            self.plan.start_bytes + offset + bytes <= self.plan.device_bytes,
+            "a piece is read back that is not on the drive"
+        );
         self.reads_back += 1;
         self.bytes += bytes;
         Request {
@@ -263,6 +271,7 @@ impl JobStream {
                 }
             }
         }
+        assert!(bytes > 0, "a request has bytes");
         self.last_start[operation as usize] = offset;
         self.last_end[operation as usize] = offset + bytes;
         self.zone_issued += bytes;
@@ -286,6 +295,7 @@ impl JobStream {
 
     /// Direction of the next request of a read/write mix.
     fn next_of_mix(&mut self) -> Operation {
+        assert_ne!(self.mix, Operation::Trim, "reads and writes are mixed");
         if self.requests[self.mix as usize] >= self.mix_until {
             let reads = self.mix_generator.between(1, 100) <= self.plan.rwmixread;
             let drawn = if reads { Operation::Read } else { Operation::Write };

@@ -25,6 +25,10 @@ impl JobStream {
                 .saturating_add(strides.skipped_bytes);
             let is_on_drive = next < self.plan.device_bytes - self.plan.start_bytes;
             self.zone_start = if is_on_drive { next } else { 0 };
+            assert!(
+                self.start_bytes() < self.plan.device_bytes,
+                "a zone begins on the drive"
+            );
             self.last_end[operation as usize] = 0;
         }
         if self.last_end[operation as usize] >= strides.zone_bytes {

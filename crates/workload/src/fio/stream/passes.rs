@@ -40,6 +40,10 @@ impl JobStream {
             }
         }
         self.pass = Some((self.bytes, self.bytes.saturating_add(self.pass_bytes())));
+        assert!(
+            self.pass.is_some_and(|(start, end)| start < end),
+            "a pass without bytes would follow itself for ever"
+        );
         self.region_done = false;
         if let Some(mut back) = self.read_back.take() {
             back.begin_pass(self);

@@ -72,7 +72,12 @@ impl JobStream {
             }
         }
         let count = (out.len() - before) as u64;
+        assert!(count <= limit, "more requests are made than the pass has room for");
         if let Some(last) = out[before..].last() {
+            assert!(
+                last.offset_bytes + bytes <= self.plan.device_bytes,
+                "a request goes beyond the end of the drive"
+            );
             self.last_start[operation as usize] = last.offset_bytes - start_bytes;
             self.last_end[operation as usize] = last.offset_bytes - start_bytes + bytes;
         }

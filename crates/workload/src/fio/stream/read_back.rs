@@ -108,6 +108,7 @@ impl ReadBack {
             return None;
         }
         let piece = self.take()?;
+        assert!(piece.1 > 0, "a piece without bytes is read back");
         if !self.ending {
             self.batch -= 1;
         }

@@ -54,6 +54,10 @@ impl Sizes {
     /// A random size that fits into the rest of the region; `None` when not even the smallest does. fio draws until one fits, which
     /// can take for ever. Here it is the smallest after [`DRAWS_MAX`] draws.
     pub(super) fn draw(&mut self, room_bytes: u64) -> Option<u64> {
+        assert!(
+            0 < self.min_bytes && self.min_bytes <= self.max_bytes,
+            "sizes are from the smallest to the largest"
+        );
         if self.min_bytes > room_bytes {
             return None;
         }

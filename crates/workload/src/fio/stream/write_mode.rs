@@ -22,6 +22,8 @@ impl WriteModes {
             (*mode, until)
         });
         let several = plan.write_modes.len() > 1;
+        let percent: u32 = plan.write_modes.iter().map(|(_, percent)| percent).sum();
+        assert!(percent <= 100, "write modes have {percent} percent of the writes");
         (!plan.write_modes.is_empty()).then(|| {
             Box::new(WriteModes {
                 modes: modes.collect(),
@@ -33,6 +35,7 @@ impl WriteModes {
 
     /// What becomes of a write; nothing where the flash has nothing to do.
     pub(super) fn next(&mut self, write: Request) -> Option<Request> {
+        assert_eq!(write.operation, Operation::Write, "modes are those of writes");
         let draw = self.generator.as_mut().map_or(0, |generator| generator.between(0, 99));
         let taken = self.modes.iter().find(|(_, until)| draw < *until);
         let of = |operation| Request {
