@@ -1,0 +1,285 @@
+//! Blocks of requests that a generator yields: tuples, mappings and arrays.
+
+use std::ops::Range;
+
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyInt, PyList, PyMapping, PySlice, PyString, PyTuple};
+
+/// Fields of a request, in the order in which tuples have them; the last two may be left out.
+pub(super) const FIELDS: [&str; 5] = ["operation", "offset", "bytes", "placement", "time"];
+/// Fields that every request has.
+const FIELDS_MIN: usize = 3;
+
+/// A field of a block: one value for all of its requests, or an array with a value for each.
+pub(super) enum Field {
+    One(i64),
+    Each(Py<PyAny>),
+}
+
+/// The fields of what a generator yielded.
+pub(super) struct Block {
+    /// Of fields that are not there, none.
+    pub(super) fields: [Option<Field>; FIELDS.len()],
+    pub(super) requests: usize,
+    /// Requests that were made of it.
+    pub(super) taken: usize,
+}
+
+/// Why a block is refused, and the request of it whose fault that is, if it is one's.
+pub(super) struct Refusal {
+    pub(super) index: Option<usize>,
+    pub(super) cause: Cause,
+}
+
+pub(super) enum Cause {
+    /// A value that says nothing that can be done.
+    Problem(String),
+    /// Python raised.
+    Raised(PyErr),
+}
+
+impl From<PyErr> for Refusal {
+    fn from(error: PyErr) -> Refusal {
+        Refusal {
+            index: None,
+            cause: Cause::Raised(error),
+        }
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(problem: String) -> Refusal {
+        Refusal {
+            index: None,
+            cause: Cause::Problem(problem),
+        }
+    }
+}
+
+/// A request that is none.
+pub(super) fn refused(index: usize, problem: String) -> Refusal {
+    Refusal {
+        index: Some(index),
+        cause: Cause::Problem(problem),
+    }
+}
+
+/// A value, or why it is refused.
+pub(super) type Checked<T> = Result<T, Refusal>;
+
+/// The fields of a tuple that is a single request; none if one of them is an array.
+pub(super) fn single(tuple: &Bound<'_, PyTuple>) -> Checked<Option<[Option<i64>; FIELDS.len()]>> {
+    check_length(tuple.len())?;
+    let mut fields = [None; FIELDS.len()];
+    for (index, value) in tuple.iter_borrowed().enumerate() {
+        if is_array(&value)? {
+            return Ok(None);
+        }
+        fields[index] = scalar(index, &value)?;
+    }
+    Ok(Some(fields))
+}
+
+fn check_length(fields: usize) -> Checked<()> {
+    if (FIELDS_MIN..=FIELDS.len()).contains(&fields) {
+        return Ok(());
+    }
+    let problem =
+        format!("has {fields} fields; give (operation, offset, bytes), and then placement and time if there are any");
+    Err(problem.into())
+}
+
+/// Whether a field has a value for each request: an array of NumPy with a dimension, or a list.
+fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = value.py();
+    if value.is_instance_of::<PyInt>() || value.is_instance_of::<PyString>() || value.is_none() {
+        return Ok(false);
+    }
+    if value.is_instance_of::<PyList>() {
+        return Ok(true);
+    }
+    let dimensions = value.getattr_opt(intern!(py, "ndim"))?;
+    dimensions.map_or(Ok(false), |dimensions| Ok(dimensions.extract::<usize>()? > 0))
+}
+
+/// A single value of a field; none if it says nothing.
+fn scalar(field: usize, value: &Bound<'_, PyAny>) -> Checked<Option<i64>> {
+    if value.is_none() && field >= FIELDS_MIN {
+        return Ok(None);
+    }
+    if let Ok(word) = value.cast::<PyString>()
+        && field == 0
+    {
+        return Ok(Some(operation(word.to_str()?)?));
+    }
+    // NumPy's integers are none of Python's, but say what they are.
+    let number = value.call_method0(intern!(value.py(), "__index__"));
+    let number = number.and_then(|number| number.extract::<i64>());
+    number.map(Some).map_err(|_| {
+        let shown = value.repr().map(|text| text.to_string()).unwrap_or_default();
+        format!("{} {shown} is no integer of at most 63 bits", FIELDS[field]).into()
+    })
+}
+
+/// The number of an operation by its name.
+fn operation(word: &str) -> Result<i64, String> {
+    match word {
+        "read" => Ok(0),
+        "write" => Ok(1),
+        "deallocate" | "trim" => Ok(2),
+        other => Err(format!(
+            "operation {other:?} is not known; give \"read\", \"write\" or \"deallocate\""
+        )),
+    }
+}
+
+impl Block {
+    /// The fields of a structured array, a mapping from their names, or a tuple of them in their order.
+    pub(super) fn of(yielded: &Bound<'_, PyAny>) -> Checked<Block> {
+        let py = yielded.py();
+        let names = match yielded.getattr_opt(intern!(py, "dtype"))? {
+            Some(dtype) => dtype.getattr(intern!(py, "names"))?.extract::<Option<Vec<String>>>()?,
+            None => None,
+        };
+        if let Some(names) = names {
+            let rows = py.import("numpy")?.call_method1("atleast_1d", (yielded,))?;
+            let field = |name: String| Ok((rows.get_item(&name)?, name));
+            return Block::named(names.into_iter().map(field).collect::<PyResult<_>>()?);
+        }
+        if let Ok(tuple) = yielded.cast::<PyTuple>() {
+            check_length(tuple.len())?;
+            let named = tuple.iter().zip(FIELDS.map(str::to_string));
+            return Block::named(named.collect());
+        }
+        if let Ok(mapping) = yielded.cast::<PyMapping>() {
+            let items = mapping.items()?;
+            let named = items.iter().map(|item| {
+                let (name, value): (String, Bound<'_, PyAny>) = item.extract()?;
+                Ok((value, name))
+            });
+            return Block::named(named.collect::<PyResult<_>>()?);
+        }
+        let kind = yielded.get_type().name()?;
+        let problem = format!(
+            "is {kind}; yield a tuple ({}), a dictionary of these, or a structured array with these fields",
+            FIELDS.join(", ")
+        );
+        Err(problem.into())
+    }
+
+    fn named(values: Vec<(Bound<'_, PyAny>, String)>) -> Checked<Block> {
+        let mut fields = [const { None }; FIELDS.len()];
+        let mut requests: Option<(usize, &str)> = None;
+        for (value, name) in &values {
+            let Some(index) = FIELDS.iter().position(|field| field == name) else {
+                let problem = format!("{name} is no field of a request; there are {}", FIELDS.join(", "));
+                return Err(problem.into());
+            };
+            if !is_array(value)? {
+                fields[index] = scalar(index, value)?.map(Field::One);
+                continue;
+            }
+            let array = checked_array(FIELDS[index], value)?;
+            let length = array.len()?;
+            if let Some((other_length, other)) = requests
+                && other_length != length
+            {
+                let problem =
+                    format!("{name} has {length} values and {other} has {other_length}; give as many of each");
+                return Err(problem.into());
+            }
+            requests = Some((length, FIELDS[index]));
+            fields[index] = Some(Field::Each(array.unbind()));
+        }
+        if let Some(missing) = FIELDS[..FIELDS_MIN]
+            .iter()
+            .zip(&fields)
+            .find(|(_, field)| field.is_none())
+        {
+            let problem = format!(
+                "has no {}; every request has {}",
+                missing.0,
+                FIELDS[..FIELDS_MIN].join(", ")
+            );
+            return Err(problem.into());
+        }
+        Ok(Block {
+            fields,
+            requests: requests.map_or(1, |(length, _)| length),
+            taken: 0,
+        })
+    }
+}
+
+/// Values as an array of integers with one dimension.
+fn checked_array<'py>(field: &str, values: &Bound<'py, PyAny>) -> Checked<Bound<'py, PyAny>> {
+    let array = values.py().import("numpy")?.call_method1("asarray", (values,))?;
+    let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
+    if !["i", "u", "b"].contains(&kind.as_str()) && array.len()? > 0 {
+        let dtype = array.getattr("dtype")?.str()?;
+        return Err(format!("{field} is an array of {dtype}; give integers").into());
+    }
+    let dimensions: usize = array.getattr("ndim")?.extract()?;
+    if dimensions != 1 {
+        return Err(format!("{field} has {dimensions} dimensions; give one").into());
+    }
+    Ok(array)
+}
+
+/// Values of a field for some requests.
+pub(super) enum Row<'py> {
+    One(i64),
+    Each(PyReadonlyArray1<'py, i64>),
+}
+
+/// The values of a [`Row`], to be read by index.
+#[derive(Clone, Copy)]
+pub(super) enum RowValues<'a> {
+    One(i64),
+    Each(&'a [i64]),
+}
+
+impl Field {
+    /// Its values for some of the block's requests.
+    pub(super) fn rows<'py>(&self, py: Python<'py>, name: &str, range: &Range<usize>) -> Checked<Row<'py>> {
+        let array = match self {
+            Field::One(value) => return Ok(Row::One(*value)),
+            Field::Each(array) => array.bind(py),
+        };
+        let part = array.get_item(PySlice::new(py, range.start as isize, range.end as isize, 1))?;
+        let options = PyDict::new(py);
+        options.set_item(intern!(py, "dtype"), intern!(py, "int64"))?;
+        let part = py
+            .import("numpy")?
+            .call_method("ascontiguousarray", (part,), Some(&options))?;
+        let part = part.cast_into::<PyArray1<i64>>().map_err(PyErr::from)?.readonly();
+        if part.len()? != range.len() {
+            let problem = format!(
+                "{name} has become shorter since it was yielded; leave arrays as they are until the next block"
+            );
+            return Err(problem.into());
+        }
+        Ok(Row::Each(part))
+    }
+}
+
+impl Row<'_> {
+    pub(super) fn values(&self) -> RowValues<'_> {
+        match self {
+            Row::One(value) => RowValues::One(*value),
+            Row::Each(array) => RowValues::Each(array.as_slice().expect("it was made contiguous")),
+        }
+    }
+}
+
+impl RowValues<'_> {
+    #[inline]
+    pub(super) fn at(&self, index: usize) -> i64 {
+        match self {
+            RowValues::One(value) => *value,
+            RowValues::Each(values) => values[index],
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! The requests of a Python iterable.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyIterator, PyTuple};
+use workload::{Next, Operation, PacedHost, PlacementIndex, Request, Source, TaggedRequest, Target, WorkloadError};
+
+use super::block::{Block, Cause, Checked, FIELDS, Refusal, Row, refused, single};
+use crate::policy::NO_PLACEMENT;
+
+/// Requests that are made of what a generator yields while the interpreter's lock is held once.
+const REQUESTS_AT_ONCE: usize = 16 << 10;
+/// Blocks without a request that may follow each other.
+const EMPTY_BLOCKS_MAX: usize = 1 << 16;
+/// Requests with times of their own that are in flight at most.
+const IN_FLIGHT_MAX: u16 = 1024;
+/// Memory of a source, bytes. A block of arrays may follow single requests, and ends with what is left of it.
+pub(super) const MEMORY_BYTES: u64 = 2 * REQUESTS_AT_ONCE as u64 * (size_of::<Request>() + size_of::<u64>()) as u64;
+
+/// The requests of a Python iterable.
+pub(super) struct PythonSource {
+    label: String,
+    iterator: Py<PyIterator>,
+    capacity_bytes: u64,
+    placement_count: u16,
+    is_endless: bool,
+    /// Arrays of which some are left.
+    block: Option<Block>,
+    /// Blocks that were yielded.
+    blocks: u64,
+    /// Requests that are made, with their times if they have any, and how many of them were given.
+    ready: Vec<Request>,
+    times: Vec<u64>,
+    given: usize,
+    /// Whether requests have times; not known before the first block.
+    has_times: Option<bool>,
+    last_time: u64,
+    /// What the first block was refused with, before anybody could be told.
+    failure: Option<WorkloadError>,
+    /// Nothing more comes from Python.
+    exhausted: bool,
+    /// Of requests in flight, those that no request has.
+    tags: Vec<u16>,
+}
+
+impl PythonSource {
+    pub(super) fn new(label: String, iterator: Py<PyIterator>, target: &Target) -> PythonSource {
+        PythonSource {
+            label,
+            iterator,
+            capacity_bytes: target.capacity_bytes(),
+            placement_count: target.placement_count,
+            is_endless: target.endless,
+            block: None,
+            blocks: 0,
+            ready: Vec::new(),
+            times: Vec::new(),
+            given: 0,
+            has_times: None,
+            last_time: 0,
+            failure: None,
+            exhausted: false,
+            tags: (0..IN_FLIGHT_MAX).rev().collect(),
+        }
+    }
+
+    /// Makes the next requests ready; false if there are none.
+    fn refill(&mut self) -> Result<bool, WorkloadError> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        self.ready.clear();
+        self.times.clear();
+        self.given = 0;
+        if self.exhausted {
+            return Ok(false);
+        }
+        let made = Python::attach(|py| self.make(py));
+        if let Err(Refusal { index, cause }) = made {
+            self.ready.clear();
+            self.exhausted = true;
+            let index = index.map_or(String::new(), |index| format!(", index {index}"));
+            let place = format!(
+                "workload {}, block {}{index}",
+                self.label,
+                self.blocks.saturating_sub(1)
+            );
+            return Err(match cause {
+                Cause::Problem(problem) => WorkloadError::setting(place, problem),
+                Cause::Raised(error) => raised(place, error),
+            });
+        }
+        Ok(!self.ready.is_empty())
+    }
+
+    /// Takes blocks until there are requests enough for once, or arrays end.
+    fn make(&mut self, py: Python<'_>) -> Checked<()> {
+        let mut without_request = 0;
+        while self.ready.len() < REQUESTS_AT_ONCE {
+            if let Some(mut block) = self.block.take() {
+                self.take_from(py, &mut block)?;
+                self.block = (block.taken < block.requests).then_some(block);
+                continue;
+            }
+            let mut iterator = self.iterator.bind(py).clone();
+            // The place of an exception is the block that it is raised in the place of.
+            self.blocks += 1;
+            let Some(block) = iterator.next() else {
+                self.exhausted = true;
+                return Ok(());
+            };
+            let block = block?;
+            if let Ok(tuple) = block.cast::<PyTuple>()
+                && let Some(request) = single(tuple)?
+            {
+                self.accept(&request, 0)?;
+                without_request = 0;
+                continue;
+            }
+            let block = Block::of(&block)?;
+            without_request = if block.requests == 0 { without_request + 1 } else { 0 };
+            if without_request > EMPTY_BLOCKS_MAX {
+                let problem = format!(
+                    "more than {EMPTY_BLOCKS_MAX} blocks without a request follow each other; end the generator instead"
+                );
+                return Err(problem.into());
+            }
+            self.block = Some(block);
+        }
+        Ok(())
+    }
+
+    /// Makes requests of some of a block.
+    fn take_from(&mut self, py: Python<'_>, block: &mut Block) -> Checked<()> {
+        let count = (block.requests - block.taken).min(REQUESTS_AT_ONCE);
+        let range = block.taken..block.taken + count;
+        let rows: Vec<Option<Row<'_>>> = block
+            .fields
+            .iter()
+            .zip(FIELDS)
+            .map(|(field, name)| field.as_ref().map(|field| field.rows(py, name, &range)).transpose())
+            .collect::<Checked<_>>()?;
+        let [operation, offset, bytes, placement, time] = <[Option<Row<'_>>; FIELDS.len()]>::try_from(rows)
+            .unwrap_or_else(|_| unreachable!("there are as many rows as fields"));
+        let values = [&operation, &offset, &bytes].map(|row| row.as_ref().expect("every request has it").values());
+        let [placement, time] = [&placement, &time].map(|row| row.as_ref().map(Row::values));
+        let [operation, offset, bytes] = values;
+        for index in 0..count {
+            let request = [
+                Some(operation.at(index)),
+                Some(offset.at(index)),
+                Some(bytes.at(index)),
+                placement.as_ref().map(|values| values.at(index)),
+                time.as_ref().map(|values| values.at(index)),
+            ];
+            self.accept(&request, block.taken + index)?;
+        }
+        block.taken += count;
+        Ok(())
+    }
+
+    /// Adds a request, of which these are the fields, if it is one.
+    #[inline]
+    fn accept(&mut self, fields: &[Option<i64>; FIELDS.len()], index: usize) -> Checked<()> {
+        let [Some(operation), Some(offset), Some(bytes), placement, time] = *fields else {
+            unreachable!("every request has an operation, an offset and a length");
+        };
+        let operation = match operation {
+            0 => Operation::Read,
+            1 => Operation::Write,
+            2 => Operation::Trim,
+            other => {
+                let problem = format!("operation {other} is not known; give 0 (read), 1 (write) or 2 (deallocate)");
+                return Err(refused(index, problem));
+            }
+        };
+        let Some(length) = u32::try_from(bytes).ok().filter(|length| *length > 0) else {
+            return Err(refused(index, format!("bytes {bytes}: must be 1 to {}", u32::MAX)));
+        };
+        let is_inside = u64::try_from(offset).is_ok_and(|offset| {
+            offset
+                .checked_add(u64::from(length))
+                .is_some_and(|end| end <= self.capacity_bytes)
+        });
+        if !is_inside {
+            let problem = format!(
+                "offset {offset} with {bytes} bytes is not on the drive, which has {} bytes; keep within target.capacity_bytes",
+                self.capacity_bytes
+            );
+            return Err(refused(index, problem));
+        }
+        let placement = match placement {
+            Some(placement) if placement != i64::from(NO_PLACEMENT) => self.placement(placement, index)?,
+            _ => None,
+        };
+        if *self.has_times.get_or_insert(time.is_some()) != time.is_some() {
+            let (has, others) = if time.is_some() {
+                ("has a time", "have none")
+            } else {
+                ("has no time", "have one")
+            };
+            let problem = format!("{has}, but requests before it {others}; give all of them one, or none");
+            return Err(refused(index, problem));
+        }
+        if let Some(time) = time {
+            let at = u64::try_from(time).ok().filter(|at| *at >= self.last_time);
+            let at = at.ok_or_else(|| {
+                let problem = format!(
+                    "time {time} comes after {}; give nanoseconds that do not fall",
+                    self.last_time
+                );
+                refused(index, problem)
+            })?;
+            self.last_time = at;
+            self.times.push(at);
+        }
+        self.ready.push(Request {
+            stream: 0,
+            operation,
+            offset_bytes: offset as u64,
+            bytes: length,
+            placement: placement.filter(|_| operation == Operation::Write),
+        });
+        Ok(())
+    }
+
+    /// A placement index, if the drive has it; of a drive without FDP none.
+    #[inline]
+    fn placement(&self, placement: i64, index: usize) -> Checked<Option<PlacementIndex>> {
+        let count = self.placement_count;
+        match u16::try_from(placement) {
+            Ok(_) if count == 0 => Ok(None),
+            Ok(placement) if placement < count => Ok(Some(PlacementIndex(placement))),
+            _ => Err(refused(
+                index,
+                format!(
+                    "placement {placement}: the drive has 0 to {}, and NO_PLACEMENT",
+                    count.saturating_sub(1)
+                ),
+            )),
+        }
+    }
+}
+
+impl Source for PythonSource {
+    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+        let mut given = 0;
+        while given < limit {
+            if self.given == self.ready.len() && !self.refill()? {
+                break;
+            }
+            let count = (self.ready.len() - self.given).min(limit - given);
+            requests.extend_from_slice(&self.ready[self.given..self.given + count]);
+            self.given += count;
+            given += count;
+        }
+        Ok(given)
+    }
+
+    fn streams(&self) -> Vec<String> {
+        vec![self.label.clone()]
+    }
+
+    fn share_done(&self) -> Option<f64> {
+        (!self.is_endless).then_some(0.0)
+    }
+
+    fn paced(&mut self) -> Option<&mut dyn PacedHost> {
+        if self.has_times.is_none() {
+            self.failure = self.refill().err();
+        }
+        match self.has_times {
+            Some(true) => Some(self),
+            _ => None,
+        }
+    }
+}
+
+/// Requests at their own times: an open loop, as far as so many can be in flight.
+impl PacedHost for PythonSource {
+    fn act(&mut self, now_ns: u64, requests: &mut Vec<TaggedRequest>) -> Result<Next, WorkloadError> {
+        loop {
+            if self.given == self.ready.len() && !self.refill()? {
+                let is_idle = self.tags.len() == usize::from(IN_FLIGHT_MAX);
+                return Ok(if is_idle { Next::Never } else { Next::Completion });
+            }
+            let due_ns = self.times[self.given];
+            if due_ns > now_ns {
+                return Ok(Next::At(due_ns));
+            }
+            let Some(tag) = self.tags.pop() else {
+                return Ok(Next::Completion);
+            };
+            let request = self.ready[self.given];
+            self.given += 1;
+            requests.push(TaggedRequest { tag, request });
+        }
+    }
+
+    fn completed(&mut self, tag: u16) {
+        self.tags.push(tag);
+    }
+
+    fn depth(&self) -> u64 {
+        IN_FLIGHT_MAX.into()
+    }
+}
+
+/// An exception of Python, where it was raised.
+pub(super) fn raised(place: String, error: PyErr) -> WorkloadError {
+    WorkloadError::Generator {
+        place,
+        source: Box::new(error),
+    }
+}
