@@ -116,6 +116,47 @@ fn report_folder(command: &Run, experiment: &Experiment) -> PathBuf {
     command.out.clone().unwrap_or_else(default)
 }
 
+/// A document about a run, beside its report.
+#[derive(Clone, Copy)]
+enum Document {
+    Events,
+    Series,
+    FioJson,
+}
+
+impl Document {
+    fn print(self, axes: &[String], results: &[CellResult]) {
+        match self {
+            Document::Events => output::stream(|out| export::stream_gc_log(out, axes, results)),
+            Document::Series => output::stream(|out| export::stream_series(out, axes, results)),
+            Document::FioJson => print(&fio_json_of(results)),
+        }
+    }
+
+    fn write(self, path: &Path, axes: &[String], results: &[CellResult]) -> Result<(), LabError> {
+        match self {
+            Document::Events => export::write_gc_log(path, axes, results),
+            Document::Series => export::write_series(path, axes, results),
+            Document::FioJson => {
+                let text = fio_json_of(results);
+                experiment::files::write_atomically(path, |file| file.write_all(text.as_bytes()))
+            }
+        }
+    }
+}
+
+/// The documents that are asked for, with their files or standard output.
+fn documents(command: &Run) -> impl Iterator<Item = (Document, &Path)> {
+    let asked = [
+        (Document::Events, &command.events),
+        (Document::Series, &command.series),
+        (Document::FioJson, &command.fio_json),
+    ];
+    asked
+        .into_iter()
+        .filter_map(|(document, path)| Some((document, path.as_deref()?)))
+}
+
 /// Refuses what cannot be written or had before hours are spent on it.
 fn check_destinations(command: &Run, experiment: &Experiment, plans: &[RunPlan]) -> Result<(), LabError> {
     if command.fio_json.is_some() {
@@ -207,28 +248,22 @@ fn present(
         return Ok(());
     }
     let written = write_files(command, experiment, judge, results, intervals);
-    let is_printed = |path: &Option<PathBuf>| path.as_deref().is_some_and(is_standard_output);
-    let prints_document = [&command.fio_json, &command.events, &command.series]
-        .into_iter()
-        .any(is_printed);
+    let axes = experiment.axes();
+    let printed = documents(command).find(|(_, path)| is_standard_output(path));
     // Kept before it is printed, so that a reader who goes away costs nothing.
     let json = export::judged_json(experiment, judge, results);
     let kept = runs::keep(&command.keep, origin, &json);
     if command.output.is_json() {
         print(&format!("{json}\n"));
-    } else if is_printed(&command.fio_json) {
-        print(&fio_json_of(results));
-    } else if is_printed(&command.events) {
-        output::stream(|out| export::stream_gc_log(out, &experiment.axes(), results));
-    } else if is_printed(&command.series) {
-        output::stream(|out| export::stream_series(out, &experiment.axes(), results));
+    } else if let Some((document, _)) = printed {
+        document.print(&axes, results);
     } else {
         if Experiment::is_workload(origin.target) {
             print(&command.output.tables().words(&rows::wrapped(&experiment.notes)));
         }
         print(&rows::results(
             &experiment.title,
-            &experiment.axes(),
+            &axes,
             results,
             intervals,
             command.handles,
@@ -237,7 +272,7 @@ fn present(
         print(&refused_text(judge.refused(), command.output.tables()));
     }
     let written = written?;
-    if !command.output.is_json() && !prints_document {
+    if !command.output.is_json() && printed.is_none() {
         let names: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
         let kept = kept.map_or_else(String::new, |id| format!("; kept as {id} (warp runs)"));
         let wrote = format!("wrote {}{kept}\n", names.join(", "));
@@ -286,19 +321,8 @@ fn write_files(
             )
         }),
     );
-    let to_file = |path: &Option<PathBuf>| path.clone().filter(|path| !is_standard_output(path));
-    if let Some(path) = &to_file(&command.events) {
-        wrote(path, export::write_gc_log(path, &axes, results));
-    }
-    if let Some(path) = &to_file(&command.series) {
-        wrote(path, export::write_series(path, &axes, results));
-    }
-    if let Some(path) = &to_file(&command.fio_json) {
-        let text = fio_json_of(results);
-        wrote(
-            path,
-            experiment::files::write_atomically(path, |file| file.write_all(text.as_bytes())),
-        );
+    for (document, path) in documents(command).filter(|(_, path)| !is_standard_output(path)) {
+        wrote(path, document.write(path, &axes, results));
     }
     outcome.and(saved(command, results)).map(|()| written)
 }
