@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex};
-use std::time::SystemTime;
 
+use base::FileState;
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -115,22 +115,20 @@ fn digest(file: &Path) -> Result<String, LabError> {
             source,
         });
     }
-    /// Length and time of the last change, with the digest of what there was then.
-    type Known = (u64, SystemTime, String);
-    static KNOWN: LazyLock<Mutex<HashMap<PathBuf, Known>>> = LazyLock::new(Mutex::default);
+    /// Digests, with the states of the files that have them.
+    static KNOWN: LazyLock<Mutex<HashMap<PathBuf, (FileState, String)>>> = LazyLock::new(Mutex::default);
     let error = |source| LabError::Io {
         file: file.display().to_string(),
         source,
     };
     let path = file.canonicalize().map_err(error)?;
-    let metadata = path.metadata().map_err(error)?;
-    let state = (metadata.len(), metadata.modified().map_err(error)?);
+    let state = FileState::of(&path).map_err(error)?;
     let known = KNOWN.lock().expect("nobody panics with it").get(&path).cloned();
-    if let Some((_, _, digest)) = known.filter(|(bytes, at, _)| (*bytes, *at) == state) {
+    if let Some((_, digest)) = known.filter(|(known, _)| *known == state) {
         return Ok(digest);
     }
     let digest = base::input::open(&path).and_then(hash_of).map_err(error)?;
-    let entry = (state.0, state.1, digest.clone());
+    let entry = (state, digest.clone());
     KNOWN.lock().expect("nobody panics with it").insert(path, entry);
     Ok(digest)
 }

@@ -6,8 +6,8 @@
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
 
+use base::FileState;
 use rustc_hash::FxHashMap;
 
 use super::{Trace, TraceFiles, TraceFormat};
@@ -64,10 +64,10 @@ impl Sample {
 /// Looks that are remembered.
 const LOOKS_MAX: usize = 64;
 
-/// State of files that were looked at: what they are, how they are read, and their lengths and times of change.
+/// State of files that were looked at, and how they are read.
 #[derive(PartialEq)]
 struct Look {
-    files: Vec<(PathBuf, u64, SystemTime)>,
+    files: Vec<FileState>,
     format: TraceFormat,
     skip_bad_lines: bool,
 }
@@ -75,10 +75,7 @@ struct Look {
 impl Look {
     /// `None` where the contents may change unseen: a stream, a file without times.
     fn of(files: &TraceFiles) -> Option<Look> {
-        let state = |file: &PathBuf| {
-            let metadata = file.metadata().ok().filter(|metadata| metadata.is_file())?;
-            Some((file.clone(), metadata.len(), metadata.modified().ok()?))
-        };
+        let state = |file: &PathBuf| FileState::of(file).ok().filter(|_| file.is_file());
         Some(Look {
             files: files.files.iter().map(state).collect::<Option<_>>()?,
             format: files.format,
