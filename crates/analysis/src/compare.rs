@@ -29,8 +29,8 @@ pub use side::Side;
 use side::{Kind, SideCell, TOTALS};
 
 use crate::export::{self, Table};
-use crate::interval::distinct;
 use crate::store::Store;
+use base::distinct;
 use experiment::error::LabError;
 
 /// Version of the JSON; it grows when a key changes its meaning or goes.

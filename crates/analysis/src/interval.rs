@@ -85,7 +85,7 @@ impl Intervals {
             return None;
         }
         let of_key = || self.members.iter().filter(|result| result.key == *key);
-        let numbers = distinct(of_key().map(|result| result.ensemble));
+        let numbers = base::distinct(of_key().map(|result| result.ensemble));
         let mean = |part: &Option<_>| {
             let seeds = of_key().filter(|result| result.ensemble == *part);
             let values: Option<Vec<f64>> = seeds
@@ -99,16 +99,6 @@ impl Intervals {
             .fold((own, own), |(low, high), &value| (low.min(value), high.max(value)));
         Some(Interval { low, high, members })
     }
-}
-
-/// Values in the order of their first appearance.
-pub fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
-    values.fold(Vec::new(), |mut seen, value| {
-        if !seen.contains(&value) {
-            seen.push(value);
-        }
-        seen
-    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use ssd::config::MarksOf;
 use ssd::{DeviceConfig, Layout};
 use workload::fio::StreamSummary;
 
-use crate::rows::{Column, Rows, Value, distinct};
+use crate::rows::{Column, Rows, Value};
+use base::distinct;
 use experiment::ensemble::Member;
 use experiment::profile::Profile;
 use experiment::workloads::plain;

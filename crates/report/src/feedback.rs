@@ -7,7 +7,8 @@ use super::html::{self, Swatch, columns, figure, legend, note};
 use super::panels::Panels;
 use super::plotly::{BarMode, HoverMode, Interruption, Plot, Shape, Stroke, Trace};
 use super::plots::{POINTS, axis, axis_from_zero, colour, new_plot, rounded};
-use crate::rows::{self, Rows, distinct};
+use crate::rows::{self, Rows};
+use base::distinct;
 use simulate::feedback::FeedbackResult;
 
 /// Bars of a figure at most.

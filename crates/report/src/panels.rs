@@ -3,7 +3,8 @@
 //! A plot compares variants: one panel for each device and grid point, one line for each variant. An experiment with
 //! one variant compares the values of its first axis, and one without axes its devices.
 
-use crate::rows::{axis_name, distinct, variant_name};
+use crate::rows::{axis_name, variant_name};
+use base::distinct;
 use simulate::run::CellResult;
 
 /// The coordinate that tells the lines of a plot apart.

@@ -543,7 +543,7 @@ mod tests {
         let looks: Vec<String> = (0..21)
             .map(|name| format!("{}{}", colour(name), stroke(name).1))
             .collect();
-        assert_eq!(crate::rows::distinct(looks.iter().cloned()).len(), looks.len());
+        assert_eq!(base::distinct(looks.iter().cloned()).len(), looks.len());
     }
 
     #[test]

@@ -117,7 +117,7 @@ fn doubts(results: &[CellResult], command: Command) -> Markup {
 }
 
 fn seeds(results: &[CellResult]) -> String {
-    match rows::distinct(results.iter().map(|result| result.seed)).len() {
+    match base::distinct(results.iter().map(|result| result.seed)).len() {
         1 => format!("One run for each cell, seed {}.", results[0].seed),
         seeds => format!("Averages over {seeds} seeds."),
     }
@@ -129,7 +129,7 @@ fn summary_plots(report: &Report<'_>, panels: &Panels<'_>, grid: &Grid) -> Marku
         return Markup::default();
     }
     let key = |row: &GridRow| [std::slice::from_ref(&row.device), row.rest.as_slice()].concat();
-    let keys = rows::distinct(grid.rows.iter().map(key));
+    let keys = base::distinct(grid.rows.iter().map(key));
     let plot = |(index, parts): (usize, &Vec<String>)| {
         let rows: Vec<&GridRow> = grid.rows.iter().filter(|row| key(row) == *parts).collect();
         let plot = plots::summary(panels, grid, &rows, &rows::axis_name(report.axes, 0));

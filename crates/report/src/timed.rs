@@ -7,7 +7,8 @@ use super::html::{self, columns, figure, figures, legend, note};
 use super::panels::{Panel, Panels};
 use super::plotly::{Axis, HoverMode, Marker, Mode, Plot, Trace};
 use super::plots::{POINTS, axis, axis_from_zero, line_entries, log_axis, named_entries, new_plot, pen, rounded};
-use crate::rows::{self, OPERATIONS, Rows, distinct, variant_name};
+use crate::rows::{self, Rows, variant_name};
+use base::distinct;
 use simulate::run::CellResult;
 use simulate::timed::result::TimedResult;
 use workload::Operation;
@@ -28,7 +29,7 @@ fn activities<'a>(timed: impl Iterator<Item = &'a TimedResult>) -> Vec<Activity>
 }
 
 fn activity_name((job, operation): &Activity) -> String {
-    format!("{job}, {}", OPERATIONS[*operation as usize])
+    format!("{job}, {}", operation.name())
 }
 
 fn of_panel<'a>(panel: &'a Panel<'_>) -> impl Iterator<Item = (usize, &'a TimedResult)> {

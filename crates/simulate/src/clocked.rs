@@ -190,6 +190,7 @@ impl ClockedDevice {
         go_on: &mut dyn FnMut() -> bool,
         carry_out: impl Fn(&mut Device<Log>, Nanos, &C) -> Result<Completion, HostError>,
     ) -> Result<Vec<Nanos>, HostError> {
+        assert!(self.in_flight.is_empty(), "a call ends with nothing in flight");
         let mut latencies = Vec::with_capacity(commands.len());
         for together in chunks(commands, pages) {
             if !go_on() {
@@ -203,6 +204,10 @@ impl ClockedDevice {
                 let done = carry_out(&mut self.device, self.now, command)?;
                 latencies.push(done.at - self.now);
                 self.in_flight.push(Reverse(done.at));
+                assert!(
+                    self.in_flight.len() <= queue_depth.max(1) as usize,
+                    "more commands are in flight than the queue is deep"
+                );
             }
         }
         let last = self.in_flight.drain().map(|Reverse(at)| at).max();

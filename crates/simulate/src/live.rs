@@ -89,6 +89,7 @@ impl Checkpoints {
             return None;
         }
         self.next_bytes = host_bytes.saturating_add(self.every_bytes);
+        assert!(self.next_bytes > host_bytes, "the next moment to keep is still to come");
         if self.account.has_near(self.run, host_bytes, self.every_bytes / 2 + 1) {
             return None;
         }
@@ -190,7 +191,12 @@ impl LiveRun {
                 host_bytes: if is_all { u64::MAX } else { host_bytes },
                 pages,
             };
+            let host_bytes_before = self.position().host_bytes;
             self.run.step(stride, &())?;
+            assert!(
+                self.position().host_bytes >= host_bytes_before,
+                "a step takes back what was written"
+            );
             self.keep_checkpoint();
         }
     }
@@ -298,6 +304,7 @@ impl LiveRun {
             let pieces = kept.pieces().iter().filter(|piece| piece.from >= complete_from);
             let mut pieces: Vec<Piece> = pieces.copied().collect();
             for piece in &mut pieces {
+                assert!(piece.until >= piece.from, "an operation ends after it began");
                 piece.from -= begun_at;
                 piece.until -= begun_at;
             }
@@ -332,6 +339,11 @@ impl LiveRun {
         let Some(run) = self.run.fork(&plan)? else {
             return Ok((LiveRun::begin(plan, account)?, Forked::FromStart));
         };
+        assert_eq!(
+            run.position().host_bytes,
+            self.position().host_bytes,
+            "a fork begins where its run is"
+        );
         let mut checkpoints = Checkpoints::new(&plan, account);
         let room = account.take(checkpoints.each_bytes).ok();
         let origin = room.and_then(|room| Some((Arc::new(run.checkpoint()?), room)));

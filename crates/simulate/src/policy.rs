@@ -56,6 +56,7 @@ pub(crate) struct Placer {
 
 impl Placer {
     pub(crate) fn new(policy: Box<dyn PlacementPolicy>, page_bytes: u64, placement_count: u16) -> Placer {
+        assert!(placement_count > 0, "a namespace has a placement");
         let consultation = Consultation {
             policy,
             placements: Vec::new(),

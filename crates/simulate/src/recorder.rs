@@ -68,6 +68,12 @@ impl ssd::EventSink for Recorder {
         }
         let Event::Reclaim(reclaim) = event else { return };
         if self.keep {
+            assert!(
+                self.gc_log
+                    .last()
+                    .is_none_or(|before| before.host_pages_written <= reclaim.host_pages_written),
+                "collections are told of in their order"
+            );
             self.gc_log.push(reclaim.clone());
         }
         if let Some(log) = &mut self.drive_log {

@@ -3,8 +3,9 @@
 use analysis::export;
 use serde_json::{Map, Value, json};
 use simulate::run::CellResult;
-use simulate::timed::measure::{Direction, JobResult, LatencySeries};
+use simulate::timed::measure::{Direction, JobResult};
 use simulate::timed::result::TimedResult;
+use simulate::timed::series::LatencySeries;
 use ssd::Wear;
 use workload::Operation;
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::run::{ModelRange, Run, WAF};
-use crate::interval::distinct;
+use base::distinct;
 
 /// Whether a document is what `warp whatif --json` prints.
 pub(super) fn is_answer(json: &Value) -> bool {

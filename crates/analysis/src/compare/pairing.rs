@@ -3,7 +3,7 @@
 use super::Side;
 use super::run::WAF;
 use super::side::{Kind, SideCell};
-use crate::interval::distinct;
+use base::distinct;
 use experiment::error::LabError;
 
 /// Names that a sentence lists; of more their number is said.

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use ssd::{Owner, OwnerStats};
+use workload::Operation;
 
 use super::tables::{SampleRow, sample_rows};
 use crate::judge::Judge;
@@ -11,8 +12,7 @@ use experiment::definition::Experiment;
 use experiment::metric::Metric;
 use simulate::feedback::{FeedbackResult, ReadingRow};
 use simulate::run::{CellResult, RefusedCell, Sample};
-use simulate::timed::measure::Latencies;
-use simulate::timed::measure::OPERATIONS;
+use simulate::timed::latency::Latencies;
 use simulate::timed::replay::{Burst, Group, Response, TracePace};
 
 /// Version of the schema of [`to_json`]; it grows when a key changes its meaning or goes, not when one is added.
@@ -161,11 +161,11 @@ fn replay_json(pace: &TracePace) -> Value {
     let Some(replay) = pace.replay() else { return json };
     let total = replay.total();
     let group = |group: &Group| -> Vec<Value> {
-        let of = |(direction, response): (&&str, &Response)| {
+        let of = |(operation, response): (Operation, &Response)| {
             let mut json = latencies_json(&response.latencies);
             json["by"] = group.by.name().into();
             json["name"] = group.name.clone().into();
-            json["direction"] = (*direction).into();
+            json["direction"] = operation.name().into();
             json["bytes"] = response.bytes.into();
             json["late"] = json!(response.late);
             json["gc_waits"] = json!(response.collections);
@@ -174,7 +174,7 @@ fn replay_json(pace: &TracePace) -> Value {
             }
             json
         };
-        let directions = OPERATIONS.iter().zip(&group.directions);
+        let directions = Operation::ALL.into_iter().zip(&group.directions);
         let used = directions.filter(|(_, response)| response.latencies.count() > 0);
         used.map(of).collect()
     };

@@ -293,7 +293,7 @@ struct JobRow<'a> {
 
 impl JobRow<'_> {
     fn direction(&self) -> &'static str {
-        simulate::timed::measure::OPERATIONS[self.operation as usize]
+        self.operation.name()
     }
 
     fn per_second(&self, amount: u64) -> f64 {
@@ -395,9 +395,7 @@ pub fn replays<'a>(axes: &[String], results: &'a [CellResult]) -> Table<'a> {
             .u64("seed", |(result, ..)| result.seed)
             .text("by", |(_, group, _)| group.by.name())
             .text("name", |(_, group, _)| &group.name)
-            .text("direction", |(.., operation)| {
-                simulate::timed::measure::OPERATIONS[*operation as usize]
-            })
+            .text("direction", |(.., operation)| operation.name())
             .u64("requests", |row| response(row).latencies.count())
             .u64("bytes", |row| response(row).bytes)
             .f64("mean_ns", |row| response(row).latencies.mean_ns())

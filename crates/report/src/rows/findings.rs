@@ -66,7 +66,7 @@ pub fn warning(results: &[CellResult]) -> String {
 
 /// The scale of each run whose scale was searched for, and how far the next smaller twin was away.
 pub fn scales(results: &[CellResult]) -> Rows {
-    let seeds = super::distinct(results.iter().map(|result| result.seed)).len() > 1;
+    let seeds = base::distinct(results.iter().map(|result| result.seed)).len() > 1;
     let seed = seeds.then(|| Column::number("seed", ""));
     let columns = [Column::label("cell")].into_iter().chain(seed);
     let [scale, smaller, difference] = scale_columns();

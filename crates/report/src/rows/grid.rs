@@ -1,7 +1,8 @@
 //! Results by coordinates, averaged over seeds: the table of write amplifications, and the names in every table.
 
 use super::{Column, Rows, Value};
-use analysis::interval::{Intervals, distinct};
+use analysis::interval::Intervals;
+use base::distinct;
 use experiment::cell::CellKey;
 use experiment::coordinates::axis_name;
 use simulate::run::CellResult;

@@ -9,6 +9,7 @@
 //! A [`Value`] knows how it is printed, so a number looks the same in a terminal and in a report. Nothing here prints,
 //! colours or judges. `docs/results.md` explains every word.
 
+mod claims;
 mod comparison;
 mod findings;
 mod grid;
@@ -23,7 +24,7 @@ use std::fmt;
 
 use base::Bytes;
 
-pub(crate) use analysis::interval::distinct;
+pub use claims::{comparisons, covered, verdicts};
 pub use comparison::comparison;
 pub use experiment::coordinates::axis_name;
 pub use findings::{doubts, finding_lines, scales, warning};
@@ -34,10 +35,9 @@ pub use lifetimes::lifetimes;
 pub use refused::refused;
 pub use replay::{bursts, replay};
 pub use results::{
-    OwnerRow, above_the_oracle, collections, comparisons, covered, device, handles, jobs, last_collections, measures,
-    readings, results, run, verdicts, wear, write_amplifications,
+    OwnerRow, above_the_oracle, collections, device, handles, jobs, last_collections, measures, readings, results, run,
+    wear, write_amplifications,
 };
-pub(crate) use simulate::timed::measure::OPERATIONS;
 pub use text::{TextFormat, wrapped};
 
 /// A cell: what it says and how it is printed.

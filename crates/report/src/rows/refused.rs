@@ -1,6 +1,7 @@
 //! Cells that could not be run, as a table.
 
-use super::{Column, Rows, distinct};
+use super::{Column, Rows};
+use base::distinct;
 use simulate::run::RefusedCell;
 
 /// A row for each cell, whatever its seeds, with the reason; no rows if all cells ran.

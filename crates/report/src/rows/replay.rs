@@ -2,8 +2,8 @@
 
 use ssd::Nanos;
 
-use super::{Column, OPERATIONS, Rows, Value};
-use simulate::timed::measure::Latencies;
+use super::{Column, Rows, Value};
+use simulate::timed::latency::Latencies;
 use simulate::timed::replay::{Burst, Group, GroupBy, ReplayResult, Response};
 use workload::Operation;
 
@@ -67,11 +67,7 @@ fn values(group: &Group, operation: Operation, response: &Response, has_recorded
     };
     let requests = response.latencies.count();
     let percentiles = |of: &Latencies| [50.0, 99.0, 99.9].map(|percent| us(of.percentile_ns(percent) as f64));
-    let mut values: Vec<Value> = vec![
-        name.into(),
-        OPERATIONS[operation as usize].into(),
-        Value::Count(requests),
-    ];
+    let mut values: Vec<Value> = vec![name.into(), operation.name().into(), Value::Count(requests)];
     values.extend(percentiles(&response.latencies));
     values.extend([
         us(response.latencies.max_ns() as f64),

@@ -9,13 +9,11 @@ use workload::{Measure, Operation};
 
 use super::findings::{scale_columns, scale_values};
 use super::grid::GridCell;
-use super::{Column, Grid, Mark, Rows, TextFormat, Value};
+use super::{Column, Grid, Rows, TextFormat, Value};
 use analysis::interval::{Intervals, NO_INTERVALS};
-use analysis::judge::{Comparison, Verdict};
 use simulate::feedback::FeedbackResult;
 use simulate::finding::Finding;
 use simulate::run::CellResult;
-use simulate::timed::measure::OPERATIONS;
 use simulate::timed::measure::{Goal, JobResult};
 use simulate::timed::replay::TracePace;
 use simulate::timed::result::TimedResult;
@@ -354,7 +352,7 @@ fn job_values(job: &JobResult, operation: Operation) -> [Value; 13] {
     let percentile = |percent: f64| us(latencies.percentile_ns(percent) as f64);
     [
         job.name.as_str().into(),
-        OPERATIONS[operation as usize].into(),
+        operation.name().into(),
         Value::Count(per_second(direction.requests).round() as u64),
         Value::Significant(per_second(direction.bytes) / 1e6),
         us(latencies.mean_ns()),
@@ -367,110 +365,6 @@ fn job_values(job: &JobResult, operation: Operation) -> [Value; 13] {
         us(latencies.max_ns() as f64),
         Value::Share(direction.waits.requests as f64 / direction.requests as f64),
     ]
-}
-
-/// Published numbers beside ours.
-pub fn comparisons(comparisons: &[Comparison]) -> Rows {
-    let numbers = ["paper's drive", "paper's emulator", "ours", "error"];
-    let labels = ["cell", "measured"].map(Column::label);
-    let numbers = numbers.map(|heading| Column::number(heading, ""));
-    let with_intervals = comparisons.iter().any(|comparison| comparison.interval.is_some());
-    let inside = with_intervals.then(|| Column::text("inside"));
-    let with_fitted = comparisons.iter().any(|comparison| comparison.fitted);
-    let fitted = with_fitted.then(|| Column::text("fitted to"));
-    let mut rows = Rows::new(
-        labels
-            .into_iter()
-            .chain(numbers)
-            .chain(inside)
-            .chain(fitted)
-            .chain([Column::text("source")]),
-    );
-    for comparison in comparisons {
-        let is_relative = comparison.metric.is_relative();
-        let value = if is_relative {
-            Value::Significant
-        } else {
-            Value::Amplification
-        };
-        let error = if is_relative {
-            Value::optional(comparison.relative_error(), Value::Change)
-        } else {
-            Value::optional(comparison.error(), Value::Difference)
-        };
-        let ours = |ours: f64| match &comparison.interval {
-            Some(interval) if is_relative => Value::SignificantInterval(ours, [interval.low, interval.high]),
-            Some(interval) => Value::Interval(ours, [interval.low, interval.high]),
-            None => value(ours),
-        };
-        let cells = [
-            comparison.key.to_string().into(),
-            comparison.metric.name().into(),
-            Value::optional(comparison.drive, value),
-            Value::optional(comparison.emulator, value),
-            Value::optional(comparison.ours, ours),
-            error,
-        ];
-        let inside = Value::optional(comparison.is_inside(), |inside| {
-            if inside { "yes" } else { "no" }.into()
-        });
-        let inside = with_intervals.then_some(inside);
-        let fitted = with_fitted.then(|| Value::from(if comparison.fitted { "yes" } else { "no" }));
-        rows.add(
-            cells
-                .into_iter()
-                .chain(inside)
-                .chain(fitted)
-                .chain([comparison.source.as_str().into()]),
-        );
-    }
-    rows
-}
-
-/// How many of the published drives' write amplifications lie inside the intervals, in a line; empty if there are no intervals. Those
-/// that were fitted to are counted apart: they have to be inside.
-pub fn covered(comparisons: &[Comparison]) -> String {
-    let inside = |fitted: bool| -> Vec<bool> {
-        let those = comparisons.iter().filter(|comparison| comparison.fitted == fitted);
-        those.filter_map(Comparison::is_inside).collect()
-    };
-    let counted = |inside: &[bool]| {
-        let count = inside.iter().filter(|inside| **inside).count();
-        format!("{count} of {}", inside.len())
-    };
-    let (predicted, fitted) = (inside(false), inside(true));
-    let mut parts = Vec::new();
-    if !predicted.is_empty() {
-        let count = predicted.iter().filter(|inside| **inside).count();
-        let share = Value::Share(count as f64 / predicted.len() as f64);
-        parts.push(format!("{} ({share})", counted(&predicted)));
-    }
-    if !fitted.is_empty() {
-        parts.push(format!("{} that were fitted to", counted(&fitted)));
-    }
-    if parts.is_empty() {
-        return String::new();
-    }
-    format!(
-        "write amplifications of the paper's drive inside our interval: {}\n",
-        parts.join(", and ")
-    )
-}
-
-/// Claims and whether they hold.
-pub fn verdicts(verdicts: &[Verdict]) -> Rows {
-    let [claim, found, source] = ["claim", "found", "source"].map(Column::text);
-    let mut rows = Rows::new([Column::label(""), claim, found, source]);
-    for verdict in verdicts {
-        let (mark, word) = match verdict.holds {
-            Some(true) => (Mark::Holds, "holds"),
-            Some(false) => (Mark::Fails, "FAILS"),
-            None => (Mark::None, "-"),
-        };
-        let texts = [word, &verdict.what, &verdict.found, &verdict.source];
-        rows.add_marked(mark, texts.map(Value::from));
-    }
-    rows
 }
 
 /// What collections of one owner's reclaim units did.

@@ -124,6 +124,11 @@ impl DriveLog {
     pub(crate) fn reclaimed(&mut self, reclaim: &Reclaim) {
         let nothing = vec![0; self.copied.len()];
         let copied = std::mem::replace(&mut self.copied, nothing);
+        assert_eq!(
+            copied.iter().sum::<u32>(),
+            reclaim.pages_copied,
+            "a collection copies the pages that were told of"
+        );
         let host_bytes = reclaim.host_pages_written * self.page_bytes;
         self.collections.push(CollectionRow {
             host_bytes: host_bytes.saturating_sub(self.host_bytes_at_start),

@@ -83,6 +83,12 @@ impl Feedback {
 
     /// Reads the log and the statistics of the drive, and moves who should move.
     pub(crate) fn read(&mut self, log: &mut DriveLog, stats: &Stats, host_bytes: u64) {
+        assert!(
+            self.readings
+                .last()
+                .is_none_or(|before| before.host_bytes <= host_bytes),
+            "readings of the log go back"
+        );
         let every = (self.settings.every_capacities * self.capacity_bytes as f64) as u64;
         self.next_reading = host_bytes + every.max(1);
         let mut table = self.table.lock().expect("nobody panics with it");

@@ -1,6 +1,7 @@
 //! The drive of a run: requests go in, and the counters since the workload began come out.
 
-use ssd::{Device, Endurance, Lpn, Stats, Write};
+use ssd::unit::UnitState;
+use ssd::{Device, Endurance, EventSink, Lpn, Stats, Write};
 use workload::{Measure, Operation, Request, Source};
 
 use super::plan::RunPlan;
@@ -36,6 +37,11 @@ impl RunDrive {
 
     /// Replaces the device by the one of another moment, with the counters at which its workload began.
     pub(super) fn replace(&mut self, device: Device, recorder: Recorder, start: &Stats) {
+        assert_eq!(
+            device.layout().page_bytes,
+            self.page_bytes,
+            "the drive of another moment has the same pages"
+        );
         self.device = device.replace_sink(recorder).0;
         self.writes.clear();
         self.start = start.clone();
@@ -103,6 +109,11 @@ impl RunDrive {
     /// The measures of a workload, and the work of the device for each part of the drive that belongs to somebody.
     pub(super) fn measures_of(&self, workload: &dyn Source) -> Vec<Measure> {
         let mut measures = workload.measures();
+        let copied_of_ranges: u64 = self.device.sink().copies().map(|(_, copied)| copied).sum();
+        assert!(
+            copied_of_ranges <= self.stats().total().gc_pages_copied,
+            "parts of the drive count more copies than the drive"
+        );
         for (range, copied) in self.device.sink().copies() {
             let name = |part: &str| format!("{}.{part}", range.name);
             let bytes_copied = copied as f64 * self.page_bytes as f64;
@@ -116,6 +127,11 @@ impl RunDrive {
             }
         }
         measures
+    }
+
+    /// Reclaim units that handles have open, for each spare one.
+    pub(super) fn spare_held(&self) -> f64 {
+        spare_held(&self.device)
     }
 
     /// Endurance of the drive at full size, of which this one is a scaled model.
@@ -132,4 +148,46 @@ impl RunDrive {
 fn write_batch(device: &mut Device<Recorder>, writes: &mut Vec<Write>) {
     let _ = device.write_batch(0, writes).expect("requests are within the device");
     writes.clear();
+}
+
+/// Reclaim units that a drive's handles have open, for each spare one: for each that no data and no reserve takes when the drive is full.
+fn spare_held(device: &Device<impl EventSink>) -> f64 {
+    let layout = device.layout();
+    let open = device.units().filter(|unit| unit.state == UnitState::OpenForHost);
+    let open_pages: u64 = open.map(|unit| u64::from(unit.pages)).sum();
+    let spare_pages =
+        u64::from(layout.spare_superblocks) * u64::from(layout.groups) * u64::from(layout.superblock_pages);
+    open_pages as f64 / spare_pages.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_open_is_counted_against_the_layout() {
+        let config: ssd::DeviceConfig = toml::from_str(
+            "seed = 1\n[geometry]\nphysical_bytes = \"64MiB\"\nreclaim_unit_bytes = \"512KiB\"\nover_provisioning = 0.28\n\
+             channels = 2\ndies_per_channel = 2\n[handles]\ncount = 16\n",
+        )
+        .expect("a device");
+        let mut device = Device::new(&config).expect("it is possible");
+        assert!(spare_held(&device).abs() < f64::EPSILON, "nothing is open");
+        let spare = f64::from(device.layout().spare_superblocks);
+        for handle in 0..16 {
+            let placement = ssd::Placement {
+                group: ssd::RgId(0),
+                handle: ssd::RuhId(handle),
+            };
+            let write = ssd::Write {
+                first: ssd::Lpn(u32::from(handle)),
+                pages: 1,
+                host_bytes: device.layout().page_bytes,
+                placement,
+            };
+            let _ = device.write(0, &write).expect("it is in the drive");
+            let expected = f64::from(handle + 1) / spare;
+            assert!((spare_held(&device) - expected).abs() < 1e-12, "{handle}");
+        }
+    }
 }

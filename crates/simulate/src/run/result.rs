@@ -6,7 +6,6 @@ use ssd::{Endurance, OwnerStats, Stats, Wear};
 use workload::Measure;
 
 use crate::feedback::FeedbackResult;
-use crate::finding::{self, Command, Finding};
 use crate::steady::SteadyState;
 use crate::timed::result::TimedResult;
 use experiment::cell::{CellKey, EnsemblePart};
@@ -165,15 +164,5 @@ impl CellResult {
         let pages = (self.capacity_bytes / self.stats.page_bytes).max(1);
         let valid: u64 = self.samples.last().map_or(0, |last| last.valid_pages.iter().sum());
         valid as f64 / pages as f64
-    }
-
-    /// What makes it doubtful.
-    pub fn findings(&self) -> Vec<Finding> {
-        finding::of(self)
-    }
-
-    /// Whether its write amplification may not be what a reader takes it for.
-    pub fn is_doubtful(&self) -> bool {
-        self.findings().iter().any(|finding| finding.is_doubt(Command::Run))
     }
 }

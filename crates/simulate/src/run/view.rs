@@ -8,7 +8,6 @@ use super::plan::{RunPlan, Workload};
 use super::result::{CellResult, Sample};
 use super::series::Series;
 use super::work::{Run, Stage};
-use crate::finding;
 use crate::recorder::Recorder;
 use crate::timed::result::TimedResult;
 use experiment::twin;
@@ -149,7 +148,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             capacity_bytes: plan.layout.capacity_bytes(),
             superblocks: plan.layout.superblocks(),
             unit_pages: twin::unit_pages(&plan.layout),
-            spare_held: finding::spare_held(device),
+            spare_held: self.drive.spare_held(),
             until: plan.cell().run.until,
             steady: series.steady,
             without_effect: plan.without_effect(),

@@ -194,7 +194,9 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
                 Ok(true)
             }
             Stage::Untimed(mut work) => {
-                if self.work_on(&mut work, stride, watch)? {
+                let goes_on = self.work_on(&mut work, stride, watch)?;
+                assert!(work.written >= self.ended_at.host_bytes, "bytes written never fall");
+                if goes_on {
                     self.stage = Stage::Untimed(work);
                     return Ok(true);
                 }
@@ -203,7 +205,12 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
                 Ok(false)
             }
             Stage::Timed(mut work) => {
-                if self.work_on_in_time(&mut work, stride, watch)? {
+                let goes_on = self.work_on_in_time(&mut work, stride, watch)?;
+                assert!(
+                    self.timed_position(&work).now_ns >= self.ended_at.now_ns,
+                    "virtual time goes back"
+                );
+                if goes_on {
                     self.stage = Stage::Timed(work);
                     return Ok(true);
                 }
@@ -259,6 +266,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
     fn begin_workload(&mut self, fill: &Fill, workload: Workload) -> Stage {
         self.filled = fill.end(&self.drive, &self.plan);
         self.drive.start = self.drive.device.stats().clone();
+        assert!(self.series.samples.is_empty(), "samples are those of the workload");
         let source = workload.source();
         let ranges = source.map(Source::ranges).unwrap_or_default();
         let recorder = self.drive.device.sink_mut();
@@ -354,6 +362,11 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             self.measures = self.drive.measures_of(source);
         }
         let log = self.drive.device.sink_mut().drive_log.take();
+        assert_eq!(
+            self.feedback.is_some(),
+            log.is_some(),
+            "the drive keeps a log if feedback reads it"
+        );
         if let Some((feedback, log)) = self.feedback.take().zip(log) {
             let heard = feedback.finish(log);
             self.measures.extend(heard.measures());

@@ -5,7 +5,8 @@ use ssd::Nanos;
 use workload::Operation;
 
 use super::lane::Lane;
-use super::measure::{JobResult, Moment, Series};
+use super::measure::JobResult;
+use super::series::{Moment, Series};
 
 /// Requests that are counted together, at most.
 const TOGETHER: usize = 64;

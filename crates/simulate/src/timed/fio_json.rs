@@ -7,8 +7,10 @@
 use serde_json::{Map, Value, json};
 use ssd::Nanos;
 
-use super::measure::{Direction, JobResult, Latencies, Series};
+use super::latency::Latencies;
+use super::measure::{Direction, JobResult};
 use super::result::TimedResult;
+use super::series::Series;
 use workload::Operation;
 
 /// Percentiles that fio prints, and one more.

@@ -21,7 +21,7 @@ use workload::{Next, Operation, Request, Source, TaggedRequest, WorkloadError};
 
 use super::depth_search::{DepthSearch, Step};
 use super::fio_log::FioLog;
-use super::measure::Together;
+use super::latency::Together;
 use super::replay::{Replay, TracePace};
 use super::request_source::RequestSource;
 use crate::policy::Placer;

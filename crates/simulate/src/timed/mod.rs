@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! job file -> plan_streams -> lanes (closed and open loops) -> turns, by their times -> Device<Recorder>
-//!                                                                                    -> accounts, some dozens together -> measure: histograms, series
+//!                                                                                    -> accounts, some dozens together -> latency, series, measure
 //! trace and its times -> replay -> a lane                                            -> replay: by volume, process, size; lateness
 //! ```
 //!
@@ -18,15 +18,20 @@ mod accounts;
 mod depth_search;
 mod fio_json;
 mod fio_log;
+mod groups;
 mod lane;
+mod lanes;
+pub mod latency;
 pub mod measure;
 pub mod replay;
 mod request_source;
 pub mod result;
+pub mod series;
+mod submission;
 mod together;
 mod turns;
 
-use ssd::{Completion, Device, Nanos};
+use ssd::{Device, Nanos};
 
 use crate::mapper::Mapper;
 use crate::policy::Placer;
@@ -35,14 +40,15 @@ use crate::run::Stride;
 use applications::Spec;
 use experiment::error::LabError;
 use experiment::run_options::RunSettings;
-use workload::fio::{ExitWhat, Job, JobFile, plan_streams};
+use workload::fio::{Job, JobFile};
 use workload::{Next, Operation, Request, Source, TaggedRequest, Target, Workload, WorkloadError};
 
-use accounts::{Accounts, Measured, Whose};
+use accounts::Accounts;
 pub use fio_json::to_fio_json;
 use fio_log::FioLog;
 use lane::{Demand, Lane};
-use measure::{Direction, Goal, JobResult, RequestLog, TimedRequest};
+use lanes::{lane_of_source, lanes_of_jobs};
+use measure::RequestLog;
 use result::TimedResult;
 use together::Together;
 use turns::Turns;
@@ -362,45 +368,8 @@ impl Runner {
         Ok(())
     }
 
-    /// Starts the jobs of the current group.
-    fn begin_group(&mut self) {
-        self.running = self.lanes.iter().filter(|lane| lane.group == self.group).count();
-        self.begin_lanes();
-    }
-
-    /// Starts those of the current group that wait for nobody any more.
-    fn begin_lanes(&mut self) {
-        for index in 0..self.lanes.len() {
-            let lane = &self.lanes[index];
-            let awaited = lane.waits_for.clone().into_iter().flatten();
-            let may_begin = lane.group == self.group && !lane.begun && !lane.ended;
-            if may_begin && awaited.into_iter().all(|other| self.lanes[usize::from(other)].ended) {
-                let at = self.lanes[index].begin(self.now);
-                self.wake(index as u32, at);
-            }
-        }
-    }
-
-    /// A job has ended with `exitall`: the others of its group end as soon as nothing of them is in flight.
-    fn end_others(&mut self, what: ExitWhat) {
-        if what == ExitWhat::All {
-            self.groups = self.group + 1;
-        }
-        for (index, lane) in self.lanes.iter_mut().enumerate() {
-            if lane.group != self.group || lane.ended {
-                continue;
-            }
-            lane.terminate(self.now);
-            if lane.begun {
-                self.to_ask.push(index as u32);
-            } else {
-                lane.ended = true;
-                self.running -= 1;
-            }
-        }
-    }
-
     fn wake(&mut self, lane: u32, at: Nanos) {
+        assert!(at >= self.now, "a lane is to wake in the past");
         let wake_at = &mut self.lanes[lane as usize].wake_at;
         if wake_at.is_some_and(|earlier| earlier <= at) {
             return;
@@ -492,156 +461,6 @@ impl Runner {
         }
     }
 
-    /// A lane submits nothing more; it has ended when nothing is in flight.
-    #[cold]
-    fn end(&mut self, index: u32) {
-        let lane = &mut self.lanes[index as usize];
-        if lane.in_flight > 0 {
-            return;
-        }
-        lane.ended = true;
-        if let Some(log) = &mut lane.log {
-            log.ended(self.now.saturating_sub(lane.measured_from));
-        }
-        let has_flow = lane.flow.is_some();
-        let ends_others = lane.ends_others;
-        self.running -= 1;
-        if has_flow {
-            self.to_ask.append(&mut self.held_back);
-        }
-        match ends_others {
-            Some(what) => self.end_others(what),
-            None => self.begin_lanes(),
-        }
-        if self.running == 0 && self.group + 1 < self.groups && !self.stopped {
-            self.group += 1;
-            self.begin_group();
-        }
-    }
-
-    /// Whether a lane has had its share of the requests of its flow, and others not yet.
-    #[inline(never)]
-    fn is_ahead(&self, index: u32) -> bool {
-        let own = self.lanes[index as usize].flow.expect("it has a flow");
-        let others = self.lanes.iter().filter(|lane| lane.group == self.group && !lane.ended);
-        let shares = others.filter_map(|lane| lane.flow).filter(|share| share.id == own.id);
-        let (requests, weights) = shares.fold((0_u128, 0_u128), |(requests, weights), share| {
-            (
-                requests + u128::from(share.requests),
-                weights + u128::from(share.weight),
-            )
-        });
-        u128::from(own.requests) * weights > requests * u128::from(own.weight)
-    }
-
-    #[inline(always)]
-    fn submit(&mut self, index: u32, tagged: TaggedRequest, device: &mut Device<Recorder>) {
-        let TaggedRequest { tag, request } = tagged;
-        let done = self.carry_out(device, &request);
-        let lane = &mut self.lanes[index as usize];
-        lane.in_flight += 1;
-        let measured = self.now >= lane.measured_from;
-        let kind = if measured {
-            self.measure(index, &request, done);
-            TurnKind::Completion(tag)
-        } else {
-            TurnKind::UnmeasuredCompletion(tag)
-        };
-        self.turns.push(done.at, Turn { lane: index, kind });
-        if let Some(flow) = &mut self.lanes[index as usize].flow {
-            flow.requests += 1;
-            self.to_ask.append(&mut self.held_back);
-        }
-        self.submitted += 1;
-        if request.operation == Operation::Write {
-            self.has_written(request.bytes.into(), device);
-        }
-    }
-
-    /// Bytes were written; and perhaps something was collected.
-    #[inline(always)]
-    fn has_written(&mut self, bytes: u64, device: &mut Device<Recorder>) {
-        self.written += bytes;
-        self.change += 1;
-        self.stopped |= self.written >= self.write_limit;
-        let recorder = device.sink_mut();
-        for (at, pages_copied) in recorder.recent.drain(..) {
-            self.accounts
-                .series
-                .collected(at - self.accounts.start, u64::from(pages_copied));
-        }
-    }
-
-    /// A request was submitted that is measured.
-    #[inline(always)]
-    fn measure(&mut self, index: u32, request: &Request, done: Completion) {
-        let lane = &mut self.lanes[index as usize];
-        if !lane.is_plain {
-            lane.in_flight_until(self.now, done, request);
-        }
-        self.account(index, request, done);
-    }
-
-    /// As [`Runner::measure`], of a lane that is plain or has taken notice.
-    #[inline(always)]
-    fn account(&mut self, index: u32, request: &Request, done: Completion) {
-        let latency_ns = done.at - self.now;
-        let whose = Whose {
-            lane: index,
-            job: self.lanes[index as usize].job_of(request) as u32,
-            operation: request.operation,
-        };
-        let measured = Measured {
-            whose,
-            bytes: request.bytes,
-            completed_at: done.at,
-            latency_ns,
-            waited_ns: done.waited_for_collection_ns,
-        };
-        self.accounts.take(measured, &mut self.lanes);
-        if let Some(log) = &mut self.request_log {
-            log.record(TimedRequest {
-                job: whose.job as usize,
-                operation: request.operation,
-                offset_bytes: request.offset_bytes,
-                bytes: request.bytes,
-                submitted_at: self.now - self.accounts.start,
-                latency_ns,
-                waited_ns: done.waited_for_collection_ns,
-            });
-        }
-    }
-
-    #[inline(always)]
-    fn carry_out(&mut self, device: &mut Device<Recorder>, request: &Request) -> Completion {
-        let done = match request.operation {
-            Operation::Read => return self.read(device, request),
-            Operation::Write => {
-                let write = self.mapper.write(device, request);
-                self.pages_named += u64::from(write.pages);
-                device.write(self.now, &write)
-            }
-            Operation::Trim => match self.mapper.whole_pages(request) {
-                Some((first, pages)) => {
-                    self.change += 1;
-                    self.pages_named += u64::from(pages);
-                    device.deallocate(self.now, first, pages)
-                }
-                None => Ok(device.command(self.now)),
-            },
-        };
-        done.expect("requests are within the device")
-    }
-
-    #[inline(always)]
-    fn read(&mut self, device: &mut Device<Recorder>, request: &Request) -> Completion {
-        let (first, pages) = self.mapper.extent(request);
-        self.pages_read += u64::from(pages);
-        self.pages_named += u64::from(pages);
-        let done = device.read(self.now, first, pages);
-        done.expect("requests are within the device")
-    }
-
     /// What was measured.
     ///
     /// # Panics
@@ -701,7 +520,7 @@ pub(crate) fn memory_bytes(workload: &Spec, run: &RunSettings) -> u64 {
     /// Jobs of a workload that is no job file, which says its streams when it is built.
     const STREAMS: u64 = 64;
     // A copy is made for whoever watches or reads the result.
-    let job_bytes = 2 * (measure::job_bytes_max() + measure::series_bytes_max(run.interval_seconds.is_some()));
+    let job_bytes = 2 * (measure::job_bytes_max() + series::series_bytes_max(run.interval_seconds.is_some()));
     let Some(file) = workload.jobs() else {
         let replay_bytes = run.replay.map_or(0, |_| replay::memory_bytes_max());
         return LANE_BYTES + u64::from(run.depth()) * TURN_BYTES + STREAMS * job_bytes + replay_bytes;
@@ -709,75 +528,4 @@ pub(crate) fn memory_bytes(workload: &Spec, run: &RunSettings) -> u64 {
     let lane_bytes = |job: &Job| u64::from(job.numjobs) * (LANE_BYTES + job.iodepth * TURN_BYTES);
     let lanes_bytes: u64 = file.jobs.iter().map(lane_bytes).sum();
     lanes_bytes + file.jobs.len() as u64 * job_bytes
-}
-
-/// A lane for each instance of each job, and the jobs.
-fn lanes_of_jobs(file: &JobFile, target: &Target, run: &RunSettings) -> Result<(Vec<Lane>, Vec<JobResult>), LabError> {
-    let planned = plan_streams(file, target)?;
-    let last_group = planned.iter().map(|stream| stream.summary.group).max().unwrap_or(0);
-    let writes = planned
-        .iter()
-        .any(|stream| stream.summary.group == last_group && stream.plan.writes());
-    let mut jobs: Vec<JobResult> = Vec::new();
-    let mut lanes: Vec<Lane> = Vec::new();
-    let mut without_end: Vec<(&Job, u16)> = Vec::new();
-    let mut job_of_section = None;
-    for stream in planned {
-        let job = stream.job;
-        if job_of_section != Some(job.first_thread_number) {
-            job_of_section = Some(job.first_thread_number);
-            jobs.push(JobResult {
-                name: job.name.clone(),
-                rw: job.access.name,
-                request_bytes: (stream.summary.min_request_bytes, stream.summary.max_request_bytes),
-                group: stream.summary.group,
-                instances: job.numjobs,
-                queue_depth: job.iodepth,
-                from_ns: Nanos::MAX,
-                until_ns: 0,
-                directions: [(); 3].map(|()| Direction::default()),
-                in_flight_ns: 0,
-                latency_goal: (job.latency_goal.target_us > 0).then(|| Goal::from(job.latency_goal)),
-            });
-        }
-        let is_limited = job.runtime_us > 0 || stream.summary.group == last_group;
-        let lane = Lane::new(stream, jobs.len() - 1, run.job_ns().filter(|_| is_limited));
-        let ends = lane.ends() || run.write_capacities.is_some() && writes;
-        if !ends {
-            without_end.push((job, lane.group));
-        }
-        lanes.push(lane);
-    }
-    // The end of one that ends is that of all.
-    let is_ended = |group: u16| file.exits_all() && lanes.iter().any(|lane| lane.group == group && lane.ends());
-    if let Some((job, _)) = without_end.iter().find(|(_, group)| !is_ended(*group)) {
-        let problem = "it never ends, and nothing that runs with it writes until enough is written";
-        return Err(job.error("rw", problem, "give it a runtime").into());
-    }
-    Ok((lanes, jobs))
-}
-
-/// The one lane of a workload, and its streams as jobs.
-fn lane_of_source(lane: Lane, run: &RunSettings) -> Result<(Vec<Lane>, Vec<JobResult>), LabError> {
-    let source = lane.source().expect("the workload is no job file");
-    let streams = source.streams();
-    let job = |name: String| JobResult {
-        name,
-        rw: "",
-        request_bytes: (0, 0),
-        group: 0,
-        instances: 1,
-        queue_depth: lane.depth,
-        from_ns: Nanos::MAX,
-        until_ns: 0,
-        directions: [(); 3].map(|()| Direction::default()),
-        in_flight_ns: 0,
-        latency_goal: None,
-    };
-    let jobs = streams.into_iter().map(job).collect();
-    if !lane.ends() && run.write_capacities.is_none() {
-        let problem = "never ends in virtual time; give seconds or write_capacities in [run], --seconds or --write";
-        return Err(LabError::invalid("workload", problem));
-    }
-    Ok((vec![lane], jobs))
 }

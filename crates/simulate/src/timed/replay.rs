@@ -13,7 +13,8 @@ use ssd::{Completion, Nanos};
 use workload::trace::Arrival;
 use workload::{Operation, Request};
 
-use super::measure::{Latencies, Waits, job_bytes_max};
+use super::latency::{Latencies, Waits};
+use super::measure::job_bytes_max;
 
 /// Volumes, and processes, that are measured each by itself; the others are measured together.
 const NAMED_MAX: usize = 32;

@@ -1,7 +1,8 @@
 //! What a run in virtual time measured, all of it together.
 
-use super::measure::{JobResult, RequestLog, Series};
+use super::measure::{JobResult, RequestLog};
 use super::replay::TracePace;
+use super::series::Series;
 
 /// What a timed run measured.
 #[derive(Clone, Debug)]

@@ -1,0 +1,386 @@
+//! Findings: what makes a write amplification doubtful.
+//!
+//! ```text
+//! CellResult -> detect -> Finding -> sentences (a line for each kind), report, JSON, tables of cells
+//! ```
+//!
+//! A finding says that a number may not be what a reader takes it for: it judges the run, not the drive, and changes
+//! nothing in the result. Claims about the paper are elsewhere (`judge`). `docs/results.md` explains every kind.
+
+mod detect;
+mod kind;
+mod sentences;
+
+pub use detect::{SETTLED, SPARE_HELD_MOST, USED_LEAST};
+pub use kind::{Command, Finding};
+pub use sentences::{is_empty_of_meaning, lines};
+
+#[cfg(test)]
+mod tests {
+    use super::kind::KINDS;
+    use super::sentences::extent;
+    use super::*;
+    use crate::run::{CellResult, Sample, ScaleComparison, ScaleSearch};
+    use crate::steady::SteadyState;
+    use crate::testing as sample;
+    use experiment::twin::Scale;
+
+    /// A result of a run that had settled.
+    fn settled() -> CellResult {
+        let mut result = sample::results().remove(2);
+        let last = result.samples.len() as u64;
+        let (host, media) = (result.capacity_bytes / 20, result.capacity_bytes / 10);
+        for (index, sample) in (1..=last).zip(&mut result.samples) {
+            (sample.host_bytes, sample.media_bytes) = (index * host, index * media);
+        }
+        assert_eq!(result.findings(), []);
+        result
+    }
+
+    fn said(results: &[CellResult]) -> Vec<String> {
+        lines(results, Command::Run)
+    }
+
+    fn compared(result: &mut CellResult, difference: Option<f64>) {
+        let compared = difference.map(|difference| ScaleComparison {
+            smaller: Scale(result.scale.0 * 4),
+            difference,
+        });
+        result.search = Some(ScaleSearch { compared });
+    }
+
+    #[test]
+    fn a_drive_that_is_only_read_has_no_write_amplification() {
+        let mut result = settled();
+        result.stats = ssd::Stats::new(4096, 1);
+        result.samples.clear();
+        assert_eq!(result.findings()[0], Finding::NothingWritten);
+        assert!(
+            !result.findings().contains(&Finding::NeverCollected),
+            "which says: write more"
+        );
+        assert!(is_empty_of_meaning(&[result]));
+    }
+
+    #[test]
+    fn what_was_never_collected_says_nothing() {
+        let mut result = settled();
+        for owner in result.stats.handles.iter_mut().chain([&mut result.stats.shared]) {
+            owner.units_reclaimed = 0;
+        }
+        result.samples.truncate(20);
+        assert_eq!(
+            result.findings(),
+            [Finding::NeverCollected],
+            "whether it settled is no question"
+        );
+        assert_eq!(
+            said(&[result]),
+            [
+                "never collected: nothing was reclaimed, so WAF says nothing of garbage collection; write more (--until steady)"
+            ]
+        );
+    }
+
+    #[test]
+    fn requests_smaller_than_the_mapping_unit_are_named_as_the_cause() {
+        let mut result = settled();
+        result.stats = ssd::Stats::new(4096, 1);
+        result.stats.handles[0].host_bytes_written = 512_000;
+        result.stats.handles[0].host_pages_written = 1000;
+        result.samples.truncate(20);
+        let waf = Finding::PartialWrites {
+            waf: 8.0,
+            unit_bytes: 4096,
+        };
+        assert_eq!(result.findings(), [waf.clone(), Finding::NeverCollected]);
+        assert_eq!(waf.to_string(), "partial writes (WAF 8.000 without garbage collection)");
+        assert_eq!(
+            said(std::slice::from_ref(&result)),
+            [
+                "partial writes: requests smaller than the mapping unit of 4096 bytes, or not aligned to it, program whole units, \
+             which alone makes WAF 8.000; write whole units (bs, blockalign)",
+                "never collected: nothing was reclaimed, so WAF says nothing of garbage collection; write more (--until steady)"
+            ]
+        );
+        // Some of them, which changes no digit that anybody compares.
+        result.stats.handles[0].host_bytes_written = 4_096_000 - 40_000;
+        assert_eq!(result.findings(), [Finding::NeverCollected]);
+    }
+
+    #[test]
+    fn a_run_has_settled_when_two_drive_writes_agree() {
+        let media_of_the_last = |share: f64| {
+            let mut result = settled();
+            let capacity = result.capacity_bytes;
+            let end = result.samples.last().expect("samples").host_bytes;
+            let more = |sample: &Sample| sample.host_bytes.saturating_sub(end - capacity) as f64 * 2.0 * share;
+            for sample in &mut result.samples {
+                sample.media_bytes += more(sample) as u64;
+            }
+            result
+        };
+        assert_eq!(media_of_the_last(0.019).findings(), []);
+        let result = media_of_the_last(0.05);
+        let [
+            Finding::NotSettled {
+                last,
+                before: Some(before),
+                whole,
+            },
+        ] = result.findings()[..]
+        else {
+            panic!("{:?}", result.findings());
+        };
+        assert!(
+            (last - 2.1).abs() < 1e-6 && (before - 2.0).abs() < 1e-6,
+            "{before}, {last}"
+        );
+        assert_eq!(result.findings()[0].to_string(), "not settled (2.000, then 2.100)");
+        assert_eq!(
+            said(std::slice::from_ref(&result)),
+            [format!(
+                "not settled: WAF {whole:.3} over the run, 2.000 and then 2.100 over the last drive-writes; it still changes, \
+             the last is nearest to the answer; write more (--until steady)"
+            )]
+        );
+
+        let mut short = settled();
+        short.samples.truncate(39);
+        let findings = short.findings();
+        assert!(
+            matches!(findings[..], [Finding::NotSettled { before: None, .. }]),
+            "{findings:?}"
+        );
+        assert_eq!(
+            said(std::slice::from_ref(&short)),
+            ["not settled: fewer than two drive-writes; write more (--until steady)"]
+        );
+        short.samples.push(settled().samples[39].clone());
+        assert_eq!(short.findings(), [], "two drive-writes are enough");
+
+        let mut other = media_of_the_last(0.08);
+        other.key.variant = "other".to_string();
+        let mut third = settled();
+        third.key.variant = "third".to_string();
+        let all = [result, other, third];
+        let line = "not settled: 2 of 3 cells; the last two drive-writes are up to 8.0 % apart, so WAF still changes; ";
+        assert_eq!(said(&all), [format!("{line}write more (--until steady)")]);
+        assert_eq!(lines(&all, Command::WhatIf), [format!("{line}write more (--write)")]);
+    }
+
+    #[test]
+    fn a_search_without_agreement_has_not_converged() {
+        let mut result = settled();
+        compared(&mut result, Some(0.0099));
+        assert_eq!(result.findings(), []);
+        compared(&mut result, Some(0.032));
+        let not_converged = Finding::NotConverged {
+            scale: Scale(64),
+            other: Some(Scale(256)),
+            difference: Some(0.032),
+        };
+        assert_eq!(result.findings(), std::slice::from_ref(&not_converged));
+        assert_eq!(not_converged.to_string(), "not converged (3.2 % from 1/256)");
+        assert_eq!(
+            said(std::slice::from_ref(&result)),
+            ["not converged: 3.2 % from the next smaller twin"]
+        );
+        compared(&mut result, None);
+        assert_eq!(
+            said(std::slice::from_ref(&result)),
+            ["not converged: no other twin to compare with"]
+        );
+        result.scale = Scale::FULL;
+        assert_eq!(result.findings(), [], "the drive itself needs no other");
+    }
+
+    #[test]
+    fn twins_with_small_reclaim_units_have_too_few_pages() {
+        let mut result = settled();
+        result.unit_pages = 1023;
+        assert_eq!(result.findings(), [Finding::TooFewPages { pages: 1023 }]);
+        assert_eq!(
+            said(std::slice::from_ref(&result)),
+            ["too few pages: 1023 in a reclaim unit, twins are good from 1024; use a larger one (--scale)"]
+        );
+        result.scale = Scale::FULL;
+        assert_eq!(result.findings(), [], "a drive may have what it has");
+    }
+
+    #[test]
+    fn remedies_name_only_options_of_their_command() {
+        let kinds = [
+            Finding::NothingWritten,
+            Finding::PartialWrites {
+                waf: 2.0,
+                unit_bytes: 4096,
+            },
+            Finding::NeverCollected,
+            Finding::NotSteady { steady: None },
+            Finding::NotSettled {
+                last: 2.0,
+                before: Some(1.0),
+                whole: 1.5,
+            },
+            Finding::NotSettled {
+                last: 2.0,
+                before: None,
+                whole: 1.5,
+            },
+            Finding::StartIncluded { last: 2.0, whole: 1.5 },
+            Finding::LittleUsed { share: 0.1 },
+            Finding::UnwrittenRead { share: 0.1 },
+            Finding::WithoutEffect {
+                options: vec!["ioengine".to_string()],
+            },
+            Finding::NotConverged {
+                scale: Scale(64),
+                other: None,
+                difference: None,
+            },
+            Finding::TooFewPages { pages: 1 },
+            Finding::SpareHeld { share: 0.5 },
+        ];
+        for name in KINDS {
+            assert!(kinds.iter().any(|finding| finding.name() == name), "{name}");
+        }
+        for command in [Command::Run, Command::WhatIf] {
+            for (finding, count) in kinds.iter().flat_map(|finding| [(finding, 1), (finding, 2)]) {
+                // Runs of `whatif` are not timed, so nothing is read there that takes time.
+                if command == Command::WhatIf && matches!(finding, Finding::UnwrittenRead { .. }) {
+                    continue;
+                }
+                let line = extent(&vec![finding; count], command).unwrap_or_default();
+                let words = line.split(|letter: char| !(letter.is_ascii_lowercase() || letter == '-'));
+                for option in words.filter(|word| word.starts_with("--")) {
+                    assert!(command.options().contains(&option), "{command:?}: {line}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn open_reclaim_units_that_hold_the_spare_ones_are_named() {
+        let mut result = settled();
+        result.spare_held = SPARE_HELD_MOST;
+        assert_eq!(result.findings(), []);
+        result.spare_held = 0.78;
+        assert_eq!(result.findings(), [Finding::SpareHeld { share: 0.78 }]);
+        assert_eq!(
+            result.findings()[0].to_string(),
+            "spare held (open: 78.0 % of the spare reclaim units)"
+        );
+        assert_eq!(
+            said(std::slice::from_ref(&result)),
+            [
+                "spare held: handles have 78.0 % of the spare reclaim units open, so WAF is that of a drive too small for them, not \
+             of the placement; use fewer handles or smaller reclaim units (--set geometry.reclaim_unit_bytes=SIZE)"
+            ]
+        );
+        for owner in result.stats.handles.iter_mut().chain([&mut result.stats.shared]) {
+            owner.units_reclaimed = 0;
+        }
+        assert_eq!(result.findings(), [Finding::NeverCollected], "nothing wanted the room");
+    }
+
+    #[test]
+    fn a_finding_is_its_name_and_its_numbers() {
+        let finding = Finding::NotSettled {
+            last: 1.5,
+            before: None,
+            whole: 1.25,
+        };
+        let json = serde_json::to_value(&finding).expect("it serializes");
+        assert_eq!(
+            json,
+            serde_json::json!({ "name": "not_settled", "last": 1.5, "before": null, "whole": 1.25 })
+        );
+        for finding in [Finding::NeverCollected, finding, Finding::TooFewPages { pages: 1 }] {
+            let json = serde_json::to_value(&finding).expect("it serializes");
+            assert_eq!(json["name"], finding.name());
+        }
+    }
+
+    #[test]
+    fn a_run_with_another_beginning_says_both() {
+        let mut result = settled();
+        // The first drive-write copied nothing.
+        let capacity = result.capacity_bytes;
+        for sample in &mut result.samples {
+            sample.media_bytes -= sample.host_bytes.min(capacity);
+        }
+        let [Finding::StartIncluded { last, whole }] = result.findings()[..] else {
+            panic!("{:?}", result.findings());
+        };
+        assert!((last - 2.0).abs() < 1e-6 && whole < 1.9, "{last}, {whole}");
+        let line = format!(
+            "start included: WAF {whole:.3} over the run, 2.000 at its end, which is the answer for a drive in use"
+        );
+        assert_eq!(said(std::slice::from_ref(&result)), [line]);
+        let mut other = result.clone();
+        other.key.variant = "other".to_string();
+        let both = said(&[result, other]);
+        assert!(
+            both[0].starts_with("start included: 2 of 2 cells; over the run WAF is up to"),
+            "{both:?}"
+        );
+    }
+
+    #[test]
+    fn a_drive_that_is_hardly_used_is_named() {
+        let mut result = settled();
+        let pages = result.capacity_bytes / result.stats.page_bytes;
+        let last = result.samples.last_mut().expect("samples");
+        last.valid_pages.fill(0);
+        last.valid_pages[0] = pages / 2;
+        assert_eq!(result.findings(), []);
+        result.samples.last_mut().expect("samples").valid_pages[0] = pages / 250;
+        assert!(matches!(result.findings()[..], [Finding::LittleUsed { share }] if (share - 0.004).abs() < 1e-4));
+        assert!(said(&[result])[0].starts_with("little used: 0.4 % of the drive holds data"));
+    }
+
+    #[test]
+    fn what_a_run_read_and_accepted_is_said() {
+        let mut result = settled();
+        result.pages_read = [1000, 0];
+        assert_eq!(result.findings(), []);
+        result.pages_read = [1000, 250];
+        assert_eq!(result.findings(), [Finding::UnwrittenRead { share: 0.25 }]);
+        result.without_effect = vec!["fsync".to_string()];
+        let said = said(&[result]);
+        assert_eq!(
+            said,
+            [
+                "unwritten read: 25.0 % of the pages read were never written, which takes no time; fill the drive first (--prefill)",
+                "without effect: fsync would change something on a drive and does not here"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_run_that_was_to_be_steady_and_is_not_says_so() {
+        let mut result = settled();
+        result.until = Some(experiment::run_options::Until::Steady);
+        assert_eq!(result.findings(), [Finding::NotSteady { steady: None }]);
+        let steady = SteadyState {
+            reached: false,
+            waf: 2.0,
+            half_width: 0.1,
+            range: 0.08,
+            slope: 0.01,
+            after_capacities: 1.0,
+        };
+        result.steady = Some(steady);
+        let said = said(std::slice::from_ref(&result));
+        assert_eq!(
+            said,
+            ["not steady: the last 5 drive-writes are 8.0 % apart; allow more with --write"]
+        );
+        result.steady = Some(SteadyState {
+            reached: true,
+            ..steady
+        });
+        assert_eq!(result.findings(), []);
+    }
+}

@@ -1,0 +1,147 @@
+//! Findings in sentences: a line for each kind, with its remedy.
+
+use super::kind::{Command, Finding, KINDS, percent};
+use crate::run::CellResult;
+use crate::steady::ROUNDS;
+use experiment::twin;
+
+/// The findings of results, a line for each kind: how many have it, how bad it is at most, and what to do.
+pub fn lines(results: &[CellResult], command: Command) -> Vec<String> {
+    let of_results: Vec<Finding> = results.iter().flat_map(CellResult::findings).collect();
+    let keys: std::collections::BTreeSet<_> = results.iter().map(|result| &result.key).collect();
+    let things = if keys.len() == results.len() { "cells" } else { "runs" };
+    // An answer of `whatif` is that of the end anyway.
+    let is_said = |finding: &&Finding| command == Command::Run || !matches!(finding, Finding::StartIncluded { .. });
+    let of_results: Vec<&Finding> = of_results.iter().filter(is_said).collect();
+    let line = |name: &str| {
+        let kind: Vec<&Finding> = of_results
+            .iter()
+            .copied()
+            .filter(|finding| finding.name() == name)
+            .collect();
+        let what = extent(&kind, command)?;
+        let count = match results.len() {
+            1 => String::new(),
+            all => format!("{} of {all} {things}; ", kind.len()),
+        };
+        Some(format!("{}: {count}{what}", name.replace('_', " ")))
+    };
+    KINDS.into_iter().filter_map(line).collect()
+}
+
+/// Whether a result says nothing at all about its drive, which is said before its numbers.
+pub fn is_empty_of_meaning(results: &[CellResult]) -> bool {
+    let says_nothing = |finding: &Finding| matches!(finding, Finding::NeverCollected | Finding::NothingWritten);
+    let is_new = |result: &CellResult| result.findings().iter().any(says_nothing);
+    !results.is_empty() && results.iter().all(is_new)
+}
+
+/// How bad findings of one kind are at most; `None` if there are none.
+pub(super) fn extent(findings: &[&Finding], command: Command) -> Option<String> {
+    let differences = || findings.iter().filter_map(|finding| finding.difference());
+    let shares = || findings.iter().filter_map(|finding| finding.share());
+    let up_to = if findings.len() > 1 { "up to " } else { "" };
+    let from = if findings.len() > 1 { "from " } else { "" };
+    let most = differences().reduce(f64::max).map(percent);
+    let all_compared = differences().count() == findings.len();
+    Some(match (*findings.first()?, findings.len()) {
+        (Finding::NeverCollected, _) => format!(
+            "nothing was reclaimed, so WAF says nothing of garbage collection; {}",
+            command.more_writes()
+        ),
+        (Finding::NothingWritten, _) => "the host wrote nothing, so there is no write amplification".to_string(),
+        (Finding::PartialWrites { unit_bytes, .. }, _) => {
+            let waf = |finding: &&Finding| match finding {
+                Finding::PartialWrites { waf, .. } => Some(*waf),
+                _ => None,
+            };
+            let most = findings.iter().filter_map(waf).reduce(f64::max)?;
+            format!(
+                "requests smaller than the mapping unit of {unit_bytes} bytes, or not aligned to it, program whole units, which alone \
+                 makes WAF {up_to}{most:.3}; write whole units (bs, blockalign)"
+            )
+        }
+        (Finding::NotSteady { .. }, _) => match most {
+            Some(most) if all_compared => {
+                format!("the last {ROUNDS} drive-writes are {up_to}{most} apart; allow more with --write")
+            }
+            _ => format!("fewer than {ROUNDS} drive-writes; allow more with --write"),
+        },
+        (
+            Finding::NotSettled {
+                last,
+                before: Some(before),
+                whole,
+            },
+            1,
+        ) => format!(
+            "WAF {whole:.3} over the run, {before:.3} and then {last:.3} over the last drive-writes; it still changes, the last is \
+             nearest to the answer; {}",
+            command.more_writes()
+        ),
+        (Finding::NotSettled { .. }, _) => {
+            let more = command.more_writes();
+            match most {
+                Some(most) if all_compared => {
+                    format!("the last two drive-writes are {up_to}{most} apart, so WAF still changes; {more}")
+                }
+                Some(most) => format!("the last two drive-writes are {up_to}{most} apart, if there are two; {more}"),
+                None => format!("fewer than two drive-writes; {more}"),
+            }
+        }
+        (Finding::StartIncluded { last, whole }, 1) => {
+            format!("WAF {whole:.3} over the run, {last:.3} at its end, which is the answer for a drive in use")
+        }
+        (Finding::StartIncluded { .. }, _) => {
+            format!(
+                "over the run WAF is {up_to}{} from that at its end, which is the answer for a drive in use",
+                most?
+            )
+        }
+        (Finding::LittleUsed { .. }, _) => {
+            let least = shares().reduce(f64::min).map(percent)?;
+            let remedy = command.fuller_drive();
+            format!("{from}{least} of the drive holds data, so the rest is spare; {remedy}")
+        }
+        (Finding::UnwrittenRead { .. }, _) => {
+            let most = shares().reduce(f64::max).map(percent)?;
+            format!(
+                "{up_to}{most} of the pages read were never written, which takes no time; fill the drive first (--prefill)"
+            )
+        }
+        (Finding::WithoutEffect { .. }, _) => {
+            let names = findings.iter().flat_map(|finding| match finding {
+                Finding::WithoutEffect { options } => options.as_slice(),
+                _ => &[],
+            });
+            let names: std::collections::BTreeSet<&str> = names.map(String::as_str).collect();
+            let names: Vec<&str> = names.into_iter().collect();
+            format!(
+                "{} would change something on a drive and does not here",
+                names.join(", ")
+            )
+        }
+        (Finding::NotConverged { .. }, _) => match most {
+            Some(most) => format!("{up_to}{most} from the next smaller twin"),
+            None => "no other twin to compare with".to_string(),
+        },
+        (Finding::TooFewPages { .. }, _) => {
+            let pages = |finding: &&Finding| match finding {
+                Finding::TooFewPages { pages } => Some(*pages),
+                _ => None,
+            };
+            let fewest = findings.iter().filter_map(pages).min()?;
+            format!(
+                "{fewest} in a reclaim unit, twins are good from {}; use a larger one (--scale)",
+                twin::UNIT_PAGES_MIN
+            )
+        }
+        (Finding::SpareHeld { .. }, _) => {
+            let most = shares().reduce(f64::max).map(percent)?;
+            format!(
+                "handles have {up_to}{most} of the spare reclaim units open, so WAF is that of a drive too small for them, not of the \
+                 placement; use fewer handles or smaller reclaim units (--set geometry.reclaim_unit_bytes=SIZE)"
+            )
+        }
+    })
+}

@@ -1,0 +1,94 @@
+//! When the lanes of a run begin, wait for each other and end.
+
+use super::Runner;
+use super::lane::Lane;
+use workload::fio::ExitWhat;
+
+impl Runner {
+    /// Starts the jobs of the current group.
+    pub(super) fn begin_group(&mut self) {
+        self.running = self.lanes.iter().filter(|lane| lane.group == self.group).count();
+        assert!(self.running > 0, "a group without a job would never end");
+        self.begin_lanes();
+    }
+
+    /// Starts those of the current group that wait for nobody any more.
+    fn begin_lanes(&mut self) {
+        for index in 0..self.lanes.len() {
+            let lane = &self.lanes[index];
+            let awaited = lane.waits_for.clone().into_iter().flatten();
+            let may_begin = lane.group == self.group && !lane.begun && !lane.ended;
+            if may_begin && awaited.into_iter().all(|other| self.lanes[usize::from(other)].ended) {
+                let at = self.lanes[index].begin(self.now);
+                self.wake(index as u32, at);
+            }
+        }
+    }
+
+    /// A job has ended with `exitall`: the others of its group end as soon as nothing of them is in flight.
+    fn end_others(&mut self, what: ExitWhat) {
+        if what == ExitWhat::All {
+            self.groups = self.group + 1;
+        }
+        for (index, lane) in self.lanes.iter_mut().enumerate() {
+            if lane.group != self.group || lane.ended {
+                continue;
+            }
+            lane.terminate(self.now);
+            if lane.begun {
+                self.to_ask.push(index as u32);
+            } else {
+                lane.ended = true;
+                self.running -= 1;
+            }
+        }
+    }
+
+    /// A lane submits nothing more; it has ended when nothing is in flight.
+    #[cold]
+    pub(super) fn end(&mut self, index: u32) {
+        let lane = &mut self.lanes[index as usize];
+        if lane.in_flight > 0 {
+            return;
+        }
+        lane.ended = true;
+        if let Some(log) = &mut lane.log {
+            log.ended(self.now.saturating_sub(lane.measured_from));
+        }
+        let has_flow = lane.flow.is_some();
+        let ends_others = lane.ends_others;
+        self.running -= 1;
+        if has_flow {
+            self.to_ask.append(&mut self.held_back);
+        }
+        match ends_others {
+            Some(what) => self.end_others(what),
+            None => self.begin_lanes(),
+        }
+        let of_group = |lane: &&Lane| lane.group == self.group && !lane.ended;
+        assert_eq!(
+            self.running,
+            self.lanes.iter().filter(of_group).count(),
+            "the jobs that run are those that have not ended"
+        );
+        if self.running == 0 && self.group + 1 < self.groups && !self.stopped {
+            self.group += 1;
+            self.begin_group();
+        }
+    }
+
+    /// Whether a lane has had its share of the requests of its flow, and others not yet.
+    #[inline(never)]
+    pub(super) fn is_ahead(&self, index: u32) -> bool {
+        let own = self.lanes[index as usize].flow.expect("it has a flow");
+        let others = self.lanes.iter().filter(|lane| lane.group == self.group && !lane.ended);
+        let shares = others.filter_map(|lane| lane.flow).filter(|share| share.id == own.id);
+        let (requests, weights) = shares.fold((0_u128, 0_u128), |(requests, weights), share| {
+            (
+                requests + u128::from(share.requests),
+                weights + u128::from(share.weight),
+            )
+        });
+        u128::from(own.requests) * weights > requests * u128::from(own.weight)
+    }
+}

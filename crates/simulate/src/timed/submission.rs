@@ -1,0 +1,123 @@
+//! Requests go to the device, and what each took goes to the accounts.
+
+use ssd::{Completion, Device};
+use workload::{Operation, Request, TaggedRequest};
+
+use super::accounts::{Measured, Whose};
+use super::measure::TimedRequest;
+use super::{Runner, Turn, TurnKind};
+use crate::recorder::Recorder;
+
+impl Runner {
+    #[inline(always)]
+    pub(super) fn submit(&mut self, index: u32, tagged: TaggedRequest, device: &mut Device<Recorder>) {
+        let TaggedRequest { tag, request } = tagged;
+        let done = self.carry_out(device, &request);
+        let lane = &mut self.lanes[index as usize];
+        assert!(
+            lane.is_paced || lane.in_flight < lane.depth,
+            "a lane has more requests in flight than its depth"
+        );
+        lane.in_flight += 1;
+        let measured = self.now >= lane.measured_from;
+        let kind = if measured {
+            self.measure(index, &request, done);
+            TurnKind::Completion(tag)
+        } else {
+            TurnKind::UnmeasuredCompletion(tag)
+        };
+        self.turns.push(done.at, Turn { lane: index, kind });
+        if let Some(flow) = &mut self.lanes[index as usize].flow {
+            flow.requests += 1;
+            self.to_ask.append(&mut self.held_back);
+        }
+        self.submitted += 1;
+        if request.operation == Operation::Write {
+            self.has_written(request.bytes.into(), device);
+        }
+    }
+
+    /// Bytes were written; and perhaps something was collected.
+    #[inline(always)]
+    pub(super) fn has_written(&mut self, bytes: u64, device: &mut Device<Recorder>) {
+        self.written += bytes;
+        self.change += 1;
+        self.stopped |= self.written >= self.write_limit;
+        let recorder = device.sink_mut();
+        for (at, pages_copied) in recorder.recent.drain(..) {
+            self.accounts
+                .series
+                .collected(at - self.accounts.start, u64::from(pages_copied));
+        }
+    }
+
+    /// A request was submitted that is measured.
+    #[inline(always)]
+    fn measure(&mut self, index: u32, request: &Request, done: Completion) {
+        let lane = &mut self.lanes[index as usize];
+        if !lane.is_plain {
+            lane.in_flight_until(self.now, done, request);
+        }
+        self.account(index, request, done);
+    }
+
+    /// As [`Runner::measure`], of a lane that is plain or has taken notice.
+    #[inline(always)]
+    pub(super) fn account(&mut self, index: u32, request: &Request, done: Completion) {
+        let latency_ns = done.at - self.now;
+        let whose = Whose {
+            lane: index,
+            job: self.lanes[index as usize].job_of(request) as u32,
+            operation: request.operation,
+        };
+        let measured = Measured {
+            whose,
+            bytes: request.bytes,
+            completed_at: done.at,
+            latency_ns,
+            waited_ns: done.waited_for_collection_ns,
+        };
+        self.accounts.take(measured, &mut self.lanes);
+        if let Some(log) = &mut self.request_log {
+            log.record(TimedRequest {
+                job: whose.job as usize,
+                operation: request.operation,
+                offset_bytes: request.offset_bytes,
+                bytes: request.bytes,
+                submitted_at: self.now - self.accounts.start,
+                latency_ns,
+                waited_ns: done.waited_for_collection_ns,
+            });
+        }
+    }
+
+    #[inline(always)]
+    fn carry_out(&mut self, device: &mut Device<Recorder>, request: &Request) -> Completion {
+        let done = match request.operation {
+            Operation::Read => return self.read(device, request),
+            Operation::Write => {
+                let write = self.mapper.write(device, request);
+                self.pages_named += u64::from(write.pages);
+                device.write(self.now, &write)
+            }
+            Operation::Trim => match self.mapper.whole_pages(request) {
+                Some((first, pages)) => {
+                    self.change += 1;
+                    self.pages_named += u64::from(pages);
+                    device.deallocate(self.now, first, pages)
+                }
+                None => Ok(device.command(self.now)),
+            },
+        };
+        done.expect("requests are within the device")
+    }
+
+    #[inline(always)]
+    pub(super) fn read(&mut self, device: &mut Device<Recorder>, request: &Request) -> Completion {
+        let (first, pages) = self.mapper.extent(request);
+        self.pages_read += u64::from(pages);
+        self.pages_named += u64::from(pages);
+        let done = device.read(self.now, first, pages);
+        done.expect("requests are within the device")
+    }
+}
