@@ -73,10 +73,6 @@ pub enum CloseReason {
 }
 
 /// How far a command is.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a box for each command costs more than the room"
-)]
 enum Progress {
     /// It came, with what data there was in its capsule. On an I/O queue it is parsed, if it is a command.
     Capsule(SubmissionEntry, Option<IoCommand>),
