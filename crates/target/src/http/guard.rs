@@ -113,8 +113,13 @@ async fn as_json(response: Response) -> Response {
 
 impl Guard {
     async fn answer(&self, request: Request, next: Next) -> Response {
-        let path = request.uri().path();
-        let is_public = self.audience == Audience::Browsers && path != "/api" && !path.starts_with("/api/");
+        let (path, method) = (request.uri().path(), request.method());
+        let is_page = self.audience == Audience::Browsers;
+        if is_page && ![Method::GET, Method::HEAD, Method::POST, Method::DELETE].contains(method) {
+            let methods = [(ALLOW, "GET,HEAD,POST,DELETE")];
+            return (StatusCode::METHOD_NOT_ALLOWED, methods).into_response();
+        }
+        let is_public = is_page && path != "/api" && !path.starts_with("/api/");
         if !is_public && !self.shows_token(&request) {
             let demanded = [(WWW_AUTHENTICATE, "Bearer")];
             let text = "a token is needed: Authorization: Bearer TOKEN; a page is at the address that `warp` printed\n";
@@ -127,7 +132,7 @@ impl Guard {
             )
                 .into_response();
         }
-        if !matches!(*request.method(), Method::POST | Method::PUT) {
+        if !matches!(*method, Method::POST | Method::PUT) {
             place_of(&request).note_asked();
         }
         next.run(request).await

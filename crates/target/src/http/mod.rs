@@ -112,7 +112,9 @@ impl HttpServer {
             audience,
             token: options.token,
         };
-        let routes = routes.layer(from_fn_with_state(Arc::new(guard), guard::check));
+        // The routes are a service of another router, so that what goes around them sees a 405 with the methods that there are.
+        let around = from_fn_with_state(Arc::new(guard), guard::check);
+        let routes = Router::new().fallback_service(routes).layer(around);
         let routes = match audience {
             Audience::Programs => routes.layer(DefaultBodyLimit::max(BODY_BYTES_MAX)),
             Audience::Browsers => routes.layer(DefaultBodyLimit::max(PAGE_BODY_BYTES_MAX)).layer(
