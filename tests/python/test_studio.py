@@ -246,7 +246,6 @@ def test_what_cannot_be_shown_is_said_in_a_sentence(tmp_path: Path) -> None:
         (experiment.points(scale="1/2048", only=["FDP", "80/20"]), "devices ssd_a and ssd_b"),
         (experiment.points(**small, seeds=[1, 2]), "seeds 1 and 2"),
         (one.points(capacity_bytes=16 << 30, write_capacities=0.5), "told its capacity_bytes"),
-        (experiment.points(**small, until="steady"), "told its until"),
         (experiment.points(**small, feedback={"policy": "lifetimes"}), "told its feedback"),
         (one.points(snapshot=saved, write_capacities=0.5), "saved device"),
         (
