@@ -125,3 +125,13 @@ fn handles_in_units(device: &Recorded, handles: &[u16]) -> BTreeMap<(Owner, RuId
     }
     found
 }
+
+/// An override of one handle that changes nothing yet.
+fn given(index: u16) -> HandleOverride {
+    HandleOverride {
+        index,
+        isolation: None,
+        reclaim_unit: None,
+        open_reclaim_units: None,
+    }
+}

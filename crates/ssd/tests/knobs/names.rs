@@ -198,15 +198,6 @@ const REFUSALS: &[Refusal] = &table! {
     "gc.unit_selection": |c| c.gc.unit_selection = UnitSelection::WindowedGreedy(0) => "1 reclaim unit or more",
 };
 
-fn given(index: u16) -> HandleOverride {
-    HandleOverride {
-        index,
-        isolation: None,
-        reclaim_unit: None,
-        open_reclaim_units: None,
-    }
-}
-
 #[test]
 fn each_impossible_configuration_is_refused_by_field_and_with_a_remedy() {
     for (position, (field, change, remedy)) in REFUSALS.iter().enumerate() {
