@@ -29,8 +29,8 @@ use super::connections::Place;
 pub(super) const LIVE: &str = "/live";
 /// How a page shows the token there: as a protocol that it asks for, since it can set no other field.
 pub(super) const TOKEN_PROTOCOL: &str = "warp.token.";
-/// Bytes of a message of the page, in however many fragments. Of one that has more, up to twice as many, the page is told so; a longer
-/// one ends the conversation without a word.
+/// Bytes of a message of the page, in however many fragments. A fragment of up to twice as many is read, so that the page is told why
+/// the conversation ends.
 pub const MESSAGE_BYTES_MAX: usize = 64 << 10;
 /// Messages of the page that are taken in a second; those beyond wait in its own socket.
 pub const COMMANDS_A_SECOND: u32 = 60;
@@ -101,7 +101,7 @@ impl Upgrade {
             .read_buffer_size(4 << 10)
             .write_buffer_size(0)
             .max_write_buffer_size(SPEECH_BYTES_MAX)
-            .max_message_size(2 * MESSAGE_BYTES_MAX)
+            .max_message_size(MESSAGE_BYTES_MAX)
             .max_frame_size(2 * MESSAGE_BYTES_MAX);
         upgrade.on_upgrade(async move |socket| {
             let conversation = Box::new(conversation);
@@ -154,10 +154,6 @@ impl Carrier {
 
     async fn hear(&mut self, message: Option<Result<Message, axum::Error>>) -> Result<(), Over> {
         match message {
-            Some(Ok(Message::Text(text))) if text.len() > MESSAGE_BYTES_MAX => {
-                let reason = format!("a message has at most {MESSAGE_BYTES_MAX} bytes");
-                self.end(close_code::SIZE, &reason).await
-            }
             Some(Ok(Message::Text(text))) => {
                 self.conversation.hear(&text);
                 Ok(())
@@ -167,8 +163,12 @@ impl Carrier {
                 self.end(close_code::UNSUPPORTED, "a page says what it wants as text")
                     .await
             }
-            // Closed, broken, too long, or no WebSocket at all.
-            Some(Ok(Message::Close(_)) | Err(_)) | None => Err(Over),
+            // Too long, mostly. The library says no more after it.
+            Some(Err(_)) => {
+                let reason = format!("a message is text of at most {MESSAGE_BYTES_MAX} bytes");
+                self.end(close_code::SIZE, &reason).await
+            }
+            Some(Ok(Message::Close(_))) | None => Err(Over),
         }
     }
 
