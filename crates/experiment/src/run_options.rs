@@ -206,7 +206,6 @@ impl RunOptions {
 /// All options of a run, resolved. [`RunOptions`] says what each means.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "the fields of RunOptions, which has their texts")]
 pub struct RunSettings {
     pub write_capacities: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -14,6 +14,8 @@
 //! memory (all that is in `warp-target`); know reservations, zones, key-value, protection information, ANA, NVMe-MI,
 //! firmware updates, security protocols.
 
+#![warn(missing_docs)]
+
 pub mod admin;
 mod background;
 pub mod backlog;

@@ -7,6 +7,8 @@
 //!
 //! Each run gets policies of its own from a factory. Results are deterministic if the policies are.
 
+#![warn(missing_docs)]
+
 use std::sync::{Arc, Mutex};
 
 use ssd::gc::VictimPolicy;

@@ -14,6 +14,8 @@
 //! It does not: store data, know NVMe commands or statuses, read a clock, start threads, or do I/O (except
 //! [`snapshot`] and [`checkpoint`], on the caller's behalf).
 
+#![warn(missing_docs)]
+
 mod cast;
 pub mod checkpoint;
 pub mod config;

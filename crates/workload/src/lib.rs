@@ -7,7 +7,9 @@
 //! ```
 //!
 //! It knows a drive only as a [`Target`]: capacity, placement indices, and whether it is a scaled twin. It does not touch a
-//! device, has no clock and no threads; all randomness comes from a seed. Models of programs are sources of a crate of their own (`models`).
+//! device, has no clock and no threads; all randomness comes from a seed. Models of programs are sources of a crate of their own (`applications`).
+
+#![warn(missing_docs)]
 
 pub mod classifier;
 pub mod error;
