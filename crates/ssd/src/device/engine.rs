@@ -216,7 +216,7 @@ impl Engine {
         self.maps.prefetch_places(pages.filter(|lpn| lpn.0 < capacity));
     }
 
-    /// Asks for what writing or deallocating these pages will touch besides, a moment after [`Device::expect`] was told of them.
+    /// Asks for what writing or deallocating these pages will touch besides, a moment after [`Engine::expect`] was told of them.
     #[inline]
     pub fn expect_overwritten(&self, pages: impl Iterator<Item = Lpn>) {
         let capacity = self.layout.logical_pages;

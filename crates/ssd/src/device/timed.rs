@@ -11,7 +11,7 @@ use crate::unit::UnitState;
 
 impl Engine {
     /// A write that comes at `now` is not done before, whatever the drive does: those that come until then can be given to it
-    /// together with this one ([`Device::write_at_times`]). `now` without timing.
+    /// together with this one ([`Device::write_at_times`](crate::Device::write_at_times)). `now` without timing.
     #[inline]
     pub fn soonest_write(&self, now: Nanos) -> Nanos {
         let timing = self.timing.as_ref();
@@ -89,11 +89,11 @@ impl Engine {
         Some(timing.locate(ppn, self.place(self.unit_of(ppn))))
     }
 
-    /// As [`Device::read`] of one page, which is where it was located. Nothing may have been written or deallocated since, in
+    /// As [`Engine::read`] of one page, which is where it was located. Nothing may have been written or deallocated since, in
     /// whatever place.
     ///
     /// # Panics
-    /// The page is not there any more, or as [`Device::read`].
+    /// The page is not there any more, or as [`Engine::read`].
     #[inline]
     pub fn read_located(&mut self, now: Nanos, lpn: Lpn, location: &Location) -> Completion {
         assert!(self.lookup(lpn) == Some(location.ppn), "a page is read where it is");

@@ -304,7 +304,7 @@ impl Engine {
     /// Refuses a write whose extent or placement does not exist.
     ///
     /// # Errors
-    /// As [`Device::write`].
+    /// As [`Device::write`](crate::Device::write).
     #[inline]
     pub fn check_write(&self, write: &Write) -> Result<(), HostError> {
         self.check_extent(write.first, write.pages)?;
@@ -314,7 +314,7 @@ impl Engine {
     /// Refuses an extent that does not exist.
     ///
     /// # Errors
-    /// As [`Device::read`].
+    /// As [`Engine::read`].
     #[inline]
     pub fn check_extent(&self, first: Lpn, pages: u32) -> Result<(), HostError> {
         let capacity = self.layout.logical_pages;

@@ -8,7 +8,7 @@ use crate::{Operation, PlacementIndex};
 /// What one stream of a workload does.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StreamSummary {
-    /// Number of the stream, as in [`Request::stream`].
+    /// Number of the stream, as in [`Request::stream`](crate::Request::stream).
     pub stream: u16,
     /// Number of its group; groups run one after another.
     pub group: u16,
