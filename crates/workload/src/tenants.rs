@@ -177,8 +177,8 @@ impl<W: Workload> Tenant<W> {
         {
             let setting = format!("tenant {}: placement_indices: {index}", self.name);
             let problem = format!(
-                "does not exist; the namespace has {} placement indices",
-                target.placement_count
+                "does not exist; the namespace has placement indices 0 to {}",
+                target.placement_count - 1
             );
             return Err(WorkloadError::setting(setting, problem));
         }
@@ -445,7 +445,7 @@ mod tests {
             ),
             (
                 ("[0, 3]", "[0, 9]"),
-                "tenant other: placement_indices: 9: does not exist; the namespace has 8",
+                "tenant other: placement_indices: 9: does not exist; the namespace has placement indices 0 to 7",
             ),
             (("rate = 3", "rat = 3"), "workload.tenants.one.rat: unknown field"),
             (

@@ -347,8 +347,56 @@ fn an_unknown_format_is_said_with_the_remedy() {
     assert!(empty.contains("trace.txt:1: the trace is empty"), "{empty}");
     for text in ["hello\n", "1,2,3\n"] {
         let error = reader(text, &Settings::default()).err().unwrap().to_string();
-        assert!(error.contains("trace.txt:1") && error.contains("say format"), "{error}");
+        assert!(
+            error.contains("trace.txt:1") && error.contains("--set workload.format=NAME"),
+            "{error}"
+        );
     }
+}
+
+#[test]
+fn a_torn_line_a_binary_file_and_a_cut_file_are_said_with_the_remedy() {
+    let named = Settings {
+        columns: Some("time:us,-,op,offset,bytes".parse().unwrap()),
+        ..Settings::default()
+    };
+    let bad = read("7,x,W,4096\n", &named).unwrap_err().to_string();
+    assert!(bad.ends_with("(--set workload.skip_bad_lines=true)"), "{bad}");
+    let negative = reader("1,host,0,Write,-4096,4096,1\n", &Settings::default());
+    let negative = negative
+        .and_then(|mut reader| reader.next_record())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        negative.contains("the offset is not a whole number, 0 or more"),
+        "{negative}"
+    );
+    let binary = reader("\u{1}\u{2}\u{7f}ELF\u{0}\u{0}\n", &Settings::default())
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(binary.contains("begins with bytes that are no text;"), "{binary}");
+    let directory = tempfile::tempdir().unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(ALIBABA.repeat(100).as_bytes()).unwrap();
+    let whole = gzip.finish().unwrap();
+    let path = directory.path().join("cut.csv.gz");
+    std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    let settings = Settings {
+        files: vec![path],
+        ..Settings::default()
+    };
+    let mut reader = settings.reader().unwrap();
+    let error = loop {
+        match reader.next_record() {
+            Ok(record) => assert!(record.is_some(), "it is cut off"),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(
+        error.contains("the compressed file is cut off; copy it again"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub(super) struct CloudTrace {
 const FILETIME_NS: u64 = 100;
 const MICROSECOND_NS: u64 = 1000;
 const TIME: Problem = Problem::new("the timestamp", "a number");
-const OFFSET: Problem = Problem::new("the offset", "a number");
+const OFFSET: Problem = Problem::new("the offset", "a whole number, 0 or more");
 const LENGTH: Problem = Problem::new("the size", "a number");
 
 impl CloudTrace {
@@ -168,6 +168,9 @@ pub(super) fn guess(line: &[u8]) -> Option<Cloud> {
         };
         let mut trace = CloudTrace::new(*cloud);
         trace.at_first_line = false;
-        line == header || matches!(trace.parse(line), Ok(Some(_)))
+        let parsed = trace.parse(line);
+        // Its words are those of this format, whose offset is negative.
+        let is_negative = || parsed.as_ref().err() == Some(&OFFSET) && line.windows(2).any(|pair| pair == b",-");
+        line == header || matches!(parsed, Ok(Some(_))) || (*cloud != Cloud::Tencent && is_negative())
     })
 }

@@ -347,7 +347,7 @@ impl Columns {
             None => {
                 return Err(Problem::new(
                     "the operation",
-                    "one of the words of csv.operation (read, write, trim, ignore)",
+                    "one of the words for operations; name them, as in --columns op:READ/WRITE (csv.operation in a workload file)",
                 ));
             }
         };

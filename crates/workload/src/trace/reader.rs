@@ -151,11 +151,11 @@ impl Reader {
                 file: name,
                 line: 1,
                 problem: if lines.first().is_empty() && lines.head().is_empty() {
-                    "the trace is empty".to_string()
+                    "the trace is empty; give a file with requests".to_string()
                 } else {
                     let remedy = column_list::question(lines.head()).unwrap_or_else(|| {
                         format!(
-                            "say format = {}, or what its columns are, such as --columns time,op,offset,bytes",
+                            "say its format (--set workload.format=NAME, format = \"NAME\" in a workload file: {}), or what its columns are, such as --columns time,op,offset,bytes",
                             Format::NAMES
                         )
                     });
@@ -230,7 +230,10 @@ impl Reader {
                 continue;
             }
             let problem = match self.parser.frame() {
-                Frame::Lines => format!("{problem}: {}", excerpt(line)),
+                Frame::Lines => {
+                    let remedy = if problem.is_of_file() { "" } else { SKIP };
+                    format!("{problem}: {}{remedy}", excerpt(line))
+                }
                 _ => problem.to_string(),
             };
             return Err(self.stop(problem));
@@ -370,16 +373,31 @@ pub fn file_bytes(file: &Path) -> io::Result<u64> {
 }
 
 fn failed(file: &Path, source: io::Error) -> WorkloadError {
+    // Decompression ends early: the libraries speak of streams and frames.
+    let is_cut = source.kind() == io::ErrorKind::UnexpectedEof || source.to_string().contains("incomplete");
+    let source = match is_cut {
+        true => io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "the compressed file is cut off; copy it again, whole",
+        ),
+        false => source,
+    };
     WorkloadError::Io {
         file: spool::shown(file),
         source,
     }
 }
 
+/// The remedy for a line that is torn or of something else.
+const SKIP: &str = "; mend the line, or skip such lines (--set workload.skip_bad_lines=true)";
+
 /// The beginning of a line, as text in quotes.
 fn excerpt(line: &[u8]) -> String {
     const BYTES_MAX: usize = 80;
-    if line.len() > BYTES_MAX {
+    let is_binary = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
+    if line.iter().take(BYTES_MAX).any(is_binary) {
+        "bytes that are no text".to_string()
+    } else if line.len() > BYTES_MAX {
         format!("\"{}...\"", line[..BYTES_MAX].escape_ascii())
     } else {
         format!("\"{}\"", line.escape_ascii())
