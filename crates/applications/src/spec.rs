@@ -413,6 +413,6 @@ mod tests {
         let error = parse("kind = \"cachelib\"\nsoc_percent = \"much\"")
             .expect_err("a word")
             .to_string();
-        assert!(error.starts_with("workload.soc_percent: invalid type"), "{error}");
+        assert!(error.starts_with("workload.soc_percent: is the text"), "{error}");
     }
 }

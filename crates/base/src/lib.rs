@@ -4,6 +4,7 @@
 //! TOML -> size (integers, "256MiB") -> settings of devices and workloads
 //! u64  -> Bytes                     -> every size that a person reads
 //! a name that is not known -> nearest, hint -> the end of an error's sentence
+//! a library's words about a value -> plain_words
 //! a path -> input (regular files, bounded), FilePlace (a folder that is held, files that appear as a whole) -> everything that reads or writes files
 //! /proc/meminfo -> memory_available_bytes, memory_total_bytes -> runs, served drives
 //! table!        -> tables of names, tests
@@ -25,6 +26,7 @@ mod nearest;
 mod placement;
 pub mod size;
 mod table;
+mod wording;
 
 pub use bytes::Bytes;
 pub use digits::significant;
@@ -33,5 +35,6 @@ pub use divisor::gcd;
 pub use file_place::FilePlace;
 pub use file_state::FileState;
 pub use memory::{memory_available_bytes, memory_total_bytes};
-pub use nearest::{hint, hinted, nearest};
+pub use nearest::{hint, hinted, near, nearest};
 pub use placement::PlacementIndex;
+pub use wording::plain_words;

@@ -6,6 +6,36 @@ use bytesize::ByteSize;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// Bytes of the smallest drive that a bare number can mean.
+const CAPACITY_BYTES_MIN: u64 = 1 << 20;
+
+/// Reads a size that somebody typed: bytes, or a number with a unit. A bare K, M, G, T is of 1024, as QEMU and fio have it.
+///
+/// # Errors
+/// It is none, or none above 0: says what to give.
+pub fn parse(text: &str) -> Result<u64, String> {
+    let bare = text.ends_with(['k', 'K', 'm', 'M', 'g', 'G', 't', 'T']);
+    let full = if bare { format!("{text}iB") } else { text.to_string() };
+    match full.parse::<ByteSize>() {
+        Ok(size) if size.as_u64() > 0 => Ok(size.as_u64()),
+        _ => Err("give a size such as 8G, 512MiB or 7.68TB".to_string()),
+    }
+}
+
+/// As [`parse`], of a drive: a few bytes are a unit that was forgotten.
+///
+/// # Errors
+/// As [`parse`]; it is less than any drive.
+pub fn parse_capacity(text: &str) -> Result<u64, String> {
+    match parse(text)? {
+        bytes if bytes < CAPACITY_BYTES_MIN && text.bytes().all(|letter| letter.is_ascii_digit()) => {
+            let unit = if bytes < 100 { "TB" } else { "GB" };
+            Err(format!("{text} is {text} bytes; write {text}{unit}"))
+        }
+        bytes => Ok(bytes),
+    }
+}
+
 /// A size, one that may be left out, or a list of sizes.
 pub trait Size: DeserializeOwned {
     /// The same, as people write it.
@@ -57,4 +87,27 @@ pub fn deserialize<'de, S: Size, D: Deserializer<'de>>(deserializer: D) -> Resul
 /// The format refuses them.
 pub fn serialize<S: Size + Serialize, T: Serializer>(size: &S, serializer: T) -> Result<T::Ok, T::Error> {
     size.serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_bytes_or_a_number_with_a_unit() {
+        assert_eq!(parse("8G"), Ok(8 << 30));
+        assert_eq!(parse("7.68TB"), Ok(7_680_000_000_000));
+        assert_eq!(parse("4096"), Ok(4096));
+        for text in ["", "0", "big", "-1TB"] {
+            assert!(parse(text).is_err_and(|problem| problem.contains("7.68TB")), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_capacity_without_its_unit_is_told_the_unit() {
+        assert_eq!(parse_capacity("5"), Err("5 is 5 bytes; write 5TB".to_string()));
+        assert_eq!(parse_capacity("480"), Err("480 is 480 bytes; write 480GB".to_string()));
+        assert_eq!(parse_capacity("8589934592"), Ok(8 << 30));
+        assert_eq!(parse_capacity("512KiB"), Ok(512 << 10));
+    }
 }

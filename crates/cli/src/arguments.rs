@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use advise::PolicyName;
-use bytesize::ByteSize;
+use base::size::{parse as size, parse_capacity};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use experiment::change::Change;
 use experiment::run_options::RunOptions;
@@ -116,7 +116,7 @@ pub struct WhatIf {
     #[arg(long, default_value = "ssd_a")]
     pub device: String,
     /// Capacity of the drive, such as 3.84TB [default: the profile's]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_capacity)]
     pub drive: Option<u64>,
     /// Spare flash in percent of the capacity, such as 7% or 7; below 1 it is a share, such as 0.07 [default: the profile's]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
@@ -217,7 +217,7 @@ pub struct Lifetimes {
     #[arg(long, default_value = analysis::lifetimes::DEVICE)]
     pub device: String,
     /// Lay them out on a drive like the device, but of another capacity, such as 256M
-    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "scale")]
+    #[arg(long, value_name = "SIZE", value_parser = parse_capacity, conflicts_with = "scale")]
     pub capacity: Option<u64>,
     /// Lay them out on a twin of the drive, 1/N of its size
     #[arg(long, default_value = analysis::lifetimes::SCALE)]
@@ -244,7 +244,7 @@ pub struct Export {
     #[arg(long, default_value = "warp_default")]
     pub device: String,
     /// Lay it out on a drive like the device, but of another capacity, such as 8G
-    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "scale")]
+    #[arg(long, value_name = "SIZE", value_parser = parse_capacity, conflicts_with = "scale")]
     pub capacity: Option<u64>,
     /// Lay it out on a twin of the drive, 1/N of its size
     #[arg(long, default_value = "1/1")]
@@ -323,16 +323,6 @@ pub struct Serve {
     /// Do not print the live status line
     #[arg(long)]
     pub quiet: bool,
-}
-
-/// A size in bytes; a bare K, M, G, T is of 1024, as QEMU and fio have it.
-fn size(text: &str) -> Result<u64, String> {
-    let bare = text.ends_with(['k', 'K', 'm', 'M', 'g', 'G', 't', 'T']);
-    let full = if bare { format!("{text}iB") } else { text.to_string() };
-    match full.parse::<ByteSize>() {
-        Ok(size) if size.as_u64() > 0 => Ok(size.as_u64()),
-        _ => Err("give a size such as 8G, 512MiB or 7.68TB".to_string()),
-    }
 }
 
 fn on_or_off(text: &str) -> Result<bool, String> {
@@ -447,7 +437,7 @@ pub struct Run {
     #[arg(long)]
     pub device: Option<String>,
     /// Run on a drive like the device but of another capacity, such as 480GB, as `warp serve --capacity` makes it
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_capacity)]
     pub capacity: Option<u64>,
     #[command(flatten)]
     pub selection: SelectionArguments,
@@ -508,7 +498,30 @@ pub struct SelectionArguments {
     pub set: Vec<(String, Value)>,
 }
 
+/// Settings as they are typed.
+pub fn typed_settings(set: &[(String, Value)]) -> impl Iterator<Item = String> {
+    set.iter().map(|(path, value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+        format!("--set {path}={value}")
+    })
+}
+
+/// An option with its value as it is typed; nothing if it was not given.
+pub fn typed<T: ToString>(name: &str, value: Option<T>) -> Option<String> {
+    value.map(|value| format!("--{name} {}", value.to_string()))
+}
+
+/// A size as it is typed.
+pub fn typed_size(name: &str, bytes: Option<u64>) -> Option<String> {
+    typed(name, bytes.map(|bytes| base::Bytes(bytes).to_string().replace(' ', "")))
+}
+
 impl SelectionArguments {
+    /// The options that are given, as they are typed.
+    pub fn typed(&self) -> impl Iterator<Item = String> {
+        self.run.words().into_iter().chain(typed_settings(&self.set))
+    }
+
     /// What they select; the rest is the experiment's.
     pub fn selection(&self) -> Selection {
         Selection {
@@ -594,6 +607,9 @@ pub struct Explain {
     /// Change a setting, e.g. --set geometry.over_provisioning=0.2
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
     pub set: Vec<(String, Value)>,
+    /// Explain a drive like the device, but of another capacity, such as 480GB
+    #[arg(long, value_name = "SIZE", value_parser = parse_capacity, conflicts_with = "scale")]
+    pub capacity: Option<u64>,
     /// Explain the twin of this scale
     #[arg(long, value_name = "1/N", default_value = "1/1")]
     pub scale: Scale,

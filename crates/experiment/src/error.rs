@@ -60,7 +60,32 @@ pub enum LabError {
     },
 }
 
+/// Names that are listed; of more only those that are near.
+const NAMES_LISTED: usize = 24;
+
 impl LabError {
+    /// A name that is not known, with the names that there are: all of a few, of many those that are near.
+    pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> LabError {
+        const NEAR: usize = 8;
+        let known: Vec<&str> = known.into_iter().collect();
+        let near = base::near(name, known.iter().copied(), NEAR);
+        let listed = match known.len() > NAMES_LISTED {
+            true if near.is_empty() => format!("{} (`warp list` shows them)", known.len()),
+            true => format!(
+                "{} and {} others (`warp list` shows them)",
+                near.join(", "),
+                known.len() - near.len()
+            ),
+            false => known.join(", "),
+        };
+        LabError::Unknown {
+            what: what.to_string(),
+            name: name.to_string(),
+            hint: base::hint(name, known),
+            known: listed,
+        }
+    }
+
     /// A result cannot be written to this file or folder.
     pub fn output(path: &std::path::Path, source: std::io::Error) -> LabError {
         LabError::Output {

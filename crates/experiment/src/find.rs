@@ -55,12 +55,7 @@ pub fn find<B: RustEmbed>(what: &str, folder: &str, name: &str, ending: &str) ->
         });
     }
     let names = names::<B>(folder, ending);
-    Err(LabError::Unknown {
-        what: what.to_string(),
-        name: name.to_string(),
-        hint: base::hint(name, names.iter().map(String::as_str)),
-        known: names.join(", "),
-    })
+    Err(LabError::unknown(what, name, names.iter().map(String::as_str)))
 }
 
 /// Refuses a name that can only be a path, with a folder or an ending, where there is nothing.

@@ -296,6 +296,8 @@ impl Profile {
         let nearest = base::nearest(&last(set), lasts.iter().map(String::as_str));
         // A word alone may be a setting of the workload: few mistakes are made in the first letter.
         let nearest = nearest.filter(|name| set.contains('.') || name.chars().next() == set.chars().next());
+        // A short word is like the beginning of any long one.
+        let nearest = nearest.filter(|name| name.len() <= 2 * last(set).len());
         let found = nearest.and_then(|nearest| lasts.iter().position(|name| name == nearest));
         found.map_or_else(
             || "; settings of the workload begin with workload.".to_string(),

@@ -107,6 +107,11 @@ pub struct RunOptions {
     pub placement_handles: Option<Vec<u16>>,
 }
 
+/// A value as it is typed.
+fn word(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_string)
+}
+
 /// A factor, with or without the x behind it.
 fn speed(text: &str) -> Result<f64, String> {
     let factor: Option<f64> = text.strip_suffix(['x', 'X']).unwrap_or(text).parse().ok();
@@ -123,6 +128,32 @@ impl RunOptions {
         };
         fields.retain(|_, value| !value.is_null());
         fields
+    }
+
+    /// Options that are given, as the command line takes them; only those that it has.
+    pub fn words(&self) -> Vec<String> {
+        let command = <RunOptions as clap::Args>::augment_args(clap::Command::new(""));
+        let known = |name: &str| command.get_arguments().any(|option| option.get_long() == Some(name));
+        let mut words = Vec::new();
+        for (field, value) in self.given() {
+            let name = match field.as_str() {
+                "seeds" => "seed".to_string(),
+                "timed" => "untimed".to_string(),
+                "replay_speed" => "speed".to_string(),
+                field => field.trim_end_matches("_capacities").replace('_', "-"),
+            };
+            let values = match value {
+                // The option says that there is no time.
+                Value::Bool(_) => vec![String::new()],
+                Value::Array(values) => values.iter().map(word).collect(),
+                value => vec![word(&value)],
+            };
+            let of_name = values
+                .into_iter()
+                .map(|value| format!("--{name} {value}").trim_end().to_string());
+            words.extend(of_name.filter(|_| known(&name)));
+        }
+        words
     }
 
     /// These options, and those of `base` that these leave out.
@@ -349,6 +380,33 @@ mod tests {
     }
 
     /// What lies between the two definitions goes by serde; an option that only one of them has would be lost there.
+    #[test]
+    fn options_are_said_as_they_are_typed() {
+        let options = RunOptions {
+            scale: Some("1/64".parse().expect("a scale")),
+            prefill_capacities: Some(1.0),
+            seeds: Some(vec![1, 2]),
+            timed: Some(false),
+            replay_speed: Some(2.0),
+            queue_depth: Some(8),
+            // No option of the command line.
+            tail_capacities: Some(3.0),
+            ..RunOptions::default()
+        };
+        let mut words = options.words();
+        words.sort();
+        let expected = [
+            "--prefill 1.0",
+            "--queue-depth 8",
+            "--scale 1/64",
+            "--seed 1",
+            "--seed 2",
+            "--speed 2.0",
+            "--untimed",
+        ];
+        assert_eq!(words, expected);
+    }
+
     #[test]
     fn settings_have_every_option_and_no_other() {
         assert!(fields::<RunOptions>().contains("write_capacities"));

@@ -215,12 +215,11 @@ impl Experiment {
         let Some(unknown) = only.iter().find(|name| !names.contains(&name.as_str())) else {
             return Ok(());
         };
-        Err(LabError::Unknown {
-            what: "variant or grid value".to_string(),
-            name: unknown.clone(),
-            hint: base::hint(unknown, names.iter().copied()),
-            known: names.join(", "),
-        })
+        if names.is_empty() {
+            let problem = format!("{unknown}: there are no variants and no grid values to choose from; leave it out");
+            return Err(LabError::invalid("only (--only)", problem));
+        }
+        Err(LabError::unknown("variant or grid value", unknown, names))
     }
 }
 

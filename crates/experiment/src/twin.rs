@@ -9,6 +9,7 @@
 //! Whether a twin is large enough for a workload is measured: [`sizes`] are the twins that a search goes through
 //! (`run::search`), each several times as large as the one before.
 
+use base::Bytes;
 use ssd::DeviceConfig;
 use ssd::config::{MAPPING_UNIT_BYTES_MAX, RECLAIM_UNIT_BYTES_MAX};
 use ssd::layout::Layout;
@@ -270,6 +271,22 @@ pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Resu
     };
     let mut config = config.clone();
     config.geometry.mapping_unit_bytes = mapping_unit_bytes(&config, capacity_bytes);
+    let nand_page_bytes = config
+        .timing
+        .as_ref()
+        .map_or(MAPPING_UNIT_BYTES_MAX, |timing| timing.nand.page_bytes);
+    let most_bytes =
+        nand_page_bytes as f64 * f64::from(u32::MAX) / (1.0 + config.geometry.over_provisioning) / ROUNDING;
+    if capacity_bytes as f64 > most_bytes {
+        let problem = format!(
+            "is more than a drive like {device} can have, {}: its mapping units are numbered with 32 bits; give a smaller one",
+            Bytes(most_bytes as u64)
+        );
+        return Err(LabError::invalid(
+            &format!("capacity of {}", Bytes(capacity_bytes)),
+            problem,
+        ));
+    }
     let full = Layout::new(&config).map_err(impossible)?;
     let ratio = capacity_bytes as f64 / full.capacity_bytes() as f64;
     let geometry = &mut config.geometry;
@@ -300,8 +317,6 @@ pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Resu
 
 /// The smallest mapping unit, not below that of `config`, with which a drive of another capacity can number its flash.
 fn mapping_unit_bytes(config: &DeviceConfig, capacity_bytes: u64) -> u64 {
-    /// Room for superblocks that are rounded up.
-    const ROUNDING: f64 = 1.05;
     let physical_bytes = capacity_bytes as f64 * (1.0 + config.geometry.over_provisioning) * ROUNDING;
     let mut unit_bytes = config.geometry.mapping_unit_bytes;
     while physical_bytes / unit_bytes as f64 >= f64::from(u32::MAX) && unit_bytes < MAPPING_UNIT_BYTES_MAX {
@@ -309,6 +324,9 @@ fn mapping_unit_bytes(config: &DeviceConfig, capacity_bytes: u64) -> u64 {
     }
     unit_bytes
 }
+
+/// Room for superblocks that are rounded up.
+const ROUNDING: f64 = 1.05;
 
 /// Pages of a block to five binary digits, so that twins of the drive can be made.
 fn divisible(pages: u64) -> u64 {

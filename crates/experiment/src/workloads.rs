@@ -243,7 +243,14 @@ pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabE
     find::check_path(name)?;
     let mut of_any = toml::Table::new();
     let options = changes.of_jobs(name, &mut of_any)?;
-    let spec = Spec::from(read_jobs(name, &options)?).with("workload", of_any);
+    let jobs = read_jobs(name, &options).map_err(|error| match error {
+        LabError::Unknown { .. } => {
+            let known = [job_names(), workload_names()].concat();
+            LabError::unknown("workload or file", name, known.iter().map(String::as_str))
+        }
+        error => error,
+    });
+    let spec = Spec::from(jobs?).with("workload", of_any);
     spec.map_err(|error| LabError::invalid(name, error.to_string()))
 }
 
@@ -267,7 +274,8 @@ fn table_file(name: &str, changes: &WorkloadChanges) -> Result<Option<(String, t
     if is_table {
         let found = find::find::<BuiltInWorkloads>("workload", "workloads", name, "toml")?;
         let table = toml::from_str(&found.text);
-        let table = table.map_err(|error| LabError::invalid(&found.file, find::toml_problem(&error)))?;
+        let table: toml::Table = table.map_err(|error| LabError::invalid(&found.file, find::toml_problem(&error)))?;
+        check_table(&found.file, &table)?;
         return Ok(Some((found.file, table)));
     }
     if !is_trace(name) {
@@ -285,6 +293,38 @@ fn table_file(name: &str, changes: &WorkloadChanges) -> Result<Option<(String, t
         ])
     };
     Ok(Some((name.to_string(), cache.unwrap_or_else(blocks))))
+}
+
+/// Refuses a table file whose settings stand one level too deep, as in an experiment.
+///
+/// # Errors
+/// It has a table `workload` and no `kind`.
+fn check_table(file: &str, table: &toml::Table) -> Result<(), LabError> {
+    let is_inside = !table.contains_key("kind") && table.get("workload").is_some_and(Value::is_table);
+    let problem = "a workload file has its keys at the top; remove the line [workload]";
+    if is_inside {
+        Err(LabError::invalid(file, problem))
+    } else {
+        Ok(())
+    }
+}
+
+/// Refuses a file of a workload that says no kind.
+///
+/// # Errors
+/// As for the table; it is no TOML.
+pub fn check_kind(name: &str) -> Result<(), LabError> {
+    if !name.ends_with(".toml") {
+        return Ok(());
+    }
+    let table = table_file(name, &WorkloadChanges::default())?;
+    match table {
+        Some((file, table)) if !table.contains_key("kind") => Err(LabError::invalid(
+            &file,
+            "is no workload; its first line is kind = \"...\" (docs/workloads.md)",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The table of a cache that a trace goes through, if it is one of what a cache was asked.

@@ -34,6 +34,23 @@ pub fn scale<T: FromStr<Err = String>>(scale: &Bound<'_, PyAny>) -> PyResult<T> 
     scale.str()?.to_str()?.parse().map_err(WarpError::new_err)
 }
 
+/// The capacity of a drive: an integer of bytes, or a text such as "5TB"; `name` is the argument's.
+pub fn capacity(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<u64>> {
+    let Some(value) = value else {
+        return Ok(None);
+    };
+    let bytes = match value.extract::<String>() {
+        Ok(text) => base::size::parse_capacity(&text),
+        Err(_) => value
+            .extract::<u64>()
+            .map_err(|_| "give bytes as a whole number, or a text such as \"5TB\"".to_string()),
+    };
+    let shown = || value.repr().map_or_else(|_| String::new(), |text| format!(" = {text}"));
+    bytes
+        .map(Some)
+        .map_err(|problem| warp_error(format!("{name}{}: {problem}", shown())))
+}
+
 /// Run options from keyword arguments; None is an option that is left out.
 pub fn run_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<RunOptions> {
     let Some(given) = given else {

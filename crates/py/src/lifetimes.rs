@@ -44,7 +44,7 @@ pub fn measure(
     py: Python<'_>,
     workload: &Bound<'_, PyAny>,
     device: &str,
-    capacity_bytes: Option<u64>,
+    capacity_bytes: Option<&Bound<'_, PyAny>>,
     scale: Option<&Bound<'_, PyAny>>,
     write_capacities: f64,
     overrides: Option<&Bound<'_, PyAny>>,
@@ -58,7 +58,7 @@ pub fn measure(
     };
     let setup = Setup {
         device: device.to_string(),
-        capacity_bytes,
+        capacity_bytes: convert::capacity("capacity_bytes", capacity_bytes)?,
         scale,
         overrides: optional_table("overrides", overrides)?,
         write_capacities,

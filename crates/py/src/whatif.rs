@@ -29,7 +29,7 @@ pub struct Answer {
 /// device
 ///     Name or path of a device profile.
 /// drive_bytes
-///     Capacity of the drive; without it the profile's.
+///     Capacity of the drive, bytes or a text such as ``"5TB"``; without it the profile's.
 /// over_provisioning
 ///     Spare flash as a share of the capacity; without it the profile's.
 /// fill
@@ -62,7 +62,7 @@ pub fn whatif(
     py: Python<'_>,
     workload: &Bound<'_, PyAny>,
     device: &str,
-    drive_bytes: Option<u64>,
+    drive_bytes: Option<&Bound<'_, PyAny>>,
     over_provisioning: Option<f64>,
     fill: Option<f64>,
     drive_writes_per_day: Option<f64>,
@@ -80,7 +80,7 @@ pub fn whatif(
     let scale = scale.map(convert::scale::<Scale>);
     let question = Question {
         device: device.to_string(),
-        drive_bytes,
+        drive_bytes: convert::capacity("drive_bytes", drive_bytes)?,
         over_provisioning,
         fill,
         drive_writes_per_day,

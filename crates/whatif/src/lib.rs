@@ -133,12 +133,12 @@ impl Question {
         if workloads::is_workload_file(&self.workload) || known.contains(&self.workload) {
             return Ok(());
         }
-        Err(LabError::Unknown {
-            what: "file or workload".to_string(),
-            name: self.workload.clone(),
-            hint: base::hint(&self.workload, known.iter().map(String::as_str)),
-            known: known.join(", "),
-        })
+        workloads::check_kind(&self.workload)?;
+        Err(LabError::unknown(
+            "file or workload",
+            &self.workload,
+            known.iter().map(String::as_str),
+        ))
     }
 
     /// What has to be run to answer it.

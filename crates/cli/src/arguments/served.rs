@@ -3,7 +3,9 @@
 use clap::Args;
 use toml::Value;
 
-use super::{assignment, logical_block, on_or_off, size};
+use base::size::parse_capacity;
+
+use super::{assignment, logical_block, on_or_off};
 
 #[derive(Args)]
 pub struct ServedDrive {
@@ -11,7 +13,7 @@ pub struct ServedDrive {
     #[arg(long, default_value = "warp_default")]
     pub device: String,
     /// Logical capacity, such as 8G (powers of 1024) or 8GB (of 1000) [default: the profile's; in a guest 8G]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_capacity)]
     pub capacity: Option<u64>,
     /// Change a setting of the device, e.g. --set geometry.over_provisioning=0.2
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]

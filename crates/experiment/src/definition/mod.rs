@@ -16,6 +16,7 @@ use crate::ensemble::Ensemble;
 use crate::error::LabError;
 use crate::find;
 use crate::folders::{self, FILE};
+use crate::profile::Profile;
 use crate::run_options::RunOptions;
 use crate::twin::ScaleChoice;
 use crate::workloads::{self, WorkloadChoice, plain};
@@ -122,6 +123,17 @@ fn say_what_is_left_out(table: &mut toml::Table) {
     }
 }
 
+/// A name that is neither an experiment's nor a workload's.
+fn neither(name: &str) -> LabError {
+    if Profile::names().iter().any(|known| known == name) {
+        let problem =
+            format!("is a device; name what to run on it: warp run WORKLOAD --device {name} (`warp list workloads`)");
+        return LabError::invalid(name, problem);
+    }
+    let names = [folders::names(), workloads::job_names(), workloads::workload_names()].concat();
+    LabError::unknown("experiment or workload", name, names.iter().map(String::as_str))
+}
+
 impl Experiment {
     /// Finds an experiment by the path of its file or folder; by the name of a folder in `./experiments` or here; or
     /// built in.
@@ -158,12 +170,7 @@ impl Experiment {
     fn built_in(slug: &str) -> Result<find::TextFile, LabError> {
         let names = folders::names();
         let file = BuiltIn::get(&format!("{slug}/{FILE}"));
-        let file = file.ok_or_else(|| LabError::Unknown {
-            what: "experiment".to_string(),
-            name: slug.to_string(),
-            hint: base::hint(slug, names.iter().map(String::as_str)),
-            known: names.join(", "),
-        })?;
+        let file = file.ok_or_else(|| LabError::unknown("experiment", slug, names.iter().map(String::as_str)))?;
         Ok(find::TextFile {
             name: slug.to_string(),
             file: format!("experiments/{slug}/{FILE}{BUILT_IN}"),
@@ -200,6 +207,17 @@ impl Experiment {
     /// # Errors
     /// As [`Experiment::find`].
     pub fn from_table(file: &str, mut table: toml::Table) -> Result<Experiment, LabError> {
+        if table.is_empty() {
+            let problem =
+                "is empty; an experiment begins with devices = [...] (`warp new`), a workload with kind = \"...\"";
+            return Err(LabError::invalid(file, problem));
+        }
+        let is_one_workload = table.len() == 1 && table.get("workload").is_some_and(Value::is_table);
+        if is_one_workload {
+            let problem = "has all its keys in [workload]; a workload file has them at the top, so remove the line [workload]. An \
+                           experiment has devices = [...] beside it";
+            return Err(LabError::invalid(file, problem));
+        }
         let ensemble = Ensemble::take(file, &mut table)?;
         say_what_is_left_out(&mut table);
         let mut experiment: Experiment = find::deserialize(file, Value::Table(table))?;
@@ -282,7 +300,10 @@ impl Experiment {
     pub fn find_or_workload(name: &str, device: Option<&str>) -> Result<Experiment, LabError> {
         if !Experiment::is_workload(name) {
             find::check_path(name)?;
-            return Experiment::find(name);
+            return Experiment::find(name).map_err(|error| match error {
+                LabError::Unknown { .. } => neither(name),
+                error => error,
+            });
         }
         let device = device.ok_or_else(|| {
             let problem = "a workload needs a device; give --device NAME (`warp devices` lists them)";
