@@ -15,6 +15,7 @@ mod interval;
 mod pairing;
 mod run;
 mod side;
+mod statistics;
 
 use std::path::Path;
 
@@ -24,9 +25,9 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use pairing::Pairing;
-use run::{ModelRange, WAF};
+use run::{ModelRange, TOTALS, WAF};
 pub use side::Side;
-use side::{Kind, SideCell, TOTALS};
+use side::{Kind, SideCell};
 
 use crate::export::{self, Table};
 use crate::store::Store;
@@ -87,6 +88,8 @@ pub struct Difference {
     pub interval: Option<[f64; 2]>,
     /// The interval that the ensemble of a device says of A and of B, where it was run.
     pub ensembles: [Option<[f64; 2]>; 2],
+    /// Whether A and B are marked as doubtful by the answer that they are of.
+    pub doubtful: [bool; 2],
     /// Seeds of A and of B.
     pub seeds: [usize; 2],
     /// What can be said of it.
@@ -185,6 +188,7 @@ fn differences<'a>(name: &'a str, [a, b]: [&'a SideCell; 2]) -> impl Iterator<It
                     _ => ranges[0].verdict(&ranges[1]),
                 },
                 ensembles: ranges.map(|range| range.interval),
+                doubtful: [a.is_doubtful, b.is_doubtful],
                 ..row
             }
         } else {
@@ -212,6 +216,7 @@ fn difference(cell: &str, metric: &str, a: &[f64], b: &[f64]) -> Difference {
         share: (mean_a != 0.0).then(|| (mean_b - mean_a) / mean_a),
         interval,
         ensembles: [None, None],
+        doubtful: [false, false],
         seeds: [a.len(), b.len()],
         verdict,
     }

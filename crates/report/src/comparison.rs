@@ -52,7 +52,7 @@ fn what(comparison: &Comparison) -> Rows {
     let mut rows = Rows::new([Column::label(""), Column::text("A"), Column::text("B")]);
     let [a, b] = [&comparison.a, &comparison.b];
     rows.add(["".into(), a.name.as_str().into(), b.name.as_str().into()]);
-    for key in ["target", "title", "at", "engine", "warp", "fio", "seconds"] {
+    for key in ["target", "title", "options", "at", "engine", "warp", "fio", "seconds"] {
         let of = |side: &Side| {
             let value = &side.origin[key];
             value.as_str().map_or_else(

@@ -33,6 +33,7 @@ pub(super) fn runs(answer: &Value, is_one_of_several: bool) -> impl Iterator<Ite
             only: Vec::new(),
             metrics: vec![(WAF.to_string(), waf)],
             range: Some(ModelRange::of(placement, waf)),
+            is_doubtful: placement["is_doubtful"] == true,
         })
     })
 }
@@ -50,6 +51,21 @@ pub(super) fn not_comparable(answer: &Value) -> Option<String> {
             names.join(", ")
         )
     })
+}
+
+/// A note on placements whose numbers are marked, with the names of their findings.
+pub(super) fn doubtful(answer: &Value) -> Option<String> {
+    let placements = answer["placements"].as_array().into_iter().flatten();
+    let placements = placements.filter(|placement| placement["is_doubtful"] == true);
+    let words = placements.filter_map(|placement| {
+        let findings = placement["findings"].as_array().into_iter().flatten();
+        let findings: Vec<String> = findings
+            .filter_map(|name| Some(name.as_str()?.replace('_', " ")))
+            .collect();
+        Some(format!("{} ({})", placement["name"].as_str()?, findings.join(", ")))
+    });
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| format!("* doubtful: {}", words.join(", ")))
 }
 
 /// What can be asked differently: what it is called, and where it stands in an answer.

@@ -10,6 +10,8 @@ pub(super) type Metrics = Vec<(String, f64)>;
 
 /// Write amplification over everything that was counted.
 pub(super) const WAF: &str = "WAF";
+/// Metrics that depend on how much was written, in the order of their counters.
+pub(super) const TOTALS: [&str; 2] = ["host, GB", "media, GB"];
 
 /// One seed of a cell.
 #[derive(Clone, Debug)]
@@ -21,6 +23,8 @@ pub(super) struct Run {
     pub(super) only: Vec<String>,
     pub(super) metrics: Metrics,
     pub(super) range: Option<ModelRange>,
+    /// Whether an answer marks its write amplification as doubtful.
+    pub(super) is_doubtful: bool,
 }
 
 impl Run {
@@ -32,6 +36,7 @@ impl Run {
             only: Vec::new(),
             metrics,
             range: None,
+            is_doubtful: false,
         }
     }
 

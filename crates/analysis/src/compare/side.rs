@@ -6,14 +6,13 @@ use serde_json::{Value, json};
 
 use super::answer;
 use super::documents;
-use super::run::{Metrics, ModelRange, Run, WAF};
+use super::run::{Metrics, ModelRange, Run, TOTALS, WAF};
+use super::statistics;
 use crate::store::KeptRun;
 use experiment::error::LabError;
 
 /// Write amplification over the last drive-writes of a run.
 const WAF_AT_THE_END: &str = "WAF at the end";
-/// Metrics that depend on how much was written, in the order of their counters.
-pub(super) const TOTALS: [&str; 2] = ["host, GB", "media, GB"];
 
 /// A cell with the values of its seeds.
 #[derive(Clone, Debug)]
@@ -26,6 +25,8 @@ pub(super) struct SideCell {
     pub(super) metrics: Vec<(String, Vec<f64>)>,
     /// Range of its write amplification, if a model says one.
     pub(super) range: Option<ModelRange>,
+    /// Whether its write amplification is marked as doubtful.
+    pub(super) is_doubtful: bool,
 }
 
 /// Program or command that a side is of.
@@ -101,9 +102,10 @@ impl Side {
             return Side::of_answers(name, &answers, json!({}));
         }
         let Some(document) = documents::find_last(text).map_err(invalid)? else {
-            let (run, count) = fdp_statistics_text(text).map_err(invalid)?.unzip();
+            let (run, earlier) = statistics::of_text(text).map_err(invalid)?.unzip();
             let mut side = Side::new(name, Kind::Statistics, json!({}), run.map(|run| vec![run]))?;
-            side.note_last_of(count.unwrap_or(1), "statistics");
+            earlier.flatten().iter().for_each(|note| side.note(note));
+            side.note_impossible();
             return Ok(side);
         };
         let mut side = Side::of_json(name, &document.json)?;
@@ -138,11 +140,13 @@ impl Side {
         let [short, long] = [["hbmw", "mbmw"], ["host_bytes_written", "media_bytes_written"]];
         let ours = json.pointer("/enabled/statistics").unwrap_or(json);
         let invalid = |problem| LabError::invalid(name, problem);
-        let mut run = of_statistics(json, short).map_err(invalid)?;
+        let mut run = statistics::of_json(json, short).map_err(invalid)?;
         if run.is_none() {
-            run = of_statistics(ours, long).map_err(invalid)?;
+            run = statistics::of_json(ours, long).map_err(invalid)?;
         }
-        Side::new(name, Kind::Statistics, json!({}), run.map(|run| vec![run]))
+        let mut side = Side::new(name, Kind::Statistics, json!({}), run.map(|run| vec![run]))?;
+        side.note_impossible();
+        Ok(side)
     }
 
     fn note(&mut self, text: &str) {
@@ -153,6 +157,23 @@ impl Side {
         if count > 1 {
             self.note(&format!("the last of {count} {things} was read"));
         }
+    }
+
+    /// A write amplification below 1, which no drive has that does not compress.
+    fn note_impossible(&mut self) {
+        let is_low = |run: &Run| run.metrics.iter().any(|(name, value)| name == WAF && *value < 1.0);
+        if self.kind == Kind::Statistics && self.runs.iter().any(is_low) {
+            self.note(
+                "media bytes (MBMW) are fewer than host bytes (HBMW), which only a drive that compresses can have; check that both are of \
+                 one reading",
+            );
+        }
+    }
+
+    /// Metrics of the first run.
+    #[cfg(test)]
+    pub(super) fn metrics_of_first(&self) -> Metrics {
+        self.runs[0].metrics.clone()
     }
 
     /// A run that was kept.
@@ -181,6 +202,7 @@ impl Side {
                 only: variant.into_iter().chain(values).collect(),
                 metrics: of_cell(cell),
                 range: None,
+                is_doubtful: false,
             }
         };
         Side::new(
@@ -207,8 +229,9 @@ impl Side {
             origin,
             Some(answers.iter().flat_map(of_answer).collect()),
         )?;
-        for note in answers.iter().filter_map(answer::not_comparable) {
-            side.note(&note);
+        for answer in answers {
+            let notes = [answer::not_comparable(answer), answer::doubtful(answer)];
+            notes.iter().flatten().for_each(|note| side.note(note));
         }
         Ok(side)
     }
@@ -239,6 +262,8 @@ impl Side {
     pub fn about(&self) -> String {
         let mut parts = vec![format!("{} ({})", self.name, self.kind.name())];
         parts.extend(self.origin["title"].as_str().map(str::to_string));
+        let options = self.origin["options"].as_str().filter(|options| !options.is_empty());
+        parts.extend(options.map(str::to_string));
         let devices = self.devices();
         if devices.iter().any(|device| !device.is_empty()) {
             parts.push(devices.join(", "));
@@ -276,6 +301,7 @@ impl Side {
                     only: run.only(by_device),
                     metrics: Vec::new(),
                     range: run.range.clone(),
+                    is_doubtful: run.is_doubtful,
                 });
                 cells.len() - 1
             });
@@ -302,7 +328,7 @@ fn entry<'a, T: Default>(entries: &'a mut Vec<(String, T)>, name: &str) -> &'a m
 
 /// Where a run that was kept comes from.
 fn origin_of(document: &Value) -> Value {
-    let keys = ["id", "at", "target", "title", "warp", "engine", "seconds"];
+    let keys = ["id", "at", "target", "title", "options", "warp", "engine", "seconds"];
     let known = keys
         .iter()
         .filter_map(|key| Some((key.to_string(), document.get(*key)?.clone())));
@@ -396,117 +422,12 @@ fn of_fio(fio: &Value) -> Metrics {
     metrics
 }
 
-/// FDP statistics in JSON: host and media bytes under these keys, as numbers or in quotes. `None` without them.
-fn of_statistics(json: &Value, keys: [&str; 2]) -> Result<Option<Run>, String> {
-    let [Some(host), Some(media)] = keys.map(|key| json.get(key)) else {
-        return Ok(None);
-    };
-    let bytes = |key: &str, value: &Value| -> Result<f64, String> {
-        let bytes = match value {
-            // Those of 128 bits are floating point numbers here.
-            Value::Number(number) => number.as_f64().filter(|bytes| *bytes >= 0.0 && bytes.fract() == 0.0),
-            Value::String(text) => decimal(text),
-            _ => None,
-        };
-        bytes.ok_or_else(|| format!("{key:?} is {value}; {COUNT_EXPECTED}"))
-    };
-    Ok(statistics(bytes(keys[0], host)?, bytes(keys[1], media)?))
-}
-
-/// The last statistics of the text that `nvme fdp stats` prints, and how many there are. `None` without any.
-fn fdp_statistics_text(text: &str) -> Result<Option<(Run, usize)>, String> {
-    let [host, media] = ["(HBMW)", "(MBMW)"];
-    let lines = text.lines().zip(1..);
-    let values = |name: &'static str| {
-        lines.clone().filter_map(move |(line, number)| {
-            let (_, value) = line.split_once(name)?;
-            let value = value.trim_start();
-            Some((number, value.strip_prefix(':').unwrap_or(value).trim()))
-        })
-    };
-    let Some((host_line, host_value)) = values(host).last() else {
-        return Ok(None);
-    };
-    let Some((media_line, media_value)) = values(media).last().filter(|(line, _)| *line >= host_line) else {
-        return Err(format!(
-            "line {host_line}: {host} is not followed by {media}; give all that `nvme fdp stats` printed"
-        ));
-    };
-    let bytes = |name: &str, line: usize, value: &str| {
-        decimal(value).ok_or_else(|| format!("line {line}: {name} is {value:?}; {COUNT_EXPECTED}"))
-    };
-    let run = statistics(
-        bytes(host, host_line, host_value)?,
-        bytes(media, media_line, media_value)?,
-    );
-    Ok(run.map(|run| (run, values(host).count())))
-}
-
-const COUNT_EXPECTED: &str = "expected a whole decimal number of bytes, as `nvme fdp stats` prints it";
-
-/// Separators of thousands in locales, which nvme-cli prints.
-const SEPARATORS: [char; 7] = [',', '.', '\'', ' ', '\u{a0}', '\u{202f}', '\u{2019}'];
-
-/// A decimal number of at most 128 bits, as nvme-cli prints it (`uint128_t_to_l10n_string`); `None` for anything else.
-fn decimal(text: &str) -> Option<f64> {
-    let separator = text.chars().find(|letter| SEPARATORS.contains(letter));
-    let groups: Vec<&str> = separator.map_or(vec![text], |separator| text.split(separator).collect());
-    // nvme-cli counts bytes: behind separators of several bytes its groups have fewer than three digits.
-    let has_threes = separator.is_some_and(|separator| separator.len_utf8() == 1);
-    let length_is_right = |index: usize, group: &str| match index {
-        _ if !has_threes => !group.is_empty(),
-        0 => (1..=3).contains(&group.len()),
-        _ => group.len() == 3,
-    };
-    let is_number = groups
-        .iter()
-        .enumerate()
-        .all(|(index, group)| length_is_right(index, group) && group.bytes().all(|digit| digit.is_ascii_digit()));
-    groups
-        .concat()
-        .parse::<u128>()
-        .ok()
-        .filter(|_| is_number)
-        .map(|bytes| bytes as f64)
-}
-
-fn statistics(host_bytes: f64, media_bytes: f64) -> Option<Run> {
-    let [host, media] = TOTALS.map(str::to_string);
-    (host_bytes > 0.0).then(|| {
-        Run::alone(vec![
-            (WAF.to_string(), media_bytes / host_bytes),
-            (host, host_bytes / 1e9),
-            (media, media_bytes / 1e9),
-        ])
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn metrics(text: &str) -> Metrics {
-        Side::read("a file", text).expect("a result").runs.remove(0).metrics
-    }
-
-    #[test]
-    fn statistics_of_nvme_cli_are_read_as_text_and_as_json() {
-        let counted = |host: f64, media: f64| {
-            let counters = [
-                ("WAF", media / host),
-                ("host, GB", host / 1e9),
-                ("media, GB", media / 1e9),
-            ];
-            counters.map(|(name, value)| (name.to_string(), value)).to_vec()
-        };
-        let waf = counted(2e6, 3e6);
-        let text = "Host Bytes with Metadata Written (HBMW): 2,000,000\nMedia Bytes with Metadata Written (MBMW): 3,000,000\n\
-                    Media Bytes Erased (MBE): 0\n";
-        assert_eq!(metrics(text), waf);
-        assert_eq!(metrics("{\"hbmw\":2000000,\"mbmw\":3000000,\"mbe\":0}"), waf);
-        assert_eq!(metrics("{\"hbmw\":\"2000000\",\"mbmw\":\"3000000\"}"), waf);
-        let inspected = json!({ "enabled": { "statistics": { "host_bytes_written": 2, "media_bytes_written": 3 } } });
-        assert_eq!(metrics(&inspected.to_string()), counted(2.0, 3.0));
+        Side::read("a file", text).expect("a result").metrics_of_first()
     }
 
     #[test]
@@ -534,94 +455,6 @@ mod tests {
 
     fn refusal(text: &str) -> String {
         Side::read("x", text).expect_err("no result").to_string()
-    }
-
-    #[test]
-    fn statistics_are_read_with_the_separators_of_locales() {
-        for [host, media] in [
-            ["2000000", "3000000"],
-            ["2,000,000", "3,000,000"],
-            ["2.000.000", "3.000.000"],
-            ["2'000'000", "3'000'000"],
-            // nvme-cli counts bytes, not letters, between separators of several bytes.
-            [
-                "2\u{202f}0\u{202f}0\u{202f}0\u{202f}000",
-                "3\u{202f}0\u{202f}0\u{202f}0\u{202f}000",
-            ],
-            ["20\u{a0}00\u{a0}000", "30\u{a0}00\u{a0}000"],
-        ] {
-            let text = format!(
-                "Host Bytes with Metadata Written (HBMW): {host}\nMedia Bytes with Metadata Written (MBMW): {media}\n"
-            );
-            assert_eq!(metrics(&text)[0], ("WAF".to_string(), 1.5), "{host}");
-        }
-        // 128 bits, as JSON has them.
-        let wide = "{\"hbmw\":200000000000000000000000000,\"mbmw\":300000000000000000000000000}";
-        assert!((metrics(wide)[0].1 - 1.5).abs() < 1e-12);
-    }
-
-    #[test]
-    fn a_count_that_is_not_decimal_is_refused_with_its_line() {
-        for media in [
-            "0x2dc6c0",
-            "3e6",
-            "3.0e6",
-            "-3000000",
-            "+3000000",
-            "3.00 MB",
-            "3,000,000 bytes",
-            "3MiB",
-            "2,5",
-            "3,00,000",
-            "3,000.000",
-            ",300",
-            "300,",
-            "3,,000",
-            "",
-            "n/a",
-            "NaN",
-            "3 of 7",
-            "340282366920938463463374607431768211456",
-        ] {
-            let text = format!(
-                "Host Bytes with Metadata Written (HBMW): 2000000\nMedia Bytes with Metadata Written (MBMW): {media}\n"
-            );
-            assert_eq!(
-                refusal(&text),
-                format!(
-                    "x: line 2: (MBMW) is {media:?}; expected a whole decimal number of bytes, as `nvme fdp stats` prints it"
-                )
-            );
-        }
-        for media in [
-            "-3", "1.5", "\"0x10\"", "\"1e3\"", "\"inf\"", "\"-3\"", "true", "null", "[3]",
-        ] {
-            assert_eq!(
-                refusal(&format!("{{\"hbmw\":2,\"mbmw\":{media}}}")),
-                format!(
-                    "x: \"mbmw\" is {media}; expected a whole decimal number of bytes, as `nvme fdp stats` prints it"
-                )
-            );
-        }
-    }
-
-    #[test]
-    fn of_several_statistics_the_last_ones_are_read() {
-        let one = |host: u64, media: u64| {
-            format!(
-                "Host Bytes with Metadata Written (HBMW): {host}\nMedia Bytes with Metadata Written (MBMW): {media}\n"
-            )
-        };
-        let both = format!("before\n{}after\n{}", one(10, 20), one(30, 90));
-        assert_eq!(metrics(&both)[0], ("WAF".to_string(), 3.0));
-        assert_eq!(notes(&both), ["a file: the last of 2 statistics was read"]);
-        assert_eq!(notes(&one(10, 20)), [""; 0]);
-        // Bytes of one reading are never divided by those of another.
-        let torn = format!("{}Host Bytes with Metadata Written (HBMW): 30\n", one(10, 20));
-        assert_eq!(
-            refusal(&torn),
-            "x: line 3: (HBMW) is not followed by (MBMW); give all that `nvme fdp stats` printed"
-        );
     }
 
     /// What fio says of a job that did so many requests a second.
@@ -681,14 +514,7 @@ mod tests {
 
     #[test]
     fn what_is_no_result_is_refused() {
-        for text in [
-            "",
-            "hello",
-            "{}",
-            "[1]",
-            "{\"format\":\"warp-results\",\"cells\":[]}",
-            "{\"hbmw\":0,\"mbmw\":0}",
-        ] {
+        for text in ["", "hello", "{}", "[1]", "{\"format\":\"warp-results\",\"cells\":[]}"] {
             let error = Side::read("x.json", text).expect_err("no result").to_string();
             assert!(error.starts_with("x.json: is no result: give"), "{error}");
         }

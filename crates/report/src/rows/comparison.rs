@@ -26,10 +26,13 @@ pub fn comparison(comparison: &Comparison) -> Rows {
         let mut cells = Vec::new();
         cells.extend(has_cells.then(|| Value::from(row.cell.as_str())));
         cells.push(row.metric.as_str().into());
-        let ends = row.ensembles;
-        cells.extend([(row.a, ends[0]), (row.b, ends[1])].map(|(value, ends)| match ends {
-            Some(ends) => Value::Interval(value, ends),
-            None => number(value),
+        cells.extend([0, 1].map(|side| {
+            let value = [row.a, row.b][side];
+            let value = match row.ensembles[side] {
+                Some(ends) => Value::Interval(value, ends),
+                None => number(value),
+            };
+            value.doubtful_if(row.doubtful[side])
         }));
         cells.push(Value::Text(signed(row.difference)));
         cells.push(Value::optional(row.share, |share| {
@@ -112,6 +115,23 @@ mod tests {
             assert!(table.contains(said), "{said}: {table}");
         }
         assert!(!table.contains("one seed"), "{table}");
+    }
+
+    #[test]
+    fn a_doubtful_placement_keeps_its_mark() {
+        let placement = json!({
+            "name": "none", "write_amplification": 2.0, "interval": null, "unsettled": 0.0, "is_doubtful": true, "findings": ["not_settled"],
+        });
+        let doubtful = json!({
+            "headline": "A sentence.", "workload": "t.csv", "device": "ssd_a", "drive_bytes": 480_000_000_000_u64,
+            "drive_writes_per_day": 1.0, "placements": [placement], "question": { "seed": 1, "overrides": {} },
+        });
+        let compared = compare(side("doubtful", &doubtful), answer(2.2, [2.0, 2.4])).expect("both have no placement");
+        let table = comparison(&compared).text();
+        for said in ["2.000*", "doubtful: * doubtful: none (not settled)"] {
+            assert!(table.contains(said), "{said}: {table}");
+        }
+        assert!(!table.contains("2.20 (2.00-2.40)*"), "{table}");
     }
 
     #[test]
