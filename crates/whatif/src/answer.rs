@@ -105,7 +105,15 @@ impl Study {
         let is_marked = rows.iter().any(|row| row.is_doubtful);
         notes.extend(rows::finding_lines(is_marked, &results, Command::WhatIf));
         notes.push(rate.note.clone());
-        if wear.is_none() {
+        if let Some(wear) = wear {
+            let interval = rows.iter().any(|row| row.years_interval.is_some());
+            notes.push(format!(
+                "Life assumes that the flash survives {} erases on average, as {} says (`--set endurance.rated_erases=N` says another number).{}",
+                wear.rated_erases,
+                self.question.device,
+                if interval { " The years in brackets are at the ends of the interval of WAF." } else { "" }
+            ));
+        } else {
             notes.push(format!(
                 "{} does not say what its flash survives, so nothing is said of its life (`--set endurance.rated_erases=3000` says it).",
                 self.question.device
@@ -195,6 +203,7 @@ impl Study {
                 [least.min(change), most.max(change)]
             })
         });
+        let ends = interval.map(|interval| [interval.low, interval.high]);
         let findings = result.findings();
         let totals = result.stats.handles.iter().chain([&result.stats.shared]);
         PlacementAnswer {
@@ -202,7 +211,7 @@ impl Study {
             phrase: placement.phrase.clone(),
             knowledge: placement.knowledge,
             write_amplification: own,
-            interval: interval.map(|interval| [interval.low, interval.high]),
+            interval: ends,
             cumulative_write_amplification: result.write_amplification(),
             change,
             change_interval,
@@ -211,6 +220,9 @@ impl Study {
             is_doubtful: findings.iter().any(|finding| finding.is_doubt(Command::WhatIf)),
             handles: totals.filter(|owner| owner.host_bytes_written > 0).count(),
             life: wear.map(|wear| wear.life(own, &self.question.factors)),
+            years_interval: wear
+                .zip(ends)
+                .map(|(wear, [low, high])| [high, low].map(|waf| wear.life(waf, &self.question.factors).years)),
             findings: findings.iter().map(|finding| finding.name().to_string()).collect(),
         }
     }
@@ -345,7 +357,13 @@ impl Answer {
                 cells.extend([
                     Value::Count(life.host_terabytes_written.round() as u64),
                     Value::Fixed(life.drive_writes_per_day, 2),
-                    Value::Text(sentence::years(life.years)),
+                    Value::Text(match row.years_interval {
+                        Some(ends) => {
+                            let [low, high] = ends.map(sentence::years);
+                            format!("{} ({low}-{high})", sentence::years(life.years))
+                        }
+                        None => sentence::years(life.years),
+                    }),
                     Value::Significant(life.dollars_per_terabyte_written),
                     Value::Significant(life.carbon_kg_per_terabyte_written),
                 ]);

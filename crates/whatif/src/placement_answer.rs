@@ -29,13 +29,14 @@ pub struct PlacementAnswer {
     pub unsettled: f64,
     /// Whether it is the placement's: the drive had room for what is open on it, and collected.
     pub is_comparable: bool,
-    /// Whether its number is marked.
-    #[serde(skip)]
-    pub(super) is_doubtful: bool,
+    /// Whether its number is marked as doubtful in tables.
+    pub is_doubtful: bool,
     /// Reclaim unit handles that it wrote through.
     pub handles: usize,
     /// What the drive lasts; none if its profile does not say what the flash survives.
     pub life: Option<Life>,
+    /// Years at the ends of `interval`: least and greatest; none without one.
+    pub years_interval: Option<[f64; 2]>,
     /// Names of what makes it doubtful.
     pub findings: Vec<String>,
 }

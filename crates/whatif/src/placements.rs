@@ -94,6 +94,7 @@ pub(super) fn of(
         "trace" => placements.extend(by_source_of_trace(table, survey)),
         "fio" if !survey.asks => placements.extend(by_job(question, handles)?),
         "lsm" => placements.extend(by_tree(table)),
+        "tenants" if !survey.asks => placements.extend(by_tenant(table, handles)),
         _ => {}
     }
     let segment = || ("segment_bytes", Value::Integer(shown.unit_bytes as i64));
@@ -243,6 +244,29 @@ fn by_kind_of_file(table: &Table) -> (Placement, Change) {
         directive(how.to_string()),
     );
     (placement, on(WorkloadChoice::Table(table)))
+}
+
+/// Each tenant its own placement, in turn where there are more than handles.
+fn by_tenant(table: &Table, handles: u64) -> Option<(Placement, Change)> {
+    let mut table = table.clone();
+    let tenants = table
+        .get_mut("tenants")?
+        .as_table_mut()
+        .filter(|tenants| tenants.len() > 1)?;
+    let mut how = Vec::new();
+    for (index, (name, tenant)) in tenants.iter_mut().enumerate() {
+        let index = index as u64 % handles;
+        let tenant = tenant.as_table_mut()?;
+        tenant.insert("placement_indices".to_string(), vec![index as i64].into());
+        // Its workload may ask for more handles than the one that it has now.
+        let workload = tenant.get_mut("workload")?.as_table_mut()?;
+        let none = Table::from_iter([("kind".to_string(), Value::from(NONE))]);
+        workload.insert("classifier".to_string(), Value::Table(none));
+        how.push(format!("{name} {index}"));
+    }
+    let how = directive(format!("a placement identifier for each tenant: {}", how.join(", ")));
+    let placement = Placement::new("by tenant", "separating by tenant", Knowledge::Host, how);
+    Some((placement, on(WorkloadChoice::Table(table))))
 }
 
 /// Each job of a job file its own placement, in turn where there are more than handles.

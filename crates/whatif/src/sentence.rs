@@ -137,7 +137,7 @@ impl<'a> Choice<'a> {
         let percent = |share: f64| format!("{:.0}", -share * 100.0);
         let members = row.change_interval.map(|[least, most]| (percent(most), percent(least)));
         let members = members.filter(|(low, high)| low != high);
-        let members = members.map(|(low, high)| format!("; {low} to {high} % on the drives of its ensemble"));
+        let members = members.map(|(low, high)| format!("; {low} to {high} % on the same drive, over its ensemble"));
         let years = self.none.life.zip(row.life).map(|(none, row)| [none.years, row.years]);
         let is_worn = years.is_some_and(|[before, _]| before <= YEARS_MAX);
         let flash = if years.is_some() && !is_worn {
@@ -283,6 +283,7 @@ mod tests {
             is_doubtful: false,
             handles: 2,
             life: None,
+            years_interval: None,
             findings: Vec::new(),
         }
     }
@@ -326,7 +327,7 @@ mod tests {
             "one member says more"
         );
         members[1].change_interval = Some([-0.2, -0.02]);
-        assert!(sentence(&members).contains("(2.00 -> 1.90; 2 to 20 % on the drives of its ensemble)"));
+        assert!(sentence(&members).contains("(2.00 -> 1.90; 2 to 20 % on the same drive, over its ensemble)"));
     }
 
     #[test]

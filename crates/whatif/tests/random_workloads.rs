@@ -291,3 +291,40 @@ fn notes_name_no_option_that_the_command_does_not_have() {
         }
     }
 }
+
+#[test]
+fn tenants_without_placement_are_separated_by_tenant() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("two.toml");
+    let tenant = |name: &str, rw: &str| {
+        format!(
+            "[tenants.{name}]\nshare_percent = 50\nworkload = {{ kind = \"fio\", text = \"[j]\\nrw={rw}\\nbs=128k\\nnorandommap\\n\" }}\n"
+        )
+    };
+    let text = format!(
+        "kind = \"tenants\"\n{}{}",
+        tenant("log", "write"),
+        tenant("store", "randwrite")
+    );
+    std::fs::write(&file, text).expect("a folder to write to");
+    let mut question = asked(&file);
+    question.write_capacities = Some(1.0);
+    let answer = answer(question);
+    let row = answer
+        .placements
+        .iter()
+        .find(|row| row.name == "by tenant")
+        .expect("a handle each");
+    assert!(
+        answer
+            .notes
+            .iter()
+            .any(|note| note.starts_with("Life assumes that the flash survives"))
+    );
+    assert_eq!(row.handles, 2);
+    assert!(
+        !answer.headline.starts_with("Nothing in the workload tells"),
+        "{}",
+        answer.headline
+    );
+}
