@@ -63,7 +63,7 @@ class PointOptions(RunOptions, total=False):
     settings: Mapping[str, object] | None
     devices: Sequence[str] | None
     workload: str | os.PathLike[str] | Mapping[str, object] | _Workload | None
-    capacity_bytes: int | None
+    capacity_bytes: int | str | None
     feedback: Mapping[str, object] | None
     interval: bool
     snapshot: str | os.PathLike[str] | None
@@ -321,6 +321,10 @@ class PointResult(Results):
     def seed(self) -> int: ...
     @property
     def write_amplification(self) -> float: ...
+    @property
+    def tail_write_amplification(self) -> float: ...
+    @property
+    def steady_write_amplification(self) -> float | None: ...
     def to_json(self) -> str: ...
 
 class Result(Results):
@@ -366,7 +370,7 @@ def lifetimes(
     workload: str | os.PathLike[str] | _Workload,
     device: str = "warp_default",
     *,
-    capacity_bytes: int | None = None,
+    capacity_bytes: int | str | None = None,
     scale: int | str | None = None,
     write_capacities: float = 4.0,
     overrides: Mapping[str, Any] | None = None,
@@ -375,7 +379,7 @@ def whatif(
     workload: str | os.PathLike[str] | _Workload,
     device: str = "ssd_a",
     *,
-    drive_bytes: int | None = None,
+    drive_bytes: int | str | None = None,
     over_provisioning: float | None = None,
     fill: float | None = None,
     drive_writes_per_day: float | None = None,

@@ -47,7 +47,10 @@ def test_points_are_picked_by_name(result: warp_ssd.Result) -> None:
     assert len(fdp) == 6 and {point.key["variant"] for point in fdp} == {"FDP"}
     (one,) = result["ssd_a", "FDP", "80/20"]
     assert one.key == {"device": "ssd_a", "variant": "FDP", "overwrite": "80/20"} and one.seed == 1
-    assert one.write_amplification == pa.table(one.cells())["write_amplification"][0].as_py()
+    cells = pa.table(one.cells())
+    assert one.write_amplification == cells["write_amplification"][0].as_py()
+    assert one.tail_write_amplification == cells["tail_write_amplification"][0].as_py()
+    assert one.steady_write_amplification is None, "it did not go on until it was steady"
     assert len(result[{"overwrite": "80/20", "device": "ssd_a"}]) == 3
     assert result[-1].key == result[17].key
     with pytest.raises(WarpError, match='there is no point of "FPD": there are device "ssd_a"'):

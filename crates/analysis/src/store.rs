@@ -65,6 +65,8 @@ pub struct Origin<'a> {
     pub target: &'a str,
     /// One line about it.
     pub title: &'a str,
+    /// Options that change the run, as the command line takes them.
+    pub options: String,
     /// How long it took.
     pub seconds: f64,
     /// What was run, each with its complete input.
@@ -90,7 +92,15 @@ impl Store {
             let problem = "is not set, nor XDG_DATA_HOME or HOME; say where runs are kept";
             LabError::invalid(FOLDER_VARIABLE, problem)
         })?;
-        Store::open(&folder)
+        Store::open(&folder).map_err(|error| match error {
+            LabError::Io { file, source } => {
+                let problem = format!(
+                    "cannot hold the runs that are kept ({source}); name another folder with {FOLDER_VARIABLE}"
+                );
+                LabError::invalid(&file, problem)
+            }
+            error => error,
+        })
     }
 
     /// Opens a store, and makes it if there is none.
@@ -158,6 +168,7 @@ impl Store {
         document["id"] = id.as_str().into();
         document["at"] = now.to_rfc3339_opts(chrono::SecondsFormat::Secs, true).into();
         document["seconds"] = origin.seconds.into();
+        document["options"] = origin.options.as_str().into();
         // In the order of their names runs are in the order of their time.
         let name = format!("{}-{id}.json", now.format("%Y%m%dT%H%M%S%6fZ"));
         let text = format!("{document}\n");
@@ -258,6 +269,11 @@ fn io_error(path: &Path, source: std::io::Error) -> LabError {
     }
 }
 
+/// The write amplification that stands for a cell. Runs of older versions have only that of the whole run.
+fn headline_waf(cell: &Value) -> Option<f64> {
+    cell["headline_waf"].as_f64().or_else(|| cell["waf"].as_f64())
+}
+
 impl KeptRun {
     /// A text of the document; empty where there is none.
     pub fn text(&self, key: &str) -> &str {
@@ -275,23 +291,23 @@ impl KeptRun {
         devices
     }
 
-    /// Of a single run its write amplification; `None` of several, and where nothing was written.
+    /// Of a single run the write amplification that stands for it; `None` of several, and where nothing was written.
     pub fn write_amplification(&self) -> Option<f64> {
         match self.cells() {
-            [cell] => cell["waf"].as_f64(),
+            [cell] => headline_waf(cell),
             _ => None,
         }
     }
 
     /// Of its cells, as many as wrote something, the least write amplification and the greatest.
     pub fn write_amplification_range(&self) -> Option<[f64; 2]> {
-        let of_cells = || self.cells().iter().filter_map(|cell| cell["waf"].as_f64());
+        let of_cells = || self.cells().iter().filter_map(headline_waf);
         Some([of_cells().reduce(f64::min)?, of_cells().reduce(f64::max)?])
     }
 
     /// What a list of runs says of it, as JSON.
     pub fn row_json(&self) -> Value {
-        let fields = ["id", "at", "target", "title", "warp", "engine", "seconds"];
+        let fields = ["id", "at", "target", "title", "options", "warp", "engine", "seconds"];
         let known = fields.map(|field| (field.to_string(), self.document[field].clone()));
         let mut known: serde_json::Map<String, Value> = known.into_iter().collect();
         known.insert("devices".to_string(), self.devices().into());
@@ -316,6 +332,7 @@ mod tests {
         Origin {
             target,
             title: "a title",
+            options: String::new(),
             seconds: 1.5,
             cells: Vec::new(),
         }

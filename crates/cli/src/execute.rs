@@ -1,8 +1,8 @@
 //! Running cells with a progress bar and Ctrl-C.
 
 use std::io::IsTerminal;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use analysis::interval::Intervals;
@@ -13,25 +13,40 @@ use simulate::run::{CellResult, Options, Progress, RunPlan, Watch};
 /// A run shows a bar when it takes longer than this.
 const QUIET: Duration = Duration::from_secs(2);
 
+/// What runs, once something does.
+static RUNNING: OnceLock<Arc<Progress>> = OnceLock::new();
+
 /// Progress that Ctrl-C stops. The second Ctrl-C ends the program at once.
 pub fn stoppable() -> Arc<Progress> {
-    let progress = Arc::new(Progress::default());
-    let handler = Arc::clone(&progress);
+    listen();
+    Arc::clone(RUNNING.get_or_init(Arc::default))
+}
+
+/// Ends the program with a sentence at a Ctrl-C before anything runs, as while a workload is read.
+pub fn listen() {
     let installed = ctrlc::set_handler(move || {
-        if handler.stop.swap(true, Ordering::Relaxed) {
+        let Some(running) = RUNNING.get() else {
+            crate::output::complain("stopped before anything was run");
+            std::process::exit(i32::from(crate::STOPPED));
+        };
+        if running.stop.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(crate::STOPPED));
         }
         crate::output::complain("stopping; press Ctrl-C again to leave without results");
     });
     // Only fails when a handler is there already, in which case Ctrl-C works.
     drop(installed);
-    progress
 }
 
 /// Runs `work` while a bar on standard error follows its progress.
 pub fn with_bar<T: Send>(progress: &Progress, cells: usize, work: impl FnOnce() -> T + Send) -> T {
     let begun = Instant::now();
-    let counters = [&progress.expected, &progress.done, &progress.cells];
+    let counters = [
+        &progress.expected,
+        &progress.done,
+        &progress.cells,
+        &progress.expected_cells,
+    ];
     let before = counters.map(|counter| counter.load(Ordering::Relaxed));
     std::thread::scope(|scope| {
         let worker = scope.spawn(work);
@@ -45,7 +60,9 @@ pub fn with_bar<T: Send>(progress: &Progress, cells: usize, work: impl FnOnce() 
                 let now = counters.map(|counter| counter.load(Ordering::Relaxed));
                 bar.set_length(now[0] - before[0]);
                 bar.set_position(now[1] - before[1]);
-                bar.set_message(format!("{} of {cells} runs done", now[2] - before[2]));
+                // A question learns only from its first runs which members of an ensemble follow.
+                let all = (now[3] - before[3]).max(cells as u64);
+                bar.set_message(format!("{} of {all} runs done", now[2] - before[2]));
             }
         }
         if let Some(bar) = bar {

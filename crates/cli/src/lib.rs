@@ -65,7 +65,7 @@ enum Outcome {
 /// that goes away, end the process at once.
 pub fn main(arguments: Vec<OsString>) -> u8 {
     let is_bare = arguments.len() <= 2;
-    let arguments = Arguments::try_parse_from(arguments).unwrap_or_else(|error| refuse(&error));
+    let arguments = Arguments::try_parse_from(&arguments).unwrap_or_else(|error| refuse(&error, &arguments));
     let outcome: Result<Outcome, AnyError> = match &arguments.command {
         Command::Run(command) if command.drive.on.is_some() => run_on::run(command),
         Command::Run(command) => run::run(command, is_bare).map_err(AnyError::from),
@@ -107,7 +107,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
 }
 
 /// Ends the program with help, or with one sentence about the arguments where clap would write a paragraph.
-fn refuse(error: &clap::Error) -> ! {
+fn refuse(error: &clap::Error, arguments: &[OsString]) -> ! {
     use clap::error::ErrorKind;
     if !error.use_stderr() {
         output::print_help(error);
@@ -122,7 +122,8 @@ fn refuse(error: &clap::Error) -> ! {
         .lines()
         .map(str::trim)
         .take_while(ends)
-        .filter(|line| !line.is_empty())
+        // What follows -- is no value of an option, whatever clap says.
+        .filter(|line| !line.is_empty() && !line.starts_with("tip: to pass"))
     {
         match sentence.chars().last() {
             None => {}
@@ -131,8 +132,36 @@ fn refuse(error: &clap::Error) -> ! {
         }
         sentence.push_str(line.trim_start_matches("error: "));
     }
-    complain(&sentence);
+    if error.kind() == ErrorKind::MissingRequiredArgument
+        && let Some(usage) = text.lines().find_map(|line| line.trim().strip_prefix("Usage:"))
+    {
+        sentence += &format!("; usage:{usage}");
+    }
+    if error.kind() == ErrorKind::ArgumentConflict {
+        sentence += "; leave one of them out";
+    }
+    complain(&negative(error, arguments).unwrap_or_else(|| base::plain_words(&sentence)));
     std::process::exit(i32::from(BAD_INPUT))
+}
+
+/// A sentence about a negative value, which clap takes for an option.
+fn negative(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue};
+    let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let is_number = value
+        .strip_prefix('-')?
+        .starts_with(|letter: char| letter.is_ascii_digit());
+    // clap names the first letters only.
+    let place = arguments
+        .iter()
+        .position(|argument| argument.to_str().is_some_and(|text| text.starts_with(value.as_str())));
+    let place = place.filter(|place| is_number && *place > 0)?;
+    let [option, value] = [place - 1, place].map(|place| arguments[place].to_string_lossy());
+    option
+        .starts_with("--")
+        .then(|| format!("{option} {value}: must not be negative"))
 }
 
 /// An option whose value makes no sense.

@@ -14,6 +14,7 @@ use experiment::run_options::RunSettings;
 use experiment::selection::{Form, Selection};
 use report::rows;
 use serde_json::Value as Json;
+use simulate::finding::Command;
 use simulate::run::{CellResult, Options, RefusedCell, RunPlan};
 
 use crate::arguments::Reproduce;
@@ -76,6 +77,7 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
             let origin = Origin {
                 target: &experiment.slug,
                 title: &experiment.title,
+                options: command.selection.typed().collect::<Vec<_>>().join(" "),
                 seconds: begun.elapsed().as_secs_f64(),
                 cells: plans.iter().map(RunPlan::cell).collect(),
             };
@@ -126,7 +128,7 @@ impl<'a> Reproduction<'a> {
                 "{}{}{}\n",
                 format.words(&format!("{} (stopped)\n", experiment.title)),
                 rows::write_amplifications(results, &experiment.axes(), intervals).shown(format),
-                rows::doubts(results, format)
+                rows::doubts(results, Command::Run, format)
             ));
         }
     }
@@ -172,7 +174,7 @@ impl<'a> Reproduction<'a> {
             };
             let above = rows::above_the_oracle(results, &experiment.axes());
             let above = above.map(|rows| rows.shown(format)).unwrap_or_default();
-            let doubts = rows::doubts(results, format);
+            let doubts = rows::doubts(results, Command::Run, format);
             print(&format!(
                 "{}{above}{}{doubts}\n{}\n",
                 numbers.shown(format),

@@ -18,9 +18,10 @@ use experiment::workloads;
 use report::rows;
 use report::rows::TextFormat;
 use report::{Library, write_judged};
+use simulate::finding::Command;
 use simulate::run::{CellResult, Options, RefusedCell, RunPlan};
 
-use crate::arguments::Run;
+use crate::arguments::{Run, typed, typed_size};
 use crate::execute;
 use crate::output::{self, Content, Destination, complain, is_standard_output};
 use crate::{Outcome, bad_option, print, runs, studies};
@@ -38,6 +39,7 @@ pub fn run(command: &Run, is_bare: bool) -> Result<Outcome, LabError> {
             ))
         };
     };
+    execute::listen();
     let experiment = match &command.from {
         Some(snapshot) => Experiment::of_workload(target, &snapshot.display().to_string()),
         None => Experiment::find_or_workload(target, command.device.as_deref())?,
@@ -71,6 +73,7 @@ pub fn run(command: &Run, is_bare: bool) -> Result<Outcome, LabError> {
     let origin = Origin {
         target,
         title: &experiment.title,
+        options: typed_options(command),
         seconds: begun.elapsed().as_secs_f64(),
         cells: plans.iter().map(RunPlan::cell).collect(),
     };
@@ -103,6 +106,18 @@ fn selection(command: &Run, target: &str) -> Result<Selection, LabError> {
         },
         ..command.selection.selection()
     })
+}
+
+/// The options that change what is run, as they are typed.
+fn typed_options(command: &Run) -> String {
+    let capacity = typed_size("capacity", command.capacity);
+    let from = typed("from", command.from.as_ref().map(|path| path.display()));
+    let options: Vec<String> = capacity
+        .into_iter()
+        .chain(from)
+        .chain(command.selection.typed())
+        .collect();
+    options.join(" ")
 }
 
 /// Where a report has its plotting library.
@@ -267,6 +282,7 @@ fn present(
             results,
             intervals,
             command.handles,
+            Command::Run,
             command.output.tables(),
         ));
         print(&refused_text(judge.refused(), command.output.tables()));

@@ -86,6 +86,7 @@ pub fn run(command: &Run) -> Result<Outcome, AnyError> {
     let origin = Origin {
         target: name,
         title: on,
+        options: command.selection.typed().collect::<Vec<_>>().join(" "),
         seconds: measured.seconds,
         cells: vec![&cell],
     };

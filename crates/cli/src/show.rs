@@ -1,5 +1,7 @@
 //! `warp devices`, `jobs`, `explain`: looking at things.
 
+use std::io::{self, IsTerminal};
+
 use experiment::LabError;
 use experiment::definition::Experiment;
 use experiment::profile::Profile;
@@ -8,7 +10,7 @@ use experiment::selection::Selection;
 use experiment::twin;
 use report::catalogue::Kind;
 use report::describe;
-use report::rows::wrapped;
+use report::rows::{Column, Rows, Value, wrapped};
 use workload::fio::{self, FioOption};
 
 use crate::arguments::{Devices, Explain, Jobs};
@@ -34,9 +36,9 @@ pub fn devices(command: &Devices) -> Result<Outcome, LabError> {
         };
         print(&format!(
             "{}{}{ensemble}\n{}",
-            format.words(&format!("{}: {}\n", profile.name, profile.title)),
+            format.words(&wrapped(&format!("{}: {}\n", profile.name, profile.title))),
             describe::sources(&profile).shown(format),
-            format.words(&profile.notes)
+            format.words(&wrapped(&profile.notes))
         ));
     }
     Ok(Outcome::Done)
@@ -44,7 +46,12 @@ pub fn devices(command: &Devices) -> Result<Outcome, LabError> {
 
 pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
     if command.options {
-        print(&fio::manual());
+        let manual = fio::manual();
+        print(&if io::stdout().is_terminal() {
+            tables_of(&manual)
+        } else {
+            manual
+        });
         return Ok(Outcome::Done);
     }
     let Some(name) = &command.name else {
@@ -91,6 +98,26 @@ pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
     Ok(Outcome::Done)
 }
 
+/// Tables in Markdown as a terminal shows them, each below its title.
+fn tables_of(markdown: &str) -> String {
+    let mut text = String::new();
+    let mut table: Option<Rows> = None;
+    for line in markdown.lines().chain(["###"]) {
+        let cells = line.strip_prefix("| ").and_then(|line| line.strip_suffix(" |"));
+        match (cells, &mut table) {
+            (Some(cells), None) => table = Some(Rows::new(cells.split(" | ").map(Column::text))),
+            (Some(cells), Some(table)) => table.add(cells.split(" | ").map(|cell| Value::from(cell.replace('`', "")))),
+            (None, _) if line.starts_with("###") => {
+                text += &table.take().map_or_else(String::new, |table| table.text() + "\n");
+                text += line.trim_start_matches(['#', ' ']);
+                text += "\n";
+            }
+            _ => {}
+        }
+    }
+    text.trim_end().to_string() + "\n"
+}
+
 /// What was accepted and changes nothing, by its reason.
 fn without_effect(options: &[(&FioOption, &str)]) -> String {
     let reasons = options.chunk_by(|(_, one), (_, next)| one == next);
@@ -104,6 +131,10 @@ fn without_effect(options: &[(&FioOption, &str)]) -> String {
 pub fn explain(command: &Explain) -> Result<Outcome, LabError> {
     let profile = Profile::find(&command.device)?;
     let config = profile.config(&command.set.iter().cloned().collect())?;
+    let config = match command.capacity {
+        Some(capacity_bytes) => twin::resized(&profile.name, &config, capacity_bytes)?,
+        None => config,
+    };
     let (config, layout) = twin::twin(&profile.name, &config, command.scale)?;
     if command.output.is_json() {
         print(&format!(
@@ -121,4 +152,23 @@ pub fn explain(command: &Explain) -> Result<Outcome, LabError> {
         ));
     }
     Ok(Outcome::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manual_of_options_is_tables_on_a_terminal() {
+        let text = tables_of(&fio::manual());
+        assert!(text.starts_with("Options that act\n┌"), "{text}");
+        for title in [
+            "Options that are refused\n┌",
+            "Options without effect\n┌",
+            "│ rw, readwrite ",
+        ] {
+            assert!(text.contains(title), "{title}: {text}");
+        }
+        assert!(!text.contains("|---") && !text.contains('`'), "{text}");
+    }
 }

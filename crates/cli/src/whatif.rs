@@ -10,13 +10,14 @@ use report::rows::{self, Column, Rows, TextFormat, Value};
 use ssd::Layout;
 use whatif::{Answer, Factors, Question, Study};
 
-use crate::arguments::WhatIf;
+use crate::arguments::{WhatIf, typed, typed_settings, typed_size};
 use crate::execute;
 use crate::output::{self, complain};
 use crate::run::library;
 use crate::{Outcome, print, runs};
 
 pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
+    execute::listen();
     let is_folder = Path::new(&command.workload).is_dir();
     let mut answers = Vec::new();
     let mut unanswered = Vec::new();
@@ -143,11 +144,30 @@ fn keep(command: &WhatIf, study: &Study, answer: &Answer, elapsed: Duration) -> 
     let origin = Origin {
         target: &answer.workload,
         title: &answer.headline,
+        options: typed_options(command),
         seconds: elapsed.as_secs_f64(),
         cells: cells.iter().collect(),
     };
     let kept = runs::keep(&command.keep, &origin, &answer.results_json());
     Ok(kept.map_or_else(String::new, |id| format!("; kept as {id} (warp runs)")))
+}
+
+/// The options that change the answer, as they are typed.
+fn typed_options(command: &WhatIf) -> String {
+    let options = [
+        typed_size("drive", command.drive),
+        typed("op", command.op),
+        typed("fill", command.fill),
+        typed("rate", command.rate),
+        typed("scale", command.scale),
+        typed("write", command.write),
+    ];
+    let options: Vec<String> = options
+        .into_iter()
+        .flatten()
+        .chain(typed_settings(&command.set))
+        .collect();
+    options.join(" ")
 }
 
 /// Folder of the report: each workload of a folder has its own.

@@ -22,7 +22,11 @@ fn names_that_do_not_exist() {
         &["one_strem", "did you mean one_stream?", known],
     );
     refused(&folder, &["reproduce", "one_strem"], &["did you mean one_stream?"]);
-    refused(&folder, &["run", "qqq"], &["there is no experiment qqq;", known]);
+    refused(
+        &folder,
+        &["run", "qqq"],
+        &["there is no experiment or workload qqq;", known],
+    );
     refused(
         &folder,
         &["explain", "ssd_aa"],
@@ -691,6 +695,10 @@ fn a_run_goes_on_until_it_is_steady() {
         printed.contains("steady: WAF ") && printed.contains(" (95 %) over 5 drive-writes"),
         "{printed}"
     );
+    assert!(
+        !printed.contains('*') && !printed.contains("start included"),
+        "{printed}"
+    );
     let run = json(&random_writes(
         &folder,
         &["--scale", "1/16", "--until", "steady", "--json"],
@@ -700,6 +708,12 @@ fn a_run_goes_on_until_it_is_steady() {
         cell["host_bytes_written"].as_f64().expect("a number") / cell["capacity_bytes"].as_f64().expect("one");
     assert!((5.0..39.0).contains(&written), "{written}");
     assert_eq!(cell["steady"]["reached"], true);
+    assert_eq!(cell["headline_waf"], cell["steady"]["waf"]);
+    let shown = format!("{:.3}", cell["headline_waf"].as_f64().expect("a number"));
+    assert!(
+        printed.matches(&shown).count() >= 2,
+        "{shown} in the table and below it: {printed}"
+    );
     let [steady, half] = ["waf", "half_width"].map(|key| cell["steady"][key].as_f64().expect("a number"));
     let tail = cell["tail_waf"].as_f64().expect("a number");
     assert!(
@@ -745,4 +759,36 @@ fn a_drive_that_never_collected_says_so_first() {
     assert!(lines[1].starts_with("! This drive never collected"), "{printed}");
     let collected = random_writes(&folder, &["--scale", "1/16", "--write", "4"]);
     assert!(!collected.contains("never collected"), "{collected}");
+}
+
+/// A second Ctrl-C is not needed while nothing runs: the workload is still read.
+#[test]
+fn ctrl_c_while_a_workload_is_read_says_so() {
+    use std::io::{Read as _, Write as _};
+    let folder = folder();
+    let mut warp = std::process::Command::new(env!("CARGO_BIN_EXE_warp"));
+    warp.args(["run", "-", "--device", "ssd_a", "--no-keep"])
+        .current_dir(&folder);
+    warp.stdin(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let mut process = warp.spawn().expect("warp runs");
+    let mut input = process.stdin.take().expect("it is piped");
+    // More than a pipe holds, so it is being read when this returns.
+    let lines = "0,host,0,Write,0,4096,1\n".repeat(50_000);
+    input.write_all(lines.as_bytes()).expect("it is read");
+    let interrupt = std::process::Command::new("kill")
+        .args(["-INT", &process.id().to_string()])
+        .status();
+    assert!(interrupt.expect("kill runs").success());
+    let status = process.wait().expect("it ends");
+    drop(input);
+    let mut error = String::new();
+    process
+        .stderr
+        .take()
+        .expect("it is piped")
+        .read_to_string(&mut error)
+        .expect("text");
+    assert_eq!(status.code(), Some(130), "{error}");
+    assert_eq!(error, "warp: stopped before anything was run\n");
 }

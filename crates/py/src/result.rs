@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use report::rows;
 use report::{self, Library};
+use simulate::finding::Command;
 use simulate::policy::{PlacementPolicy, Policies};
 use simulate::run::{CellResult, Options, Progress, RunPlan, run_all_with};
 use ssd::gc::VictimPolicy;
@@ -320,6 +321,20 @@ impl PointResult {
         slf.as_super().get().cells[0].write_amplification()
     }
 
+    /// The same over the last ``tail_capacities`` of the run: how it would go on.
+    #[getter]
+    fn tail_write_amplification(slf: &Bound<'_, Self>) -> f64 {
+        let results = slf.as_super().get();
+        results.cells[0].tail_write_amplification(results.tail_capacities)
+    }
+
+    /// That of the steady state of a run with ``until="steady"``; None if it did not reach one.
+    #[getter]
+    fn steady_write_amplification(slf: &Bound<'_, Self>) -> Option<f64> {
+        let cell = &slf.as_super().get().cells[0];
+        cell.is_steady().then(|| cell.headline_write_amplification())
+    }
+
     /// Its object in the JSON of `Result.to_json`, as text.
     fn to_json(slf: &Bound<'_, Self>) -> String {
         let Results {
@@ -338,7 +353,7 @@ impl PointResult {
             "PointResult({} | seed {}: WAF {:.3})",
             cell.key,
             cell.seed,
-            cell.write_amplification()
+            cell.headline_write_amplification()
         )
     }
 }
@@ -369,6 +384,7 @@ impl RunResult {
             &results.cells,
             &run.intervals,
             false,
+            Command::Python,
             rows::TextFormat::Lines,
         );
         let verdicts = run.judge(results).verdicts();

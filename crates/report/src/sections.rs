@@ -25,7 +25,17 @@ pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
     if report.results.is_empty() {
         return note("Nothing was run.");
     }
-    let whole = Grid::new(report.results, report.intervals, CellResult::write_amplification);
+    let whole = Grid::new(
+        report.results,
+        report.intervals,
+        CellResult::headline_write_amplification,
+    );
+    let is_steady = report.results.iter().any(CellResult::is_steady);
+    let of_what = if is_steady {
+        "Steady, or over the whole run"
+    } else {
+        "Over the whole run"
+    };
     let tail = Grid::new(report.results, report.intervals, |result| {
         result.tail_write_amplification(report.tail_capacities)
     });
@@ -37,7 +47,7 @@ pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
     // Side by side if both are narrow.
     let least_width_pixels = 100 * whole.labels() as u32 + 70 * whole.columns.len() as u32;
     let tables = html! {
-        div { (heading("Over the whole run")) (html::table(&whole.to_rows(report.axes))) }
+        div { (heading(of_what)) (html::table(&whole.to_rows(report.axes))) }
         div {
             (heading(&format!("Over the last {} x capacity", report.tail_capacities)))
             (html::table(&tail.to_rows(report.axes)))
@@ -45,7 +55,8 @@ pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
     };
     html! {
         (note(&format!(
-            "WAF is media bytes written / host bytes written over the whole run, prefill excluded{across}. {}",
+            "WAF is media bytes written / host bytes written over the whole run{}, prefill excluded{across}. {}",
+            if is_steady { ", or over the last drive-writes of one that became steady" } else { "" },
             seeds(report.results)
         )))
         (doubts(report.results, report.command))
@@ -60,7 +71,7 @@ pub fn headline(panels: &Panels<'_>) -> String {
         let lines = panels.cells().filter(|(_, line)| line.name == name);
         let wafs = lines.map(|(_, line)| {
             let seeds = line.seeds.iter().filter(|seed| seed.stats.host_bytes_written() > 0);
-            let wafs: Vec<f64> = seeds.map(|seed| seed.write_amplification()).collect();
+            let wafs: Vec<f64> = seeds.map(|seed| seed.headline_write_amplification()).collect();
             wafs.iter().sum::<f64>() / wafs.len() as f64
         });
         let wafs = wafs.filter(|waf| waf.is_finite());

@@ -833,6 +833,32 @@ fn a_request_that_was_recorded_before_the_one_before_it_is_due_with_that_one() {
 }
 
 #[test]
+fn a_trace_out_of_order_says_what_that_does_and_the_remedy() {
+    let (_, replay) = replayed(&reads_at([0, 5000, 3000, 10_000]), at_recorded_times(1.0, None));
+    let notes = report::rows::replay(&replay).notes.join("\n");
+    assert!(
+        notes.contains("latencies are too long. Sort the trace by time"),
+        "{notes}"
+    );
+}
+
+#[test]
+fn a_replay_on_a_scaled_model_is_a_finding() {
+    let text = reads_at((0..10).map(|read| read * 1000));
+    let at = |scale: &str| {
+        let settings = RunSettings {
+            scale: scale.parse().expect("a scale"),
+            ..at_recorded_times(1.0, None)
+        };
+        let result = run_trace(&text, settings).expect("it runs");
+        let names: Vec<&str> = result.findings().iter().map(simulate::finding::Finding::name).collect();
+        names.contains(&"replay_scaled")
+    };
+    assert!(at("1/2"));
+    assert!(!at("1/1"), "the drive itself is not doubted");
+}
+
+#[test]
 fn a_replay_counts_what_waits_for_collection() {
     let mut text = "fio version 3 iolog\n".to_string();
     for write in 0..20_000_u64 {

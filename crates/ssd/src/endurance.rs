@@ -85,7 +85,9 @@ pub struct Endurance {
     pub life_used: f64,
     /// Share of the rated erases that the most worn block has had.
     pub most_worn: f64,
-    /// Bytes that the host could write to a new drive at the write amplification so far.
+    /// The write amplification that bytes and drive-writes are counted at.
+    pub write_amplification: f64,
+    /// Bytes that the host could write to a new drive at this write amplification.
     pub host_bytes_total: f64,
     /// Bytes that it can still write.
     pub host_bytes_left: f64,
@@ -115,11 +117,29 @@ impl Endurance {
         Endurance {
             life_used,
             most_worn: f64::from(wear.most_erases) / rated,
+            write_amplification: amplification,
             host_bytes_total,
             host_bytes_left: host_bytes_total * (1.0 - life_used).max(0.0),
             drive_writes_per_day: host_bytes_total / capacity_bytes / (config.warranty_years * DAYS_OF_YEAR),
             worn_blocks: wide(worn.count()),
             blocks,
+        }
+    }
+
+    /// The same drive at another write amplification than the one so far.
+    ///
+    /// # Panics
+    /// It is not above 0.
+    #[must_use]
+    pub fn at(self, write_amplification: f64) -> Endurance {
+        assert!(write_amplification > 0.0, "bytes that are written are programmed");
+        let factor = self.write_amplification / write_amplification;
+        Endurance {
+            write_amplification,
+            host_bytes_total: self.host_bytes_total * factor,
+            host_bytes_left: self.host_bytes_left * factor,
+            drive_writes_per_day: self.drive_writes_per_day * factor,
+            ..self
         }
     }
 }

@@ -449,6 +449,7 @@ mod tests {
             let origin = Origin {
                 target: "three_stream",
                 title: "three streams",
+                options: String::new(),
                 seconds: 1.0,
                 cells: Vec::new(),
             };

@@ -107,6 +107,7 @@ fn cell_json(axes: &[String], tail_capacities: f64, result: &CellResult, samples
         "reclaim_units": result.superblocks,
         "page_bytes": stats.page_bytes,
         "waf": stats.write_amplification(),
+        "headline_waf": stats.write_amplification().map(|_| result.headline_write_amplification()),
         "tail_waf": stats.write_amplification().map(|_| result.tail_write_amplification(tail_capacities)),
         "host_bytes_written": stats.host_bytes_written(),
         "media_bytes_written": stats.media_bytes_written(),

@@ -15,9 +15,9 @@ pub fn finding_lines(is_marked: bool, results: &[CellResult], command: Command) 
 }
 
 /// A line for each kind of finding, and the scale of each run whose scale was searched for.
-pub fn doubts(results: &[CellResult], format: TextFormat) -> String {
+pub fn doubts(results: &[CellResult], command: Command, format: TextFormat) -> String {
     let is_marked = results.iter().any(CellResult::is_doubtful);
-    let lines = finding_lines(is_marked, results, Command::Run);
+    let lines = finding_lines(is_marked, results, command);
     let lines: String = lines.map(|line| format!("{line}\n")).collect();
     let lines = format.words(&super::wrapped(&format!("{}{lines}", steady(results))));
     let scales = scales(results);
@@ -37,8 +37,11 @@ fn steady(results: &[CellResult]) -> String {
             String::new()
         };
         Some(format!(
-            "{cell}steady: WAF {:.3} +- {:.3} (95 %) over {ROUNDS} drive-writes, after {:.1}\n",
-            state.waf, state.half_width, state.after_capacities
+            "{cell}steady: WAF {:.3} +- {:.3} (95 %) over {ROUNDS} drive-writes, after {:.1}; {:.3} over the whole run\n",
+            state.waf,
+            state.half_width,
+            state.after_capacities,
+            result.write_amplification()
         ))
     };
     results.iter().filter_map(of).collect()
@@ -125,7 +128,7 @@ mod tests {
         let mut results = sample::results();
         results.truncate(2);
         assert!(scales(&results).is_empty());
-        let lines = doubts(&results, TextFormat::Lines);
+        let lines = doubts(&results, Command::Run, TextFormat::Lines);
         assert_eq!(lines.lines().count(), 2, "{lines}");
         for (result, difference) in results.iter_mut().zip([0.004, 0.02]) {
             let compared = Some(ScaleComparison {
@@ -134,7 +137,7 @@ mod tests {
             });
             result.search = Some(ScaleSearch { compared });
         }
-        let text = doubts(&results, TextFormat::Lines);
+        let text = doubts(&results, Command::Run, TextFormat::Lines);
         let is_there = |parts: &[&str]| text.lines().any(|line| parts.iter().all(|part| line.contains(part)));
         assert!(
             is_there(&["ssd_a | FDP | zipf 2.2", "1/64", "1/256", "0.4 %"]),
@@ -144,6 +147,6 @@ mod tests {
         let last = "not converged: 1 of 2 cells; 2.0 % from the next smaller twin\n";
         assert!(text.ends_with(last), "{text}");
         results[1].search = Some(ScaleSearch { compared: None });
-        assert!(doubts(&results, TextFormat::Lines).contains("–"));
+        assert!(doubts(&results, Command::Run, TextFormat::Lines).contains("–"));
     }
 }

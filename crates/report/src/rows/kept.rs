@@ -20,7 +20,9 @@ pub fn kept_runs(runs: &[KeptRun]) -> Rows {
         rows.add([
             run.id.as_str().into(),
             run.text("at").replace('T', " ").replace('Z', "").into(),
-            run.text("target").into(),
+            format!("{} {}", run.text("target"), run.text("options"))
+                .trim_end()
+                .into(),
             run.devices().join(", ").into(),
             Value::Count(run.cells().len() as u64),
             Value::optional(run.write_amplification_range(), |[least, most]| {
@@ -41,6 +43,7 @@ pub fn kept_run(run: &KeptRun) -> (Rows, Rows) {
     let mut about = vec![
         ("run", Value::from(run.id.as_str())),
         ("what", format!("{} ({})", run.text("target"), run.text("title")).into()),
+        ("options", run.text("options").into()),
         ("when", run.text("at").into()),
         (
             "engine",
@@ -91,9 +94,10 @@ mod tests {
     fn a_run_of_several_cells_says_the_least_and_the_greatest_write_amplification() {
         let run = KeptRun {
             id: "several".to_string(),
-            document: json!({ "result": { "cells": [{ "waf": 2.25 }, { "waf": null }, { "waf": 1.5 }, { "waf": 1.75 }] } }),
+            document: json!({ "target": "t.fio", "options": "--scale 1/64 --capacity 480 GB", "result": { "cells": [{ "waf": 2.0, "headline_waf": 2.25 }, { "waf": null }, { "waf": 1.5 }, { "waf": 1.75 }] } }),
         };
         let printed = kept_runs(&[run]).text();
         assert!(printed.contains("1.500 to 2.250"), "{printed}");
+        assert!(printed.contains("t.fio --scale 1/64 --capacity 480 GB"), "{printed}");
     }
 }

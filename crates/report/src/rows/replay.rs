@@ -142,7 +142,8 @@ fn sentences(replay: &ReplayResult, has_recorded: bool) -> Vec<String> {
     ));
     if replay.out_of_order.requests > 0 {
         sentences.push(format!(
-            "{} requests stand up to {} us after one that was recorded later; they are due with that one",
+            "out of order: {} requests stand in the trace up to {} us after one that was recorded later. Each is due together with that \
+             one, so requests come in bunches and latencies are too long. Sort the trace by time",
             Value::Count(replay.out_of_order.requests),
             us(replay.out_of_order.max_ns as f64),
         ));

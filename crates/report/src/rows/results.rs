@@ -12,15 +12,15 @@ use super::grid::GridCell;
 use super::{Column, Grid, Rows, TextFormat, Value};
 use analysis::interval::{Intervals, NO_INTERVALS};
 use simulate::feedback::FeedbackResult;
-use simulate::finding::Finding;
+use simulate::finding::{Command, Finding};
 use simulate::run::CellResult;
 use simulate::timed::measure::{Goal, JobResult};
 use simulate::timed::replay::TracePace;
 use simulate::timed::result::TimedResult;
 
-/// The table of write amplifications of whole runs.
+/// The table of write amplifications that stand for runs.
 pub fn write_amplifications(results: &[CellResult], axes: &[String], intervals: &Intervals) -> Rows {
-    summary(results, axes, intervals, CellResult::write_amplification)
+    summary(results, axes, intervals, CellResult::headline_write_amplification)
 }
 
 /// Write amplification of every cell: devices and variants down, the first grid axis across, averages over seeds.
@@ -48,7 +48,7 @@ pub fn above_the_oracle(results: &[CellResult], axes: &[String]) -> Option<Rows>
     let (oracle, others): (Vec<&CellResult>, Vec<&CellResult>) = results.iter().partition(knows);
     let grid = |of: Vec<&CellResult>| {
         let of: Vec<CellResult> = of.into_iter().cloned().collect();
-        Grid::new(&of, &NO_INTERVALS, CellResult::write_amplification)
+        Grid::new(&of, &NO_INTERVALS, CellResult::headline_write_amplification)
     };
     let (oracle, mut others) = (grid(oracle), grid(others));
     for row in &mut others.rows {
@@ -73,13 +73,14 @@ pub fn above_the_oracle(results: &[CellResult], axes: &[String]) -> Option<Rows>
 }
 
 /// Everything that a run shows in a terminal: write amplifications, what jobs got from the drive, and, if that is asked
-/// for or there is but one result, the handles.
+/// for or there is but one result, the handles. Remedies name the options of `command`.
 pub fn results(
     title: &str,
     axes: &[String],
     results: &[CellResult],
     intervals: &Intervals,
     with_handles: bool,
+    command: Command,
     format: TextFormat,
 ) -> String {
     let summary = write_amplifications(results, axes, intervals).shown(format);
@@ -89,7 +90,7 @@ pub fn results(
     let mut text = format!(
         "{}{summary}{above}{}\n",
         format.words(&format!("{title}\n{}", super::warning(results))),
-        super::doubts(results, format)
+        super::doubts(results, command, format)
     );
     let with_measures = |result: &&CellResult| results.len() == 1 && !result.measures.is_empty();
     for result in results.iter().filter(with_measures) {
@@ -280,15 +281,20 @@ pub fn readings(result: &CellResult, feedback: &FeedbackResult) -> Rows {
     rows
 }
 
-/// What the wear of a run comes to, in a line; empty if the profile does not say what the flash survives.
+/// Wear of a run, in a sentence; empty if the profile does not say what the flash survives, or if nothing was written.
 pub fn wear(result: &CellResult) -> String {
-    let Some(wear) = &result.endurance else {
+    let Some(wear) = result
+        .endurance
+        .as_ref()
+        .filter(|_| result.stats.write_amplification().is_some())
+    else {
         return String::new();
     };
     let [worn, writes, left] = wear_values(Some(wear));
-    format!(
-        "wear: {worn} of the rated erases; {writes} drive-writes a day for the warranty at this WAF, {left} left to write\n"
-    )
+    super::wrapped(&format!(
+        "wear: {worn} of the rated erases; at WAF {} the flash lasts {writes} drive-writes a day for the warranty, {left} left to write",
+        Value::Amplification(wear.write_amplification)
+    ))
 }
 
 /// Share of the rated erases, drive-writes a day, bytes left to write.
@@ -353,7 +359,10 @@ fn job_values(job: &JobResult, operation: Operation) -> [Value; 13] {
     [
         job.name.as_str().into(),
         operation.name().into(),
-        Value::Count(per_second(direction.requests).round() as u64),
+        match per_second(direction.requests) {
+            few if few < 1000.0 => Value::Significant(few),
+            many => Value::Count(many.round() as u64),
+        },
         Value::Significant(per_second(direction.bytes) / 1e6),
         us(latencies.mean_ns()),
         us(latencies.deviation_ns()),

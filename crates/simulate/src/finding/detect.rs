@@ -44,6 +44,7 @@ fn of(result: &CellResult) -> Vec<Finding> {
         (unwritten > 0).then(|| Finding::UnwrittenRead {
             share: unwritten as f64 / read as f64,
         }),
+        replay_scaled(result),
         (!result.without_effect.is_empty()).then(|| Finding::WithoutEffect { options: options() }),
         not_converged(result),
         too_few_pages(result),
@@ -69,12 +70,14 @@ fn little_spare(result: &CellResult) -> Option<Finding> {
 }
 
 fn not_steady(result: &CellResult) -> Option<Finding> {
-    let reached = result.steady.is_some_and(|state| state.reached);
-    (result.until.is_some() && !reached).then_some(Finding::NotSteady { steady: result.steady })
+    (result.until.is_some() && !result.is_steady()).then_some(Finding::NotSteady { steady: result.steady })
 }
 
-/// Whether the end of a run is what its drive settles to, and whether the whole run says so.
+/// Whether the end of a run is what its drive settles to, and whether the whole run says so. A steady state is an answer of its own.
 fn of_the_end(result: &CellResult) -> Option<Finding> {
+    if result.is_steady() {
+        return None;
+    }
     let [last, before] = result.last_drive_writes();
     let end = result.samples.last()?;
     let (last, whole) = (last?, end.media_bytes as f64 / end.host_bytes as f64);
@@ -94,6 +97,13 @@ fn not_converged(result: &CellResult) -> Option<Finding> {
         other: compared.map(|compared| compared.smaller),
         difference: compared.map(|compared| compared.difference),
     })
+}
+
+/// Requests keep their size and number on a scaled model in virtual time, so that they meet where they do not on the drive.
+fn replay_scaled(result: &CellResult) -> Option<Finding> {
+    let pace = result.timed.as_ref()?.trace.as_ref()?;
+    let scale = result.scale;
+    (pace.replay().is_some() && scale != Scale::FULL).then_some(Finding::ReplayScaled { scale })
 }
 
 fn too_few_pages(result: &CellResult) -> Option<Finding> {

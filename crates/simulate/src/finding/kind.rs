@@ -8,7 +8,7 @@ use crate::steady::{ROUNDS, SteadyState};
 use experiment::twin::Scale;
 
 /// The names of all kinds, in the order in which they are said.
-pub(super) const KINDS: [&str; 12] = [
+pub(super) const KINDS: [&str; 13] = [
     "nothing_written",
     "partial_writes",
     "never_collected",
@@ -17,6 +17,7 @@ pub(super) const KINDS: [&str; 12] = [
     "start_included",
     "little_used",
     "unwritten_read",
+    "replay_scaled",
     "without_effect",
     "not_converged",
     "too_few_pages",
@@ -69,6 +70,11 @@ pub enum Finding {
         /// Share of the pages that were read.
         share: f64,
     },
+    /// A trace was replayed at its own times on a scaled model, where its positions lie upon each other.
+    ReplayScaled {
+        /// That of the model.
+        scale: Scale,
+    },
     /// Options of the job file were accepted and change nothing, though they would on a drive.
     WithoutEffect {
         /// Their names.
@@ -107,6 +113,7 @@ impl Finding {
             Finding::StartIncluded { .. } => "start_included",
             Finding::LittleUsed { .. } => "little_used",
             Finding::UnwrittenRead { .. } => "unwritten_read",
+            Finding::ReplayScaled { .. } => "replay_scaled",
             Finding::WithoutEffect { .. } => "without_effect",
             Finding::NotConverged { .. } => "not_converged",
             Finding::TooFewPages { .. } => "too_few_pages",
@@ -119,7 +126,7 @@ impl Finding {
     pub fn is_doubt(&self, command: Command) -> bool {
         match self {
             Finding::UnwrittenRead { .. } | Finding::WithoutEffect { .. } => false,
-            Finding::StartIncluded { .. } | Finding::PartialWrites { .. } => command == Command::Run,
+            Finding::StartIncluded { .. } | Finding::PartialWrites { .. } => command != Command::WhatIf,
             _ => true,
         }
     }
@@ -184,6 +191,7 @@ impl fmt::Display for Finding {
             Finding::StartIncluded { last, whole } => write!(out, " ({whole:.3}, at the end {last:.3})"),
             Finding::LittleUsed { share } => write!(out, " ({} of the drive)", percent(*share)),
             Finding::UnwrittenRead { share } => write!(out, " ({} of the pages)", percent(*share)),
+            Finding::ReplayScaled { scale } => write!(out, " ({scale})"),
             Finding::WithoutEffect { options } => write!(out, " ({})", options.join(", ")),
             Finding::NotConverged {
                 other: Some(other),
@@ -204,6 +212,8 @@ pub enum Command {
     Run,
     /// `warp whatif`.
     WhatIf,
+    /// `warp_ssd.run` in Python, whose options are keyword arguments.
+    Python,
 }
 
 impl Command {
@@ -222,14 +232,43 @@ impl Command {
                 "--dollars-per-tb",
                 "--carbon-per-gb",
             ],
+            Command::Python => &[
+                "until",
+                "write_capacities",
+                "capacity_bytes",
+                "prefill_capacities",
+                "scale",
+                "overrides",
+            ],
         }
     }
 
-    /// How more is written.
-    pub(super) fn more_writes(self) -> &'static str {
+    /// How more is written, by a run that goes on until it is steady or by one that does not.
+    pub(super) fn more_writes(self, is_until_steady: bool) -> &'static str {
+        match (self, is_until_steady) {
+            (Command::Run, false) => "write more (--until steady)",
+            (Command::Run, true) => "write more (a larger --write)",
+            (Command::WhatIf, _) => "write more (--write)",
+            (Command::Python, false) => "write more (until=\"steady\")",
+            (Command::Python, true) => "write more (a larger write_capacities)",
+        }
+    }
+
+    /// The option of more writes, of more in the drive before, of another scale, and of larger reclaim units.
+    pub(super) fn remedies(self) -> [&'static str; 4] {
         match self {
-            Command::Run => "write more (--until steady)",
-            Command::WhatIf => "write more (--write)",
+            Command::Run | Command::WhatIf => [
+                "--write",
+                "--prefill",
+                "--scale",
+                "--set geometry.reclaim_unit_bytes=SIZE",
+            ],
+            Command::Python => [
+                "write_capacities",
+                "prefill_capacities",
+                "scale",
+                "overrides={\"geometry.reclaim_unit_bytes\": SIZE}",
+            ],
         }
     }
 
@@ -238,6 +277,7 @@ impl Command {
         match self {
             Command::Run => "use a smaller drive (--capacity) or fill it first (--prefill)",
             Command::WhatIf => "use a smaller drive (--drive)",
+            Command::Python => "use a smaller drive (capacity_bytes) or fill it first (prefill_capacities)",
         }
     }
 }

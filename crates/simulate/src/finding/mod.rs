@@ -239,19 +239,23 @@ mod tests {
                 other: None,
                 difference: None,
             },
+            Finding::ReplayScaled { scale: Scale(64) },
             Finding::TooFewPages { pages: 1 },
             Finding::SpareHeld { share: 0.5 },
         ];
         for name in KINDS {
             assert!(kinds.iter().any(|finding| finding.name() == name), "{name}");
         }
-        for command in [Command::Run, Command::WhatIf] {
+        for command in [Command::Run, Command::WhatIf, Command::Python] {
             for (finding, count) in kinds.iter().flat_map(|finding| [(finding, 1), (finding, 2)]) {
                 // Runs of `whatif` are not timed, so nothing is read there that takes time.
-                if command == Command::WhatIf && matches!(finding, Finding::UnwrittenRead { .. }) {
+                let is_timed = matches!(finding, Finding::UnwrittenRead { .. } | Finding::ReplayScaled { .. });
+                if command == Command::WhatIf && is_timed {
                     continue;
                 }
-                let line = extent(&vec![finding; count], command).unwrap_or_default();
+                let lines =
+                    [false, true].map(|is_until_steady| extent(&vec![finding; count], command, is_until_steady));
+                let line = lines.into_iter().flatten().collect::<Vec<_>>().join(" ");
                 let words = line.split(|letter: char| !(letter.is_ascii_lowercase() || letter == '-'));
                 for option in words.filter(|word| word.starts_with("--")) {
                     assert!(command.options().contains(&option), "{command:?}: {line}");
@@ -382,5 +386,47 @@ mod tests {
             ..steady
         });
         assert_eq!(result.findings(), []);
+    }
+
+    #[test]
+    fn a_steady_run_has_one_write_amplification() {
+        let mut result = settled();
+        result.until = Some(experiment::run_options::Until::Steady);
+        result.steady = Some(SteadyState {
+            reached: true,
+            waf: 2.0,
+            half_width: 0.01,
+            range: 0.01,
+            slope: 0.01,
+            after_capacities: 1.0,
+        });
+        for sample in &mut result.samples {
+            sample.media_bytes -= sample.host_bytes.min(result.capacity_bytes);
+        }
+        assert_eq!(result.findings(), [], "the beginning is not in the number");
+        assert!((result.headline_write_amplification() - 2.0).abs() < 1e-12);
+        result.steady = result.steady.map(|state| SteadyState {
+            reached: false,
+            ..state
+        });
+        assert!((result.headline_write_amplification() - result.write_amplification()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_remedy_is_not_what_was_done_already() {
+        let mut result = settled();
+        for owner in result.stats.handles.iter_mut().chain([&mut result.stats.shared]) {
+            owner.units_reclaimed = 0;
+        }
+        let remedy = |result: &CellResult, command| lines(std::slice::from_ref(result), command).concat();
+        assert!(remedy(&result, Command::Python).ends_with("write more (until=\"steady\")"));
+        result.until = Some(experiment::run_options::Until::Steady);
+        for (command, larger) in [
+            (Command::Run, "a larger --write"),
+            (Command::Python, "a larger write_capacities"),
+        ] {
+            let said = remedy(&result, command);
+            assert!(said.contains(larger) && !said.contains("until"), "{said}");
+        }
     }
 }

@@ -11,15 +11,23 @@ pub fn lines(results: &[CellResult], command: Command) -> Vec<String> {
     let keys: std::collections::BTreeSet<_> = results.iter().map(|result| &result.key).collect();
     let things = if keys.len() == results.len() { "cells" } else { "runs" };
     // An answer of `whatif` is that of the end anyway.
-    let is_said = |finding: &&Finding| command == Command::Run || !matches!(finding, Finding::StartIncluded { .. });
+    let is_said = |finding: &&Finding| command != Command::WhatIf || !matches!(finding, Finding::StartIncluded { .. });
     let of_results: Vec<&Finding> = of_results.iter().filter(is_said).collect();
+    let is_until_steady = results.iter().all(|result| result.until.is_some());
+    let is_stopped = results.iter().any(|result| !result.complete);
     let line = |name: &str| {
         let kind: Vec<&Finding> = of_results
             .iter()
             .copied()
             .filter(|finding| finding.name() == name)
             .collect();
-        let what = extent(&kind, command)?;
+        let what = extent(&kind, command, is_until_steady)?;
+        let is_short = ["never_collected", "not_steady", "not_settled"].contains(&name);
+        // More writes were allowed than there was time for.
+        let what = match what.rsplit_once("; ").filter(|_| is_stopped && is_short) {
+            Some((what, _)) => format!("{what}; the run was stopped, let it go on to its end"),
+            None => what,
+        };
         let count = match results.len() {
             1 => String::new(),
             all => format!("{} of {all} {things}; ", kind.len()),
@@ -37,7 +45,9 @@ pub fn is_empty_of_meaning(results: &[CellResult]) -> bool {
 }
 
 /// How bad findings of one kind are at most; `None` if there are none.
-pub(super) fn extent(findings: &[&Finding], command: Command) -> Option<String> {
+pub(super) fn extent(findings: &[&Finding], command: Command, is_until_steady: bool) -> Option<String> {
+    let [write, prefill, scale, units] = command.remedies();
+    let more = command.more_writes(is_until_steady);
     let differences = || findings.iter().filter_map(|finding| finding.difference());
     let shares = || findings.iter().filter_map(|finding| finding.share());
     let up_to = if findings.len() > 1 { "up to " } else { "" };
@@ -45,10 +55,9 @@ pub(super) fn extent(findings: &[&Finding], command: Command) -> Option<String> 
     let most = differences().reduce(f64::max).map(percent);
     let all_compared = differences().count() == findings.len();
     Some(match (*findings.first()?, findings.len()) {
-        (Finding::NeverCollected, _) => format!(
-            "nothing was reclaimed, so WAF says nothing of garbage collection; {}",
-            command.more_writes()
-        ),
+        (Finding::NeverCollected, _) => {
+            format!("nothing was reclaimed, so WAF says nothing of garbage collection; {more}")
+        }
         (Finding::NothingWritten, _) => "the host wrote nothing, so there is no write amplification".to_string(),
         (Finding::PartialWrites { unit_bytes, .. }, _) => {
             let waf = |finding: &&Finding| match finding {
@@ -63,9 +72,9 @@ pub(super) fn extent(findings: &[&Finding], command: Command) -> Option<String> 
         }
         (Finding::NotSteady { .. }, _) => match most {
             Some(most) if all_compared => {
-                format!("the last {ROUNDS} drive-writes are {up_to}{most} apart; allow more with --write")
+                format!("the last {ROUNDS} drive-writes are {up_to}{most} apart; allow more with {write}")
             }
-            _ => format!("fewer than {ROUNDS} drive-writes; allow more with --write"),
+            _ => format!("fewer than {ROUNDS} drive-writes; allow more with {write}"),
         },
         (
             Finding::NotSettled {
@@ -76,19 +85,15 @@ pub(super) fn extent(findings: &[&Finding], command: Command) -> Option<String> 
             1,
         ) => format!(
             "WAF {whole:.3} over the run, {before:.3} and then {last:.3} over the last drive-writes; it still changes, the last is \
-             nearest to the answer; {}",
-            command.more_writes()
+             nearest to the answer; {more}"
         ),
-        (Finding::NotSettled { .. }, _) => {
-            let more = command.more_writes();
-            match most {
-                Some(most) if all_compared => {
-                    format!("the last two drive-writes are {up_to}{most} apart, so WAF still changes; {more}")
-                }
-                Some(most) => format!("the last two drive-writes are {up_to}{most} apart, if there are two; {more}"),
-                None => format!("fewer than two drive-writes; {more}"),
+        (Finding::NotSettled { .. }, _) => match most {
+            Some(most) if all_compared => {
+                format!("the last two drive-writes are {up_to}{most} apart, so WAF still changes; {more}")
             }
-        }
+            Some(most) => format!("the last two drive-writes are {up_to}{most} apart, if there are two; {more}"),
+            None => format!("fewer than two drive-writes; {more}"),
+        },
         (Finding::StartIncluded { last, whole }, 1) => {
             format!("WAF {whole:.3} over the run, {last:.3} at its end, which is the answer for a drive in use")
         }
@@ -106,9 +111,18 @@ pub(super) fn extent(findings: &[&Finding], command: Command) -> Option<String> 
         (Finding::UnwrittenRead { .. }, _) => {
             let most = shares().reduce(f64::max).map(percent)?;
             format!(
-                "{up_to}{most} of the pages read were never written, which takes no time; fill the drive first (--prefill)"
+                "{up_to}{most} of the pages read were never written, which takes no time; fill the drive first ({prefill})"
             )
         }
+        (Finding::ReplayScaled { scale }, _) => format!(
+            "at 1/N of the drive, here {scale}, positions of the trace lie upon each other, while requests keep their size and number, so \
+             neither latencies nor WAF are the drive's; {}",
+            match command {
+                Command::Run | Command::WhatIf =>
+                    "replay on a drive that the trace fills (--capacity), without --scale",
+                Command::Python => "replay on a drive that the trace fills (capacity_bytes), without scale",
+            }
+        ),
         (Finding::WithoutEffect { .. }, _) => {
             let names = findings.iter().flat_map(|finding| match finding {
                 Finding::WithoutEffect { options } => options.as_slice(),
@@ -132,7 +146,7 @@ pub(super) fn extent(findings: &[&Finding], command: Command) -> Option<String> 
             };
             let fewest = findings.iter().filter_map(pages).min()?;
             format!(
-                "{fewest} in a reclaim unit, twins are good from {}; use a larger one (--scale)",
+                "{fewest} in a reclaim unit, twins are good from {}; use a larger one ({scale})",
                 twin::UNIT_PAGES_MIN
             )
         }
@@ -140,7 +154,7 @@ pub(super) fn extent(findings: &[&Finding], command: Command) -> Option<String> 
             let most = shares().reduce(f64::max).map(percent)?;
             format!(
                 "handles have {up_to}{most} of the spare reclaim units open, so WAF is that of a drive too small for them, not of the \
-                 placement; use fewer handles or smaller reclaim units (--set geometry.reclaim_unit_bytes=SIZE)"
+                 placement; use fewer handles or smaller reclaim units ({units})"
             )
         }
     })

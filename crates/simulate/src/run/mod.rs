@@ -83,6 +83,7 @@ pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
         cell.check_memory(options.memory_budget_bytes)?;
     }
     watch.expects(cells().map(RunPlan::expected_work).sum());
+    watch.expects_cells(plans.len() as u64);
     let memory = Memory::new(options.memory_budget_bytes);
     // A thread for each run comes first; those that are left over work with them.
     let threads = rayon::current_num_threads() / plans.len().max(1);

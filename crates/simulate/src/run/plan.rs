@@ -167,6 +167,8 @@ impl Ground {
     fn need(&self, cell: &Cell, largest: Option<&Scale>) -> MemoryNeed {
         MemoryNeed {
             place: cell.key.to_string(),
+            is_trace: cell.workload.is_trace(),
+            is_replay: cell.run.replay.is_some(),
             largest: largest.copied(),
             maps_bytes: self.layout.memory_bytes(),
             workload_bytes: self.workload_bytes,
@@ -179,6 +181,9 @@ impl Ground {
 pub struct MemoryNeed {
     /// What messages call the run.
     place: String,
+    /// Whether its workload is a trace, and whether that comes at its own times.
+    is_trace: bool,
+    is_replay: bool,
     /// The largest of the twins that it searches.
     largest: Option<Scale>,
     /// Bytes of the page maps.
@@ -195,22 +200,25 @@ impl MemoryNeed {
 
     /// A sentence for a run that needs more than `available_bytes`.
     pub fn refusal(&self, available_bytes: u64) -> LabError {
-        let available = format!("{} of memory are available", Bytes(available_bytes));
-        let maps = format!("the page maps need {}", Bytes(self.maps_bytes));
+        let need = format!(
+            "the page maps need {} and the workload up to {}, which is more than the {} that runs may take (nine tenths of the memory \
+             that is available)",
+            Bytes(self.maps_bytes),
+            Bytes(self.workload_bytes),
+            Bytes(available_bytes)
+        );
         let twin = match self.largest {
+            // A scaled model spoils what a replay measures.
+            _ if self.is_replay => "replay on a smaller drive that the trace fills (--capacity)".to_string(),
             Some(largest) => format!("search no further than a smaller twin than {largest} (--scale auto:1/64)"),
             None => "run a smaller twin (--scale 1/64)".to_string(),
         };
-        let problem = if self.workload_bytes > self.maps_bytes {
-            format!(
-                "the workload needs up to {} and {maps}, {available}; let the workload keep less (fewer jobs or objects, larger \
-                 blocks, norandommap), or {twin}",
-                Bytes(self.workload_bytes)
-            )
-        } else {
-            format!("{maps}, {available}; {twin}")
+        let less = match self.workload_bytes > self.maps_bytes {
+            true if self.is_trace => "give fewer or shorter files of the trace, or ",
+            true => "let the workload keep less (fewer jobs or objects, larger blocks, norandommap), or ",
+            false => "",
         };
-        LabError::invalid(&self.place, problem)
+        LabError::invalid(&self.place, format!("{need}; {less}{twin}"))
     }
 }
 

@@ -8,6 +8,8 @@ use super::result::CellResult;
 pub trait Watch: Sync {
     /// This much more work is to be done.
     fn expects(&self, work: u64);
+    /// So many more cells are to be run.
+    fn expects_cells(&self, _cells: u64) {}
     /// This much more of it is done.
     fn advanced(&self, work: u64);
     /// A cell is done.
@@ -36,6 +38,8 @@ pub struct Progress {
     pub expected: AtomicU64,
     /// What is done of it.
     pub done: AtomicU64,
+    /// Cells that are to be run.
+    pub expected_cells: AtomicU64,
     /// Cells done.
     pub cells: AtomicU64,
     /// Set to stop.
@@ -45,6 +49,10 @@ pub struct Progress {
 impl Watch for Progress {
     fn expects(&self, work: u64) {
         self.expected.fetch_add(work, Ordering::Relaxed);
+    }
+
+    fn expects_cells(&self, cells: u64) {
+        self.expected_cells.fetch_add(cells, Ordering::Relaxed);
     }
 
     fn advanced(&self, work: u64) {

@@ -58,8 +58,8 @@ pub struct CellResult {
     pub gc_log: Vec<Reclaim>,
     /// How often blocks were erased.
     pub wear: Wear,
-    /// What is left of the drive since the device was made, if its profile says what the flash survives; bytes are those of the drive at
-    /// full size.
+    /// What is left of the drive since the device was made, if its profile says what the flash survives. Bytes are those of the drive at
+    /// full size, at the write amplification that stands for the run.
     pub endurance: Option<Endurance>,
     /// What the workload measured of itself, and what the device did for each tenant.
     pub measures: Vec<Measure>,
@@ -123,6 +123,17 @@ impl CellResult {
     /// Media bytes to host bytes over the whole run.
     pub fn write_amplification(&self) -> f64 {
         self.stats.write_amplification().unwrap_or(1.0)
+    }
+
+    /// Whether the run went on until it was steady.
+    pub fn is_steady(&self) -> bool {
+        self.steady.is_some_and(|state| state.reached)
+    }
+
+    /// The write amplification that stands for the run: that of its steady state if it reached one, otherwise that of the whole run.
+    pub fn headline_write_amplification(&self) -> f64 {
+        let steady = self.steady.filter(|state| state.reached);
+        steady.map_or_else(|| self.write_amplification(), |state| state.waf)
     }
 
     /// Media bytes to host bytes over the last `capacities` of the run.

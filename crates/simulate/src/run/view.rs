@@ -137,7 +137,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
     /// The counters and the series as of now.
     fn result_with(&self, series: Series) -> CellResult {
         let (plan, device) = (&*self.plan, &self.drive.device);
-        CellResult {
+        let mut result = CellResult {
             key: plan.cell().key.clone(),
             seed: plan.cell().seed,
             ensemble: plan.cell().ensemble,
@@ -161,6 +161,11 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             measures: Vec::new(),
             timed: None,
             feedback: None,
+        };
+        if result.stats.write_amplification().is_some() {
+            let waf = result.headline_write_amplification();
+            result.endurance = result.endurance.map(|endurance| endurance.at(waf));
         }
+        result
     }
 }
