@@ -24,7 +24,6 @@ pub struct Counters {
 pub struct Advice {
     /// Number of the reading, from 1.
     pub reading: u32,
-    /// New events.
     pub events: usize,
     /// Those that name no logical block: the drive says how much it moved and not what.
     pub events_without_block: usize,
@@ -149,7 +148,6 @@ impl Advisor {
         self.owners = owners;
     }
 
-    /// The owners.
     pub fn owners(&self) -> &OwnerMap {
         &self.owners
     }

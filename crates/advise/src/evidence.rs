@@ -25,7 +25,6 @@ pub struct Row {
     pub confidence: f64,
 }
 
-/// All evidence.
 #[derive(Clone, Debug)]
 pub struct Evidence {
     /// By owner and placement identifier.

@@ -22,7 +22,6 @@ pub struct Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
-    /// None.
     None,
     /// The log shares nothing with its last reading: it has wrapped, and events between the two are lost. Read more often.
     Wrapped,

@@ -26,9 +26,7 @@ pub enum OwnerError {
     /// The same bytes belong to two.
     #[error("{one} and {other} both own byte {offset}; give every byte one owner at most")]
     Overlap {
-        /// One owner.
         one: String,
-        /// The other one.
         other: String,
         /// A byte of both.
         offset: u64,

@@ -56,7 +56,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// In words.
     pub fn words(self) -> &'static str {
         match self {
             Verdict::Same => "the same",
@@ -99,9 +98,7 @@ pub struct Difference {
 /// Two results beside each other.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// What is compared with.
     pub a: Side,
-    /// What is compared.
     pub b: Side,
     /// What both have.
     pub rows: Vec<Difference>,

@@ -27,7 +27,6 @@ pub struct GoldenRow {
     pub host_bytes_written: u64,
     /// Bytes programmed.
     pub media_bytes_written: u64,
-    /// Bytes erased.
     pub media_bytes_erased: u64,
     /// Pages copied out of the reclaim units of each handle and, last, of the shared pool.
     pub gc_pages_copied: Vec<u64>,
@@ -47,13 +46,10 @@ pub struct GoldenJob {
     pub job: String,
     /// Read, write or trim.
     pub direction: Operation,
-    /// Requests.
     pub requests: u64,
-    /// Bytes.
     pub bytes: u64,
     /// How long the job was measured.
     pub elapsed_ns: u64,
-    /// Sum of the latencies.
     pub latency_sum_ns: u64,
     /// Least, 50, 99, 99.9, 99.99 and 99.999 percent of the latencies, and the greatest.
     pub latency_ns: [u64; 7],
@@ -97,7 +93,6 @@ impl GoldenJob {
     }
 }
 
-/// The rows of results.
 pub fn rows(results: &[CellResult]) -> Vec<GoldenRow> {
     let row = |result: &CellResult| GoldenRow {
         cell: format!("{} | seed {}", result.key, result.seed),

@@ -19,7 +19,6 @@ pub const MATTERS: f64 = 0.01;
 /// What a number may be.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// At least.
     pub low: f64,
     /// At most.
     pub high: f64,

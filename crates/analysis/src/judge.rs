@@ -42,7 +42,6 @@ impl Verdict {
 /// A published number beside ours.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// The cell.
     pub key: CellKey,
     /// What was measured.
     pub metric: Metric,

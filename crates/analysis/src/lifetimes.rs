@@ -29,7 +29,6 @@ pub const SHARES: [f64; 4] = [0.1, 0.25, 0.5, 0.9];
 /// What workloads are laid out on, and how long they are followed.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Device profile.
     pub device: String,
     /// A drive like the device, but of this capacity; then there is no scale.
     pub capacity_bytes: Option<u64>,

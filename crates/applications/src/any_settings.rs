@@ -14,7 +14,6 @@ use crate::testing::twin;
 /// A setting, and values in TOML.
 type Choices = (&'static str, &'static [&'static str]);
 
-/// Settings of each kind.
 const KINDS: [(&str, &[Choices]); 4] = [
     (
         "btree",

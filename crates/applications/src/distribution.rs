@@ -16,7 +16,6 @@ const SINGLE_RANKS: u64 = 1_000;
 /// Ranks whose weights are summed one by one; those beyond by Euler and Maclaurin.
 const SUMMED_RANKS: u64 = 10_000;
 
-/// Draws ranks.
 #[derive(Debug)]
 pub(crate) struct Popularity {
     ranges: Vec<Range>,
@@ -167,7 +166,6 @@ impl Sizes {
         low + ((u64::from(high - low) * (scaled & 0xffff_ffff)) >> 32) as u32
     }
 
-    /// Mean size.
     pub(crate) fn mean(&self) -> f64 {
         let pairs = self.bounds.windows(2);
         pairs

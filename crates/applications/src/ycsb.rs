@@ -17,9 +17,7 @@ use workload::random::below;
 pub enum Popularity {
     /// A few, much.
     Zipf,
-    /// All alike.
     Uniform,
-    /// The newest.
     Latest,
 }
 
@@ -132,7 +130,6 @@ impl Permutation {
     }
 }
 
-/// Draws keys.
 #[derive(Debug)]
 pub struct Keys {
     random: Xoshiro256PlusPlus,

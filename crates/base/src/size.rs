@@ -41,7 +41,6 @@ pub trait Size: DeserializeOwned {
     /// The same, as people write it.
     type Written: DeserializeOwned;
 
-    /// In bytes.
     fn in_bytes(written: Self::Written) -> Self;
 }
 

@@ -125,7 +125,6 @@ pub fn library(single_file: bool) -> Library {
     if single_file { Library::Inside } else { Library::Beside }
 }
 
-/// Folder of the report.
 fn report_folder(command: &Run, experiment: &Experiment) -> PathBuf {
     let default = || PathBuf::from("out").join(&experiment.slug);
     command.out.clone().unwrap_or_else(default)

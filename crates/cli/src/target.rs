@@ -22,7 +22,6 @@ pub enum Target {
     Tcp(SocketAddr, Visitor),
     /// A device of this machine.
     Device(PathBuf),
-    /// A file.
     File(PathBuf),
 }
 

@@ -15,7 +15,6 @@ use subtle::ConstantTimeEq;
 
 use crate::primes::{self, GROUPS};
 
-/// The digest of `data`.
 pub fn digest(hash: HashId, data: &[u8]) -> Vec<u8> {
     match hash {
         HashId::Sha256 => Sha256::digest(data).to_vec(),

@@ -20,7 +20,6 @@ use crate::twin::{self, ScaleChoice};
 /// What distinguishes a run within its experiment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct CellKey {
-    /// Device profile.
     pub device: String,
     /// Variant; empty if the experiment has none.
     pub variant: String,

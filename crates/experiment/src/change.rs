@@ -18,7 +18,6 @@ pub struct Change {
     pub device: Overrides,
     /// fio options by job section; the section `global` means all jobs.
     pub jobs: BTreeMap<String, toml::Table>,
-    /// Another workload.
     pub workload: Option<WorkloadChoice>,
     /// Settings of a workload with a `kind`, by dotted path; of a job file, options as `SECTION.OPTION`.
     pub settings: Overrides,

@@ -12,7 +12,6 @@ use crate::metric::{Metric, Statistic};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaperFigures {
-    /// The cells.
     pub at: Selector,
     /// Axis that the lists below follow, in the order of its values; without it the lists have one entry.
     #[serde(default)]
@@ -43,7 +42,6 @@ pub struct Predicted {
     /// The cells; what it leaves out is open.
     #[serde(default)]
     pub at: Selector,
-    /// What is predicted.
     #[serde(default)]
     pub metric: Metric,
 }
@@ -146,15 +144,12 @@ pub struct MeanRelativeError {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
-    /// The cells.
     pub at: Selector,
     /// What is measured.
     #[serde(default)]
     pub metric: Metric,
-    /// Least value.
     #[serde(default = "lowest")]
     pub low: f64,
-    /// Greatest value.
     #[serde(default = "highest")]
     pub high: f64,
 }
@@ -187,9 +182,7 @@ pub struct Inequality {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ratio {
-    /// Numerator.
     pub of: Selector,
-    /// Denominator.
     pub to: Selector,
     /// What is measured.
     #[serde(default)]
@@ -197,10 +190,8 @@ pub struct Ratio {
     /// What is measured of the denominator; the same if it is left out.
     #[serde(default)]
     pub to_metric: Option<Metric>,
-    /// Least ratio.
     #[serde(default = "lowest")]
     pub low: f64,
-    /// Greatest ratio.
     #[serde(default = "highest")]
     pub high: f64,
 }
@@ -218,9 +209,7 @@ pub struct Crossover {
     /// What is measured.
     #[serde(default)]
     pub metric: Metric,
-    /// Least position.
     pub low: f64,
-    /// Greatest position.
     pub high: f64,
 }
 

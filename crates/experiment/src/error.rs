@@ -8,7 +8,6 @@ pub enum LabError {
     /// A file cannot be read or written.
     #[error("{file}: {source}")]
     Io {
-        /// The file.
         file: String,
         /// The system's reason.
         source: std::io::Error,
@@ -24,7 +23,6 @@ pub enum LabError {
     /// A file says something impossible.
     #[error("{file}: {problem}")]
     Invalid {
-        /// The file.
         file: String,
         /// What and where, and what would be right.
         problem: String,
@@ -34,11 +32,9 @@ pub enum LabError {
     Unknown {
         /// What was looked for.
         what: String,
-        /// Its name.
         name: String,
         /// The nearest name.
         hint: String,
-        /// All names.
         known: String,
     },
     /// A job file says something impossible.
@@ -53,7 +49,6 @@ pub enum LabError {
     /// A device that cannot be.
     #[error("device {device}: {error}")]
     Device {
-        /// The profile.
         device: String,
         /// Which field, and what is allowed.
         error: ssd::ConfigError,

@@ -17,7 +17,6 @@ pub struct TextFile {
     pub name: String,
     /// What to call it in messages.
     pub file: String,
-    /// Its text.
     pub text: String,
 }
 

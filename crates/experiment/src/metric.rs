@@ -45,7 +45,6 @@ pub enum Metric {
     MeasureOnFlash(String),
 }
 
-/// Whose requests.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Of {
@@ -94,7 +93,6 @@ pub struct Window {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Statistic {
-    /// `mean`
     Mean,
     /// `stdev`: of all requests.
     Deviation,

@@ -60,7 +60,6 @@ impl<'de> serde::Deserialize<'de> for Scale {
 /// snapshot's note.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct TwinOrigin {
-    /// The scale of the twin.
     pub scale: Scale,
     /// The drive at full size.
     pub device: DeviceConfig,
@@ -89,7 +88,6 @@ impl TwinOrigin {
 /// The scale that a caller asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScaleChoice {
-    /// This one.
     Fixed(Scale),
     /// That of the first twin that agrees with the next smaller one.
     Auto {

@@ -31,7 +31,6 @@ struct BuiltInJobs;
 #[folder = "../../workloads"]
 struct BuiltInWorkloads;
 
-/// Which workload.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum WorkloadChoice {
@@ -136,7 +135,6 @@ pub fn text_of_workload(name: &str) -> Result<String, LabError> {
     Ok(find::find::<BuiltInWorkloads>("workload", "workloads", name, "toml")?.text)
 }
 
-/// Changes to a workload.
 #[derive(Clone, Debug, Default)]
 pub struct WorkloadChanges {
     /// Options of a job file.

@@ -12,7 +12,6 @@ pub fn admin_entry(opcode: AdminOpcode) -> SubmissionEntry {
     }
 }
 
-/// Identify.
 pub fn identify_command(cns: Cns, nsid: u32) -> SubmissionEntry {
     SubmissionEntry {
         opcode: AdminOpcode::Identify.code(),

@@ -52,10 +52,8 @@ const ADMIN_ENTRIES: u16 = 32;
 /// What went wrong between driver and device.
 #[derive(Debug, Error)]
 pub enum DriverError {
-    /// The protocol.
     #[error("vfio-user: {0}")]
     Client(#[from] vfio_user::Error),
-    /// The system.
     #[error("{action}: {source}")]
     System {
         /// What was attempted, as a present participle.
@@ -71,12 +69,7 @@ pub enum DriverError {
     Fatal,
     /// A command that the driver needs failed.
     #[error("{opcode}: {status}")]
-    Command {
-        /// Which.
-        opcode: AdminOpcode,
-        /// How.
-        status: Status,
-    },
+    Command { opcode: AdminOpcode, status: Status },
 }
 
 /// How the driver behaves.

@@ -36,7 +36,6 @@ pub use queue::{Completion, Data, Queue};
 /// Something that did not work.
 #[derive(Debug, Error)]
 pub enum InitiatorError {
-    /// The connection.
     #[error("{action}: {source}")]
     Io {
         /// What was attempted, as a present participle.
@@ -61,9 +60,7 @@ pub enum InitiatorError {
     /// A command failed.
     #[error("{command}: {}", status.name_for_fabrics())]
     Command {
-        /// Which.
         command: &'static str,
-        /// How.
         status: Status,
         /// Dwords 0 and 1 of the completion.
         result: u64,

@@ -21,7 +21,6 @@ use crate::media::Durable;
 
 /// A command that is held back. The sequence number keeps the order of equal times.
 struct Entry<T> {
-    /// Since when.
     held_at: Nanos,
     due: Nanos,
     sequence: u64,

@@ -205,7 +205,6 @@ pub struct QueueDepth {
 pub struct HostTraffic {
     /// By identifier - 1.
     namespaces: Vec<Option<Box<NamespaceTraffic>>>,
-    /// By identifier.
     queues: Vec<QueueDepth>,
 }
 

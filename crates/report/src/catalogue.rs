@@ -21,7 +21,6 @@ use experiment::workloads;
 pub enum Kind {
     /// What the papers measured, and studies of one's own.
     Experiments,
-    /// Drives.
     Devices,
     /// Workloads as fio job files.
     Jobs,
@@ -84,7 +83,6 @@ impl Kind {
 /// Something that can be named on the command line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
-    /// Its name.
     pub name: String,
     /// The question that it answers, or what it is.
     pub title: String,

@@ -214,7 +214,6 @@ fn percent(share: f64) -> f64 {
     (share * 1e6).round() / 1e4
 }
 
-/// A benchmark.
 pub fn bench(bench: &Bench) -> Rows {
     let mut rows = Rows::new([
         Column::label("workload"),

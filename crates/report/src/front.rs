@@ -27,7 +27,6 @@ pub struct Front {
 pub struct Bar {
     /// What it is of.
     pub name: String,
-    /// Its length.
     pub value: f64,
     /// Least and greatest that the device's ensemble says.
     pub interval: Option<[f64; 2]>,

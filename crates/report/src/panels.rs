@@ -10,11 +10,9 @@ use simulate::run::CellResult;
 /// The coordinate that tells the lines of a plot apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Lines {
-    /// Variants.
     Variants,
     /// Values of the first grid axis.
     FirstAxis,
-    /// Devices.
     Devices,
 }
 
@@ -83,7 +81,6 @@ impl<'a> Panels<'a> {
             .flat_map(|panel| panel.lines.iter().map(move |line| (panel, line)))
     }
 
-    /// Name of a line.
     pub fn name(&self, line: &Line<'_>) -> &str {
         variant_name(&self.names[line.name])
     }

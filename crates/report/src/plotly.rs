@@ -18,7 +18,6 @@ pub fn escape(text: &str) -> String {
     maud::html! { (text) }.into_string()
 }
 
-/// A plot.
 #[derive(Serialize)]
 pub struct Plot {
     /// What is drawn, first the undermost.
@@ -54,7 +53,6 @@ impl Plot {
         }
     }
 
-    /// The plot as JSON.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("numbers and text only")
     }
@@ -137,20 +135,17 @@ struct Margin {
     b: u32,
 }
 
-/// Text.
 #[derive(Clone, Default, Serialize)]
 pub struct Font {
     /// In order of preference; the plot's, if none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub family: Option<&'static str>,
-    /// In pixels.
     pub size: u32,
     /// The plot's, if none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub color: Option<&'static str>,
 }
 
-/// An axis.
 #[derive(Default, Serialize)]
 pub struct Axis {
     /// What is counted, and in which unit.
@@ -190,12 +185,10 @@ pub struct Axis {
     pub ticktext: Vec<String>,
 }
 
-/// The title of an axis.
 #[derive(Default, Serialize)]
 pub struct AxisTitle {
     /// HTML.
     pub text: String,
-    /// Its font.
     pub font: Font,
 }
 
@@ -205,7 +198,6 @@ pub struct AxisTitle {
 pub enum AxisKind {
     /// Numbers, evenly in their logarithm.
     Log,
-    /// Names.
     Category,
     /// Names in groups.
     MultiCategory,
@@ -254,7 +246,6 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// A vertical line.
     pub fn vertical(x: f64, line: Stroke) -> Shape {
         Shape {
             kind: "line",
@@ -276,7 +267,6 @@ pub struct Trace {
     pub kind: &'static str,
     /// Where, from left to right.
     pub x: Value,
-    /// Where, upwards.
     pub y: Value,
     /// HTML.
     pub name: String,
@@ -327,7 +317,6 @@ impl Trace {
         }
     }
 
-    /// Bars.
     pub fn bar(x: impl Into<Value>, y: impl Into<Value>, color: &'static str) -> Trace {
         Trace {
             kind: "bar",
@@ -364,10 +353,8 @@ pub enum Mode {
     /// Lines between the points.
     #[serde(rename = "lines")]
     Lines,
-    /// Both.
     #[serde(rename = "lines+markers")]
     LinesMarkers,
-    /// Points.
     #[serde(rename = "markers")]
     Markers,
 }
@@ -375,9 +362,7 @@ pub enum Mode {
 /// How a line looks.
 #[derive(Clone, Copy, Serialize)]
 pub struct Stroke {
-    /// Its colour.
     pub color: &'static str,
-    /// In pixels.
     pub width: f64,
     /// Drawn through, if none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -390,10 +375,8 @@ pub enum Interruption {
     /// It is not.
     #[serde(rename = "solid")]
     Solid,
-    /// Dashes.
     #[serde(rename = "dash")]
     Dashed,
-    /// Dots.
     #[serde(rename = "dot")]
     Dotted,
 }
@@ -401,7 +384,6 @@ pub enum Interruption {
 /// How a point or a bar looks.
 #[derive(Default, Serialize)]
 pub struct Marker {
-    /// Its colour.
     pub color: &'static str,
     /// The shape of a point; a disc, if none.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -47,11 +47,9 @@ pub struct Bench {
     pub processor: String,
     /// Capacity of the device in bytes.
     pub capacity_bytes: u64,
-    /// Its over-provisioning.
     pub over_provisioning: f64,
     /// Nanoseconds for a random read-modify-write of a 4-byte entry in an array of the L2P's size; the median.
     pub yardstick_ns: f64,
-    /// The workloads.
     pub rows: Vec<Row>,
 }
 
@@ -60,7 +58,6 @@ pub struct Bench {
 pub struct Settings {
     /// Capacity of the device, bytes.
     pub capacity_bytes: u64,
-    /// Its over-provisioning.
     pub over_provisioning: f64,
     /// Rounds; each measures the yardstick and a quarter of a drive-write.
     pub rounds: u32,

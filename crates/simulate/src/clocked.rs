@@ -81,7 +81,6 @@ impl ClockedDevice {
         Ok(ClockedDevice::of(Device::load(path)?, keep_gc_log))
     }
 
-    /// The device.
     pub fn device(&self) -> &Device<Log> {
         &self.device
     }

@@ -138,7 +138,6 @@ impl LiveRun {
         })
     }
 
-    /// Its plan.
     pub fn plan(&self) -> &Arc<RunPlan> {
         self.run.plan()
     }

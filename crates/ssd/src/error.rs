@@ -78,22 +78,13 @@ pub enum HostError {
 pub enum SnapshotError {
     /// The file system said no.
     #[error("snapshot {path}: {source}")]
-    Io {
-        /// The file.
-        path: String,
-        /// Its reason.
-        source: std::io::Error,
-    },
+    Io { path: String, source: std::io::Error },
     /// Another kind of file.
     #[error("snapshot {path}: is not a WARP snapshot; give a file that `warp run --save` wrote")]
-    Foreign {
-        /// The file.
-        path: String,
-    },
+    Foreign { path: String },
     /// The bytes are not a snapshot of this version, or not a whole one.
     #[error("snapshot {path}: {problem}; {remedy}")]
     Invalid {
-        /// The file.
         path: String,
         /// What is wrong.
         problem: String,

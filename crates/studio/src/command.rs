@@ -11,9 +11,7 @@ use crate::export::Material;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum PageCommand {
-    /// Go on.
     Play {},
-    /// Stand still.
     Pause {},
     /// Go on no faster than this.
     Speed {
@@ -35,7 +33,6 @@ pub enum PageCommand {
     FirstCollection {},
     /// Branch off a lane.
     Fork {
-        /// Which.
         lane: usize,
         /// What the branch is called.
         name: String,
@@ -45,7 +42,6 @@ pub enum PageCommand {
     },
     /// Let go of a lane.
     Drop {
-        /// Which.
         lane: usize,
     },
 }
@@ -79,10 +75,8 @@ pub enum Command {
     Show,
     /// The session has another name: pages are told.
     Renamed,
-    /// Somebody exports.
     Export(SyncSender<Material>),
     /// Statistics of a served drive are to be counted from now on; when that is, in milliseconds since 1970.
     ResetStatistics(SyncSender<u64>),
-    /// End.
     Stop,
 }

@@ -57,7 +57,6 @@ struct Origin {
     at_unix_ms: u64,
     /// The drive's counters then.
     stats: Stats,
-    /// Commands then.
     commands: u64,
 }
 

@@ -14,11 +14,8 @@ use serde::Serialize;
 pub const VERSION: u8 = 1;
 /// Bytes before the first owner.
 pub const HEAD_BYTES: usize = 88;
-/// Bytes of an owner.
 pub const OWNER_BYTES: usize = 40;
-/// Bytes of a unit.
 pub const UNIT_BYTES: usize = 16;
-/// Bytes of an event.
 pub const EVENT_BYTES: usize = 40;
 /// Bytes of a sample beside those of its owners.
 pub const SAMPLE_BYTES: usize = 16;
@@ -79,7 +76,6 @@ pub struct UnitRecord {
     pub owner: u8,
     /// Its reclaim group.
     pub group: u16,
-    /// Valid pages.
     pub valid_pages: u32,
     /// Pages that are written.
     pub written_pages: u32,
@@ -96,9 +92,7 @@ pub struct EventRecord {
     pub why: u8,
     /// Of a reclaim: who took the copies.
     pub destination_owner: u8,
-    /// The unit.
     pub unit: u32,
-    /// Its pages.
     pub pages: u32,
     /// Of a reclaim: pages that were valid; of a close: that were written.
     pub valid_pages: u32,
@@ -135,9 +129,7 @@ pub struct Head {
     pub pages_per_second: f64,
 }
 
-/// The rows of a frame.
 pub struct Rows<'a> {
-    /// All owners.
     pub owners: &'a [OwnerRecord],
     /// Units that changed, with their indices.
     pub units: &'a [(u32, UnitRecord)],

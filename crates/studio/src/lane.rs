@@ -45,7 +45,6 @@ pub struct Log {
 /// What a lane branched off, if it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Branch {
-    /// Which lane.
     pub of: usize,
     /// Bytes that the host had written there.
     pub at_host_bytes: u64,
@@ -153,7 +152,6 @@ impl Lane {
         self.series.forget_after(0);
     }
 
-    /// Its run.
     pub fn run(&self) -> Option<&LiveRun> {
         self.run.as_ref()
     }

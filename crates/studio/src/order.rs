@@ -29,7 +29,6 @@ use crate::texts;
 pub const LANES_MAX: usize = 8;
 /// Settings of a lane.
 const SETTINGS_MAX: usize = 64;
-/// Bytes of a name.
 const NAME_BYTES_MAX: usize = 80;
 /// Lanes whose names are in that of their session, where it is not given.
 const NAMED_LANES_MAX: usize = 4;
@@ -110,7 +109,6 @@ pub struct OrderWorkload {
     /// A name of the catalogue; with a text what it is called, whose ending says what it is: `.fio` a job file, `.toml` a
     /// workload with a `kind`, anything else a block trace.
     pub name: String,
-    /// The text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -151,7 +149,6 @@ pub struct LanePlan {
     pub order: OrderLane,
     /// How it is run, but for what its variant changes.
     pub settings: RunSettings,
-    /// The run.
     pub plan: Arc<RunPlan>,
 }
 

@@ -88,7 +88,6 @@ enum Source {
     Workload {
         /// A workload of the catalogue, or a file.
         workload: String,
-        /// Its device.
         device: String,
     },
 }
@@ -132,7 +131,6 @@ pub struct RunRequest {
 /// One run of what was asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct RunKey<'a> {
-    /// Which one.
     pub key: &'a CellKey,
     /// With which seed.
     pub seed: u64,

@@ -57,7 +57,6 @@ impl Series {
         2 + 2 * self.owners
     }
 
-    /// Moments.
     pub fn len(&self) -> usize {
         self.beside.len()
     }

@@ -24,9 +24,7 @@ const REFUSALS_MAX: usize = 64;
 /// A moment of a lane.
 #[derive(Default)]
 pub struct Snapshot {
-    /// Its numbers.
     pub head: Head,
-    /// Its owners.
     pub owners: Vec<OwnerRecord>,
     /// A record for each slice of the drive; the same as before where nobody looked.
     pub units: Arc<Vec<UnitRecord>>,
@@ -71,7 +69,6 @@ impl EventRing {
 
 /// A lane, as pages are told of it.
 pub struct LaneState {
-    /// Its name.
     pub name: String,
     /// Its newest moment.
     pub snapshot: Arc<Snapshot>,
@@ -97,7 +94,6 @@ pub struct State {
     pub session: Arc<str>,
     /// Grows with every other message; changed when lanes come or go.
     pub version: u64,
-    /// The lanes.
     pub lanes: Vec<LaneState>,
     /// What the session is doing.
     pub phase: Phase,
@@ -109,7 +105,6 @@ pub struct State {
 }
 
 impl State {
-    /// Nothing yet.
     pub fn new(order: Order) -> State {
         State {
             session: Arc::from(""),
@@ -167,7 +162,6 @@ pub struct Seen {
 
 /// What a page is told of a lane.
 pub enum Telling {
-    /// A message.
     Text(String),
     /// What a frame is made of.
     Frame(News),

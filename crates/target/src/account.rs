@@ -81,9 +81,7 @@ impl Drop for Share {
 
 /// Address space for the memory of all guests: half of what a process of 47 bits has.
 const ADDRESS_SPACE_MAX: u64 = 64 << 40;
-/// Of one guest.
 const GUEST_ADDRESS_SPACE_MAX: u64 = 8 << 40;
-/// Ranges of one guest.
 const GUEST_RANGES_MAX: u64 = 4096;
 /// Mappings of a process where the system does not tell; Linux's default.
 const MAPPINGS_MAX: u64 = 65530;

@@ -44,7 +44,6 @@ pub enum CheckpointRefused {
     /// It is not served any more.
     #[error("this drive is closed, or has lost its power; start the server again")]
     Closed,
-    /// The system's.
     #[error(transparent)]
     Drive(#[from] DriveError),
 }
@@ -135,7 +134,6 @@ impl Actions {
         })
     }
 
-    /// As [`faults`].
     pub fn faults(&self) -> Option<FaultsReport> {
         faults(&self.shared)
     }

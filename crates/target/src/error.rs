@@ -24,7 +24,6 @@ pub enum ServeError {
     /// A Unix socket cannot be made.
     #[error("{}: the socket cannot be made: {source}", path.display())]
     Socket {
-        /// The path.
         path: PathBuf,
         /// The system's answer.
         source: std::io::Error,

@@ -29,7 +29,6 @@ use crate::{Clock, Shared, locked, lower_priority, pause_between_parts};
 /// What to serve, and where.
 #[derive(Clone, Debug)]
 pub struct ServeOptions {
-    /// The drive.
     pub drive: DriveOptions,
     /// Unix sockets for vfio-user clients, a controller for each.
     pub vfio_user: Vec<PathBuf>,
@@ -212,7 +211,6 @@ impl Server {
         Ok(())
     }
 
-    /// The drive.
     pub fn shared(&self) -> &Shared {
         &self.shared
     }

@@ -24,9 +24,7 @@ use simulate::run::CellResult;
 /// See the module.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
-    /// The sentence.
     pub headline: String,
-    /// The workload.
     pub workload: String,
     /// The device profile.
     pub device: String,

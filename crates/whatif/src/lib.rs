@@ -64,7 +64,6 @@ pub struct Question {
     /// A job file, a model, a block trace, or a folder of block traces.
     #[serde(skip)]
     pub workload: String,
-    /// Device profile.
     #[serde(skip)]
     pub device: String,
     /// Capacity of the drive, bytes; `None`: the profile's.
@@ -86,7 +85,6 @@ pub struct Question {
     pub overrides: Overrides,
     /// Seed of device and workload.
     pub seed: u64,
-    /// Prices.
     #[serde(skip)]
     pub factors: Factors,
 }

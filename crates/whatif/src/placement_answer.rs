@@ -8,7 +8,6 @@ use super::placements::Knowledge;
 /// What a placement comes to.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlacementAnswer {
-    /// Its name.
     pub name: String,
     /// As part of a sentence: "separating by process".
     #[serde(skip)]

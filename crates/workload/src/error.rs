@@ -10,7 +10,6 @@ pub enum WorkloadError {
     /// A file cannot be read or written.
     #[error("{file}: {source}")]
     Io {
-        /// The file.
         file: String,
         /// The system's reason.
         source: std::io::Error,
@@ -18,7 +17,6 @@ pub enum WorkloadError {
     /// A line of a file cannot be understood.
     #[error("{file}:{line}: {problem}")]
     Line {
-        /// The file.
         file: String,
         /// Its line, from 1.
         line: u64,
@@ -28,7 +26,6 @@ pub enum WorkloadError {
     /// A record of a binary file cannot be understood.
     #[error("{file}: record {record}: {problem}")]
     Record {
-        /// The file.
         file: String,
         /// Its record, from 1.
         record: u64,

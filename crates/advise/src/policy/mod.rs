@@ -16,7 +16,6 @@ use crate::owners::OwnerMap;
 
 /// What a policy sees after a reading.
 pub struct View<'a> {
-    /// The owners.
     pub owners: &'a OwnerMap,
     /// Placement identifier that each owner writes with, as far as known; by owner.
     pub placements: &'a [Option<u16>],
@@ -53,7 +52,6 @@ pub struct Move {
     pub from: u16,
     /// Where it should be.
     pub to: u16,
-    /// Why.
     pub reason: Reason,
     /// Bytes that need not be copied, of those copied since the last reading: what the events blame it for.
     pub expected_saving_bytes: u64,
@@ -90,7 +88,6 @@ pub trait Policy: Send {
     fn decide(&mut self, view: &View<'_>) -> Vec<Move>;
 }
 
-/// The policies by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyName {
@@ -126,7 +123,6 @@ impl FromStr for PolicyName {
     }
 }
 
-/// Moves nobody.
 struct Observe;
 
 impl Policy for Observe {

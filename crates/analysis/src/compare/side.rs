@@ -36,7 +36,6 @@ pub(super) enum Kind {
     Results,
     /// `warp whatif`.
     Answer,
-    /// fio.
     Fio,
     /// `nvme fdp stats`, `warp inspect`.
     Statistics,
@@ -70,7 +69,6 @@ impl Kind {
     }
 }
 
-/// A result.
 #[derive(Clone, Debug)]
 pub struct Side {
     /// The file, or the short name of a run.

@@ -15,7 +15,6 @@ use experiment::cell::CellKey;
 /// A column of some rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name.
     pub name: String,
     /// A value for each row; where there is none, any.
     pub values: Values,
@@ -23,10 +22,8 @@ pub struct Column {
     pub valid: Option<Vec<bool>>,
 }
 
-/// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// Truth.
     Bool(Vec<bool>),
     /// Unsigned numbers of 16 bits.
     U16(Vec<u16>),
@@ -36,7 +33,6 @@ pub enum Values {
     U64(Vec<u64>),
     /// Floating point numbers of 64 bits.
     F64(Vec<f64>),
-    /// Text.
     Text(Texts),
 }
 
@@ -256,7 +252,6 @@ impl<'a, T> Columns<'a, T> {
         all.columns
     }
 
-    /// The table.
     pub fn batch(self) -> Vec<Column> {
         self.columns
     }

@@ -598,7 +598,6 @@ pub fn lifetime_steps<'a>(measured: &'a Measured) -> Table<'a> {
     })
 }
 
-/// One row for each claim.
 pub fn claims<'a>(verdicts: &[Verdict]) -> Table<'a> {
     Table::of(verdicts, |rows| {
         Columns::of(rows)

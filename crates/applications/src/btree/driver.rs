@@ -9,7 +9,6 @@ use crate::ycsb::{Keys, Mix, Operation};
 use workload::WorkloadError;
 use workload::random::mix;
 
-/// Who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DriverKind {

@@ -10,13 +10,11 @@ use workload::{Operation, PlacementIndex, Request, Target};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
-    /// No directives.
     None,
     /// The log 0, the doublewrite buffer 1, pages from 2 on, one for each group of an out-of-place store; the last of the drive takes the rest.
     Stream,
 }
 
-/// Who writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stream {
     Log,
@@ -32,7 +30,6 @@ pub(super) const STREAMS: [&str; 6] = ["log", "doublewrite", "pages", "moved", "
 const READ: u16 = 4;
 const DISCARD: u16 = 5;
 
-/// Largest write.
 const WRITE_BYTES: u64 = 1 << 20;
 
 /// Makes requests and counts them.
@@ -64,7 +61,6 @@ impl Output {
         }
     }
 
-    /// Largest write.
     pub(super) fn write_bytes(&self) -> u64 {
         self.write_bytes
     }

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-/// No frame.
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]

@@ -172,7 +172,6 @@ impl InPlace {
     }
 }
 
-/// No place.
 const NONE: u32 = u32::MAX;
 
 /// The pages above the leaves, up to the root. Who writes a page elsewhere has to change the one that points to it, so that with a checkpoint all are

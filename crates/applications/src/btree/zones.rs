@@ -7,7 +7,6 @@
 use super::output::{Output, Stream};
 use super::{BLOCK_BYTES, Settings};
 
-/// No zone.
 const NONE: u32 = u32::MAX;
 
 /// Where a page is: a zone, and its number among those that were written there.
@@ -35,7 +34,6 @@ struct Life {
     lasted: u64,
 }
 
-/// The zones.
 #[derive(Debug)]
 pub(super) struct Zones {
     start_bytes: u64,

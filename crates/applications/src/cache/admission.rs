@@ -21,7 +21,6 @@ use workload::fio::power;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Admission {
-    /// All.
     Always,
     /// Each with the same probability.
     Probabilistic {
@@ -60,7 +59,6 @@ const BASE_BYTES: u64 = 4096;
 const SIZE_DECAY: f64 = 0.3;
 /// Largest change of the factor in an interval.
 const CHANGE_WINDOW: f64 = 0.25;
-/// Bounds of the factor.
 const FACTOR_BOUNDS: (f64, f64) = (0.001, 10.0);
 
 impl Admission {

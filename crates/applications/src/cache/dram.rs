@@ -9,7 +9,6 @@ use super::index::Index;
 
 /// Header of an item in DRAM, bytes (CacheLib docs, "Overview": 31 bytes per item).
 const HEADER_BYTES: u64 = 31;
-/// No item.
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]

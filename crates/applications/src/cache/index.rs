@@ -6,7 +6,6 @@
 //!
 //! It does not store keys: whoever asks compares the key of the item that the tag leads to.
 
-/// Fewest slots.
 const SLOTS_MIN: usize = 1 << 10;
 
 /// From tags to numbers of items.

@@ -153,7 +153,6 @@ pub(crate) fn check_quantiles(
 }
 
 impl Preset {
-    /// The numbers.
     pub fn statistics(self) -> Statistics {
         match self {
             Preset::Kvcache202206 => kvcache_202206(),

@@ -24,7 +24,6 @@ pub enum Eviction {
     Prefix,
 }
 
-/// No slot.
 const NONE: u32 = u32::MAX;
 
 /// A slot that holds a chunk.

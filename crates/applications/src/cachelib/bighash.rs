@@ -11,9 +11,7 @@
 //! It keeps an entry in 4 bytes: 20 bits of the key's hash and its size. Two keys of a bucket are taken for one with a probability of one in
 //! a million. It does not keep checksums, generations, or the locks of concurrent writers.
 
-/// Header of a bucket, bytes.
 const BUCKET_HEADER_BYTES: u64 = 24;
-/// Header of an entry, bytes.
 const ENTRY_HEADER_BYTES: u32 = 20;
 /// Functions of the Bloom filter, each with its own part of the bits (allocator/nvmcache/NavySetup.cpp).
 const BLOOM_FUNCTIONS: u64 = 4;
@@ -42,7 +40,6 @@ impl Block {
     };
 }
 
-/// The buckets.
 #[derive(Debug)]
 pub(super) struct BigHash {
     buckets: u64,
@@ -81,7 +78,6 @@ impl BigHash {
         self.entry_bytes(self.entry(0, bytes)) <= self.capacity_bytes()
     }
 
-    /// The bucket of a key.
     pub(super) fn bucket_of(&self, key: u64) -> u64 {
         key % self.buckets
     }
@@ -235,7 +231,6 @@ mod tests {
     use super::*;
     use std::collections::VecDeque;
 
-    /// A key of a bucket.
     fn key_of(cache: &BigHash, bucket: u64, number: u64) -> u64 {
         mix(number << 16 | bucket) / cache.buckets * cache.buckets + bucket
     }

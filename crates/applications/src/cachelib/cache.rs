@@ -40,7 +40,6 @@ pub(super) struct Behaviour {
     pub(super) placements: [Option<PlacementIndex>; 2],
 }
 
-/// The cache.
 #[derive(Debug)]
 pub(super) struct HybridCache {
     pub(super) behaviour: Behaviour,

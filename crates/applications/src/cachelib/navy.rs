@@ -55,7 +55,6 @@ struct InFlight {
     bytes: u64,
 }
 
-/// The threads.
 #[derive(Debug)]
 pub(super) struct Navy {
     max_inserts: u64,

@@ -56,7 +56,6 @@ pub struct File {
 
 #[cfg(test)]
 impl File {
-    /// All its nodes.
     pub fn all_nodes(&self) -> impl Iterator<Item = u32> {
         self.nodes.iter().chain(&self.indirect).copied()
     }
@@ -79,7 +78,6 @@ pub struct Counters {
     pub foreground_sections: u64,
     /// Sections cleaned while idle.
     pub background_sections: u64,
-    /// Checkpoints.
     pub checkpoints: u64,
 }
 
@@ -351,7 +349,6 @@ impl FileSystem {
         Ok(())
     }
 
-    /// Deletes a file.
     pub fn delete(&mut self, id: u32, directory: u32) {
         let time = self.output.bytes_written;
         let file = &mut self.files[id as usize];

@@ -26,12 +26,10 @@ pub enum Log {
     HotNode = 3,
     /// Inodes and direct nodes of files.
     WarmNode = 4,
-    /// Indirect nodes.
     ColdNode = 5,
 }
 
 impl Log {
-    /// All six.
     pub const ALL: [Log; 6] = [
         Log::HotData,
         Log::WarmData,
@@ -50,7 +48,6 @@ impl Log {
 /// Who writes: the streams of the workload, in the order of their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
-    /// A log.
     Log(Log),
     /// Superblock, checkpoint, SIT, NAT and SSA.
     Meta,

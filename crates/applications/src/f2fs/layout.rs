@@ -17,7 +17,6 @@
 
 use workload::{Target, WorkloadError, within};
 
-/// Bytes of a block.
 pub const BLOCK_BYTES: u64 = 4096;
 /// Blocks of a segment: 2 MiB. A twin's are smaller, see [`Layout::segment_blocks`].
 pub const SEGMENT_BLOCKS: u32 = 512;
@@ -51,11 +50,9 @@ pub struct Layout {
     pub main: u32,
     /// s: how much smaller segments and files are on a twin; 1 without one.
     pub shrink: u32,
-    /// Blocks of a segment.
     pub segment_blocks: u32,
     /// Segments of the main area.
     pub segments: u32,
-    /// Segments of a section.
     pub section_segments: u32,
     /// Sections of the main area.
     pub sections: u32,

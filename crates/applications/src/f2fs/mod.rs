@@ -54,7 +54,6 @@ use workload::{Target, WorkloadError, multiple_of, within};
 pub struct Settings {
     /// What the applications do. `fileserver`.
     pub personality: PersonalityName,
-    /// Of the fileserver.
     pub fileserver: fileserver::Settings,
     /// Of the database.
     pub oltp: oltp::Settings,

@@ -9,7 +9,6 @@ use super::layout::NAT_ENTRIES;
 pub const INODE_POINTERS: u32 = 873;
 /// Pointers of a direct or indirect node (`ADDRS_PER_BLOCK`, `NIDS_PER_BLOCK`).
 pub const NODE_POINTERS: u32 = 1018;
-/// No address.
 pub const UNWRITTEN: u32 = u32::MAX;
 
 /// All nodes, by their numbers.

@@ -22,9 +22,7 @@ struct PendingRun {
 /// What was written, by somebody.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriteCount {
-    /// Bytes.
     pub bytes: u64,
-    /// Requests.
     pub requests: u64,
 }
 
@@ -38,15 +36,12 @@ pub struct Output {
     policy: HintPolicy,
     classes: u8,
     placement_count: u16,
-    /// Writes of each writer.
     pub writers: [WriteCount; Writer::COUNT],
     /// Writes of user data and directory entries, by placement index; without directives by the default one.
     pub data_handles: Vec<WriteCount>,
     /// All writes, by placement index.
     pub handles: Vec<WriteCount>,
-    /// Bytes written.
     pub bytes_written: u64,
-    /// Bytes discarded.
     pub bytes_discarded: u64,
     /// What was written and discarded, for tests: block, and whether it was written.
     #[cfg(test)]
@@ -54,7 +49,6 @@ pub struct Output {
 }
 
 impl Output {
-    /// Nothing yet.
     pub fn new(policy: HintPolicy, classes: u8, placement_count: u16, max_request_bytes: u64) -> Output {
         Output {
             queue: RequestQueue::default(),
@@ -89,7 +83,6 @@ impl Output {
         self.append(writer.index(), placement, first, blocks);
     }
 
-    /// Reads blocks.
     pub fn read(&mut self, first: u32, blocks: u32) {
         self.append(READS, None, first, blocks);
     }

@@ -72,11 +72,9 @@ pub struct Segments {
     total_valid: u64,
 }
 
-/// No segment.
 pub const NOWHERE: u32 = u32::MAX;
 
 impl Segments {
-    /// All free.
     pub fn new(layout: &Layout) -> Segments {
         let segments = layout.segments as usize;
         let sections = layout.sections as usize;

@@ -10,15 +10,11 @@ use workload::{Operation, PlacementIndex, Request};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
-    /// No directives.
     None,
     /// One for each class (LMCache's `cache_salt_prefix`, where the salts name the class).
     Class,
-    /// One for each worker.
     Worker,
-    /// One for each rank.
     Rank,
-    /// By session.
     Session,
 }
 
@@ -42,7 +38,6 @@ pub(super) struct Output {
     reads: bool,
     discard: bool,
     classes: usize,
-    /// Bytes discarded.
     pub(super) discarded_bytes: u64,
 }
 

@@ -7,7 +7,6 @@ pub(super) struct Prompt {
     pub(super) at_ns: u64,
     /// Whose it is.
     pub(super) session: u64,
-    /// In order.
     pub(super) chunks: Vec<u64>,
     /// How long the worker is busy with each of them before it takes the next request; 0 where requests come at times of their own.
     pub(super) chunk_ns: u64,

@@ -135,7 +135,6 @@ struct Habits {
     context_chunks: u32,
 }
 
-/// Of people.
 const CONVERSATION: Habits = Habits {
     sessions: 1000,
     turns: 6.0,
@@ -147,7 +146,6 @@ const CONVERSATION: Habits = Habits {
     context_chunks: 500,
 };
 
-/// Of programs.
 const AGENT: Habits = Habits {
     sessions: 100,
     turns: 40.0,
@@ -187,7 +185,6 @@ impl Habits {
     }
 }
 
-/// Makes requests.
 #[derive(Debug)]
 pub(super) enum Generator {
     Popular(PopularChunks),
@@ -264,7 +261,6 @@ impl PopularChunks {
     }
 }
 
-/// A conversation.
 #[derive(Debug, Default)]
 struct Session {
     number: u64,
@@ -319,7 +315,6 @@ impl SessionPool {
         ((self.random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Exponentially distributed.
     fn exponential(&mut self, mean: f64) -> f64 {
         -power::ln(self.draw()) * mean
     }

@@ -36,7 +36,6 @@ fn take(source: &mut KvCache, count: usize) -> Vec<Request> {
     requests
 }
 
-/// Chunks asked for.
 fn ask(source: &mut KvCache, chunks: f64) {
     while measure(source, "chunks_asked") < chunks {
         for _ in 0..1000 {

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-/// Bytes of a block.
 pub const BLOCK_BYTES: u64 = 4096;
 
 /// A range of blocks.
@@ -17,7 +16,6 @@ pub struct Extent {
     pub blocks: u32,
 }
 
-/// Free space.
 #[derive(Debug, Clone)]
 pub struct Space {
     /// First block of each free extent, and its length. No two touch.

@@ -13,7 +13,6 @@ use workload::{WorkloadError, within};
 
 use super::{Compaction, Mix, Placement, Popularity, Settings};
 
-/// Most families.
 const MOST_FAMILIES: usize = 64;
 
 /// A table `[workload.families.NAME]`: its part of the data and of the operations, and settings in the place of the workload's.

@@ -25,7 +25,6 @@ pub struct LogRules {
     pub recycle: bool,
 }
 
-/// A file of the log.
 #[derive(Debug, Clone)]
 struct File {
     number: u64,
@@ -36,7 +35,6 @@ struct File {
     unsynced: u32,
 }
 
-/// The log.
 #[derive(Debug)]
 pub struct Log {
     rules: LogRules,

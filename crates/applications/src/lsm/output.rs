@@ -10,7 +10,6 @@ use workload::{Operation, PlacementIndex, Request};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
-    /// No directives.
     None,
     /// A handle per level: the log and level 0 share the first, level 1 has the second, and so on; the last handle takes the rest.
     Level,
@@ -25,10 +24,8 @@ pub enum Placement {
     Family,
 }
 
-/// Who writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Maker {
-    /// The log.
     Wal,
     /// A flush or compaction into a level.
     Level {
@@ -42,7 +39,6 @@ pub enum Maker {
 /// What placement indices follow from.
 #[derive(Debug, Clone)]
 pub struct Placer {
-    /// The rule.
     pub placement: Placement,
     /// Of [`Placement::Table`]: the log's.
     pub log_index: u16,
@@ -84,13 +80,11 @@ pub struct Output {
     read_stream: usize,
     request_blocks: u64,
     memtable_bytes: u64,
-    /// Bytes written.
     pub bytes_written: u64,
     /// Of these, by the log.
     pub wal_bytes: u64,
     /// Of these, by placement index.
     pub handle_bytes: Vec<u64>,
-    /// Bytes discarded.
     pub bytes_discarded: u64,
 }
 
@@ -232,7 +226,6 @@ impl Output {
         assert!(left == 0, "a file is shorter than what is written or read of it");
     }
 
-    /// Discards an extent.
     pub fn discard(&mut self, extent: Extent) {
         let bytes = u64::from(extent.blocks) * BLOCK_BYTES;
         self.bytes_discarded += bytes;

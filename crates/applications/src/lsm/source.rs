@@ -21,7 +21,6 @@ pub struct Lsm {
     clients: Vec<Client>,
     /// Names of the families; none if there is one without a name.
     names: Vec<String>,
-    /// Draws families.
     random: Xoshiro256PlusPlus,
     /// For each family, below which of all draws an operation is of it or of one before.
     bounds: Vec<u64>,
@@ -193,7 +192,6 @@ impl Lsm {
         self.database.trees.iter().map(|tree| count(&tree.counters)).sum()
     }
 
-    /// Measures of one family.
     fn measures_of(&self, family: usize, name: &dyn Fn(&str) -> String) -> Vec<Measure> {
         let (tree, client) = (&self.database.trees[family], &self.clients[family]);
         let counters = &tree.counters;

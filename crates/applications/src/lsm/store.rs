@@ -25,7 +25,6 @@ impl Store {
         self.space.allocate(bytes.div_ceil(BLOCK_BYTES) as u32).ok_or(Full)
     }
 
-    /// Frees extents.
     pub fn delete(&mut self, extents: &[Extent]) {
         for extent in extents {
             if self.discard {

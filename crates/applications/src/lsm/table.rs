@@ -8,7 +8,6 @@ pub struct Table {
     /// The first and the last of its keys, kept here as well: whoever looks for a table to compact passes over those of all, a hundred thousand
     /// of them, and fetching each from its list of keys took nine tenths of the time of a model on a large drive.
     bounds: (u32, u32),
-    /// Keys, ascending.
     pub keys: Vec<u32>,
     /// Where it is.
     pub extents: Vec<Extent>,
@@ -29,12 +28,10 @@ impl Table {
         }
     }
 
-    /// Smallest key.
     pub fn first(&self) -> u32 {
         self.bounds.0
     }
 
-    /// Largest key.
     pub fn last(&self) -> u32 {
         self.bounds.1
     }

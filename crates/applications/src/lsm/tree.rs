@@ -28,7 +28,6 @@ pub struct Counters {
     pub flushes: u64,
     /// Of these, of memtables that were not full: the log was too large, or another family was full and all are flushed together.
     pub early_flushes: u64,
-    /// Compactions.
     pub compactions: u64,
     /// Tables that changed their level without being written.
     pub trivial_moves: u64,
@@ -439,7 +438,6 @@ impl Tree {
         &self.memtable
     }
 
-    /// Entries in all tables.
     pub fn table_entries(&self) -> u64 {
         let runs = self.runs.iter().flatten();
         runs.map(|table| table.keys.len() as u64).sum::<u64>() + self.entries.iter().sum::<u64>()

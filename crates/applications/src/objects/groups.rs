@@ -15,7 +15,6 @@ const SECOND_NS: u64 = 1_000_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Groups {
-    /// None: one group.
     None,
     /// By size class.
     Class,
@@ -25,7 +24,6 @@ pub enum Groups {
     Rewritten,
 }
 
-/// Sorts objects.
 #[derive(Debug)]
 pub(super) struct Sorter {
     groups: Groups,
@@ -58,7 +56,6 @@ impl Sorter {
         }
     }
 
-    /// Names of the groups.
     pub(super) fn names(&self) -> Vec<String> {
         match (self.groups, &self.ttl) {
             (Groups::Class, _) => self.class_bytes.iter().map(|bytes| format!("class_{bytes}")).collect(),

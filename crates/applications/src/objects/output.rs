@@ -11,9 +11,7 @@ use workload::{Operation, PlacementIndex, Request, Target};
 pub(super) struct Output {
     /// Requests that are ready to be taken.
     pub(super) queue: RequestQueue,
-    /// By group.
     placements: Vec<Option<PlacementIndex>>,
-    /// Largest write.
     pub(super) write_bytes: u64,
     /// Requests are of whole units.
     pub(super) unit_bytes: u64,
@@ -48,7 +46,6 @@ impl Output {
         u64::from(bytes).next_multiple_of(self.unit_bytes)
     }
 
-    /// Writes of a group.
     pub(super) fn write(&mut self, group: usize, offset_bytes: u64, bytes: u64) {
         assert!(
             offset_bytes.is_multiple_of(self.unit_bytes) && bytes.is_multiple_of(self.unit_bytes),

@@ -28,7 +28,6 @@ use notice::Notice;
 use nvme_spec::fdp::FdpEventType;
 use output::{Output, Record};
 
-/// Ctrl-C.
 struct Interrupt(mpsc::Receiver<()>);
 
 impl Interrupt {

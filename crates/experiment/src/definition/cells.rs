@@ -18,7 +18,6 @@ use crate::workloads::{WorkloadChanges, WorkloadChoice, plain, read_workload};
 /// A device that was saved, to go on with.
 #[derive(Clone, Debug)]
 pub(crate) struct SavedDevice {
-    /// The snapshot.
     path: PathBuf,
     /// What it is.
     pub(crate) origin: TwinOrigin,

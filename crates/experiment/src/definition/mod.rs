@@ -52,7 +52,6 @@ pub struct Experiment {
     /// Workload that all cells share unless a variant or a grid value has another.
     #[serde(default)]
     pub workload: Option<WorkloadChoice>,
-    /// Options of its runs.
     pub run: RunOptions,
     /// Options of the quick form, which tests run against golden results.
     pub quick: RunOptions,
@@ -82,9 +81,7 @@ pub struct Experiment {
 /// A way to run the workload.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Variant {
-    /// Its name.
     pub name: String,
-    /// What it changes.
     #[serde(flatten)]
     pub change: Change,
 }

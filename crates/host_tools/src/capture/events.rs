@@ -11,11 +11,8 @@
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Reads.
     Read,
-    /// Writes.
     Write,
-    /// Deallocates.
     Discard,
 }
 
@@ -50,7 +47,6 @@ pub struct BlockRequest<'a> {
 /// What a line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// A request.
     Request(BlockRequest<'a>),
     /// A flush, a passthrough command, a line about the trace itself.
     Nothing,

@@ -85,7 +85,6 @@ pub(super) struct FileMap {
 }
 
 impl FileMap {
-    /// Files with their extents.
     pub(super) fn new(files: impl IntoIterator<Item = (String, Vec<Extent>)>) -> FileMap {
         let mut map = FileMap::default();
         for (name, extents) in files {

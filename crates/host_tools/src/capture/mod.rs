@@ -46,12 +46,7 @@ const QUIET: Duration = Duration::from_millis(200);
 pub enum CaptureError {
     /// Something cannot be read or written.
     #[error("{}: {source}", path.display())]
-    Io {
-        /// What.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// The kernel has no tracing.
     #[error(
         "this kernel has no tracing at /sys/kernel/tracing, so requests cannot be captured; mount it with `mount -t \
@@ -68,7 +63,6 @@ pub enum CaptureError {
          cannot be captured; record elsewhere"
     )]
     NoEvent(&'static str),
-    /// It is no disk.
     #[error("{}: is no block device; give a disk or a partition, such as /dev/nvme0n1", .0.display())]
     NoDisk(PathBuf),
     /// Two that are asked for are, or are parts of, one disk.
@@ -301,7 +295,6 @@ impl<W: Write> Capture<W> {
 /// A disk of a capture.
 struct Recorded {
     disk: Disk,
-    /// The map before.
     before: FileMap,
 }
 

@@ -128,7 +128,6 @@ impl Drop for Instance {
     }
 }
 
-/// Removes an instance.
 fn remove(path: &Path) {
     drop(std::fs::write(path.join("tracing_on"), "0"));
     drop(std::fs::remove_dir(path));

@@ -102,12 +102,9 @@ impl Accelerator {
     }
 }
 
-/// A guest.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// What to boot.
     pub built: Built,
-    /// Its drive.
     pub attached: Attached,
     /// Folder of this machine that is /shared in the guest.
     pub share: PathBuf,
@@ -117,7 +114,6 @@ pub struct Machine {
     pub task: Task,
     /// What runs its processors.
     pub accelerator: Accelerator,
-    /// Bytes of memory.
     pub memory_bytes: u64,
     /// Whether it reaches this machine's loopback addresses; needed for a drive over TCP, which has it without.
     pub network: bool,
@@ -136,7 +132,6 @@ pub struct Machine {
 pub enum Stream {
     /// Standard output; in a shell the terminal.
     Output,
-    /// Standard error.
     Error,
 }
 
@@ -332,7 +327,6 @@ fn hand_on(mut guest: UnixStream, stream: Stream, sender: &SyncSender<Event>) {
     }
 }
 
-/// The files of one boot.
 struct Files<'a> {
     machine: &'a Machine,
     /// What the guest has as /warp.

@@ -12,7 +12,6 @@ use std::time::Duration;
 use super::GuestError;
 use super::group::Group;
 
-/// The builder.
 const SCRIPT: &str = include_str!("../../guest/build.sh");
 /// The first half of the guest's start, which is in its initial RAM file system.
 const INIT: &str = include_str!("../../guest/init.sh");

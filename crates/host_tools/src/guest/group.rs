@@ -28,7 +28,6 @@ impl Group {
         })
     }
 
-    /// The process.
     pub fn child(&mut self) -> &mut Child {
         &mut self.child
     }

@@ -40,12 +40,7 @@ pub enum GuestError {
     Stopped,
     /// Something of this machine cannot be read, written or started.
     #[error("{what}: {source}")]
-    Io {
-        /// What.
-        what: String,
-        /// Why.
-        source: io::Error,
-    },
+    Io { what: String, source: io::Error },
     /// QEMU refused its arguments, or was ended by somebody.
     #[error("QEMU ended before the guest was done ({status}): {words}")]
     Qemu {

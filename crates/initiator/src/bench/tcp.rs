@@ -30,7 +30,6 @@ use crate::tcp::{Controller, Data, HostOptions, InitiatorError, Queue};
 pub struct Target<'a> {
     /// Where it listens.
     pub address: SocketAddr,
-    /// NQN of its subsystem.
     pub subsystem_nqn: &'a str,
     /// What the names of its threads start with.
     pub thread_name: &'a str,
@@ -43,7 +42,6 @@ pub struct Target<'a> {
 pub struct Figure {
     /// What was measured.
     pub name: &'static str,
-    /// Commands per second.
     pub commands_per_second: f64,
     /// Bytes of a command.
     pub block_bytes: u32,
@@ -56,7 +54,6 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Bytes per second.
     pub fn bytes_per_second(&self) -> f64 {
         self.commands_per_second * f64::from(self.block_bytes)
     }

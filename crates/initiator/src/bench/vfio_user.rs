@@ -34,7 +34,6 @@ const QUEUE: u16 = 1;
 
 /// What is measured: a server in this process, whose drive has one namespace in blocks of 4 KiB over all of it.
 pub struct Target<'a> {
-    /// Its socket.
     pub socket: &'a Path,
     /// Name of the thread that carries out commands.
     pub worker_thread: &'a str,
@@ -77,7 +76,6 @@ impl Default for Workload {
 /// What was measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
-    /// Commands completed.
     pub commands: u64,
     /// In this time.
     pub elapsed: Duration,

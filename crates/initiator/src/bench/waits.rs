@@ -25,7 +25,6 @@ pub struct Host {
 /// How long commands took.
 #[derive(Clone, Copy, Debug)]
 pub struct Waits {
-    /// Commands per second.
     pub commands_per_second: f64,
     /// Half of them took no longer.
     pub median: Duration,

@@ -30,7 +30,6 @@ pub struct Configuration {
     pub volatile_write_cache: bool,
     /// Top bits of a placement identifier that are the reclaim group (RGIF).
     pub reclaim_group_bits: u8,
-    /// Reclaim groups.
     pub reclaim_groups: u32,
     /// Nominal size of a reclaim unit, bytes.
     pub reclaim_unit_bytes: u64,
@@ -90,9 +89,7 @@ pub struct EventRecord {
 /// State of a placement handle (I/O Management Receive).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HandleStatus {
-    /// Placement identifier.
     pub placement_identifier: u16,
-    /// Reclaim unit handle.
     pub reclaim_unit_handle: u16,
     /// Estimated seconds until the time limit; 0: not reported.
     pub seconds_left: u32,

@@ -33,7 +33,6 @@ struct FiemapHeader {
     reserved: u32,
 }
 
-/// `struct fiemap_extent`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct FiemapExtent {
@@ -126,12 +125,7 @@ pub struct BlockDevice {
 pub enum FileMapError {
     /// Something cannot be read.
     #[error("{}: {source}", path.display())]
-    Io {
-        /// What.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
     /// The file system has no such map.
     #[error(
         "{}: its file system cannot say where files are (no FIEMAP); give the ranges in a file instead", .0.display()
@@ -144,7 +138,6 @@ pub enum FileMapError {
         path.display()
     )]
     NotOnNamespace {
-        /// The directory.
         path: PathBuf,
         /// What it is on.
         found: String,

@@ -27,7 +27,6 @@ use decode::{Configuration, DecodeError, EventRecord, HandleStatus, HandleUse, S
 /// Which queue a command goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
-    /// The admin queue.
     Admin,
     /// Any I/O queue.
     Io,
@@ -38,18 +37,12 @@ pub enum Queue {
 pub enum InspectError {
     /// It does not answer, or not as a drive does.
     #[error("{target}: {problem}")]
-    Unreachable {
-        /// The drive.
-        target: String,
-        /// What happened.
-        problem: String,
-    },
+    Unreachable { target: String, problem: String },
     /// It refused a command.
     #[error("{command}: the drive answers \"{status}\"")]
     Refused {
         /// What was asked.
         command: String,
-        /// Its answer.
         status: Status,
     },
     /// It sent something that is not a log page.
@@ -75,11 +68,8 @@ impl<P: CommandPort + ?Sized> CommandPort for Box<P> {
 /// Everything about a drive's Flexible Data Placement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FdpReport {
-    /// Model number.
     pub model: String,
-    /// Serial number.
     pub serial: String,
-    /// Firmware revision.
     pub firmware: String,
     /// Whether the controller supports FDP at all.
     pub supported: bool,
@@ -92,7 +82,6 @@ pub struct FdpReport {
 /// The part of the report that exists while FDP is enabled.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlacementState {
-    /// Use of the handles.
     pub usage: Vec<HandleUse>,
     /// Bytes written and erased.
     pub statistics: Statistics,
@@ -100,16 +89,12 @@ pub struct PlacementState {
     pub host_events: Vec<EventRecord>,
     /// Controller events, oldest first.
     pub controller_events: Vec<EventRecord>,
-    /// Placement handles of each namespace.
     pub namespaces: Vec<NamespaceHandles>,
 }
 
-/// Placement handles of a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NamespaceHandles {
-    /// Namespace identifier.
     pub nsid: u32,
-    /// Their state.
     pub handles: Vec<HandleStatus>,
 }
 

@@ -19,7 +19,6 @@ use super::{CommandPort, InspectError, get_feature, get_log, handle_status, iden
 /// A namespace whose placement is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Namespace {
-    /// Its identifier.
     pub nsid: u32,
     /// Endurance group whose logs are read.
     pub endurance_group: u16,
@@ -31,7 +30,6 @@ pub struct Namespace {
     pub nguid: [u8; 16],
     /// Low bits of a placement identifier that are the placement handle; the others are the reclaim group.
     pub handle_mask: u16,
-    /// Placement handles.
     pub placement_handles: u16,
 }
 
@@ -63,14 +61,10 @@ pub enum WatchError {
          `nvme fdp feature DEVICE --endgrp-id={endurance_group} --enable-conf-idx=0` enables it while the drive has \
          no namespace"
     )]
-    Disabled {
-        /// Endurance group.
-        endurance_group: u16,
-    },
+    Disabled { endurance_group: u16 },
     /// The namespace is not there.
     #[error("namespace {nsid} is not there; {}", attached(.others))]
     NoNamespace {
-        /// Its identifier.
         nsid: u32,
         /// The namespaces that are there.
         others: Vec<u32>,
@@ -78,7 +72,6 @@ pub enum WatchError {
     /// What it says of itself cannot be.
     #[error("namespace {nsid}: {problem}")]
     Implausible {
-        /// Its identifier.
         nsid: u32,
         /// What the drive says.
         problem: String,
@@ -130,7 +123,6 @@ impl Namespace {
         })
     }
 
-    /// Bytes of the namespace.
     pub fn bytes(&self) -> u64 {
         self.blocks * self.block_bytes
     }

@@ -34,7 +34,6 @@ const ADMIN_IN_CAPSULE_BYTES: usize = 8192;
 /// The data of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Data {
-    /// None.
     None,
     /// What the controller gets.
     ToController(Vec<u8>),
@@ -47,7 +46,6 @@ pub enum Data {
 pub struct Completion {
     /// Its identifier, as [`Queue::submit`] returned it.
     pub cid: u16,
-    /// The completion queue entry.
     pub entry: CompletionEntry,
     /// The buffer that came with it. For data from the controller, what is beyond [`Completion::received`] is as
     /// before.
@@ -56,7 +54,6 @@ pub struct Completion {
     pub received: usize,
 }
 
-/// A command that is outstanding.
 struct OutstandingCommand {
     data: Vec<u8>,
     to_host: bool,

@@ -103,12 +103,7 @@ pub enum Duration {
     /// Between two, each as likely.
     Uniform(Nanos, Nanos),
     /// Exponentially distributed around a mean, never above a bound.
-    Exponential {
-        /// The mean.
-        mean: Nanos,
-        /// The bound.
-        max: Nanos,
-    },
+    Exponential { mean: Nanos, max: Nanos },
 }
 
 /// What goes wrong.
@@ -133,15 +128,9 @@ pub enum What {
         percent: u8,
     },
     /// The drive has this temperature.
-    Temperature {
-        /// Kelvins.
-        kelvins: u16,
-    },
+    Temperature { kelvins: u16 },
     /// A namespace is not there for any controller.
-    LostNamespace {
-        /// Which.
-        nsid: u32,
-    },
+    LostNamespace { nsid: u32 },
     /// The log of host events is filled once, so that what was in it is lost.
     EventOverflow,
 }

@@ -27,10 +27,8 @@ pub struct Grid {
     pub rows: Vec<GridRow>,
 }
 
-/// A row of a [`Grid`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct GridRow {
-    /// Device profile.
     pub device: String,
     /// Variant; empty if the experiment has none.
     pub variant: String,
@@ -40,7 +38,6 @@ pub struct GridRow {
     pub cells: Vec<Option<GridCell>>,
 }
 
-/// A cell of a [`Grid`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GridCell {
     /// Mean over the seeds that ran to their end; over the stopped ones if none did.

@@ -6,7 +6,6 @@ use analysis::store::KeptRun;
 /// Digits of an engine's digest that are shown.
 const ENGINE_DIGITS: usize = 12;
 
-/// A row for each run.
 pub fn kept_runs(runs: &[KeptRun]) -> Rows {
     let mut rows = Rows::new([
         Column::label("run"),

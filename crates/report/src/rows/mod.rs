@@ -45,7 +45,6 @@ pub use text::{TextFormat, wrapped};
 pub enum Value {
     /// Nothing to say: a ratio of nothing, a cell that was not run.
     Nothing,
-    /// Words.
     Text(String),
     /// A number that names something: a seed, an index.
     Index(u64),
@@ -242,7 +241,6 @@ pub struct Row {
     pub mark: Mark,
 }
 
-/// A table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
     /// Lines that stand before it.
@@ -277,7 +275,6 @@ impl Rows {
         self
     }
 
-    /// Adds a row.
     pub fn add(&mut self, cells: impl IntoIterator<Item = Value>) {
         self.add_marked(Mark::None, cells);
     }

@@ -132,7 +132,6 @@ pub fn results(
 /// One reclaim unit handle of a result, or the shared pool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnerRow {
-    /// Which.
     pub owner: Owner,
     /// Its counters.
     pub stats: OwnerStats,

@@ -106,7 +106,6 @@ impl DriveLog {
         self.lost + self.log.controller().lost_since(self.read_until)
     }
 
-    /// A row for each collection.
     pub(super) fn into_collections(self) -> Vec<CollectionRow> {
         self.collections
     }

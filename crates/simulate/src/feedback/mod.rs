@@ -124,7 +124,6 @@ impl Feedback {
         counts
     }
 
-    /// What happened.
     pub(crate) fn finish(self, log: DriveLog) -> FeedbackResult {
         FeedbackResult {
             owners: self.owners.owners().iter().map(|owner| owner.name.clone()).collect(),

@@ -30,7 +30,6 @@ pub struct ReadingRow {
     pub moves: Vec<(usize, u16, u16, Reason)>,
 }
 
-/// A collection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CollectionRow {
     /// Bytes that the host had written, the prefill excluded.

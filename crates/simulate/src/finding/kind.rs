@@ -76,10 +76,7 @@ pub enum Finding {
         scale: Scale,
     },
     /// Options of the job file were accepted and change nothing, though they would on a drive.
-    WithoutEffect {
-        /// Their names.
-        options: Vec<String>,
-    },
+    WithoutEffect { options: Vec<String> },
     /// A search for a scale ended without two twins that agree.
     NotConverged {
         /// The largest twin that ran.

@@ -78,7 +78,6 @@ impl RunDrive {
         }
     }
 
-    /// Queues a write.
     #[inline]
     pub(super) fn queue(&mut self, write: Write) {
         self.writes.push(write);

@@ -188,7 +188,6 @@ pub struct MemoryNeed {
     largest: Option<Scale>,
     /// Bytes of the page maps.
     pub maps_bytes: u64,
-    /// Bytes of the workload.
     pub workload_bytes: u64,
 }
 
@@ -345,7 +344,6 @@ impl RunPlan {
         self.work() + second.unwrap_or(0.0) as u64
     }
 
-    /// The cell.
     pub fn cell(&self) -> &Cell {
         &self.cell
     }
@@ -481,7 +479,6 @@ pub fn prepare(cells: Vec<Cell>) -> Result<Vec<RunPlan>, LabError> {
 pub struct RefusedCell {
     /// Its place in the experiment.
     pub key: CellKey,
-    /// Its seed.
     pub seed: u64,
     /// Why not, in a sentence.
     pub error: String,

@@ -36,11 +36,9 @@ impl Watch for () {
 pub struct Progress {
     /// Work of all cells.
     pub expected: AtomicU64,
-    /// What is done of it.
     pub done: AtomicU64,
     /// Cells that are to be run.
     pub expected_cells: AtomicU64,
-    /// Cells done.
     pub cells: AtomicU64,
     /// Set to stop.
     pub stop: AtomicBool,

@@ -22,7 +22,6 @@ pub struct CellResult {
     pub key: CellKey,
     /// Seed of the run.
     pub seed: u64,
-    /// As of its cell.
     pub ensemble: Option<EnsemblePart>,
     /// Scale of the twin it ran on.
     pub scale: Scale,
@@ -91,7 +90,6 @@ pub struct ScaleSearch {
 /// How far a smaller twin was away.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ScaleComparison {
-    /// Its scale.
     pub smaller: Scale,
     /// Relative difference of write amplification, over the whole run or at its end, whichever is larger.
     pub difference: f64,

@@ -51,7 +51,6 @@ impl Untimed {
         }
     }
 
-    /// This moment.
     pub(super) fn moment(&self) -> UntimedMoment {
         UntimedMoment {
             written: self.written,

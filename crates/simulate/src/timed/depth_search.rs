@@ -45,7 +45,6 @@ pub(super) struct DepthSearch {
     late: u64,
     /// What is in flight completes before the next window begins.
     draining: bool,
-    /// The depth is found.
     found: bool,
     /// What still completes does not matter.
     over: bool,

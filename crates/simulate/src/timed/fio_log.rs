@@ -50,7 +50,6 @@ struct Window {
     latency_from_ms: u64,
 }
 
-/// A file of a log.
 struct LogFile {
     path: PathBuf,
     file: BufWriter<File>,

@@ -51,12 +51,9 @@ pub(super) enum Demand {
     End,
 }
 
-/// A share of a flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FlowShare {
-    /// `flow_id`
     pub(super) id: u64,
-    /// `flow`
     pub(super) weight: u64,
     /// Requests counted for it.
     pub(super) requests: u64,

@@ -124,12 +124,10 @@ impl Latencies {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// How many.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their sum.
     pub fn sum_ns(&self) -> u128 {
         self.sum_ns
     }
@@ -195,7 +193,6 @@ impl Latencies {
 /// Requests that waited for garbage collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Waits {
-    /// How many.
     pub requests: u64,
     /// All their waits together.
     pub sum_ns: u64,

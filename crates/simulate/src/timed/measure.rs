@@ -15,7 +15,6 @@ pub(super) const fn job_bytes_max() -> u64 {
 /// What a job did in one direction.
 #[derive(Clone, Debug, Default)]
 pub struct Direction {
-    /// Requests.
     pub requests: u64,
     /// Bytes of them.
     pub bytes: u64,
@@ -45,7 +44,6 @@ impl Direction {
 pub struct JobResult {
     /// Name of the section.
     pub name: String,
-    /// `rw`
     pub rw: &'static str,
     /// Smallest and largest request, bytes.
     pub request_bytes: (u64, u64),
@@ -105,7 +103,6 @@ impl JobResult {
         self.in_flight_ns as f64 / self.elapsed_ns().max(1) as f64
     }
 
-    /// A direction of it.
     pub fn direction(&self, operation: Operation) -> &Direction {
         &self.directions[operation as usize]
     }
@@ -129,7 +126,6 @@ pub struct TimedRequest {
     pub operation: Operation,
     /// Where it began on the drive.
     pub offset_bytes: u64,
-    /// Its length.
     pub bytes: u32,
     /// When it was submitted, since the run began.
     pub submitted_at: Nanos,

@@ -107,7 +107,6 @@ pub struct Group {
 }
 
 impl Group {
-    /// How many.
     pub fn requests(&self) -> u64 {
         self.directions.iter().map(|response| response.latencies.count()).sum()
     }
@@ -122,7 +121,6 @@ pub struct Burst {
     pub from_ns: Nanos,
     /// How many requests were due.
     pub requests: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// Their latencies together.
     pub latency_sum_ns: u128,

@@ -24,9 +24,7 @@ pub(super) const fn series_bytes_max(is_interval_given: bool) -> u64 {
 /// One direction of one job in one interval, by the time of completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
-    /// Requests.
     pub requests: u64,
-    /// Bytes.
     pub bytes: u64,
     /// Sum of the latencies.
     pub latency_ns: u64,
@@ -49,7 +47,6 @@ impl Moment {
 pub struct Collections {
     /// Reclaim units reclaimed.
     pub count: u64,
-    /// Pages copied.
     pub pages_copied: u64,
 }
 
@@ -81,7 +78,6 @@ impl Series {
         }
     }
 
-    /// Intervals.
     pub fn len(&self) -> usize {
         self.collections.len()
     }

@@ -15,7 +15,6 @@ const FEW: usize = 32;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sensed {
     few: Vec<(Sensing, Nanos)>,
-    /// Those beyond.
     others: FxHashMap<Sensing, Nanos>,
 }
 

@@ -30,7 +30,6 @@ pub struct Material {
     pub prepared: Arc<Prepared>,
     /// The Order that makes the session again.
     pub order: Order,
-    /// Its lanes.
     pub lanes: Vec<ExportLane>,
 }
 
@@ -50,7 +49,6 @@ pub struct ExportLane {
     pub activity: Activity,
 }
 
-/// A form of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A page with tables and plots.

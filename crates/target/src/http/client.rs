@@ -12,7 +12,6 @@ use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-/// Bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// Time until the answer is there.
 const ANSWER_TIME: Duration = Duration::from_secs(15);

@@ -219,7 +219,6 @@ impl<S: Send + Sync> FromRequest<S> for Body {
     }
 }
 
-/// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asker {
     /// The page of this server, or no page at all.

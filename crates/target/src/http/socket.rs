@@ -52,7 +52,6 @@ const SILENCE_MAX: Duration = Duration::from_secs(45);
 pub enum Speech {
     /// Text, JSON mostly.
     Text(String),
-    /// Bytes.
     Binary(Bytes),
     /// The conversation is over, and why.
     End(String),

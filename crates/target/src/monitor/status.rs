@@ -19,7 +19,6 @@ pub struct Status {
     pub read_commands: u64,
     /// Commands that wrote.
     pub write_commands: u64,
-    /// Bytes read by hosts.
     pub host_bytes_read: u64,
     /// The device's counters.
     pub stats: Stats,
@@ -161,9 +160,7 @@ impl Status {
 /// What happened between two moments.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
-    /// Read commands.
     pub reads_per_second: f64,
-    /// Write commands.
     pub writes_per_second: f64,
     /// Bytes read by hosts.
     pub read_bytes_per_second: f64,

@@ -51,7 +51,6 @@ impl LatencyPercentiles {
 /// What a host has a namespace do, lately.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamespaceView {
-    /// Namespace identifier.
     pub namespace: u32,
     /// Commands in a second of each kind, in the order of [`CommandKind::ALL`].
     pub commands_per_second: [f64; 3],

@@ -172,7 +172,6 @@ impl Persistence {
         (has_changed, device_changed.then(|| device.layout().clone()))
     }
 
-    /// The moment of the checkpoint.
     fn moment(&self, subsystem: &mut Subsystem, room: Option<Room>) -> Moment {
         Moment {
             mark: CleanMark::of(subsystem.device()),

@@ -68,7 +68,6 @@ pub enum DriveError {
     WrongSize {
         /// The data file.
         path: PathBuf,
-        /// Its length.
         found_bytes: u64,
         /// What the drive's capacity and its metadata come to.
         expected_bytes: u64,

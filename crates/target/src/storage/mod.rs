@@ -58,7 +58,6 @@ pub use stored::{StoredDrive, stored};
 pub struct StoredFile {
     /// Its name, without its folder.
     pub name: String,
-    /// Its length.
     pub bytes: u64,
     /// When it was written, in milliseconds since 1970.
     pub at_unix_ms: u64,
@@ -67,7 +66,6 @@ pub struct StoredFile {
 /// Which drive to open.
 #[derive(Clone, Debug)]
 pub struct DriveOptions {
-    /// The drive.
     pub subsystem: SubsystemConfig,
     /// Where its data is.
     pub data: DataChoice,
@@ -103,7 +101,6 @@ pub struct OpenReport {
 /// What there is of checksums when a drive is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksums {
-    /// None.
     #[default]
     None,
     /// They begin now: there were none, or the machine lost power, so that nobody knows which belong to what is there.

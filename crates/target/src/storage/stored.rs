@@ -26,13 +26,11 @@ pub struct StoredDrive {
 /// The device of a snapshot.
 #[derive(Clone, Debug, Serialize)]
 pub struct StoredDevice {
-    /// Its configuration.
     pub config: DeviceConfig,
     /// Logical capacity.
     pub capacity_bytes: u64,
     /// Over-provisioning after rounding: (physical - logical) / logical.
     pub effective_over_provisioning: f64,
-    /// Bytes of a page.
     pub page_bytes: u64,
     /// Pages that hold data.
     pub live_pages: u64,

@@ -22,7 +22,6 @@ use super::Limits;
 
 /// What other threads can do with a connection, without waiting. `()` stands for one without a socket.
 pub trait Line: Send + Sync {
-    /// Ends it.
     fn hang_up(&self) {}
 
     /// Whether it was hung up: nothing has to be done for it any more.
@@ -152,7 +151,6 @@ pub enum JoinError {
     NotReady,
 }
 
-/// All associations.
 #[derive(Default)]
 pub struct Associations {
     by_controller: Mutex<HashMap<u16, Arc<Association>>>,

@@ -44,7 +44,6 @@ const GROUPS: [DhGroupId; 6] = [
 /// Who the two sides are and what they know.
 #[derive(Clone)]
 pub struct Credentials {
-    /// NQN of the host.
     pub host_nqn: String,
     /// NQN of the subsystem that it connected to.
     pub subsystem_nqn: String,
@@ -113,7 +112,6 @@ impl Exponentiation {
         self.reply.is_none()
     }
 
-    /// Does it.
     pub fn compute(&mut self) {
         match (&self.reply, &self.offer.keys) {
             (None, _) => self.offer.keys = KeyPair::new(self.offer.group),

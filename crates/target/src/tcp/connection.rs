@@ -76,7 +76,6 @@ pub struct SocketLine {
 }
 
 impl SocketLine {
-    /// Of a connection.
     pub fn new(stream: TcpStream) -> Arc<SocketLine> {
         let hung_up = AtomicBool::new(false);
         Arc::new(SocketLine { stream, hung_up })

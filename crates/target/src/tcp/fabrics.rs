@@ -40,7 +40,6 @@ pub struct Surroundings {
     pub local: SocketAddr,
     /// Where the host is.
     pub peer: IpAddr,
-    /// The connection.
     pub line: Arc<dyn Line>,
     /// Makes the owner call [`Session::deliver_events`](super::session::Session::deliver_events).
     pub waker: Waker,
@@ -51,7 +50,6 @@ pub struct Endpoint {
     context: Arc<Context>,
     /// What is around the connection.
     pub surroundings: Surroundings,
-    /// The queue.
     pub queue: Option<Queue>,
     /// The command that was carried out shuts the controller down, as soon as everything is durable.
     pub shuts_down: bool,
@@ -59,7 +57,6 @@ pub struct Endpoint {
 
 /// A connected queue.
 pub struct Queue {
-    /// Its association.
     pub association: Arc<Association>,
     /// This connection in it.
     pub link: Arc<Link>,
@@ -151,7 +148,6 @@ const FCTYPE: Parameter = Parameter::dword(1, 0);
 pub struct Command {
     /// The entry that it was made of.
     pub entry: SubmissionEntry,
-    /// Its data.
     pub transfer: Transfer,
     kind: Kind,
 }
@@ -165,7 +161,6 @@ enum Kind {
     PropertySet(Property, u64),
     /// The log page that is made here.
     DiscoveryLog(AcceptedCommand),
-    /// Everything else.
     Drive(AcceptedCommand),
 }
 

@@ -53,7 +53,6 @@ pub use nvme_spec::auth::DhGroupId;
 /// A host that may connect.
 #[derive(Clone, Debug)]
 pub struct AllowedHost {
-    /// Its NQN.
     pub nqn: String,
     /// What it proves its identity with; needed if the server listens on an address that other machines reach.
     pub secret: Option<Secret>,
@@ -66,7 +65,6 @@ pub struct AllowedHost {
 /// What hosts may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections in all.
     pub connections: usize,
     /// Connections that have not connected a queue or not authenticated yet. One more takes the place of the oldest of
     /// the address that has most of them, once that has had some time, so that whoever only opens connections keeps nobody

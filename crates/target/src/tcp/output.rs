@@ -34,9 +34,7 @@ pub struct Output {
 
 /// What a C2HData PDU is about.
 pub struct Data {
-    /// Command identifier.
     pub cid: u16,
-    /// The data.
     pub bytes: Vec<u8>,
     /// The command is complete with it; no response capsule follows.
     pub success: bool,
@@ -48,7 +46,6 @@ impl Output {
         self.bytes
     }
 
-    /// ICResp.
     pub fn initialize(&mut self, digests: Digests, h2c_data_bytes_max: u32) {
         let response = IcResp {
             ch: common(PduType::IcResp, PduFlags::new(), 0, 0),
@@ -74,7 +71,6 @@ impl Output {
         self.add_header(header);
     }
 
-    /// CapsuleResp.
     pub fn respond(&mut self, completion: CompletionEntry) {
         let digests = self.digest_bytes();
         let response = CapsuleResp {

@@ -29,7 +29,6 @@ impl Fault {
         }
     }
 
-    /// Something else.
     pub const fn of(status: FatalErrorStatus) -> Fault {
         Fault { status, information: 0 }
     }
@@ -75,7 +74,6 @@ pub struct Layout {
     pub header_digest: bool,
     /// Where the data starts, from the start of the PDU; the end of header and digest if there is none.
     pub data_offset: usize,
-    /// Bytes of data.
     pub data_bytes: usize,
     /// Whether a data digest follows the data.
     pub data_digest: bool,

@@ -23,7 +23,6 @@ const PAGE_BYTES: u64 = 4096;
 /// Vectors that an MSI-X table can have.
 pub const VECTORS_MAX: u16 = 2048;
 
-/// Command register.
 const COMMAND: usize = std::mem::offset_of!(ConfigHeader, command);
 const POWER_MANAGEMENT: usize = 0x40;
 const MSIX: usize = 0x50;
@@ -56,7 +55,6 @@ impl Layout {
 /// What a write to configuration space does beyond itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigEffect {
-    /// Nothing.
     None,
     /// The function is reset; the space already is.
     FunctionReset,

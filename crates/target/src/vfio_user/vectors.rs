@@ -128,7 +128,6 @@ impl Vectors {
         copy_at(&self.state.borrow().table, offset, data);
     }
 
-    /// Writes the table.
     pub fn write_table(&mut self, offset: u64, data: &[u8]) {
         let table = &mut self.state.get_mut().table;
         for (at, byte) in (offset..).zip(data) {

@@ -118,25 +118,20 @@ pub struct RegionInfo {
     pub offset: u64,
 }
 
-/// DEVICE_GET_REGION_INFO flags.
 pub const REGION_READ: u32 = 1;
 /// The region can be written.
 pub const REGION_WRITE: u32 = 2;
 /// Parts of it can be mapped.
 pub const REGION_MMAP: u32 = 4;
-/// Capabilities follow.
 pub const REGION_CAPABILITIES: u32 = 8;
 
 /// The region capability that says which part of a region can be mapped; of one part.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct SparseMmap {
-    /// 1.
     pub id: u16,
-    /// 1.
     pub version: u16,
     pub next: u32,
-    /// 1.
     pub areas: u32,
     pub reserved: u32,
     pub offset: u64,

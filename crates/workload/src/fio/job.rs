@@ -448,7 +448,6 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl Job {
-    /// fio's defaults.
     pub(super) fn with_defaults(file: &str) -> Self {
         Self {
             name: String::new(),

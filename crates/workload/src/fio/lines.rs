@@ -39,7 +39,6 @@ impl Line {
     }
 }
 
-/// A section with its lines.
 pub(super) struct Section {
     pub(super) place: Place,
     pub(super) name: String,

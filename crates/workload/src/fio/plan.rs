@@ -41,7 +41,6 @@ pub enum AddressPlan {
     },
     /// zipf, pareto or normal.
     Skewed {
-        /// Which.
         kind: SkewKind,
         /// fio's centre, as a share of the region.
         center: Option<f64>,

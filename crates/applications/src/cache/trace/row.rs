@@ -23,7 +23,6 @@ const OPERATIONS_MAX: u64 = 65_535;
 /// A row of a trace.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) enum Row {
-    /// Nothing left.
     #[default]
     Empty,
     /// The same operation, several times.

@@ -118,12 +118,7 @@ pub struct Fileserver {
 #[derive(Debug, Clone)]
 pub enum Classes {
     /// Drawn: shares of files with a hot and with a cold attribute, percent.
-    Attributes {
-        /// Hot files.
-        hot_percent: f64,
-        /// Cold files.
-        cold_percent: f64,
-    },
+    Attributes { hot_percent: f64, cold_percent: f64 },
     /// By lifetime: upper bounds of all classes but the last, as shares of the mean lifetime.
     Lifetime(Vec<f64>),
 }

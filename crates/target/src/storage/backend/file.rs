@@ -76,7 +76,6 @@ impl Storage {
         })
     }
 
-    /// The file.
     pub fn file(&self) -> &std::fs::File {
         &self.file
     }

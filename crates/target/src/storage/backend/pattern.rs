@@ -56,7 +56,6 @@ pub enum Mismatch {
         address: u64,
         /// Generation of the first block.
         expected: u32,
-        /// Its own.
         found: u32,
     },
 }

@@ -13,7 +13,6 @@ use thiserror::Error;
 pub struct TooLittleMemory {
     /// For data (or what stands for it).
     pub data_bytes: u64,
-    /// For the maps.
     pub maps_bytes: u64,
     /// What there is.
     pub available_bytes: u64,

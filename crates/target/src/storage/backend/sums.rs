@@ -34,7 +34,6 @@ const HEADER_BYTES: u64 = 4096;
 const SUM_BYTES: u64 = 4;
 /// Pages whose sums are moved in one call.
 const PAGES_AT_ONCE: u64 = 256;
-/// No sum.
 const UNKNOWN: u32 = 0;
 
 /// The sums of a data file.
