@@ -8,11 +8,11 @@ import json
 import pathlib
 import sys
 
-HEAD = """# `warp whatif` on twelve workloads and four drives
+HEAD = """# `warp whatif` on thirteen workloads and four drives
 
 Each cell was answered by `warp whatif WORKLOAD --drive SIZE`. `docs/benchmarks/whatif.py` wrote this page from the kept runs.
 A cell gives the WAF without placement, with the best placement that a host can do, and with the oracle.
-`-` means that the run did not end in the time that the machine was lent for.
+`-` means that the run did not end within 190 seconds on one core (`rocksdb`: 50 minutes on a slower one).
 
 """
 
