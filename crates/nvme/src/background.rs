@@ -59,6 +59,7 @@ impl Background {
         self.self_test.as_ref()
     }
 
+    /// Begins a self-test.
     pub(crate) fn begin_self_test(&mut self, test: RunningTest) {
         let before = self.self_test.replace(test);
         assert!(before.is_none(), "one self-test at a time");

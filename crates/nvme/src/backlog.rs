@@ -21,6 +21,7 @@ use crate::media::Durable;
 
 /// A command that is held back. The sequence number keeps the order of equal times.
 struct Entry<T> {
+    /// Since when.
     held_at: Nanos,
     due: Nanos,
     sequence: u64,

@@ -205,6 +205,7 @@ pub struct QueueDepth {
 pub struct HostTraffic {
     /// By identifier - 1.
     namespaces: Vec<Option<Box<NamespaceTraffic>>>,
+    /// By identifier.
     queues: Vec<QueueDepth>,
 }
 

@@ -78,13 +78,22 @@ pub enum HostError {
 pub enum SnapshotError {
     /// The file system said no.
     #[error("snapshot {path}: {source}")]
-    Io { path: String, source: std::io::Error },
+    Io {
+        /// The file.
+        path: String,
+        /// Its reason.
+        source: std::io::Error,
+    },
     /// Another kind of file.
     #[error("snapshot {path}: is not a WARP snapshot; give a file that `warp run --save` wrote")]
-    Foreign { path: String },
+    Foreign {
+        /// The file.
+        path: String,
+    },
     /// The bytes are not a snapshot of this version, or not a whole one.
     #[error("snapshot {path}: {problem}; {remedy}")]
     Invalid {
+        /// The file.
         path: String,
         /// What is wrong.
         problem: String,

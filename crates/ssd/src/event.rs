@@ -132,20 +132,25 @@ pub enum Event {
         from: RgId,
         /// The group that took them.
         to: RgId,
+        /// How many.
         pages: u32,
     },
     /// A reclaim unit was taken from the free ones.
     Open {
+        /// Its group.
         group: RgId,
         /// The reclaim unit.
         unit: RuId,
+        /// For whom.
         owner: Owner,
+        /// Its size.
         unit_pages: u32,
         /// Whether only collection writes to it, not the host.
         for_collection: bool,
     },
     /// A reclaim unit takes no more pages.
     Close {
+        /// Its group.
         group: RgId,
         /// The reclaim unit.
         unit: RuId,
@@ -153,6 +158,7 @@ pub enum Event {
         owner: Owner,
         /// Pages that were never written.
         unwritten_pages: u32,
+        /// Why.
         reason: CloseReason,
     },
     /// A reclaim unit was reclaimed and erased.

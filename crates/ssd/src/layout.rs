@@ -177,6 +177,7 @@ impl Layout {
         self.collection_superblocks + self.reserve_superblocks
     }
 
+    /// Slices of each group.
     pub(crate) fn slices_per_group(&self) -> u64 {
         u64::from(self.superblocks_per_group) * u64::from(self.slices_per_superblock)
     }

@@ -24,15 +24,18 @@ pub enum UnitState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct ReclaimUnit {
+    /// Valid pages.
     pub(crate) valid_pages: u32,
     /// Below this many valid pages the index has to look at the unit again; 0 while it is not closed.
     pub(crate) watch: u32,
     /// See [`ReclaimUnit::last_invalidation`].
     pub(crate) last_invalidation: u64,
+    /// Reclaim group.
     pub(crate) group: u16,
     /// Whose data it holds.
     pub(crate) owner: Owner,
     pub(crate) state: UnitState,
+    /// Size class.
     pub(crate) class: u8,
     /// Size in pages.
     pub(crate) pages: u32,

@@ -10,6 +10,7 @@ pub enum WorkloadError {
     /// A file cannot be read or written.
     #[error("{file}: {source}")]
     Io {
+        /// The file.
         file: String,
         /// The system's reason.
         source: std::io::Error,
@@ -17,6 +18,7 @@ pub enum WorkloadError {
     /// A line of a file cannot be understood.
     #[error("{file}:{line}: {problem}")]
     Line {
+        /// The file.
         file: String,
         /// Its line, from 1.
         line: u64,
@@ -26,6 +28,7 @@ pub enum WorkloadError {
     /// A record of a binary file cannot be understood.
     #[error("{file}: record {record}: {problem}")]
     Record {
+        /// The file.
         file: String,
         /// Its record, from 1.
         record: u64,

@@ -15,6 +15,7 @@ const BINS: usize = ((64 - BIN_BITS as u64 + 2) * BINS_PER_OCTAVE) as usize;
 /// Units written that can be counted; the bits above are the stream's.
 const POSITION_BITS: u32 = 48;
 
+/// The bin of a distance.
 fn bin(distance: u64) -> usize {
     let shift = (u64::BITS - distance.leading_zeros()).saturating_sub(BIN_BITS);
     (u64::from(shift) * BINS_PER_OCTAVE + (distance >> shift)) as usize

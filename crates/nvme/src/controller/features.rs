@@ -20,6 +20,7 @@ impl Features {
         self.values.get(&(id.code(), instance)).copied()
     }
 
+    /// Sets a value.
     pub(crate) fn set(&mut self, id: FeatureId, instance: u32, value: u32) {
         self.values.insert((id.code(), instance), value);
     }

@@ -21,6 +21,7 @@ const DELAY_MS_MAX: f64 = 3_600_000.0;
 const SECONDS_MAX: f64 = 31_536_000.0;
 /// An exponential delay is no longer than so many means, if the plan does not say.
 const MEANS_MAX: f64 = 100.0;
+/// Characters of a name.
 const NAME_CHARACTERS_MAX: usize = 64;
 
 /// A plan that is none.

@@ -103,7 +103,12 @@ pub enum Duration {
     /// Between two, each as likely.
     Uniform(Nanos, Nanos),
     /// Exponentially distributed around a mean, never above a bound.
-    Exponential { mean: Nanos, max: Nanos },
+    Exponential {
+        /// The mean.
+        mean: Nanos,
+        /// The bound.
+        max: Nanos,
+    },
 }
 
 /// What goes wrong.
@@ -128,9 +133,15 @@ pub enum What {
         percent: u8,
     },
     /// The drive has this temperature.
-    Temperature { kelvins: u16 },
+    Temperature {
+        /// Kelvins.
+        kelvins: u16,
+    },
     /// A namespace is not there for any controller.
-    LostNamespace { nsid: u32 },
+    LostNamespace {
+        /// Which.
+        nsid: u32,
+    },
     /// The log of host events is filled once, so that what was in it is lost.
     EventOverflow,
 }

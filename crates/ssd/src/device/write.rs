@@ -504,6 +504,7 @@ impl Engine {
 
 /// Writes that were appended together.
 struct Appended {
+    /// How many.
     writes: usize,
     /// To this reclaim unit, from this page of it on.
     unit: RuId,

@@ -26,6 +26,7 @@ const REGION_PAGES_MAX: u32 = 1 << 14;
 struct Region {
     /// Pages behind the last one written; [`Region::FLAT`] if a run begins at every page.
     written: u32,
+    /// Runs.
     runs: u32,
     /// `!` of the logical page that would go on with the last run; 0 if none would.
     next_inverted: u32,

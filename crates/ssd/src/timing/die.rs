@@ -20,6 +20,7 @@ use crate::types::Nanos;
 pub(super) struct Operations {
     /// Time of all of them.
     pub(super) ns: Nanos,
+    /// How many.
     pub(super) count: u32,
 }
 

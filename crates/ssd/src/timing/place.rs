@@ -28,6 +28,7 @@ pub(crate) struct UnitPlace {
     pub(crate) part: u32,
 }
 
+/// A flash page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FlashPage {
     pub(super) die: u32,
@@ -90,6 +91,7 @@ struct Class {
     blocks: u32,
     /// Pages of a row, a program unit on each block.
     row_pages: u32,
+    /// Flash pages of a row.
     row_flash_pages: StrengthReducedU32,
     /// Each of them.
     spots: Vec<Spot>,

@@ -15,6 +15,7 @@ const FEW: usize = 32;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sensed {
     few: Vec<(Sensing, Nanos)>,
+    /// Those beyond.
     others: FxHashMap<Sensing, Nanos>,
 }
 

@@ -61,10 +61,12 @@ impl<const TAG_BITS: u32> LastWrites<TAG_BITS> {
         }
     }
 
+    /// Units in a tick.
     pub(super) fn tick_units(&self) -> u64 {
         self.tick_units
     }
 
+    /// Now.
     pub(super) fn tick(&self) -> u64 {
         self.tick
     }

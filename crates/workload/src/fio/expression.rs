@@ -18,7 +18,10 @@ const DEPTH_MAX: usize = 32;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Suffixes {
     /// `k`, `m`, `g`, `t`, `p` with a factor of 1024 or 1000.
-    Sizes { kilo: u32 },
+    Sizes {
+        /// The factor.
+        kilo: u32,
+    },
     /// `us`, `ms`, `s`, `m`, `h`, `d`, in microseconds.
     Times,
 }

@@ -448,6 +448,7 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl Job {
+    /// fio's defaults.
     pub(super) fn with_defaults(file: &str) -> Self {
         Self {
             name: String::new(),

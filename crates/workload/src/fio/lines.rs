@@ -39,6 +39,7 @@ impl Line {
     }
 }
 
+/// A section with its lines.
 pub(super) struct Section {
     pub(super) place: Place,
     pub(super) name: String,

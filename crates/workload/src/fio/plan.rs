@@ -41,6 +41,7 @@ pub enum AddressPlan {
     },
     /// zipf, pareto or normal.
     Skewed {
+        /// Which.
         kind: SkewKind,
         /// fio's centre, as a share of the region.
         center: Option<f64>,

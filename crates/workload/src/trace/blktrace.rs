@@ -55,6 +55,7 @@ const WITH_CGROUP: u32 = 1 << 8;
 /// Bytes of that number.
 const CGROUP_BYTES: usize = 8;
 
+/// Reads events.
 #[derive(Debug)]
 pub(super) struct Blktrace {
     action: u32,

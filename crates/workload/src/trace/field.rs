@@ -56,6 +56,7 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    /// All of a line.
     pub(super) fn new(line: &'a [u8]) -> Fields<'a> {
         Fields { rest: line }
     }

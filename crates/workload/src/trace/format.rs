@@ -111,6 +111,7 @@ impl Parser {
         })
     }
 
+    /// A new file begins.
     pub(super) fn begin_file(&mut self) {
         match self {
             Parser::Iolog(iolog) => iolog.begin_file(),

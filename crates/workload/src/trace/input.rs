@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::spool;
 
+/// Bytes of the buffer.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 /// A line that is longer is bad: no format has any near that. (The longest are Mooncake's: a number for each 512 tokens.)
 pub(crate) const LINE_BYTES_MAX: usize = 64 << 10;

@@ -82,6 +82,7 @@ impl ObjectRequest {
     }
 }
 
+/// Reads oracleGeneral.
 #[derive(Debug, Default)]
 pub(super) struct OracleGeneral {
     places: FxHashMap<u64, Place>,
@@ -162,6 +163,7 @@ impl OracleGeneral {
 #[derive(Debug)]
 pub(super) struct Mooncake {
     block_bytes: u32,
+    /// By their hashes.
     blocks: FxHashMap<u64, Block>,
     pass: u32,
 }

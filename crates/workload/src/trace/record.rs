@@ -78,6 +78,7 @@ impl Record {
     }
 }
 
+/// A name as text.
 pub(super) fn as_text(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
@@ -92,6 +93,7 @@ pub(super) struct Names {
 }
 
 impl Names {
+    /// The number of a name.
     #[inline]
     pub(super) fn number(&mut self, name: &[u8]) -> Result<u32, Problem> {
         if name == self.last && !self.numbers.is_empty() {

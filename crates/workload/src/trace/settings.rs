@@ -118,6 +118,7 @@ pub enum Format {
 }
 
 impl Format {
+    /// Their names in settings.
     pub(super) const NAMES: &str = "\"iolog\", \"blkparse\", \"blktrace\", \"msr\", \"alibaba\", \"tencent\", \"csv\", \"capture\", \
                                     \"vscsi\", \"oracle_general\" or \"mooncake\"";
 }

@@ -21,6 +21,7 @@ const IN_MEMORY_BYTES: usize = 64 << 20;
 const BUFFER_RECORDS: usize = 8192;
 /// A record is the place of a write in its chunk, above its lifetime.
 const RECORD_BYTES: u64 = 8;
+/// Bits of a lifetime.
 pub(super) const LIFETIME_BITS: u32 = 40;
 /// Writes in a chunk at most.
 pub(super) const CHUNK_MAX: u64 = 1 << (64 - LIFETIME_BITS);
