@@ -54,7 +54,7 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
         2 => None,
         _ => plans[0]
             .recorded_source()
-            .map_err(|error| bad_option("--iolog-version", &format!("3 has recorded times, and {error}")))?,
+            .map_err(|error| bad_option("--iolog-version", format!("3 has recorded times, and {error}")))?,
     };
     let has_times = recorded.is_some();
     let settings = ExportSettings {
