@@ -1,19 +1,19 @@
 """WARP: an open, programmable SSD with NVMe Flexible Data Placement, in-process.
 
-The device model and the lab of the ``warp`` command, as a library:
+The package contains the device model and the lab of the ``warp`` command:
 
-- `whatif`: what placement would do for your workload, in a sentence; `oracle`: the best there is;
-- `run` and `Experiment`: the published experiments, or your own;
-- `lifetimes`: how long what a workload writes lives, and how far two workloads are apart in that;
-- `Device`: a drive that you write to;
-- `VictimPolicy` and `PlacementPolicy`: decisions of the drive and of the host, in Python;
-- `generators`: workloads in Python;
-- `sweep`: a design space, over all cores or a cluster, stored as it goes;
-- `calibrate`: the hidden knobs of a drive that you measured;
-- `plot`: the figures;
-- `studio`: drives at work, live, in a notebook.
+- `whatif` predicts the effect of placement on your workload in one sentence. `oracle` gives the best known placement.
+- `run` and `Experiment` run the published experiments, or your own.
+- `lifetimes` measures the data lifetimes of a workload and compares two workloads.
+- `Device` is a drive that you write.
+- `VictimPolicy` and `PlacementPolicy` are decisions of the drive and of the host, in Python.
+- `generators` are workloads in Python.
+- `sweep` runs a design space on all cores or a cluster, and stores each result.
+- `calibrate` finds the hidden settings of a drive that you measured.
+- `plot` draws the figures.
+- `studio` shows live drives in a notebook.
 
-The same seed gives the same bytes as the command. Mistakes are `WarpError`, with the engine's sentence.
+The same seed gives the same bytes as the command. A mistake raises `WarpError` with the message of the engine.
 """
 
 from warp_ssd import generators, plot

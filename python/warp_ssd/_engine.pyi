@@ -1,4 +1,4 @@
-# Types of the compiled module; what things do is in their docstrings (crates/py).
+# Types of the compiled module. Its docstrings are in crates/py.
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -37,7 +37,7 @@ def studio_order_of_experiment(
 ) -> tuple[dict[str, Any], list[Path]]: ...
 
 class RunOptions(TypedDict, total=False):
-    """Options of a run, by their names in `[run]` of an experiment: `docs/experiments.md` says what each means."""
+    """Options of a run, by their names in `[run]` of an experiment. `docs/experiments.md` explains each option."""
 
     scale: int | str | None
     write_capacities: float | None
@@ -56,7 +56,7 @@ class RunOptions(TypedDict, total=False):
     placement_handles: Sequence[int] | None
 
 class PointOptions(RunOptions, total=False):
-    """What `Experiment.points` takes: which points of an experiment, and how they are run."""
+    """Arguments of `Experiment.points`: the choice of points, and the options of their runs."""
 
     quick: bool
     overrides: Mapping[str, object] | None
@@ -135,7 +135,7 @@ class Target:
     def endless(self) -> bool: ...
     def request_bytes(self, bytes: int) -> int: ...
 
-# A function that makes requests: see `warp_ssd.generators`.
+# A function that makes requests, see `warp_ssd.generators`.
 _Workload = Callable[[Target], Iterable[Any]]
 
 class Table:
@@ -146,7 +146,7 @@ class Table:
     @property
     def schema(self) -> list[tuple[str, str]]: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
-    # Libraries that are imported when they are asked for; without types of their own, or not required.
+    # Libraries that are imported on demand. They are optional or have no types.
     def to_pyarrow(self) -> Any: ...
     def to_pandas(self) -> Any: ...
     def to_polars(self) -> Any: ...

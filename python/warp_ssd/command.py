@@ -1,4 +1,4 @@
-"""The `warp` command as `pip install` puts it on the path: the engine's own, which is the one that `cargo build` makes."""
+"""The `warp` command that `pip install` puts on the path. It runs the same code as the binary that `cargo build` makes."""
 
 import os
 import signal
@@ -8,10 +8,10 @@ from warp_ssd._engine import command
 
 
 def main() -> None:
-    """Runs the command with the process's arguments and ends with its exit code."""
-    # The command listens to Ctrl-C itself, or is ended by it; Python's way waits for the engine.
+    """Runs the command with the arguments of the process and exits with its exit code."""
+    # The command handles Ctrl-C itself, or Ctrl-C ends it. Python's handler would wait for the engine.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # `warp calibrate` starts Python: the one that has this package.
+    # `warp calibrate` starts Python. It has to be the interpreter with this package.
     os.environ.setdefault("WARP_PYTHON", sys.executable)
     sys.exit(command(["warp", *sys.argv[1:]]))
 

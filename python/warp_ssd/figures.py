@@ -1,10 +1,10 @@
-"""The papers' figures, drawn from our own runs, with the papers' numbers as marks: `python -m warp_ssd.figures`.
+"""The papers' figures from our own runs, with the papers' numbers as marks: `python -m warp_ssd.figures`.
 
     experiments/ -> sweep (results stay in a store) -> plot.py -> docs/figures/paper_NAME.png
     published numbers of the experiment -> marks
 
-What is compared, and what was chosen where a paper leaves it open, is in the notes of each experiment. Figures whose
-numbers no paper prints have no marks.
+The notes of each experiment explain the comparison and the choices that a paper leaves open. A figure has no marks if no paper
+prints its numbers.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OVER_PROVISIONING = tuple(share / 100 for share in range(3, 13))
-"""Of the sweep II against PI."""
+"""Over-provisionings of the sweep II against PI."""
 
 
 @dataclass
 class Runs:
-    """Runs experiments once and keeps what they measured.
+    """Runs experiments once and stores their results.
 
     Attributes
     ----------
     store
         Folder of the results.
     quick
-        Whether to run the quick forms, which show that figures can be drawn and not what is in them.
+        True to run the quick forms. They prove that the figures can be drawn, but their numbers are meaningless.
     """
 
     store: str | os.PathLike[str] | None = None
@@ -57,14 +57,14 @@ class Runs:
         return self._swept[name]
 
     def published(self, name: str, column: str | None = "write_amplification") -> list[dict[str, Any]]:
-        """Published numbers of an experiment: those of a column of `cells`, or those of none."""
+        """Published numbers of an experiment, for one column of `cells` or for no column."""
         rows = Experiment(name).published().to_pyarrow().to_pylist()
         return [row for row in rows if row["column"] == column]
 
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure: its file's name, what it shows and where it is from, and what draws it."""
+    """A figure: its file name, its content, its source and the function that draws it."""
 
     name: str
     shows: str
@@ -82,7 +82,7 @@ def _values(table: pa.Table, name: str) -> list[str]:
 
 
 def _at(row: Mapping[str, Any], at: Mapping[str, str]) -> bool:
-    """Whether a published number is of this place; what it leaves open fits."""
+    """True if a published number belongs to this place. Coordinates that the number leaves out match any place."""
     return all(row.get(name) in (None, "", value) for name, value in at.items())
 
 
@@ -93,14 +93,14 @@ def _same_height(panels: Sequence[Axes], bottom: float) -> None:
 
 
 def _in_words(name: str, value: str) -> str:
-    """A value of a column, with the column's name where it says nothing without."""
+    """Text of a column's value, with the column's name if the value alone is unclear."""
     if value == "none":
         return f"no {name}"
     return f"{name} {value}" if value.endswith("%") else value
 
 
 def _legend(figure: Figure) -> None:
-    """One legend above all panels."""
+    """Draws one legend above all panels."""
     found: dict[str, Any] = {}
     for ax in figure.axes:
         handles, labels = ax.get_legend_handles_labels()
@@ -112,7 +112,7 @@ def _legend(figure: Figure) -> None:
 
 
 def _end_marks(ax: Axes, published: Sequence[Mapping[str, Any]], at: Mapping[str, str], lines: str) -> None:
-    """Published numbers at the end of the curves."""
+    """Marks published numbers at the end of the curves."""
     end = ax.dataLim.x1
     for row in published:
         if not _at(row, at):
@@ -125,7 +125,9 @@ def _end_marks(ax: Axes, published: Sequence[Mapping[str, Any]], at: Mapping[str
 def curves(
     runs: Runs, name: str, *, panels: str = "", rows: str = "", lines: str = "variant", window: float | None = None
 ) -> Figure:
-    """Write amplification over what was written: a panel for each value of a column, and a row of panels for each of another."""
+    """Draws write amplification over written bytes, with a panel per value of one column and a row of panels per value of
+    another.
+    """
     samples = runs.experiment(name).samples()
     across, down = _values(samples, panels) or [""], _values(samples, rows) or [""]
     width = plot.PAGE_INCHES if len(across) > 1 else plot.COLUMN_INCHES
@@ -156,7 +158,7 @@ def grouped_bars(
     label: str = "write amplification",
     **where: str,
 ) -> Figure:
-    """A measure of each cell at this place, as bars with marks."""
+    """Draws a measure of each cell at this place as bars with marks."""
     points = _rows(_done(runs.experiment(name).points()), where)
     published = runs.published(name, metric)
     figure, axes = plot.new_figure()
@@ -186,7 +188,9 @@ def _done(points: pa.Table) -> pa.Table:
 
 
 def handles(runs: Runs, name: str, *, by: str, of: Sequence[str] = ("host", "copied"), **at: str) -> Figure:
-    """What each handle wrote, and what was copied of it: a bar for each value of a column, of the cells at this place."""
+    """Draws the bytes that each handle wrote and the bytes copied of it. The cells at this place give one bar per value of a
+    column.
+    """
     samples = _rows(runs.experiment(name).samples(), at)
     width = plot.PAGE_INCHES if len(of) > 1 else plot.COLUMN_INCHES
     figure, axes = plot.new_figure(len(of), width_inches=width, row_inches=2.2)
@@ -197,7 +201,7 @@ def handles(runs: Runs, name: str, *, by: str, of: Sequence[str] = ("host", "cop
 
 
 def feedback(runs: Runs, variants: Sequence[str]) -> Figure:
-    """Pages copied by each collection: a panel for each kind of feedback."""
+    """Draws the pages copied by each collection, with a panel for each kind of feedback."""
     table = runs.experiment("event_feedback").collections()
     figure, axes = plot.new_figure(len(variants), width_inches=plot.PAGE_INCHES, row_inches=2.1)
     for ax, variant in zip(axes[0], variants, strict=True):
@@ -211,7 +215,7 @@ def feedback(runs: Runs, variants: Sequence[str]) -> Figure:
 
 
 def bandwidth(runs: Runs) -> Figure:
-    """Bandwidth over the request size, each the mean of its whole run, with the numbers of the drive's data sheet."""
+    """Draws the mean bandwidth of each whole run over the request size, with the numbers of the drive's data sheet."""
     jobs = runs.experiment("bandwidth").jobs()
     sizes = _values(jobs, "bs")
     kib = {size: float(size.removesuffix(" KiB")) for size in sizes}
@@ -236,7 +240,7 @@ def bandwidth(runs: Runs) -> Figure:
 
 
 def isolation(runs: Runs) -> Figure:
-    """The sweep: two kinds of isolation, two sizes of reclaim units, ten over-provisionings, three seeds."""
+    """Draws the sweep of two kinds of isolation, two sizes of reclaim units, ten over-provisionings and three seeds."""
     sizes = {"256MiB": (0.07, 0.09), "128MiB": (0.05, 0.07)}
     figure, axes = plot.new_figure(2, width_inches=plot.PAGE_INCHES, row_inches=2.3)
     published = runs.published("ii_vs_pi")
@@ -256,7 +260,7 @@ def isolation(runs: Runs) -> Figure:
 
 
 def isolation_sweep(runs: Runs) -> pa.Table:
-    """The points of II against PI, on drives that open their reclaim units eagerly, as the published emulator."""
+    """The points of II against PI, on drives that open their reclaim units eagerly, as the published emulator does."""
     grid: dict[str, Sequence[object]] = {
         "handles.isolation": ["initially_isolated", "persistently_isolated"],
         "geometry.reclaim_unit_bytes": ["256MiB", "128MiB"],
@@ -275,7 +279,7 @@ def isolation_sweep(runs: Runs) -> pa.Table:
 
 
 def latency(runs: Runs) -> Figure:
-    """Latency of random reads one at a time, with the percentiles of Table 3."""
+    """Draws the latency of random reads, one at a time, with the percentiles of Table 3."""
     figure, axes = plot.new_figure(row_inches=2.4)
     ax = axes[0, 0]
     plot.latency_cdf(_rows(runs.experiment("latency").latencies(), {"depth": "1"}), by="device", ax=ax, legend=False)
@@ -292,7 +296,7 @@ def latency(runs: Runs) -> Figure:
 
 
 def latency_32k(runs: Runs) -> Figure:
-    """Latency of 32 KiB reads and writes."""
+    """Draws the latency of 32 KiB reads and writes."""
     figure, axes = plot.new_figure(2, width_inches=plot.PAGE_INCHES)
     table = runs.experiment("latency_32k").latencies()
     for ax, variant in zip(axes[0], ("read", "write"), strict=True):
@@ -384,18 +388,18 @@ FIGURES = (
         lambda runs: feedback(runs, ["nobody listens", "longest run"]),
     ),
 )
-"""All of them, in the order of the papers."""
+"""All figures, in the order of the papers."""
 
 
 def draw(figure: PaperFigure, runs: Runs, out: str | os.PathLike[str], formats: Sequence[str] = ("png",)) -> list[Path]:
-    """Draws a figure and writes it; returns its files."""
+    """Draws a figure, writes it and returns its files."""
     drawn = figure.draw(runs)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"paper_{figure.name}.{ending}" for ending in formats]
     with plot.style():
         for file in files:
-            # Without a date and a version the same results give the same bytes.
+            # Without a date and a version, the same results give the same bytes.
             metadata = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(
                 file.suffix[1:]
             )
@@ -404,7 +408,7 @@ def draw(figure: PaperFigure, runs: Runs, out: str | os.PathLike[str], formats: 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns its exit code."""
+    """Runs the command and returns its exit code."""
     names = [figure.name for figure in FIGURES]
     parser = argparse.ArgumentParser(
         prog="python -m warp_ssd.figures", description="Draw the papers' figures from our own runs."

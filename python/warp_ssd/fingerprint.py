@@ -1,4 +1,5 @@
-"""What a policy or a workload written in Python is, as far as results depend on it: a fingerprint for the hash of a point."""
+"""Fingerprints of policies and workloads in Python, for the hash of a point. They cover all code and data that results depend on.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +18,17 @@ _OURS = ("builtins", "abc", "warp_ssd.policies")
 """Modules whose classes are the same for every policy."""
 
 _CONSTANTS = (bool, int, float, complex, str, bytes, tuple, list, dict, set, frozenset, np.ndarray, np.generic, type(None))
-"""Types of a module's values that count where a workload names them."""
+"""Types of module values that count if a workload names them."""
 
 _DIGITS = 16
-"""Hexadecimal digits that tell the versions of a workload apart."""
+"""Number of hexadecimal digits that distinguish versions of a workload."""
 
 
 def fingerprint(*policies: object | None) -> str:
-    """A hash of policies' code and attributes; empty if there are none.
+    """Returns a hash of the code and attributes of policies, or an empty text without policies.
 
-    The code is that of all methods of the class and the classes that it inherits from, not that of functions which they call:
-    a policy that calls others gives itself a class attribute `version` and changes it with them.
+    The hash covers all methods of the class and of its base classes. It does not cover functions that they call. A policy that
+    calls such functions needs a class attribute `version` that changes with them.
 
     Raises
     ------
@@ -43,22 +44,22 @@ def fingerprint(*policies: object | None) -> str:
 
 
 def workload_name(workload: object) -> str:
-    """What the engine calls a workload written in Python: its name and a hash of what it is, such as ``writes#0123456789abcdef``.
+    """Returns the engine's name of a workload in Python: its label and a hash, such as ``writes#0123456789abcdef``.
 
-    The code is that of the function, of the functions of its module that it calls, and of its class where it is an object. Beside it
-    count defaults, what the function encloses, constants of its module that it names, and attributes.
+    The hash covers the code of the function, of functions of its module that it calls, and of its class if it is an object. It
+    also covers defaults, the closure, constants of the module that the function names, and attributes.
 
     Raises
     ------
     WarpError
-        What it encloses, or an attribute, cannot be pickled.
+        A value of the closure, or an attribute, cannot be pickled.
     """
     digest = hashlib.sha256(repr(_callable(workload, set())).encode()).hexdigest()[:_DIGITS]
     return f"{workload_label(workload)}#{digest}"
 
 
 def workload_label(workload: object) -> str:
-    """What people call a workload written in Python: the name of the function, or of the object's class."""
+    """Returns the readable name of a workload in Python: the name of the function, or of the object's class."""
     while isinstance(workload, functools.partial):
         workload = workload.func
     name = getattr(workload, "__name__", None) or type(workload).__name__
@@ -66,7 +67,7 @@ def workload_label(workload: object) -> str:
 
 
 def _callable(workload: Any, seen: set[int]) -> list[object]:
-    """A function, class, bound method, partial, or object that can be called; each function and class once."""
+    """Contents of a function, class, bound method, partial or callable object. Each function and class appears once."""
     if id(workload) in seen:
         return ["again", getattr(workload, "__qualname__", "")]
     if isinstance(workload, FunctionType):
@@ -89,7 +90,7 @@ def _callable(workload: Any, seen: set[int]) -> list[object]:
 
 
 def _function(function: FunctionType, seen: set[int]) -> list[object]:
-    """The code of a function and what it stands on."""
+    """The code of a function and the values that it depends on."""
     enclosed = []
     for cell in function.__closure__ or ():
         try:
@@ -113,13 +114,13 @@ def _named(function: FunctionType, seen: set[int]) -> list[object]:
         elif isinstance(value, _CONSTANTS) and name in function.__globals__:
             try:
                 found.append([name, pickle.dumps(value)])
-            except Exception:  # a list of modules, say, is no constant
+            except Exception:  # a list of modules, for example, is no constant
                 continue
     return found
 
 
 def _names(code: CodeType) -> set[str]:
-    """Names that a function's code, and that of functions in it, looks up outside of it."""
+    """Global names that a function, or a function inside it, looks up."""
     inner = [_names(value) for value in code.co_consts if isinstance(value, CodeType)]
     return set(code.co_names).union(*inner)
 
@@ -148,7 +149,7 @@ def _parts(policy: object) -> list[object]:
 
 
 def _members(members: Any) -> list[object]:
-    """Methods by their code, other attributes by their value; in the order of their names."""
+    """Methods by their code and other attributes by their value, in the order of their names."""
     found: list[object] = []
     for name, member in sorted(members.items()):
         function = getattr(member, "__func__", getattr(member, "fget", member))
@@ -161,6 +162,6 @@ def _members(members: Any) -> list[object]:
 
 
 def _code(code: CodeType) -> list[object]:
-    """Instructions and what they refer to, without the place where they were written."""
+    """Instructions and their operands, without source positions."""
     constants = [_code(value) if isinstance(value, CodeType) else repr(value) for value in code.co_consts]
     return [code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants]

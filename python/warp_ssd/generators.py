@@ -1,28 +1,29 @@
-"""Workloads in Python: what the host reads, writes and deallocates, instead of a job file or a trace.
+"""Workloads in Python: requests of the host that a function makes, instead of a job file or a trace.
 
-A workload is a function of a `Target`, the drive that it is made for. It yields requests, or returns an iterable of them. It serves
-`warp_ssd.run`, `warp_ssd.Experiment`, `warp_ssd.sweep`, `warp_ssd.whatif`, `warp_ssd.lifetimes` and `warp_ssd.oracle`, wherever they
-take the name of a workload.
+A workload is a function of a `Target`, which describes the drive. The function yields requests, or returns an iterable of them.
+You can pass it to `warp_ssd.run`, `warp_ssd.Experiment`, `warp_ssd.sweep`, `warp_ssd.whatif`, `warp_ssd.lifetimes` and
+`warp_ssd.oracle` in place of the name of a workload.
 
-A request is a tuple ``(operation, offset, bytes)``, with a placement and a time behind them if it has any:
+A request is a tuple ``(operation, offset, bytes)``. An optional placement and an optional time follow:
 
 ========= =================================================================================================
 operation ``"read"``, ``"write"`` or ``"deallocate"``; in arrays `READ`, `WRITE` or `DEALLOCATE`
 offset    first byte, below ``target.capacity_bytes``
 bytes     length, 1 to 4294967295
 placement index into the drive's list of placements; None or `NO_PLACEMENT` for none
-time      nanoseconds since the workload began, which do not fall; None for as soon as possible
+time      nanoseconds since the workload began, never decreasing; None for as soon as possible
 ========= =================================================================================================
 
-Each of these may be an array (or a list) instead, and the tuple is then a block of as many requests. A block may also be a dictionary with
-these keys, or a structured array of the type `REQUEST`. With blocks of some thousand requests Python costs next to nothing.
+If a field is an array or a list, the tuple is a block of requests. A block may also be a dictionary with these keys, or a
+structured array of the type `REQUEST`. With blocks of some thousand requests, the cost of Python is negligible.
 
-The function is called once for each point, and more often where the lab looks ahead. It has to give the same requests each time, so
-draw random numbers from a generator that is made from ``target.seed``. Arrays are read until the next block is asked for.
+The engine calls the function once for each point, and again if the lab looks ahead. The function has to yield the same requests
+each time, so draw random numbers from a generator seeded with ``target.seed``. Do not change an array before the engine asks for
+the next block.
 
-Results are kept under a hash of the function: of its code, defaults and closure, of the constants and functions of its module that it
-names, and of attributes where it is an object with ``__call__``. What it reads beside these (files, other modules) is told apart by an
-attribute ``version`` of the function, which is changed by hand.
+Results are stored under a hash of the function. The hash covers its code, defaults and closure, the constants and functions of
+its module that it names, and the attributes of an object with ``__call__``. It does not cover other inputs (files, other
+modules). If the function has such inputs, give it an attribute ``version`` and change this attribute by hand.
 
 Examples
 --------
@@ -62,10 +63,10 @@ REQUEST: Final[np.dtype[np.void]] = np.dtype(
         ("time", np.uint64),
     ]
 )
-"""Type of structured arrays of requests; one without ``placement`` or ``time`` will do as well."""
+"""Type of structured arrays of requests. The fields ``placement`` and ``time`` are optional."""
 
-#: A request, or many.
+#: A request, or a block of requests.
 Block: TypeAlias = tuple[Any, ...] | Mapping[str, int | str | Sequence[int] | NDArray[np.integer]] | NDArray[np.void]
 
-#: Makes the requests for a drive.
+#: Function that makes the requests for a drive.
 Workload: TypeAlias = Callable[[Target], Iterable[Block]]

@@ -1,9 +1,9 @@
-"""From a grid or a sampler to points: which combinations a sweep runs, in which order, and what each is called.
+"""Points of a grid or a sampler: the combinations that a sweep runs, their order and their names.
 
     {"geometry.over_provisioning": [0.05, 0.1], "variant": ["II", "PI"]} -> coordinates -> Experiment.points() -> Row
 
-A row is a point with its coordinates. A combination that the engine refuses (a drive that cannot exist) is a row
-without a point, with the engine's sentence. Nothing runs here.
+A row is a point with its coordinates. If the engine rejects a combination, because no drive can have it, the row has no point but
+the message of the engine. This module runs no point.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ._engine import Experiment, Point
 
 RUN_SETTINGS = ("scale", "write_capacities", "prefill_capacities")
-"""What can be said of a run, as `run:scale`."""
+"""Settings of a run that can vary, as `run:scale`."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class Row:
     Attributes
     ----------
     coordinates
-        What the grid or the sampler said.
+        Coordinates from the grid or the sampler.
     point
-        What is to be run; `None` if the engine refused the combination.
+        The point to run, or `None` if the engine rejected the combination.
     error
-        The sentence with which it was refused.
+        The engine's message about a rejected combination.
     """
 
     coordinates: Mapping[str, object]
@@ -44,7 +44,7 @@ class Row:
 
 
 def combinations(grid: Mapping[str, Sequence[object]]) -> Iterator[dict[str, object]]:
-    """Every combination of a grid, the last key varying fastest.
+    """Every combination of a grid, with the last key varying fastest.
 
     Raises
     ------
@@ -59,21 +59,22 @@ def combinations(grid: Mapping[str, Sequence[object]]) -> Iterator[dict[str, obj
 
 
 def rows(experiment: Experiment, coordinates: Iterable[Mapping[str, object]], **common: Any) -> list[Row]:
-    """The points at these coordinates, in their order; at each, in the order of the experiment.
+    """The points at these coordinates, in their order. At each coordinate, the order is that of the experiment.
 
     Parameters
     ----------
     coordinates
-        What is varied: `device`, `variant`, an axis of the experiment (these pick), `workload` (another one),
-        `workload:PATH` (its settings), `run:scale`, `run:write_capacities`, `run:prefill_capacities`, the dotted path of a device
-        setting, or `change:NAME`, whose values are several of these at a time: `{"name": "half", "workload:a.size": "50%", ...}`.
+        The varied keys. `device`, `variant` and axes of the experiment pick points. `workload` is another workload and
+        `workload:PATH` one of its settings. `run:scale`, `run:write_capacities` and `run:prefill_capacities` are settings of the
+        run. A dotted path is a device setting. A value of `change:NAME` sets several keys together:
+        `{"name": "half", "workload:a.size": "50%", ...}`.
     common
-        Arguments of `Experiment.points` for all of them.
+        Arguments of `Experiment.points` for all coordinates.
 
     Raises
     ------
     WarpError
-        A key is none of these, a name is not in the experiment, or the engine refuses every combination.
+        A key is invalid, the experiment does not have a name, or the engine rejects every combination.
     """
     found = [row for at in coordinates for row in _rows_at(experiment, dict(at), common)]
     if found and all(row.point is None for row in found):
@@ -97,7 +98,7 @@ def _rows_at(experiment: Experiment, at: dict[str, object], common: Mapping[str,
 
 
 def _unfolded(at: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
-    """Coordinates with the names of their changes, and with what these change."""
+    """Coordinates with the names of their changes, and with the keys that these changes set."""
     names, given = dict(at), dict(at)
     for path, value in at.items():
         if path.startswith("change:"):
@@ -112,7 +113,7 @@ def _unfolded(at: Mapping[str, object]) -> tuple[dict[str, object], dict[str, ob
 def _arguments(
     experiment: Experiment, at: Mapping[str, object], common: Mapping[str, Any]
 ) -> tuple[dict[str, object], dict[str, Any]]:
-    """What picks among the points, and what makes them."""
+    """Coordinates that pick among the points, and arguments that make the points."""
     arguments = dict(common)
     overrides = dict(common.get("overrides") or {})
     settings = dict(common.get("settings") or {})
@@ -142,7 +143,7 @@ def _arguments(
 
 
 def _only(experiment: Experiment, picks: Mapping[str, object], common: Sequence[str] | None) -> list[str] | None:
-    """Names for `Experiment.points`, so that points which would not be picked are not made."""
+    """Names for `Experiment.points`, so that it makes only points that will be picked."""
     values = {"variant": list(experiment.variants), **experiment.axes}
     elsewhere = {name for axis, names in values.items() if axis not in picks for name in names}
     of_picked = {name for axis in picks for name in values[axis]}
@@ -152,7 +153,10 @@ def _only(experiment: Experiment, picks: Mapping[str, object], common: Sequence[
 
 
 def plain_column(values: Sequence[object]) -> list[object]:
-    """Coordinates as a column: as they are if all are numbers, texts or switches alike, otherwise as JSON. Functions are their names."""
+    """Coordinates as a column. Values of one kind (numbers, texts or booleans) stay as they are.
+
+    Other values become JSON, and a function becomes its name.
+    """
     values = [workload_label(value) if callable(value) else value for value in values]
     for kinds in (bool, str, (int, float)):
         if all(
@@ -165,18 +169,18 @@ def plain_column(values: Sequence[object]) -> list[object]:
 
 
 Range = tuple[float, float] | Sequence[object]
-"""Two numbers in a tuple are the ends of a range; a list is a choice."""
+"""A tuple of two numbers is a range, and a list is a choice."""
 
 
 def latin_hypercube(space: Mapping[str, Range], count: int, *, seed: int = 1) -> list[dict[str, object]]:
-    """Coordinates that cover a space evenly: along every path each of `count` equal parts is hit once.
+    """Coordinates that cover a space evenly. Along every path, each of `count` equal parts is hit once.
 
     Parameters
     ----------
     space
-        For each path a range `(low, high)` or a list of choices. A range of two integers gives integers.
+        A range `(low, high)` or a list of choices for each path. A range of two integers gives integers.
     count
-        How many.
+        Number of coordinates.
     seed
         The same seed gives the same coordinates.
     """
@@ -187,7 +191,7 @@ def latin_hypercube(space: Mapping[str, Range], count: int, *, seed: int = 1) ->
 
 
 def random_samples(space: Mapping[str, Range], count: int, *, seed: int = 1) -> list[dict[str, object]]:
-    """Coordinates drawn independently; the arguments are those of `latin_hypercube`."""
+    """Coordinates drawn independently. The arguments are those of `latin_hypercube`."""
     import numpy as np
 
     sample = np.random.default_rng(seed).random((count, len(space)))

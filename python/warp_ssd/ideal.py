@@ -1,4 +1,4 @@
-"""How far a workload's placement is from the best possible: the oracle, which knows when each page dies, beside what a host can do."""
+"""The oracle: the write amplification of a placement that knows the lifetime of each page, beside the placements of a host."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ def oracle(
     Parameters
     ----------
     workload
-        A job file, a workload or a block trace: a name or a path. Or a function that makes requests (`warp_ssd.generators`).
+        Name or path of a job file, a workload or a block trace, or a function that makes requests (`warp_ssd.generators`).
     device
         Name or path of a device profile.
     scale, write_capacities, prefill_capacities, overrides
-        See `Experiment.points`. A workload that does not end by itself needs `write_capacities`.
+        See `Experiment.points`. An endless workload needs `write_capacities`.
     seed
-        Of device and workload.
+        Seed of device and workload.
 
     Returns
     -------
     pyarrow.Table
-        A row each for `none`, `its own` and `oracle`: `placement`, `write_amplification` and `tail_write_amplification` (at the
-        end of the run), `above_oracle` (as a share of the oracle's write amplification), and `findings`. The oracle's is what
-        it reaches, not a bound.
+        One row for each of `none`, `its own` and `oracle`. The columns are `placement`, `write_amplification`,
+        `tail_write_amplification` (at the end of the run), `above_oracle` (a share of the oracle's write amplification) and
+        `findings`. The oracle's value is its result, not a bound.
 
     Raises
     ------
     WarpError
-        There is no such workload or device, or it cannot be run on it.
+        The workload or device does not exist, or the workload cannot run on the device.
     """
     import pyarrow as pa
 

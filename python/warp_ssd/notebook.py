@@ -1,4 +1,4 @@
-"""What a notebook shows of results: plain HTML tables, without a style of their own, so that they look as the notebook does."""
+"""HTML of results for notebooks: plain tables without styles, so that they look like the notebook."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from ._engine import Answer, Result, Table
 
 ROWS = 20
-"""Of a table, at most: the first ones."""
+"""Maximum number of rows shown of a table."""
 
 
 def table(table: Table) -> str:
-    """The first rows of a table, and how many there are."""
+    """The first rows of a table and the number of its rows."""
     head = table.to_pyarrow().slice(0, ROWS)
     more = table.num_rows - head.num_rows
     html = _table(head.column_names, (list(row.values()) for row in head.to_pylist()))
@@ -22,7 +22,7 @@ def table(table: Table) -> str:
 
 
 def result(result: Result) -> str:
-    """The write amplification of each point; the claims that were judged."""
+    """The write amplification of each point and the verdicts on claims."""
     cells = result.cells().to_pyarrow()
     coordinates = cells.column_names[: cells.column_names.index("seed") + 1]
     shown = [*coordinates, "write_amplification", "tail_write_amplification", "findings"]
@@ -36,7 +36,7 @@ def result(result: Result) -> str:
 
 
 def answer(answer: Answer) -> str:
-    """The sentence, the placements, how a host does the best of them."""
+    """The headline, the placements, and a way for a host to carry out the best one."""
     how = "".join(f"<li>{escape(line)}</li>" for line in answer.how)
     heading = f"<p>How ({escape(answer.best or answer.classifier or '')}):</p><ul>{how}</ul>" if how else ""
     return f"<p><b>{escape(answer.headline)}</b></p>{table(answer.placements())}{heading}"

@@ -1,12 +1,12 @@
-"""Policies in Python: which reclaim unit is collected next, and where the host's writes go.
+"""Policies in Python: the choice of the reclaim unit to collect, and the placement of the host's writes.
 
-Data flows from the engine to a policy in NumPy arrays, once for each decision or batch, never once for each page, and what the policy
-returns flows back. Policies serve `warp_ssd.Device`, `warp_ssd.run`, `warp_ssd.Point.run` and `warp_ssd.sweep`. With a policy, the points
-of one process run one after another; a sweep still uses all cores, by processes.
+The engine passes NumPy arrays to a policy, once for each decision or batch and never once for each page. The policy returns its
+choice. Policies work with `warp_ssd.Device`, `warp_ssd.run`, `warp_ssd.Point.run` and `warp_ssd.sweep`. With a policy, the points
+of one process run one after another. A sweep still uses all cores, with processes.
 
-Results are as reproducible as the policy: draw random numbers from a generator with a seed of its own, made in ``__init__``. In runs each
-point gets a deep copy of the policy, so that what it remembers from one point does not change the next. An exception ends the run and
-is raised as it is.
+Results are as reproducible as the policy. Draw random numbers from a generator with a fixed seed, made in ``__init__``. Each
+point of a run gets a deep copy of the policy, so the state of one point does not affect the next. If a policy raises an
+exception, the run ends and raises the same exception.
 """
 
 from abc import ABC, abstractmethod
@@ -34,32 +34,32 @@ class VictimPolicy(ABC):
 
     @abstractmethod
     def select(self, candidates: Candidates) -> int | np.integer | None:
-        """Choose a victim; called once for each decision.
+        """Choose a victim. The drive calls this method once for each decision.
 
-        With a ``gc.handle_selection`` other than ``global`` the candidates are those of one owner; if none of them is chosen, the next
-        owner's are shown.
+        If ``gc.handle_selection`` is not ``global``, the candidates belong to one owner. If the policy chooses none of them, the
+        drive offers the candidates of the next owner.
 
         Parameters
         ----------
         candidates
-            The closed reclaim units with an invalid page, at least one; in background collection only those that are at most as full
-            as ``gc.lazy_valid_share`` (``candidates.lazy``). Their order is reproducible but means nothing; `closed_sequence` is the
-            order of closing.
+            The closed reclaim units with an invalid page, at least one. In background collection (``candidates.lazy``) these are
+            only units within ``gc.lazy_valid_share``. Their order is reproducible but arbitrary. `closed_sequence` is the order
+            of closing.
 
         Returns
         -------
         int or None
-            Position of the victim in the arrays. None collects nothing: in the background until the next write; where room is
-            needed, the drive then empties the superblock that suits it (a ``forced`` collection).
+            Position of the victim in the arrays. None collects no unit. In the background this holds until the next write. If the
+            drive needs room, it then empties the superblock that suits it best (a ``forced`` collection).
         """
 
 
 class PlacementPolicy(ABC):
-    """Says where the host's writes go, instead of the workload's placement indices.
+    """Chooses the placement of the host's writes, instead of the workload's placement indices.
 
     Examples
     --------
-    Large writes apart from small ones:
+    Separate large writes from small ones:
 
     >>> class BySize(PlacementPolicy):
     ...     def place(self, requests):
@@ -68,16 +68,17 @@ class PlacementPolicy(ABC):
 
     @abstractmethod
     def place(self, requests: Requests) -> NDArray[np.integer]:
-        """Place the next requests of the workload; called once for each batch, in their order.
+        """Place the next requests of the workload. The engine calls this method once for each batch, in order.
 
         Parameters
         ----------
         requests
-            Up to 8192 requests of a job file, 1024 of another workload, 64 in virtual time; reads and deallocations among them. When a
-            run ends, the last of them may not have been carried out.
+            Up to 8192 requests of a job file, 1024 of another workload, 64 in virtual time. They include reads and deallocations.
+            At the end of a run, the last requests may not have been executed.
 
         Returns
         -------
         NDArray of integers, one for each request
-            Index into the drive's list of placements, or `NO_PLACEMENT` for none. Of reads and deallocations it is ignored.
+            Index into the drive's list of placements, or `NO_PLACEMENT` for none. The engine ignores it for reads and
+            deallocations.
         """

@@ -1,4 +1,4 @@
-"""Running an experiment as a whole: choose its points, run them in the engine's threads, judge the results together."""
+"""Runs of a whole experiment: choose its points, run them in the engine's threads, judge the results together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from warp_ssd.policies import PlacementPolicy, VictimPolicy
 if TYPE_CHECKING:
     from warp_ssd._engine import PointOptions
 
-#: Called with the share that is done (0 to 1), the number of points that are done, and the number of points.
+#: Called with the finished share (0 to 1), the number of finished points, and the number of points.
 ProgressCallback: TypeAlias = Callable[[float, int, int], object]
 
 
@@ -27,23 +27,23 @@ def run(
     progress: ProgressCallback | None = None,
     **options: Unpack[PointOptions],
 ) -> Result:
-    """Run all points of an experiment, on all cores within the memory there is.
+    """Run all points of an experiment on all cores, within the available memory.
 
     Parameters
     ----------
     experiment
-        Name of a folder of ``experiments/``, path of an ``experiment.toml``, what stands in one as nested dictionaries, or an
+        Name of a folder of ``experiments/``, path of an ``experiment.toml``, its content as nested dictionaries, or an
         `Experiment`. A ``workload`` in the dictionaries may be a function that makes requests (`warp_ssd.generators`).
     gc_log
         Keep a row for each collection (`Result.gc_log`).
     victim_policy, placement_policy
-        Decide instead of the drive and of the workload. Each point gets a deep copy of its own; points run one after another.
+        Policies that decide instead of the drive and of the workload. Each point gets a deep copy. Points run one after another.
     progress
-        Called every 50 ms with the share that is done, the number of points that are done, and the number of points. Without it a bar
-        is drawn on standard error, if that is a terminal.
+        Called every 50 ms with the finished share, the number of finished points, and the number of points. Without it, a bar
+        appears on standard error if that is a terminal.
     **options
-        Which points, and how they are run: see `Experiment.points`. With ``interval`` every member of the devices' ensembles is run too:
-        `Result.summary`, `published` and `intervals` say what they come to.
+        Choice of points and settings of the runs, see `Experiment.points`. With ``interval`` every member of the devices'
+        ensembles runs too. `Result.summary`, `published` and `intervals` then contain the intervals.
 
     Returns
     -------
@@ -53,10 +53,10 @@ def run(
     Raises
     ------
     WarpError
-        A name, setting or file that is wrong: the engine's sentence.
-        So is an exception of a workload in Python, with the exception as its cause.
+        A name, setting or file is wrong. The text is the message of the engine. An exception of a workload in Python also raises
+        it, with that exception as the cause.
     Exception
-        What a policy raised.
+        The exception that a policy raised.
     """
     if not isinstance(experiment, Experiment):
         experiment = Experiment(experiment)
@@ -73,13 +73,13 @@ def run(
 
 @contextmanager
 def _bar(progress: ProgressCallback | None) -> Iterator[ProgressCallback | None]:
-    """The caller's progress, or a bar where there is a terminal to draw it on."""
+    """The caller's progress, or a bar if standard error is a terminal."""
     if progress is not None or not sys.stderr.isatty():
         yield progress
         return
     from tqdm import tqdm
 
-    # A run that is over in two seconds shows nothing.
+    # A run of less than two seconds shows no bar.
     with tqdm(total=1.0, delay=2, leave=False, bar_format="{l_bar}{bar:30} {postfix}, {remaining} left") as bar:
 
         def update(share: float, done: int, points: int) -> None:

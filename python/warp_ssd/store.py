@@ -1,15 +1,15 @@
-"""The store: what points measured, each in a file of its own under the hash of its complete input.
+"""The store: results of points, each in one file under the hash of its complete input.
 
     PointResult -> done() | failure() -> bytes of a Parquet file with one row -> Store.put -> points/<hash>.parquet
     points/<hash>.parquet -> Store.cell, Store.series -> pyarrow tables;  Store.sql -> DuckDB on all of them
 
-A row has the columns of `RECORD`, the point's counters and measures (those of `cells()`) beside them, and what has many rows (owners, time
-series, GC log, jobs, latencies, placement feedback) as lists of rows. Names of devices, variants and axes are not in it: the same input may be a point of
-several experiments, so a sweep joins its own names to what it reads.
+A row has the columns of `RECORD` and the point's counters and measures (those of `cells()`). Tables with many rows (owners, time
+series, GC log, jobs, latencies, placement feedback) are lists of rows. A row has no names of devices, variants or axes, because
+the same input may be a point of several experiments. A sweep joins its own names to the rows that it reads.
 
-A file appears whole or not at all (the engine writes it: `crates/analysis/src/store.rs`), so any number of processes may share a
-store and any of them may be killed. Nothing is ever deleted here; a folder that is deleted costs time, not correctness. Runs of
-the `warp` command are kept in a store, too: `warp_ssd.runs`, `warp_ssd.compare`.
+The engine writes each file atomically (`crates/analysis/src/store.rs`). Any number of processes may therefore share a store, and
+any of them may be killed. This module deletes no file. A deleted folder costs time, not correctness. Runs of the `warp` command
+are in a store too: `warp_ssd.runs`, `warp_ssd.compare`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ._engine import Point, PointResult
 
 SERIES = ("owners", "samples", "gc_log", "latencies", "jobs", "readings", "moves", "collections")
-"""Columns that hold a table each, as a list of its rows: the methods of a `PointResult` with these names."""
+"""Columns that hold a table each, as a list of its rows. Each name is a method of `PointResult`."""
 
 RECORD = pa.schema(
     [
@@ -42,20 +42,20 @@ RECORD = pa.schema(
         ("policy_calls", pa.int64()),
     ]
 )
-"""Columns that every row begins with: `status` is `done` or `failed`, `error` a sentence, `input` the complete input as JSON."""
+"""First columns of every row. `status` is `done` or `failed`, `error` a sentence, and `input` the complete input as JSON."""
 
 
 def done(key: str, point: Point, result: PointResult, run_seconds: float, series: Iterable[str]) -> bytes:
-    """The file of a point that was run.
+    """The file of a finished point.
 
     Parameters
     ----------
     key
-        Its name in the store: the hash of its input, and of the policies where there are any.
+        Name in the store: the hash of the point's input, and of its policies.
     run_seconds
-        How long it took.
+        Duration of the run.
     series
-        Which of `SERIES` to keep; the file has no columns for the others.
+        Names among `SERIES` to keep. The file has no columns for the other series.
     """
     cell = _without_names(result.cells().to_pyarrow(), point)
     columns = dict(zip(cell.column_names, cell.columns, strict=True))
@@ -66,7 +66,7 @@ def done(key: str, point: Point, result: PointResult, run_seconds: float, series
 
 
 def failure(key: str, point: Point, error: str) -> bytes:
-    """The file of a point that failed, with the sentence that says why."""
+    """The file of a failed point, with the error message."""
     return _to_bytes(_record(key, point, "failed", error, 0.0, 0.0, 0))
 
 
@@ -76,7 +76,7 @@ class Store:
     Parameters
     ----------
     path
-        The folder; it is made if there is none.
+        The folder. It is created if it does not exist.
 
     Raises
     ------
@@ -89,11 +89,11 @@ class Store:
         self._folder = StoreFolder(self.path)
 
     def put(self, key: str, content: bytes) -> None:
-        """Stores the file of a point (see `done`, `failure`), over one that is there already."""
+        """Stores the file of a point (see `done`, `failure`) and replaces an existing one."""
         self._folder.put_point(key, content)
 
     def status(self, key: str, series: Iterable[str] = ()) -> str | None:
-        """`"done"` or `"failed"`; `None` if the point is not stored, or without one of these `SERIES`."""
+        """`"done"` or `"failed"`, or `None` if the point is not stored, or lacks one of these `SERIES`."""
         if not self._folder.point(key).exists():
             return None
         with self._open(key) as file:
@@ -102,14 +102,14 @@ class Store:
         return None if lacks else status
 
     def cell(self, key: str, names: Iterable[str] | None = None) -> pa.Table:
-        """A point's row without its series: the columns of `RECORD`, counters, measures; or those of these columns that it has."""
+        """A point's row without its series: the columns of `RECORD`, counters and measures, or a selection of these columns."""
         with self._open(key) as file:
             known = [name for name in file.schema_arrow.names if name not in SERIES]
             wanted = known if names is None else [name for name in names if name in known]
             return file.read(wanted, use_threads=False)
 
     def series(self, key: str, name: str) -> pa.Table | None:
-        """One of a point's `SERIES`; `None` if the point failed or did not keep it."""
+        """One of a point's `SERIES`, or `None` if the point failed or did not keep it."""
         with self._open(key) as file:
             if name not in file.schema_arrow.names:
                 return None
@@ -117,14 +117,14 @@ class Store:
         return pa.Table.from_struct_array(column.flatten())
 
     def sql(self, query: str) -> pa.Table:
-        """Answers a query by DuckDB; `points` are all rows of the store.
+        """Answers a query with DuckDB. The table `points` has all rows of the store.
 
         A series is a list: `select hash, unnest(samples, recursive := true) from points`.
 
         Returns
         -------
         pyarrow.Table
-            The answer; all columns that any point has, null where a point has none.
+            The answer. It has all columns of all points, null if a point lacks one.
         """
         files = str(self._folder.point("*"))
         return query_tables(query, {}, views={"points": f"read_parquet('{_quoted(files)}', union_by_name = true)"})
@@ -134,7 +134,7 @@ class Store:
 
 
 def query_tables(query: str, tables: Mapping[str, pa.Table], views: Mapping[str, str] | None = None) -> pa.Table:
-    """Answers a query by DuckDB over tables, and views given by what to select from."""
+    """Answers a query with DuckDB over tables, and over views given by their selections."""
     import duckdb
 
     with duckdb.connect() as connection:
@@ -149,13 +149,13 @@ def query_tables(query: str, tables: Mapping[str, pa.Table], views: Mapping[str,
 
 
 def concatenate(tables: Iterable[pa.Table]) -> pa.Table:
-    """Tables one below the other; a column that one of them lacks is null there. No tables are an empty one."""
+    """Tables one below the other. A missing column is null. Without tables, the result is an empty table."""
     parts = list(tables)
     return pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
 
 
 def _without_names(table: pa.Table, point: Point) -> pa.Table:
-    """Leaves out the columns that name a point rather than say what it measured."""
+    """Leaves out the columns that name a point, and keeps its measurements."""
     return table.drop_columns([name for name in (*point.key, "seed") if name in table.column_names])
 
 

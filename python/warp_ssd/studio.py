@@ -1,10 +1,11 @@
-"""The studio's components in a notebook: drives at work, live.
+"""The studio's components in a notebook: live drives.
 
     Result, PointResult, Points, Experiment, order -> order -> widget (traits: url, token, order) -> browser -> server
 
-The server is the engine's own and runs in this process, on loopback, from the first widget on until the interpreter ends or
-`stop_studio`. A notebook's page comes from elsewhere, so it shows a token, which is made anew in each process. A session is begun by the
-browser when it shows a widget, and ended when it no longer does. What is said between the two is not this module's business.
+The server belongs to the engine. It runs in this process on loopback, from the first widget until the interpreter ends or
+`stop_studio` is called. The page of a notebook comes from another server, so it shows a token, which is new in each process. The
+browser begins a session when it shows a widget, and ends it when it hides the widget. This module does not take part in their
+protocol.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from warp_ssd._engine import RunOptions
 
-#: What can be shown.
+#: Content that `studio` can show.
 Shown: TypeAlias = (
     Result | PointResult | Point | Sequence[Point] | Experiment | str | os.PathLike[str] | Mapping[str, object]
 )
@@ -53,30 +54,31 @@ def studio(
     seed: int | None = None,
     **options: Unpack[RunOptions],
 ) -> AnyWidget:
-    """Show drives at work in a notebook: play, pause, set back, change and branch off.
+    """Show live drives in a notebook: play, pause, go back, change and fork.
 
     Parameters
     ----------
     shown
-        What to show, up to 8 runs side by side:
+        The content, up to 8 runs side by side:
 
-        - a `Result` or `PointResult`: the same runs anew, to the same integers;
-        - a `Point`, or a list of them, before anything was run;
-        - an `Experiment`, or its name or path: a run for each variant, with the first value of each axis, on the first device;
-        - an order: a dictionary with ``lanes``, as ``docs/studio.md`` describes it.
+        - A `Result` or `PointResult` repeats the same runs, with the same integers.
+        - A `Point`, or a list of points, needs no earlier run.
+        - An `Experiment`, its name or its path gives a run for each variant. It takes the first value of each axis and the
+          first device.
+        - An order is a dictionary with ``lanes``, as described in ``docs/studio.md``.
     device, overrides, seed, **options
-        Of an experiment: what to show of it, as for `Experiment.points`. Anything else is shown as it is.
+        Selection for an experiment, as in `Experiment.points`. Other content appears as it is.
 
     Returns
     -------
     anywidget.AnyWidget
-        As the last value of a cell it shows itself. The browser has to reach this process: on the same machine, or by a forwarded
-        port (``widget.url``).
+        The widget displays itself as the last value of a cell. The browser has to reach this process, on the same machine or
+        through a forwarded port (``widget.url``).
 
     Raises
     ------
     WarpError
-        Something is missing, or a session cannot show it: why.
+        An argument or package is missing, or a session cannot show the content. The message gives the reason.
     """
     how = {"device": device, "overrides": overrides, "seed": seed, **options}
     order, files = _order(shown, {name: value for name, value in how.items() if value is not None})
@@ -86,12 +88,12 @@ def studio(
 
 
 def stop_studio() -> None:
-    """End the studio of this process and its sessions; what notebooks show of them stays as it was last. The next `studio` begins anew."""
+    """End the studio of this process and its sessions. Notebooks keep their last picture. A later `studio` starts again."""
     _server.stop()
 
 
 def _order(shown: Shown, how: dict[str, Any]) -> tuple[dict[str, Any], list[Path]]:
-    """What to run, and the files beside the catalogue that it names."""
+    """The order to run, and the files outside the catalogue that it names."""
     if isinstance(shown, (str, os.PathLike)):
         shown = Experiment(shown)
     if isinstance(shown, Experiment):
@@ -121,7 +123,7 @@ def _order(shown: Shown, how: dict[str, Any]) -> tuple[dict[str, Any], list[Path
 
 
 class _Server:
-    """The one server of this process, from the first time that it is asked for."""
+    """The only server of this process, started on first use."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -129,9 +131,9 @@ class _Server:
         self._process = 0
 
     def granting(self, files: Sequence[Path]) -> tuple[str, str]:
-        """Its address and token; these files may be run from now on."""
+        """The address and the token of the server, which may run these files from now on."""
         with self._lock:
-            # A copy of the process (fork) has none of the server's threads.
+            # A forked copy of the process has none of the server's threads.
             if self._running is None or self._process != os.getpid():
                 token = secrets.token_urlsafe(TOKEN_BYTES)
                 self._running = (StudioServer(token), token)
@@ -141,7 +143,7 @@ class _Server:
             return server.url, token
 
     def stop(self) -> None:
-        """Ends it, if this process has one."""
+        """Stops the server if this process has one."""
         with self._lock:
             running, self._running = self._running, None
             if running is not None and self._process == os.getpid():
@@ -154,7 +156,7 @@ atexit.register(_server.stop)
 
 @cache
 def _widget_class() -> type[AnyWidget]:
-    """The widget; made when it is first needed, because anywidget is."""
+    """The class of the widget. It is made on first use, because anywidget is optional."""
     try:
         import anywidget
         import traitlets
@@ -167,7 +169,7 @@ def _widget_class() -> type[AnyWidget]:
         )
 
     class StudioWidget(anywidget.AnyWidget):
-        """Drives at work. Its traits are for the browser, and are not changed once it is there."""
+        """Live drives. The browser reads the traits, which never change after it has connected."""
 
         _esm = module
         url = traitlets.Unicode().tag(sync=True)
@@ -176,7 +178,7 @@ def _widget_class() -> type[AnyWidget]:
         session = traitlets.Unicode(allow_none=True, default_value=None).tag(sync=True)
 
         def __repr__(self) -> str:
-            # That of all widgets shows every trait, and this text is kept in notebooks: the token has no place in it.
+            # The default text of a widget shows every trait. Notebooks store this text, so it must not contain the token.
             lanes = ", ".join(lane["name"] for lane in (self.order or {}).get("lanes", []))
             return f"StudioWidget({lanes} at {self.url})"
 

@@ -1,11 +1,11 @@
-"""Sweeps: an experiment at many points of a device's and a workload's settings, on all cores or a cluster.
+"""Sweeps: an experiment at many points of device and workload settings, on all cores or a cluster.
 
     experiment + grid | sampler -> rows (grid.py) -> those not in the store -> workers (workers.py) -> store (store.py)
     rows + store -> SweepResult -> tables, SQL
 
-A point is run at most once: its result is in the store under the hash of its complete input before the next one is taken
-account of, so a sweep that was killed goes on where it was and one that is repeated reads. Tables are in the order of
-the grid, whatever finished first and wherever it ran.
+A sweep runs each point at most once. It stores a result under the hash of the complete input before it handles the next one. A
+killed sweep therefore continues from its last result, and a repeated sweep only reads. Tables are in the order of the grid,
+whatever the order and the place of the runs.
 """
 
 from __future__ import annotations
@@ -51,52 +51,52 @@ def sweep(
     progress: bool = True,
     **options: Unpack[PointOptions],
 ) -> SweepResult:
-    """Runs an experiment at every point of a grid, or at those that a sampler gives.
+    """Runs an experiment at every point of a grid or a sampler.
 
     Parameters
     ----------
     experiment
         A name, the path of an `experiment.toml`, its content as a dict, or an `Experiment`.
     grid
-        Values for each thing that is varied, the last one fastest: the dotted path of a device setting
-        (`"geometry.over_provisioning"`), `device`, `variant` or an axis of the experiment, `workload` (a name, a table, or a function
-        that makes requests: `warp_ssd.generators`), `workload:PATH`, `run:scale`, `run:write_capacities`,
-        `run:prefill_capacities`, or `change:NAME` for several of these at a time
-        (`{"name": ..., "workload:a.size": ...}`). Without it all points of the experiment itself are run.
+        Values for each varied key, the last key fastest. A key is the dotted path of a device setting
+        (`"geometry.over_provisioning"`), `device`, `variant`, an axis of the experiment, `workload:PATH`, `run:scale`,
+        `run:write_capacities` or `run:prefill_capacities`. `workload` takes a name, a table, or a function that makes requests
+        (`warp_ssd.generators`). `change:NAME` sets several keys together (`{"name": ..., "workload:a.size": ...}`). Without a
+        grid, all points of the experiment itself run.
     sampler
-        Any iterable of dicts with the same keys, for instance `latin_hypercube(...)`; instead of `grid`, or for each of its
+        Any iterable of dicts with the same keys, such as `latin_hypercube(...)`. It replaces `grid` or applies to each of its
         combinations.
     engine
-        `local`: processes of this machine. `ray`: a Ray cluster; the results are the same.
+        `local` uses processes of this machine. `ray` uses a Ray cluster. The results are the same.
     workers
-        Processes; default: one for each processor. Of `engine = "local"`.
+        Number of processes with `engine = "local"`. Default: one for each processor.
     memory_budget_bytes
-        What the maps of all points that run at the same time may need; default: nine tenths of what is available. A
-        point that needs more on its own fails. With Ray each node's memory is its own budget.
+        Memory for the maps of all points that run at the same time. Default: nine tenths of the available memory. A point that
+        needs more on its own fails. With Ray, the budget of a node is its memory.
     store
-        Folder of the results; it may be shared by any sweeps. Default: one that is deleted with the result.
+        Folder of the results. Several sweeps may share it. Default: a folder that is deleted with the result.
     retry_failed
-        Whether points that failed in an earlier sweep are run again; otherwise their error is kept.
+        True to run points again that failed in an earlier sweep. By default the sweep keeps their errors.
     gc_log
-        Whether to keep a row for each garbage collection.
+        True to keep a row for each garbage collection.
     victim_policy, placement_policy
-        Policies written in Python, for all points. They are part of a point's hash, by their code and attributes.
+        Policies in Python for all points. Their code and attributes are part of the hash of a point.
     progress
-        Whether to show a progress bar, on a terminal or in a notebook.
+        True to show a progress bar, on a terminal or in a notebook.
     **options
-        As in `Experiment.points`, for all points.
+        Options for all points, as in `Experiment.points`.
 
     Returns
     -------
     SweepResult
-        Failed points included; look at its `failed`.
+        The result, including failed points. Check its `failed`.
 
     Raises
     ------
     WarpError
-        The grid names something that is not there, or no combination of it can be run.
+        The grid names an unknown key or value, or no combination of it can run.
     KeyboardInterrupt
-        Ctrl-C; what is done is in the store.
+        Ctrl-C. Finished points are in the store.
     """
     if not isinstance(experiment, Experiment):
         experiment = Experiment(experiment)
@@ -126,12 +126,12 @@ def _coordinates(
 
 
 def store_key(point_hash: str, policies: str) -> str:
-    """The name of a result in the store: the hash of the point's input (a workload in Python is part of it) and of the policies."""
+    """Name of a result in the store: the hash of the point's input (with a workload in Python) and of the policies."""
     return hashlib.sha256((point_hash + policies).encode()).hexdigest()[: len(point_hash)] if policies else point_hash
 
 
 def run_jobs(jobs: Iterable[Job], store: Store, workers: Workers, *, retry_failed: bool, progress: bool) -> int:
-    """Runs the jobs that the store lacks, puts each into it as it finishes, and returns how many those were."""
+    """Runs the jobs that the store lacks, stores each result as it arrives, and returns their number."""
     from tqdm import tqdm
 
     jobs = list(jobs)
@@ -150,17 +150,17 @@ def run_jobs(jobs: Iterable[Job], store: Store, workers: Workers, *, retry_faile
 
 
 class SweepResult:
-    """What a sweep measured.
+    """Results of a sweep.
 
-    Tables are `pyarrow.Table`, in the order of the grid. Their first columns name the point: what was varied (a path is a
-    column of that name; values that are not alike are JSON), `device`, `variant`, the experiment's axes, `seed`.
+    Tables are `pyarrow.Table`, in the order of the grid. Their first columns name the point. These are the varied keys (a path is
+    a column of that name), `device`, `variant`, the axes of the experiment and `seed`. Values of different kinds are JSON.
 
     Attributes
     ----------
     ran
-        Points that were run for it; all others were in the store already.
+        Points that ran for this sweep. All others were in the store.
     store
-        Where the results are.
+        The store with the results.
     """
 
     def __init__(
@@ -185,12 +185,12 @@ class SweepResult:
 
     @property
     def failed(self) -> pa.Table:
-        """The names and errors of the points that failed, or could not be made."""
+        """Names and errors of the points that failed or could not be made."""
         table = self.points()
         return table.filter(pa.compute.equal(table["status"], "failed")).select([*self._names(), "error"])
 
     def summary(self) -> str:
-        """How many points there are and how many failed; below, each error, how often, and where first."""
+        """Number of points and of failures, then each error with its count and its first point."""
         failed = self.failed
         places: dict[str, list[str]] = {}
         for row in failed.to_pylist():
@@ -205,7 +205,8 @@ class SweepResult:
 
     def points(self) -> pa.Table:
         """A row for each point: its names, `hash`, `status` (`done`, `failed`), `error`, counters and measures (as in
-        `Result.cells`); null where it failed."""
+        `Result.cells`). Counters and measures of a failed point are null.
+        """
         shown = ("hash", "status", "error")
 
         def cell(index: int, key: str | None) -> pa.Table:
@@ -218,8 +219,9 @@ class SweepResult:
         return self._named(cell)
 
     def costs(self) -> pa.Table:
-        """What each point took when it was run: `run_seconds`, and of these `policy_seconds` in `policy_calls` calls of
-        Python policies. Unlike all other tables it is not the same every time."""
+        """Costs of each point: `run_seconds`, including `policy_seconds` in `policy_calls` calls of Python policies. Unlike all
+        other tables, it differs from run to run.
+        """
         return self._named(lambda _, key: None if key is None else self.store.cell(key).select(list(_COSTS)))
 
     def owners(self) -> pa.Table:
@@ -227,19 +229,19 @@ class SweepResult:
         return self._series("owners")
 
     def samples(self) -> pa.Table:
-        """The time series: a row for each sample and owner of each point."""
+        """The time series, with a row for each sample and owner of each point."""
         return self._series("samples")
 
     def gc_log(self) -> pa.Table:
-        """A row for each garbage collection of each point; empty unless the sweep kept it."""
+        """A row for each garbage collection of each point. Empty unless the sweep kept it."""
         return self._series("gc_log")
 
     def latencies(self) -> pa.Table:
-        """Latency histograms of timed points; empty if there are none."""
+        """Latency histograms of timed points. Empty if no point is timed."""
         return self._series("latencies")
 
     def jobs(self) -> pa.Table:
-        """What each job of timed points did, and how fast; empty if there are none."""
+        """Work and speed of each job of timed points. Empty if no point is timed."""
         return self._series("jobs")
 
     def readings(self) -> pa.Table:
@@ -255,10 +257,11 @@ class SweepResult:
         return self._series("collections")
 
     def sql(self, query: str) -> pa.Table:
-        """Answers a query by DuckDB; its tables are `points`, `costs`, `owners`, `samples`, `gc_log`,
-        `latencies`, `jobs`, `readings`, `moves`, `collections`.
+        """Answers a query with DuckDB. Its tables are `points`, `costs`, `owners`, `samples`, `gc_log`, `latencies`, `jobs`,
+        `readings`, `moves` and `collections`.
 
-        Columns called by a path are quoted: `select "geometry.over_provisioning", avg(write_amplification) from points group by 1`.
+        Quote columns that are named by a path:
+        `select "geometry.over_provisioning", avg(write_amplification) from points group by 1`.
         """
         names = ("points", "costs", *SERIES)
         wanted = [name for name in names if re.search(rf"\b{name}\b", query)]

@@ -1,10 +1,10 @@
-"""Where points run: processes of this machine, or a Ray cluster.
+"""Workers: processes of this machine or a Ray cluster that run points.
 
     jobs -> Workers.run -> (key, content of its file in the store), in the order in which they finish
 
-Both run the same function on the same pickled input, so results do not depend on which. A point that raises gives a file that
-says so; a process that dies costs the point that it ran and no other. Memory is budgeted by what a point says that its
-maps need. Nothing is stored here: the one who calls `run` stores, so that workers need no file system in common with it.
+Both run the same function on the same pickled input, so results do not depend on the choice. If a point raises an exception, its
+file contains the error. If a process dies, only its point is lost. The memory budget uses the memory that each point states for
+its maps. Workers store no result. The caller of `run` stores, so workers need no file system in common with it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from .policies import PlacementPolicy, VictimPolicy
 
 Finished = Callable[[str, bytes], None]
-"""Takes a job's key and the content of its file."""
+"""Receives the key of a job and the content of its file."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A point to run, the key of its result, and which of `store.SERIES` to keep of it."""
+    """A point to run, the key of its result, and the names among `store.SERIES` to keep."""
 
     key: str
     point: Point
@@ -46,14 +46,14 @@ class Workers(Protocol):
     """Runs jobs."""
 
     def run(self, jobs: Sequence[Job], finished: Finished) -> None:
-        """Runs all of them and tells of each as it finishes."""
+        """Runs all jobs and reports each one as it finishes."""
 
     def close(self) -> None:
-        """Ends what was started for it; what still runs is lost."""
+        """Stops the workers. Unfinished jobs are lost."""
 
 
 def run_job(job: Job) -> bytes:
-    """Runs a point and returns the content of its file, also if it fails."""
+    """Runs a point and returns the content of its file, even if the point fails."""
     started = time.perf_counter()
     try:
         result = job.point.run(
@@ -68,7 +68,7 @@ def run_job(job: Job) -> bytes:
 
 
 def run_pickled(pickled: bytes) -> bytes:
-    """`run_job` of a job that was pickled by its class, or by its code where that is no module's."""
+    """Calls `run_job` for a pickled job. The pickle refers to the job's class, or contains its code if no module has it."""
     job: Job = pickle.loads(pickled)
     return run_job(job)
 
@@ -76,15 +76,15 @@ def run_pickled(pickled: bytes) -> bytes:
 class LocalWorkers:
     """Processes of this machine, each with one job at a time.
 
-    They are fresh interpreters, not copies of this one, so that a script needs no `if __name__ == "__main__"` and classes
-    of a notebook can be sent to them.
+    They are fresh interpreters, not copies of this one. So a script needs no `if __name__ == "__main__"`, and the processes can
+    receive classes of a notebook.
 
     Parameters
     ----------
     count
-        How many; default: as many as there are processors.
+        Number of processes. Default: one for each processor.
     memory_budget_bytes
-        What the maps of the points that run at the same time may need; default: nine tenths of what is available.
+        Memory for the maps of the points that run at the same time. Default: nine tenths of the available memory.
     """
 
     def __init__(self, count: int | None = None, memory_budget_bytes: int | None = None) -> None:
@@ -94,13 +94,13 @@ class LocalWorkers:
         if self._count < 1:
             raise WarpError(f"workers = {count}: must be 1 or more")
         self._budget_bytes = memory_budget_bytes if memory_budget_bytes is not None else memory_available()
-        # An executor for each process: when one breaks, it is known whose job it was.
+        # One executor per process, so that a broken executor identifies its job.
         self._idle: list[Any] = []
         self._all: list[Any] = []
 
     def run(self, jobs: Sequence[Job], finished: Finished) -> None:
         """See `Workers.run`."""
-        # The large ones first, the small ones beside them: a large one at the end would run alone.
+        # Large points first, with small ones beside them. A large point at the end would run alone.
         pending = sorted(jobs, key=lambda job: -job.point.memory_bytes)
         running: dict[Future[bytes], tuple[Job, Any]] = {}
         while pending or running:
@@ -152,7 +152,7 @@ class LocalWorkers:
 
 
 def _end_with(parent: int) -> None:
-    """Ends this process when its parent is gone: one that was killed leaves nothing that takes memory and time."""
+    """Ends this process when its parent is gone, so a killed parent leaves no process that uses memory and time."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -163,9 +163,10 @@ def _end_with(parent: int) -> None:
 
 
 class RayWorkers:
-    """A Ray cluster: the one this process is connected to, the one `RAY_ADDRESS` names, or a new one on this machine.
+    """A Ray cluster: the connected one, the one that `RAY_ADDRESS` names, or a new one on this machine.
 
-    `warp_ssd` has to be installed on its nodes. A job whose node or process dies is run again elsewhere, three times.
+    `warp_ssd` has to be installed on its nodes. If the node or process of a job dies, the job runs again on another one, three
+    times.
     """
 
     def __init__(self) -> None:
@@ -219,7 +220,7 @@ def make_workers(engine: str, count: int | None, memory_budget_bytes: int | None
 
 
 def too_large(point: Point, available_bytes: int) -> str:
-    """The sentence for a point that no worker has the memory for."""
+    """Error message for a point that exceeds the memory of every worker."""
     needed, available = (value / 2**30 for value in (point.memory_bytes, available_bytes))
     return f'its maps need {needed:.1f} GiB of memory, {available:.1f} GiB are available; run a twin (scale="1/64")'
 
