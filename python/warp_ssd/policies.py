@@ -49,8 +49,8 @@ class VictimPolicy(ABC):
         Returns
         -------
         int or None
-            Position of the victim in the arrays. None collects no unit. In the background this holds until the next write. If the
-            drive needs room, it then empties the superblock that suits it best (a ``forced`` collection).
+            Position of the victim in the arrays. None collects no unit. In background collection this holds until the next write. If
+            the drive needs room, it empties the superblock that suits it best (a ``forced`` collection).
         """
 
 

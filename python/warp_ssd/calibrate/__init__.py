@@ -1,12 +1,12 @@
-"""Calibration: the hidden knobs of a drive, from write amplifications that were measured on it.
+"""Calibration: the hidden settings (knobs) of a drive, from write amplifications measured on it.
 
     measurements (measurement.py) + knobs (knobs.py) + unknowns beside them (nuisances.py) + start profile
-      -> search on small twins (search.py, objective.py) -> the best few on larger ones (fit.py)
-      -> how well each knob is determined (determine.py), all settings that explain the data (ensemble.py)
+      -> search on small scaled models (search.py, objective.py) -> the best few on larger ones (fit.py)
+      -> interval of each knob (determine.py), all settings that explain the data (ensemble.py)
       -> Calibration (result.py): profile, or experiment, with ensemble, residuals, intervals
 
-What it finds is a profile that behaves like the drive under what was measured, not the drive's insides: knobs that
-the data cannot determine are said to be so.
+The result is a profile that behaves like the drive under the measured load. It does not describe the inside of the drive. The
+calibration reports the knobs that the data cannot determine.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class CalibrationStopped(KeyboardInterrupt):
     Attributes
     ----------
     so_far
-        The best settings that were evaluated, in words.
+        The best settings so far, in words.
     store
-        Folder of what was evaluated: a calibration with this store goes on from there.
+        Folder of the evaluations. A calibration with this store continues from there.
     """
 
     def __init__(self, so_far: str, store: Path) -> None:
@@ -93,49 +93,49 @@ def calibrate(
     store: str | os.PathLike[str] | None = None,
     progress: bool = True,
 ) -> Calibration:
-    """Finds the settings of a drive's knobs under which the model writes as much as the drive did.
+    """Finds the settings of the knobs under which the model writes as much as the drive did.
 
     Parameters
     ----------
     measurements
         A CSV file (`read_csv`) or a list.
     free
-        Dotted paths of the knobs to find (`KNOBS` are those with a usual range), or a dict from paths to a range `(low, high)`,
-        a list of choices, or `None` for the usual ones.
+        Dotted paths of the knobs to find, or a dict from paths to values. Values are a range `(low, high)`, a list of choices, or
+        `None` for the usual range of a path in `KNOBS`.
     device
-        The profile to begin with, by name or path: everything that is not free.
+        Name or path of the start profile. It gives all settings that are not free.
     nuisances
-        What of the workloads and of the readings is not known either. They are searched beside the knobs and get into no profile.
+        Unknowns of the workloads and of the readings. The calibration searches them beside the knobs. No profile contains them.
     known
-        Settings of the drive that are known and differ from that profile, by dotted path.
+        Known settings of the drive that differ from the start profile, by dotted path.
     scales
-        Twins, small ones first: the first for the search and the intervals, each further one for the best few, the last for
-        the residuals; `"1/1"` is the drive itself. Default: reclaim units of 512 and of 2048 pages. Twins with much smaller
-        ones are quicker and lead astray.
+        Scaled models, small ones first. The first is for the search and the intervals. The others are for the best few settings.
+        The last is also for the residuals. `"1/1"` is the drive itself. Default: reclaim units of 512 and of 2048 pages. Models
+        with much smaller units are faster but misleading.
     trials
-        Settings to evaluate in the search; refinement and intervals come on top, about as many again.
+        Number of settings that the search evaluates. The refinement needs about as many again.
     seeds
-        Each cell is run once for each; the model's WAF is their mean, and what they differ by counts as noise. The search takes the
-        first one only.
+        Each cell runs once for each seed. The WAF of the model is their mean, and their variation counts as noise. The search
+        uses only the first seed.
     seed
-        Of the search. The same seed gives the same result.
+        Seed of the search. The same seed gives the same result.
     noise
-        Standard deviation of measurements that give none, as a share of them.
+        Standard deviation of measurements without one, as a share of the measurement.
     loss
-        `squared`, or `absolute` where some cells are known not to fit.
+        `squared`, or `absolute` if some cells are known not to fit.
     members
-        Of the ensemble, at most.
+        Maximum number of members of the ensemble.
     ensemble_of
-        `device`: what is not known of the workload gets into no profile, and the members are drives. `experiment`: all measurements are
-        of one experiment, whose open points the nuisances are; its ensemble has them in it.
+        `device` makes an ensemble of drives, without unknowns of the workload. `experiment` requires measurements of one
+        experiment, whose open points are the nuisances. The ensemble then contains them.
     cross_validate
-        Whether to predict each figure from a fit to the others: figures are experiments (`True`, `"experiment"`), or of these what
-        has one `source` (`"source"`).
+        Predicts each figure from a fit to the others. A figure is an experiment (`True`, `"experiment"`). With `"source"`, the
+        numbers of an experiment with one `source` are a figure.
     title
-        Of the profile; default: the start profile's.
+        Title of the profile. Default: that of the start profile.
     engine, workers, memory_budget_bytes, store, progress
-        As in `sweep`. With a store a calibration that was killed finds what it had evaluated. Without one it is kept when Ctrl-C
-        stops the calibration, and deleted otherwise.
+        As in `sweep`. With a store, a killed calibration finds its earlier evaluations. Without a store, Ctrl-C keeps the
+        evaluations and any other end deletes them.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def calibrate(
     Raises
     ------
     WarpError
-        A measurement or knob is none, or no settings can be run.
+        A measurement or knob is invalid, or no settings can run.
     CalibrationStopped
         Ctrl-C.
     """
@@ -189,11 +189,11 @@ def calibrate(
 
 
 ENSEMBLES_OF = ("device", "experiment")
-"""What an ensemble can be of."""
+"""Kinds of ensembles."""
 
 
 def _text_of_experiment(cells: Sequence[Measurement], nuisances: Sequence[Nuisance]) -> str:
-    """The file of the one experiment that was measured."""
+    """The file of the one measured experiment."""
     names = {one.experiment for one in cells}
     name = names.pop()
     if name is None or names:
@@ -230,6 +230,6 @@ def _bar(trials: int, progress: bool) -> Iterator[Tell]:
     from tqdm import tqdm
 
     shown = progress and (sys.stderr.isatty() or "ipykernel" in sys.modules)
-    # How much refinement will need is not known; it is about as much as the search.
+    # The work of the refinement is unknown in advance. It is about as much as the search.
     with tqdm(total=2 * trials, unit="setting", disable=not shown) as bar:
         yield bar.update

@@ -31,7 +31,7 @@ from .objective import LOSSES
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns its exit code."""
+    """Runs the command and returns its exit code."""
     options = _parser().parse_args(arguments)
     try:
         found = calibrate(

@@ -1,11 +1,11 @@
 """Cross-validation: each figure is predicted from a fit to all others.
 
-    everything that was evaluated, weighed by the other figures -> a short refinement -> their ensemble -> what it says of this one
+    all evaluations, weighed by the other figures -> a short refinement -> their ensemble -> its prediction of this figure
 
-A fit to nine numbers says little of a tenth. Here the error of a number that a fit has not seen stands beside that of one that it
-has, and it is counted how often such a number lies in the interval that is given for it. Most of the runs are those of the fit
-itself: a fold is the same evaluations with another loss. An unknown of the workload or of the reading that only the figure itself
-could tell is not known to its fold, so all of its values are tried.
+A good fit to nine numbers does not show how well it predicts a tenth. This module reports the error of numbers that the fit has
+seen beside the error of unseen ones. It also counts how often an unseen number lies within its interval. Most runs are those of
+the fit itself, because a fold is the same evaluations with another loss. A fold cannot know a nuisance that only its figure
+determines, so it tries all values of the nuisance.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from .objective import Evaluation, Objective, Settings
 from .search import Tell, best_of_each_kind, refine
 
 BY = ("experiment", "source")
-"""What figures can go by."""
+"""Ways to group numbers into figures."""
 
 _KINDS = 2
-"""Combinations of names that a fold refines."""
+"""Number of combinations of names that a fold refines."""
 
 _AGAIN = 8
-"""Settings of the search that fit the others best and are evaluated with all seeds."""
+"""Number of settings of the search, the best fits to the others, that are evaluated with all seeds."""
 
 _COVERED = 0.9
-"""Share of unseen numbers that intervals are made to hold."""
+"""Share of unseen numbers that the intervals should contain."""
 
 
 @dataclass(frozen=True)
 class FigureError:
-    """How well a figure is known, by the fit that has seen it and by one that has not.
+    """Errors of a figure, in the fit that has seen it and in one that has not.
 
     Attributes
     ----------
     in_sample, out_of_sample
         Mean of abs(model - measured) of its cells.
     inside
-        Cells that lie in the interval that has not seen them.
+        Number of cells within an interval that has not seen them.
     """
 
     figure: str
@@ -58,14 +58,14 @@ class FigureError:
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """What all folds come to.
+    """Result of all folds.
 
     Attributes
     ----------
     scale
-        Of the twins that all of it was run on.
+        Scale of all runs.
     widening
-        Share by which the ranges of the ensembles have to be widened to hold nine tenths of the cells that they had not seen.
+        Share by which the ranges of the ensembles must be widened to contain nine tenths of the unseen cells.
     """
 
     figures: Sequence[FigureError]
@@ -103,7 +103,7 @@ class CrossValidation:
 
 @dataclass(frozen=True)
 class _Prediction:
-    """What a fold says of a cell that it has not seen."""
+    """Prediction of a fold for an unseen cell."""
 
     measured: float
     model: float
@@ -112,17 +112,17 @@ class _Prediction:
 
     @property
     def outside(self) -> float:
-        """Share by which the nearer end of the range has to be moved to reach the cell."""
+        """Share by which the nearer end of the range would have to move to reach the cell."""
         return max(0.0, 1 - self.measured / self.low, self.measured / self.high - 1)
 
 
 def check_by(cross_validate: bool | str) -> str | None:
-    """What figures go by; `None` without cross-validation.
+    """The way to group figures, or `None` without cross-validation.
 
     Raises
     ------
     WarpError
-        It is none of `BY`.
+        The argument is not one of `BY`.
     """
     by = BY[0] if cross_validate is True else cross_validate
     if by and by not in BY:
@@ -136,7 +136,7 @@ def figures_of(measurements: Sequence[Measurement], by: str) -> dict[str, list[i
     Raises
     ------
     WarpError
-        There is one figure only.
+        There is only one figure.
     """
     figures: dict[str, list[int]] = {}
     for index, one in enumerate(measurements):
@@ -156,22 +156,22 @@ def cross_validate(
     Parameters
     ----------
     objective
-        With all seeds, on the twins of the search.
+        Objective with all seeds, at the scale of the search.
     first
-        With the first seed: what the search has seen.
+        Objective with the first seed, which has the evaluations of the search.
     best
         The settings of the fit to all figures.
     by
         One of `BY`.
     members
-        Of each fold's ensemble, at most.
+        Maximum number of members of each fold's ensemble.
     """
     figures = figures_of(objective.measurements, by)
     folds = {name: _Fold(objective, first, knobs, held, members, tell) for name, held in figures.items()}
     found = {name: fold.predict() for name, fold in folds.items()}
     errors = []
     for name, held in figures.items():
-        # What the others are off by, and by how much those were off when they had not been seen.
+        # The error of the fit to the others, and the error of the others when they were unseen.
         unseen = _reaching(one for other, cells in found.items() if other != name for one in cells)
         widening = max(folds[name].residual, unseen)
         cells = found[name]
@@ -220,11 +220,11 @@ class _Fold:
 
     @property
     def residual(self) -> float:
-        """See `ensemble.residual`; of the other figures."""
+        """Residual of the other figures, see `ensemble.residual`."""
         return residual(self._others, self.best, len(self._knobs))
 
     def predict(self) -> list[_Prediction]:
-        """What the fit says of the cells of the figure that it has not seen."""
+        """Predictions of the fit for the cells of its unseen figure."""
         promising = sorted(self._first.seen.values(), key=lambda one: one.loss)[:_AGAIN]
         self._others.evaluate([one.settings for one in promising if one.settings])
         for one in best_of_each_kind(self._others, self._drive, _KINDS):
@@ -255,5 +255,5 @@ class _Fold:
 
 
 def _trials(knob: Knob) -> Sequence[object]:
-    """Values that stand for all of an unknown's."""
+    """Values that represent all values of a nuisance."""
     return knob.choices or tuple(knob.rounded(value) for value in (knob.low, (knob.low + knob.high) / 2, knob.high))

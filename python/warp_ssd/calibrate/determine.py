@@ -1,10 +1,10 @@
-"""How well the data determine a knob: which of its values they cannot tell apart.
+"""Intervals of knobs: the values that the data cannot tell apart.
 
     for each value of a knob: the least loss over all other knobs (its profile) -> those within the noise of the best
 
-With squared loss this is the profile likelihood; a value belongs to the 95 % interval if it costs less than 3.84 (chi squared, one
-degree of freedom). Where even the best fit is worse than the noise explains, the model does not hold to the noise, and the
-threshold grows by as much.
+With squared loss this is the profile likelihood. A value belongs to the 95 % interval if it costs less than 3.84 (chi squared,
+one degree of freedom). If the best fit is worse than the noise explains, the error of the model exceeds the noise. The threshold
+then grows in proportion.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from .search import Tell, refine
 
 _THRESHOLD = 3.84
 _STRIDES = (0.02, 0.05, 0.12, 0.3, 1.0)
-"""How far from the best values are tried, as shares of a knob's range, until one is out."""
+"""Distances from the best value, as shares of a knob's range. They are tried in turn until one does not fit."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """The values of a knob that fit within the noise: between `low` and `high`, or these of its choices."""
+    """The values of a knob that fit within the noise: a range from `low` to `high`, or some of its choices."""
 
     knob: Knob
     best: object
@@ -35,19 +35,19 @@ class Interval:
 
 @dataclass(frozen=True)
 class KnobFit:
-    """What the data say of a knob.
+    """Result for one knob.
 
     Attributes
     ----------
     value
-        The best one.
+        The best value.
     low, high
-        Ends of the interval of values that fit within the noise; `None` for a knob with choices.
+        Ends of the interval of values that fit within the noise, or `None` for a knob with choices.
     alike
         Other choices that fit within the noise.
     determined
-        Whether the data exclude most of what was searched: half of a range, all other choices without an order, or half of
-        those with one.
+        True if the data exclude most of the searched values. This means half of a range, half of the ordered choices, or all
+        other choices without an order.
     sentence
         The same in words.
     """
@@ -64,7 +64,7 @@ class KnobFit:
 def threshold(objective: Objective, best: Evaluation, knobs: Sequence[Knob]) -> float:
     """The loss up to which settings cannot be told from the best ones."""
     count = len(objective.measurements)
-    # Each knob that is fitted takes the misfit of a measurement away.
+    # Each fitted knob takes the misfit of one measurement away.
     expected = objective.expected_loss * max(1, count - len(knobs)) / count
     return best.loss + _THRESHOLD * max(1.0, best.loss / expected)
 
@@ -72,7 +72,7 @@ def threshold(objective: Objective, best: Evaluation, knobs: Sequence[Knob]) -> 
 def determine(
     objective: Objective, knobs: Sequence[Knob], best: Evaluation, limit: float, tell: Tell
 ) -> list[Interval]:
-    """What fits of each knob, around the best settings.
+    """The fitting values of each knob, around the best settings.
 
     Parameters
     ----------
@@ -84,14 +84,14 @@ def determine(
 
 
 def knob_fit(interval: Interval, value: object) -> KnobFit:
-    """The interval of a knob around the value that was chosen at last, on the largest twins."""
+    """The interval of a knob around the finally chosen value, at the largest scale."""
     knob = interval.knob
     if knob.choices:
         alike = tuple(other for other in interval.fitting if other != value)
         determined = 2 * len(alike) < len(knob.choices) - 1 if knob.ordered else not alike
         return KnobFit(knob.path, value, None, None, alike, determined, _about_choices(knob, value, alike))
     number = knob.rounded(float(value))  # type: ignore[arg-type]
-    # Twins of another size may want another number; the interval moves along, but for an end that is the range's.
+    # Another scale may need another number. The interval moves along, except for an end at the bound of the range.
     moved = number - float(interval.best)  # type: ignore[arg-type]
     low = interval.low if interval.low <= knob.low else interval.low + moved
     high = interval.high if interval.high >= knob.high else interval.high + moved
@@ -108,7 +108,7 @@ class _Profile:
     tell: Tell
 
     def fits(self, knob: Knob, value: object) -> bool:
-        """Whether a value fits within the noise for some values of the other knobs."""
+        """True if a value fits within the noise for some values of the other knobs."""
         others = [other for other in self.knobs if other is not knob]
         seen = [one for one in self.objective.seen.values() if self._is_near(knob, one, value)]
         begins = sorted(seen, key=lambda one: one.loss)[:2]
@@ -134,12 +134,13 @@ class _Profile:
         return Interval(knob, value, fitting=fitting)
 
     def of_range(self, knob: Knob) -> Interval:
-        """Looks for both ends."""
+        """Finds both ends of the interval."""
         value = knob.rounded(float(self.best.settings[knob.path]))  # type: ignore[arg-type]
         return Interval(knob, value, self._end(knob, value, knob.low), self._end(knob, value, knob.high))
 
     def _end(self, knob: Knob, value: float, bound: float) -> float:
-        """The first value that does not fit on the way from the best one to a bound, to a hundredth of the range; or the bound."""
+        """The first value that does not fit between the best one and a bound, to a hundredth of the range. If all fit, the bound.
+        """
         inside = value
         for stride in _STRIDES:
             distance = stride * (knob.high - knob.low)

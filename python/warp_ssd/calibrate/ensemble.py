@@ -1,9 +1,9 @@
-"""The ensemble: not one drive that explains what was measured but all that do, as few of them as span the others.
+"""The ensemble: as few settings as span all settings that explain the measurements.
 
-    everything that was evaluated -> those within the threshold of the best -> the ends of every knob, then the farthest -> members
+    all evaluations -> those within the threshold of the best -> the ends of every knob, then the farthest -> members
 
-The threshold is that of the knobs' intervals (determine.py), so the range of what the members predict is, for every quantity, the
-95 % interval of its profile likelihood. What even the best settings are off by is added as a share: `residual`.
+The threshold is that of the knobs' intervals (determine.py). For every quantity, the range of the members' predictions is
+therefore the 95 % interval of its profile likelihood. `residual` adds the error of the best settings as a share.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from .knobs import Knob
 from .objective import Evaluation, Objective
 
 MEMBERS = 10
-"""How many there are at most, unless the caller says otherwise."""
+"""Default maximum number of members."""
 
 _WIDTH = 1.64
-"""Standard deviations within which nine tenths of what is distributed normally lie."""
+"""Number of standard deviations that contain nine tenths of a normal distribution."""
 
 
 def spread(objective: Objective, knobs: Sequence[Knob], best: Evaluation, limit: float, count: int) -> list[Evaluation]:
-    """The best settings and others up to a loss, at most so many, that span all of these; drives alike are one.
+    """The best settings and others up to a loss that together span all of these. Equal drives count once.
 
     Parameters
     ----------
     knobs
-        In which they are to differ.
+        Knobs in which the settings should differ.
     limit
         See `determine.threshold`.
     """
@@ -43,7 +43,7 @@ def spread(objective: Objective, knobs: Sequence[Knob], best: Evaluation, limit:
 
 
 def _next(knobs: Sequence[Knob], candidates: Sequence[Evaluation], chosen: Sequence[Evaluation]) -> Evaluation:
-    """The one with the most ends of knobs that none of the chosen has; if they have all, the one farthest from them."""
+    """The candidate with the most missing ends of knobs. If no end is missing, the candidate farthest from the chosen ones."""
     left = [one for one in candidates if one not in chosen]
     ends = [_ends(knob, candidates) - {_place(knob, one) for one in chosen} for knob in knobs]
 
@@ -55,13 +55,13 @@ def _next(knobs: Sequence[Knob], candidates: Sequence[Evaluation], chosen: Seque
 
 
 def _ends(knob: Knob, candidates: Sequence[Evaluation]) -> set[float]:
-    """The places of a knob that should be there: the least and the greatest, or all that are names."""
+    """The places of a knob that the ensemble should have: the least and the greatest, or all names."""
     places = {_place(knob, one) for one in candidates}
     return places if knob.choices and not knob.ordered else {min(places), max(places)}
 
 
 def _place(knob: Knob, one: Evaluation) -> float:
-    """Where a setting lies in its range, 0 to 1; of a name, which it is."""
+    """Place of a setting in its range, 0 to 1, or the index of a name."""
     value = one.settings[knob.path]
     if not knob.choices:
         return (float(value) - knob.low) / (knob.high - knob.low)  # type: ignore[arg-type]
@@ -81,13 +81,13 @@ def _drive(knobs: Sequence[Knob], one: Evaluation) -> str:
 
 
 def residual(objective: Objective, best: Evaluation, fitted: int) -> float:
-    """The share by which a range of predictions is to be widened at either end: 1.64 standard deviations of what the best
-    settings are off by, relative to what was measured.
+    """The share by which each end of a range of predictions is widened: 1.64 standard deviations of the relative error of the
+    best settings.
 
     Parameters
     ----------
     fitted
-        Knobs that were fitted, each of which takes the misfit of a measurement away; at most half of them are counted.
+        Number of fitted knobs. Each takes the misfit of one measurement away, up to half of the measurements.
     """
     shares = [waf / one.waf - 1 for waf, one in zip(best.wafs, objective.measurements, strict=True)]
     free = max(len(shares) - fitted, len(shares) / 2)

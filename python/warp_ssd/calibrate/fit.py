@@ -1,4 +1,4 @@
-"""A calibration from the search to the result: the order of its steps, and what goes from one to the next."""
+"""A calibration from the search to the result: the order of its steps and the data between them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .result import Calibration, Member, experiment_with_fit, residual_table, wi
 from .search import Tell, best_of_each_kind, refine, search
 
 _CANDIDATES = 3
-"""Combinations of names that are refined, and taken to larger twins."""
+"""Number of combinations of names that are refined and run at larger scales."""
 
 _AGAIN = 12
-"""Settings of the search, the best ones, that are evaluated with all seeds."""
+"""Number of best settings of the search that are evaluated with all seeds."""
 
 
 class Fit:
@@ -30,15 +30,16 @@ class Fit:
     Parameters
     ----------
     objective
-        On the small twins.
+        Objective on the small scaled models.
     knobs
-        Those of the drive, then the nuisances.
+        Knobs of the drive, then the nuisances.
     start
-        The profile to begin with, as TOML.
+        The start profile, as TOML.
     experiment
-        The text of the experiment whose ensemble is looked for, which spans the nuisances too; `None`: the ensemble is the profile's.
+        The text of the experiment that gets the ensemble. Its ensemble spans the nuisances too. `None` makes an ensemble of the
+        profile.
     nuisances
-        Those among the knobs.
+        The nuisances among the knobs.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class Fit:
         self._start = start
         self._seeds = seeds
         self._tell = tell
-        # In the order in which they are used: each says more than the one before it.
+        # In order of use. Each is more accurate than the one before it.
         self._objectives: list[Objective] = []
 
     def run(
@@ -73,20 +74,20 @@ class Fit:
         members: int,
         leave_out: str | None,
     ) -> Calibration:
-        """All of it; the arguments are those of `calibrate`.
+        """Runs the whole calibration. The other arguments are those of `calibrate`.
 
         Parameters
         ----------
         measured
-            What it is fitted to, in words.
+            The measurements, in words.
         leave_out
-            What figures go by that are predicted from the others; `None`: they are not.
+            Way to group figures for cross-validation, or `None` for no cross-validation.
         """
         small = self._objective
         small.check_names(self._knobs)
         first = self._search(trials, seed)
         intervals = determine(small, self._knobs, self._best(small), self._limit(small), self._tell)
-        # The profiles may have come across something better.
+        # The profile likelihoods may have found better settings.
         found = best_of_each_kind(small, self._spanned, _CANDIDATES)
         validation = None
         if leave_out is not None:
@@ -103,7 +104,7 @@ class Fit:
         if validation is not None:
             widening = max(widening, min(1.0, validation.widening))
         fits = [knob_fit(interval, best.settings[interval.knob.path]) for interval in intervals]
-        # Those of the drive come first.
+        # Knobs of the drive come first.
         knobs, nuisances = fits[: len(self._drive)], fits[len(self._drive) :]
         seen = [*{*first.seen, *small.seen}, *(last.seen if last is not small else ())]
         kept = [Member(self._settings(one), one.loss) for one in chosen]
@@ -125,7 +126,7 @@ class Fit:
         )
 
     def so_far(self) -> str:
-        """The best settings of those that were evaluated, in words, for a calibration that is stopped."""
+        """The best settings so far, in words, for a stopped calibration."""
         for objective in reversed(self._objectives):
             fits = [one for one in objective.seen.values() if one.wafs and len(one.settings) == len(self._knobs)]
             if fits:
@@ -140,7 +141,7 @@ class Fit:
         return "nothing was evaluated that fits"
 
     def _settings(self, one: Evaluation) -> Settings:
-        """What a member says: settings by dotted path."""
+        """Settings of a member by dotted path."""
         settings: dict[str, object] = {}
         for knob in self._spanned:
             value, nuisance = one.settings[knob.path], self._nuisances.get(knob.path)
@@ -148,9 +149,9 @@ class Fit:
         return settings
 
     def _search(self, trials: int, seed: int) -> Objective:
-        """Looks everywhere with the first seed and nearby with all; returns the former."""
+        """Searches widely with the first seed, then nearby with all seeds. Returns the objective of the first seed."""
         small, knobs = self._objective, self._knobs
-        # What lies far apart one seed tells apart; what is near needs all of them.
+        # One seed suffices to compare distant settings. Close ones need all seeds.
         first = small.other(seeds=self._seeds[:1])
         self._objectives += [first, small]
         search(first, knobs, self._start_values(), trials, seed, self._tell)
@@ -165,7 +166,7 @@ class Fit:
         return first
 
     def _on_larger(self, objective: Objective, found: Sequence[Evaluation]) -> list[Evaluation]:
-        """The same settings, and those of the start profile, on larger twins; the best one moved to where it is best there."""
+        """Evaluates these settings and the start profile at larger scales, and moves the best one to its optimum there."""
         start = self._start_values()
         complete = [start] if all(start[knob.path] is not None for knob in self._drive) else []
         candidates = [*(one.settings for one in found), *complete]
@@ -178,13 +179,13 @@ class Fit:
         return [*again, refine(objective, numbers, best, self._tell, first_step=0.016, last_step=0.007)]
 
     def _ensemble(self, last: Objective, count: int) -> list[Evaluation]:
-        """Settings that explain the measurements as well as the best ones, on the largest twins."""
+        """Settings that explain the measurements as well as the best ones, at the largest scale."""
         small, best = self._objective, self._best(last)
         if last is small:
             return spread(small, self._spanned, best, self._limit(small), count)
         begin = self._best(small)
         found = spread(small, self._spanned, begin, self._limit(small), 2 * count)
-        # Twins of another size may want other numbers; what fits moves along with what fits best.
+        # Another scale may need other numbers. The fitting settings move along with the best one.
         by = {knob.path: _distance(knob, begin, best) for knob in self._knobs}
         moved = [
             {knob.path: knob.moved(one.settings[knob.path], by[knob.path]) for knob in self._knobs} for one in found
@@ -213,7 +214,7 @@ class Fit:
         )
 
     def _start_values(self) -> Settings:
-        """What the start profile says of the knobs, and the first of a nuisance's choices."""
+        """Values of the knobs in the start profile, and the first choice of each nuisance."""
         document = tomllib.loads(self._start)
         return {knob.path: _begin(knob) if knob.nuisance else lookup(document, knob) for knob in self._knobs}
 
@@ -229,7 +230,7 @@ def _distance(knob: Knob, begin: Evaluation, end: Evaluation) -> float:
 
 
 def lookup(document: Mapping[str, object], knob: Knob) -> object:
-    """What a profile says of a knob; `None` if it leaves it to the default."""
+    """A profile's value of a knob, or `None` if the default applies."""
     found: object = document
     for name in knob.path.split("."):
         found = found.get(name) if isinstance(found, Mapping) else None
@@ -238,7 +239,7 @@ def lookup(document: Mapping[str, object], knob: Knob) -> object:
 
 
 def usual_scales(start: str, knobs: Sequence[Knob]) -> list[str]:
-    """Scales of twins whose smallest reclaim units have 512 pages, and 2048, by powers of two.
+    """Scales at which the smallest reclaim units have 512 and 2048 pages, by powers of two.
 
     Parameters
     ----------

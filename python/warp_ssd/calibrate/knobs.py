@@ -1,4 +1,4 @@
-"""Knobs: the settings of a device that a calibration may turn, and between what."""
+"""Knobs: the device settings that a calibration may change, and their possible values."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Knob:
     path
         Its dotted path.
     choices
-        Its values; or none, and it is a number from `low` to `high`.
+        Its values. Without choices, the knob is a number from `low` to `high`.
     ordered
-        Whether neighbours among the choices are alike (sizes, counts), so that a search may go from one to the next.
+        True if neighbours among the choices are similar (sizes, counts), so that a search may step between them.
     whole
-        Whether it is a whole number.
+        True for a whole number.
     nuisance
-        Whether it is no setting of the drive but an unknown beside it (`Nuisance`): it gets into no profile.
+        True for an unknown beside the drive (`Nuisance`), which no profile contains.
     """
 
     path: str
@@ -41,7 +41,7 @@ class Knob:
     nuisance: bool = False
 
     def suggest(self, trial: Trial) -> object:
-        """Lets a sampler choose."""
+        """Lets a sampler choose a value."""
         if not self.choices:
             return self.rounded(trial.suggest_float(self.path, self.low, self.high))
         if self.ordered:
@@ -49,15 +49,18 @@ class Knob:
         return self.choices[trial.suggest_categorical(self.path, list(range(len(self.choices))))]
 
     def encode(self, value: object) -> float | int | None:
-        """A value as a sampler knows it; `None` if it is not among the possible ones."""
+        """The sampler's form of a value, or `None` for an impossible one."""
         if self.choices:
             return self.choices.index(value) if value in self.choices else None
         inside = isinstance(value, int | float) and not isinstance(value, bool) and self.low <= value <= self.high
         return float(value) if inside else None  # type: ignore[arg-type]
 
     def neighbours(self, value: object, step: float) -> list[object]:
-        """Values a step below and above; a step is a share of the range. Choices without an order have no neighbours, but for those of
-        a nuisance, which cost little to try: all of them are."""
+        """Values one step below and above. A step is a share of the range.
+
+        Choices without an order have no neighbours. For a nuisance, all other choices are neighbours, because they cost little to
+        try.
+        """
         if self.choices:
             if not self.ordered:
                 return [other for other in self.choices if self.nuisance and other != value]
@@ -68,18 +71,18 @@ class Knob:
         return [number for number in map(self.rounded, near) if number != middle]
 
     def moved(self, value: object, distance: float) -> object:
-        """A number so far from a value, within the range; a choice stays what it is."""
+        """A number at this distance from a value, within the range. A choice stays the same."""
         if self.choices:
             return value
         return self.rounded(min(self.high, max(self.low, float(value) + distance)))  # type: ignore[arg-type]
 
     def rounded(self, number: float) -> float:
-        """To six digits, so that a profile reads well and a search that comes back finds what it has stored."""
+        """Rounds to six digits, so that profiles are readable and a repeated search finds its stored values."""
         return round(number) if self.whole else float(f"{number:.6g}")
 
 
 def label(value: object) -> str:
-    """A value in a table or a sentence."""
+    """Text of a value in a table or a sentence."""
     if value is None:
         return "as it is"
     if isinstance(value, Mapping) and "name" in value:
@@ -92,7 +95,7 @@ def label(value: object) -> str:
 
 
 def size_text(number: int) -> str:
-    """A number of bytes with a binary unit if it is a multiple of one, as profiles write sizes."""
+    """A number of bytes with a binary unit, as in profiles, if it is a multiple of one."""
     for power, unit in ((30, "GiB"), (20, "MiB")):
         if number and number % (1 << power) == 0:
             return f"{number >> power}{unit}"
@@ -106,7 +109,7 @@ _UNITS = {
 
 
 def plain_value(path: str, value: object) -> object:
-    """A value of a profile as a knob has it: sizes as numbers of bytes."""
+    """A profile's value in the form of a knob, with sizes as numbers of bytes."""
     if not isinstance(value, str) or not path.endswith("_bytes"):
         return value
     unit = next((unit for unit in _UNITS if value.endswith(unit)), "")
@@ -146,16 +149,16 @@ _KNOWN = (
 )
 
 KNOBS = {knob.path: knob for knob in _KNOWN}
-"""Knobs whose range need not be said."""
+"""Knobs with a usual range."""
 
 
 def read_knobs(free: Sequence[str] | Mapping[str, object]) -> list[Knob]:
-    """Knobs by their paths; values of a mapping are a range `(low, high)`, a list of choices, or `None` for the usual ones.
+    """Knobs by their paths. A value of a mapping is a range `(low, high)`, a list of choices, or `None` for the usual ones.
 
     Raises
     ------
     WarpError
-        A path that is not in `KNOBS` has neither.
+        A path outside `KNOBS` has no range and no choices.
     """
     given = dict(free) if isinstance(free, Mapping) else dict.fromkeys(free)
     if not given:
@@ -164,7 +167,7 @@ def read_knobs(free: Sequence[str] | Mapping[str, object]) -> list[Knob]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The nearest of these names, in brackets; nothing if none is near."""
+    """The nearest of these names, in brackets, or an empty text if none is near."""
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.7)
     return f" (did you mean {near[0]}?)" if near else ""
 

@@ -1,4 +1,4 @@
-"""What was measured on a drive: write amplification, and what the drive had to do for it.
+"""Measurements of a drive: write amplification, and the work that the drive did for it.
 
 CSV | an experiment's published numbers | `nvme fdp stats` before and after a fio job -> [Measurement]
 """
@@ -19,28 +19,28 @@ from .knobs import label
 
 @dataclass(frozen=True)
 class Measurement:
-    """A write amplification that was measured.
+    """A measured write amplification.
 
     Attributes
     ----------
     waf
         Media bytes written / host bytes written.
     experiment
-        The experiment that describes what was run, by name or path; or `None`, and `workload` is given.
+        Name or path of the experiment that ran. It is `None` if `workload` is given.
     workload
-        A workload by name or path, for instance the fio job file that was run.
+        Name or path of the workload that ran, for instance a fio job file.
     at
-        Where in the experiment: as the keys of a sweep's grid (`variant`, axes, `run:write_capacities`, `workload:PATH`,
+        Coordinates in the experiment, with the keys of a sweep's grid (`variant`, axes, `run:write_capacities`, `workload:PATH`,
         settings of the device).
     sigma
-        Standard deviation of `waf`; `None`: a share of it (`calibrate(noise=...)`).
+        Standard deviation of `waf`, or `None` for a share of it (`calibrate(noise=...)`).
     metric
         `write_amplification` (of the whole run), `tail_write_amplification` (at its end), or another column of `cells`.
     write_capacities, prefill_capacities
-        Of a `workload`: how much was written while it was measured, and sequentially before that, in multiples of the
-        drive's capacity.
+        For a `workload`: the amount written during the measurement, and the amount written sequentially before it. Both are
+        multiples of the drive's capacity.
     source
-        Who says so, such as a figure of a paper.
+        Origin of the number, such as a figure of a paper.
     """
 
     waf: float
@@ -72,17 +72,19 @@ class Measurement:
 
     @property
     def subject(self) -> str:
-        """The name of its experiment; of a workload by itself, that one's."""
+        """The name of its experiment, or of its workload if it has no experiment."""
         path = Path(self.experiment or self.workload or "")
         return path.parent.name if path.name == "experiment.toml" else path.stem
 
     def figure(self, by_source: bool) -> str:
-        """What it is a part of: its experiment, or of that what comes from one figure of a paper (the source up to a comma)."""
+        """The figure to which it belongs: its experiment. By source, a figure of a paper (the source up to a comma) within the
+        experiment.
+        """
         place = (self.source or "").partition(",")[0] if by_source else ""
         return f"{self.subject}, {place}" if place else self.subject
 
     def load(self, device: str) -> Experiment:
-        """The experiment to run for it, on this device."""
+        """The experiment to run for this measurement, on this device."""
         if self.experiment is not None:
             return Experiment(self.experiment)
         run: dict[str, object] = {"scale": "1/1", "prefill_capacities": self.prefill_capacities}
@@ -105,15 +107,15 @@ _WORDS = ("experiment", "workload", "metric", "source")
 
 
 def read_csv(path: str | os.PathLike[str]) -> list[Measurement]:
-    """Reads measurements, one a line.
+    """Reads measurements, one per line.
 
-    Columns are the attributes of `Measurement` (`waf` and one of `experiment`, `workload` are needed); every other column is a
-    coordinate and left out where it is empty.
+    The columns are the attributes of `Measurement`. `waf` and one of `experiment` and `workload` are required. Every other column
+    is a coordinate, and an empty value leaves the coordinate out.
 
     Raises
     ------
     WarpError
-        A line is none: names file and line.
+        A line is invalid. The message names file and line.
     """
     with open(path, newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
@@ -139,14 +141,14 @@ def _measurement(place: str, line: Mapping[str, str]) -> Measurement:
 
 
 def _value(name: str, text: str) -> object:
-    """Names stay text; settings are numbers, switches or JSON where they read as such."""
+    """Names stay text. Settings become numbers, booleans or JSON if they parse as such."""
     if "." not in name and ":" not in name:
         return text
     return parse_value(text)
 
 
 def parse_value(text: str) -> object:
-    """A value as a command line or a CSV says it: JSON, or else text."""
+    """A value of a command line or a CSV: JSON, or else text."""
     try:
         return json.loads(text)
     except ValueError:
@@ -154,19 +156,19 @@ def parse_value(text: str) -> object:
 
 
 def published(experiment: str, device: str, *, sigma: float | None = None) -> list[Measurement]:
-    """The write amplifications that an experiment says were measured on a drive.
+    """The write amplifications that an experiment lists as measured on the drive.
 
     Parameters
     ----------
     device
         Name of the drive's profile in the experiment.
     sigma
-        Standard deviation to give to all of them.
+        Standard deviation for all of them.
 
     Raises
     ------
     WarpError
-        There are none.
+        The experiment has no such numbers.
     """
     found = Experiment(experiment)
     rows = found.published().to_pyarrow().to_pylist()
@@ -204,18 +206,18 @@ def fdp_stats(
     Parameters
     ----------
     before, after
-        What `nvme fdp stats DEVICE -e GROUP -o json` printed before and after the job.
+        Output of `nvme fdp stats DEVICE -e GROUP -o json` before and after the job.
     job
-        The fio job file that was run.
+        The fio job file that ran.
     capacity_bytes
-        Of the drive, as `nvme id-ctrl` says (`tnvmcap`): how much was written is a multiple of it.
+        Capacity of the drive, as `nvme id-ctrl` prints it (`tnvmcap`). The written amount is a multiple of it.
     prefill_capacities
-        What the drive had been filled with sequentially before the first reading.
+        Amount of data written sequentially to the drive before the first reading.
 
     Raises
     ------
     WarpError
-        A file is not such an output, or nothing was written between the readings.
+        A file is not such an output, or the job wrote no data between the readings.
     """
     first, last = _statistics(before), _statistics(after)
     host_bytes, media_bytes = last["hbmw"] - first["hbmw"], last["mbmw"] - first["mbmw"]
@@ -231,7 +233,7 @@ def fdp_stats(
 
 
 def _statistics(path: str | os.PathLike[str]) -> dict[str, int]:
-    """`hbmw` and `mbmw`; 128-bit numbers, which some versions of nvme-cli print as text, with separators."""
+    """`hbmw` and `mbmw`. They are 128-bit numbers, which some versions of nvme-cli print as text with separators."""
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
         return {name: int(str(found[name]).replace(",", "")) for name in ("hbmw", "mbmw")}

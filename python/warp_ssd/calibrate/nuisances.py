@@ -1,10 +1,11 @@
-"""Nuisances: what was done to the drive, or how it was read, where nobody knows any more.
+"""Nuisances: unknown facts about the load on the drive or about the readings.
 
-    --nuisance KEY[@OF,...]=VALUES | a TOML file | Nuisance(...) -> Knob (searched beside those of the drive) -> coordinates of cells
+    --nuisance KEY[@OF,...]=VALUES | a TOML file | Nuisance(...) -> Knob (searched beside those of the drive) -> coordinates of
+    cells
 
-A paper leaves options of its jobs open, and from when to when it read its counters. Such an unknown is searched together with the
-knobs, so that a knob is not bent to make up for a wrong guess. It has one value for everything that it is about, never one for each
-cell, and it gets into no profile: what is fitted is the drive.
+A paper leaves options of its jobs open, or the interval in which it read its counters. The calibration searches such an unknown
+together with the knobs, so that no knob has to compensate a wrong guess. A nuisance has one value for all cells that it concerns.
+No profile contains it, because the fit describes the drive.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .._engine import WarpError
 from .knobs import Knob, knob_of
 
 METRIC = "metric"
-"""The key of a nuisance that says which column of `cells` is read."""
+"""The key of a nuisance that selects the column of `cells` to read."""
 
 _KINDS = ("workload", "run", "change")
 
@@ -31,14 +32,14 @@ class Nuisance:
     Attributes
     ----------
     key
-        What is unknown, as in the grid of a sweep: `workload:SECTION.OPTION`, `workload:PATH`, `workload`,
-        `run:prefill_capacities`, `run:write_capacities`, `change:NAME` (several of these at a time), or `metric`.
+        The unknown, as in the grid of a sweep: `workload:SECTION.OPTION`, `workload:PATH`, `workload`, `run:prefill_capacities`,
+        `run:write_capacities`, `change:NAME` (several of these together), or `metric`.
     values
-        A list of choices, the first of which is where a search begins, or a range `(low, high)`; two integers give integers. `None`
-        among the choices is what the experiment itself says; a choice of `change:NAME` is `{"name": ..., and what it changes}`.
+        A list of choices or a range `(low, high)`. A search begins with the first choice. Two integers give integers. The choice
+        `None` is the experiment's own value. A choice of `change:NAME` is a dictionary with `name` and the changed keys.
     of
-        What it is about: names of experiments (of a workload that is measured by itself, the workload's), or
-        `workload:NAME` for every cell of any experiment that has this workload. Nothing: everything.
+        Names of the experiments that it concerns (of a workload without an experiment, the workload's), or `workload:NAME` for
+        every cell of any experiment with this workload. If empty, it concerns all cells.
     """
 
     key: str
@@ -55,28 +56,30 @@ class Nuisance:
 
     @property
     def path(self) -> str:
-        """What it is called among the knobs."""
+        """Its name among the knobs."""
         return f"{self.key}@{','.join(self.of)}" if self.of else self.key
 
     @property
     def knob(self) -> Knob:
-        """It as a knob."""
+        """The nuisance as a knob."""
         values = self.values if isinstance(self.values, tuple) else list(self.values)
         whole = isinstance(values, tuple) and all(isinstance(value, int) for value in values)
         return knob_of(self.path, values, whole=whole, nuisance=True)
 
     @property
     def is_setting(self) -> bool:
-        """Whether an experiment can have it in its ensemble: as settings of its workload or its device."""
+        """True if an experiment's ensemble can contain it, as settings of its workload or its device."""
         return self.key.startswith(("workload:", "change:"))
 
     def settings(self, value: object) -> dict[str, object]:
-        """A value as settings of an experiment's ensemble: by dotted path, the workload's behind `workload.`; of `None` there are none.
+        """A value as settings of an experiment's ensemble, by dotted path. Paths of the workload begin with `workload.`.
+
+        `None` has no settings.
 
         Raises
         ------
         WarpError
-            A choice of `change:NAME` changes something else than settings of the device and of the workload.
+            A choice of `change:NAME` changes keys other than settings of the device and of the workload.
         """
         if value is None:
             return {}
@@ -88,7 +91,7 @@ class Nuisance:
         return {key.replace("workload:", "workload.", 1): one for key, one in changes.items()}
 
     def is_about(self, figure: str, workload: str) -> bool:
-        """Whether a cell of this experiment (or workload by itself), with this workload, is one of those it is about."""
+        """True if the nuisance concerns a cell of this experiment (or workload alone) with this workload."""
         return not self.of or figure in self.of or f"workload:{workload}" in self.of
 
 
@@ -112,7 +115,7 @@ def read_nuisances(path: str | os.PathLike[str]) -> list[Nuisance]:
     Raises
     ------
     WarpError
-        The file is none: names it and the entry.
+        The file is invalid. The message names it and the entry.
     """
     try:
         table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
@@ -132,7 +135,7 @@ def _of_table(place: str, entry: Mapping[str, object]) -> Nuisance:
     names = of if isinstance(of, list) else [] if of is None else [of]
     given = tuple(span) if isinstance(span, list) and len(span) == 2 else values
     try:
-        # TOML has no null; the empty text stands for it.
+        # TOML has no null, so the empty text stands for it.
         choices = [None if value == "" else value for value in given] if isinstance(given, list) else given
         return parse_nuisance("@".join([key, ",".join(map(str, names))] if names else [key]), choices)
     except WarpError as error:

@@ -1,8 +1,8 @@
-"""The objective: how far a drive with certain knobs is from what was measured.
+"""The objective: the distance between the measurements and a drive with certain knobs.
 
     settings of the knobs -> points of all measurements -> store and workers of a sweep -> WAFs -> loss
 
-Every evaluation is in the store, so a calibration that was killed, or is repeated, finds what it had.
+The store keeps every evaluation, so a killed or repeated calibration finds its earlier ones.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from .measurement import Measurement
 from .nuisances import METRIC, Nuisance
 
 Settings = Mapping[str, object]
-"""A value for each knob, by path; nuisances are among them."""
+"""A value for each knob, by path, including nuisances."""
 
 LOSSES = ("squared", "absolute")
 
 _UNKNOWN = re.compile(r"unknown (?:field|variant) `(?P<name>[^`]*)`|'(?P<path>[^']*)' cannot be varied")
-"""What the engine says of a name that it does not know."""
+"""Pattern of the engine's message about an unknown name."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What settings come to.
+    """Evaluation of one combination of settings.
 
     Attributes
     ----------
     wafs
-        For each measurement, the mean over the seeds; empty if the engine refuses the settings, or a run failed.
+        For each measurement, the mean over the seeds. Empty if the engine rejects the settings, or a run failed.
     variances
-        For each measurement, the variance between the seeds; 0 with one seed.
+        For each measurement, the variance between the seeds, or 0 with one seed.
     loss
-        `squared`: sum of ((model - measured) / sigma)^2. `absolute`: the same with 2 sqrt(2) |model - measured| / sigma, which an
-        outlier rules less. Both are twice a negative log likelihood. Infinite without `wafs`.
+        `squared` is the sum of ((model - measured) / sigma)^2. `absolute` uses 2 sqrt(2) |model - measured| / sigma, which gives
+        an outlier less weight. Both are twice a negative log likelihood. Infinite without `wafs`.
     error
-        Why there are no `wafs`.
+        The reason for missing `wafs`.
     """
 
     settings: Settings
@@ -64,21 +64,21 @@ class Objective:
     device
         Path of the profile that the settings change.
     scale
-        Of the twins.
+        Scale of the models.
     noise
-        Standard deviation of measurements that have none, as a share of them.
+        Standard deviation of measurements without one, as a share of the measurement.
     loss
         One of `LOSSES`.
     nuisances
-        Those of the settings that are unknowns beside the drive.
+        Unknowns beside the drive among the settings.
 
     Attributes
     ----------
     sigmas
-        Standard deviation of each measurement from the model's mean over the seeds: the measurement's, and after `learn_noise` the
-        model's own.
+        Standard deviation of each measurement from the model's mean over the seeds. It includes that of the measurement, and
+        after `learn_noise` that of the model.
     seen
-        Everything evaluated so far.
+        All evaluations so far.
     """
 
     def __init__(
@@ -107,23 +107,23 @@ class Objective:
         self._store = store
         self._workers = workers
         self._experiments: dict[tuple[object, ...], Experiment] = {}
-        # By hash of the point and column; objectives that were made of this one share it.
+        # By hash of the point and column. Objectives derived from this one share it.
         self._known: dict[tuple[str, str], float | str | None] = {}
         self._beside = {one.path for one in nuisances}
         self._about = self._about_each(nuisances)
 
     @property
     def expected_loss(self) -> float:
-        """What noise alone comes to, on average."""
+        """Mean loss from noise alone."""
         return (1.0 if self._loss == "squared" else 2.0) * len(self.measurements)
 
     @property
     def nuisances(self) -> set[str]:
-        """Paths of those that are about any of the measurements."""
+        """Paths of the nuisances that concern any of the measurements."""
         return {nuisance.path for about in self._about for nuisance in about}
 
     def other(self, *, scale: str | None = None, seeds: Sequence[int] | None = None) -> Objective:
-        """The same on other twins, or with other seeds; nothing seen yet."""
+        """The same at another scale, or with other seeds, without evaluations."""
         other = object.__new__(Objective)
         other.__dict__.update(self.__dict__, scale=scale or self.scale, seen={})
         if seeds is not None:
@@ -131,7 +131,7 @@ class Objective:
         return other
 
     def subset(self, indices: Sequence[int]) -> Objective:
-        """Some of the measurements; what was seen of all of them is seen of these."""
+        """Some of the measurements, with their part of the evaluations."""
         other = object.__new__(Objective)
         other.__dict__.update(self.__dict__)
         for name in ("measurements", "measured_sigmas", "sigmas", "_about"):
@@ -144,10 +144,10 @@ class Objective:
         return other
 
     def learn_noise(self) -> None:
-        """Adds what the model varies between seeds to the noise of the measurements, as what was evaluated so far shows it.
+        """Adds the model's variation between seeds to the noise of the measurements, estimated from the evaluations so far.
 
-        Otherwise settings would be preferred, and others excluded, for differences that are those of seeds. With one seed nothing is
-        known of it, and nothing added.
+        Without this, differences between seeds would decide which settings are preferred or excluded. With one seed, the
+        variation is unknown, so this method adds no noise.
         """
         columns = zip(*(one.variances for one in self.seen.values() if one.wafs), strict=True)
         of_means = [fmean(column) / len(self._seeds) for column in columns]
@@ -160,14 +160,14 @@ class Objective:
         }
 
     def check_names(self, knobs: Sequence[Knob]) -> None:
-        """Refuses knobs of the drive that no profile has, and names among their values that the engine does not know.
+        """Rejects knobs of the drive that no profile has, and names among their values that the engine does not know.
 
-        A drive that cannot be is no mistake of this kind: other knobs may make it possible.
+        An impossible drive is not a mistake of this kind, because other knobs may make it possible.
 
         Raises
         ------
         WarpError
-            A name is not known: the engine's sentence, with the nearest one.
+            A name is unknown. The text is the engine's message, with the nearest name.
         """
         for knob in (knob for knob in knobs if not knob.nuisance):
             for value in knob.choices or (knob.low,):
@@ -180,7 +180,7 @@ class Objective:
                     raise WarpError(f"knob {knob.path}{near}: {error}")
 
     def evaluate(self, candidates: Sequence[Settings]) -> list[Evaluation]:
-        """Evaluates settings, side by side."""
+        """Evaluates settings in parallel."""
         fresh = {_key(one): one for one in candidates if _key(one) not in self.seen}
         found = {key: self._points(settings) for key, settings in fresh.items()}
         jobs = {
@@ -204,7 +204,7 @@ class Objective:
         return sum(2 * math.sqrt(2) * abs(share) for share in shares)
 
     def _points(self, settings: Settings) -> list[list[Row]] | str:
-        """The points of each measurement, or why there are none."""
+        """The points of each measurement, or the reason why they cannot exist."""
         try:
             return [self._points_of(index, settings) for index in range(len(self.measurements))]
         except WarpError as error:
@@ -220,7 +220,7 @@ class Objective:
         return self._rows(one, given | dict(one.at))
 
     def metrics(self, settings: Settings) -> list[str]:
-        """The column of `cells` that each measurement is compared with."""
+        """The column of `cells` to which each measurement is compared."""
         return [self._metric(index, settings) for index in range(len(self.measurements))]
 
     def _metric(self, index: int, settings: Settings) -> str:
@@ -230,7 +230,7 @@ class Objective:
         )
 
     def _about_each(self, nuisances: Sequence[Nuisance]) -> list[list[Nuisance]]:
-        """For each measurement the nuisances that are about it."""
+        """The nuisances that concern each measurement."""
         if not nuisances:
             return [[] for _ in self.measurements]
         workloads = [
@@ -272,7 +272,7 @@ class Objective:
         return Evaluation(settings, tuple(wafs), tuple(variances), self.loss_of(wafs))
 
     def _read(self, key: str, metric: str) -> float | str | None:
-        """What a point measured; the sentence with which it failed; nothing if it does not measure that."""
+        """A point's value of a metric, its error message if it failed, or `None` if the point does not measure this metric."""
         if (key, metric) not in self._known:
             (cell,) = self._store.cell(key, ("status", "error", metric)).to_pylist()
             self._known[key, metric] = cell.get(metric) if cell["status"] == "done" else cell["error"]

@@ -1,4 +1,4 @@
-"""What a calibration found, and the device profile that it becomes, ensemble and all."""
+"""The result of a calibration, and the device profile or experiment made from it, with its ensemble."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Member:
-    """One of an ensemble: its settings, by path (of an experiment's, those of the workload behind `workload.`), and how badly it fits
-    (`Evaluation.loss`)."""
+    """A member of an ensemble: its settings by path and its misfit (`Evaluation.loss`).
+
+    In an ensemble of an experiment, settings of the workload begin with `workload.`.
+    """
 
     settings: Mapping[str, object]
     loss: float
@@ -31,32 +33,32 @@ class Member:
 
 @dataclass(frozen=True)
 class Calibration:
-    """A drive's fitted knobs.
+    """The fitted knobs of a drive.
 
     Attributes
     ----------
     settings
         The value of each knob, by path.
     knobs
-        How well each is determined.
+        The interval of each knob.
     nuisances
-        The same of the unknowns of the workload and of the reading.
+        The same for the unknowns of the workload and of the reading.
     members
-        The ensemble: settings that explain the measurements as well as these, which are the first.
+        The ensemble: settings that explain the measurements as well as `settings`, which are the first member.
     widening
         Share by which a range of the members' predictions is widened at either end.
     validation
-        Each figure predicted from the others, if that was asked for.
+        Each figure predicted from the others, with cross-validation only.
     residuals
-        `pyarrow.Table`, a row for each measurement: `measurement`, `metric`, `measured`, `sigma`, `before` (the start profile's WAF),
-        `model` (the fitted one's), `residual` (`model` - `measured`).
+        `pyarrow.Table` with a row for each measurement: `measurement`, `metric`, `measured`, `sigma`, `before` (the start
+        profile's WAF), `model` (the fitted one's), `residual` (`model` - `measured`).
     scale
-        Of the twins that `before` and `model` were run on.
+        Scale of the runs for `before` and `model`.
     evaluations
-        Settings that were evaluated.
+        Number of evaluated settings.
     toml
-        The fitted profile: the start profile with the knobs set, `fitted = true`, and what they were fitted to. Of an experiment's
-        ensemble: its file, with what was found in `[change]` and the ensemble.
+        The fitted profile: the start profile with the knobs set, `fitted = true`, and the measurements as their source. For an
+        ensemble of an experiment, the file of the experiment with the result in `[change]` and the ensemble.
     """
 
     settings: Mapping[str, object]
@@ -77,7 +79,7 @@ class Calibration:
 
     @property
     def mean_absolute_error_before(self) -> float | None:
-        """The same of the start profile; `None` if it could not run."""
+        """The same for the start profile, or `None` if it could not run."""
         return None if self.residuals["before"].null_count else _mean_error(self.residuals, "before")
 
     @property
@@ -87,7 +89,7 @@ class Calibration:
         Raises
         ------
         WarpError
-            What was fitted is an experiment.
+            The fit is of an experiment.
         """
         import tomllib
 
@@ -118,7 +120,7 @@ class Calibration:
 
 
 _OF_ENSEMBLE = ("ensemble_residual", "ensemble")
-"""Keys of a profile that are its ensemble's."""
+"""Keys of a profile that belong to its ensemble."""
 
 
 def _mean_error(residuals: pa.Table, column: str) -> float:
@@ -134,17 +136,17 @@ def _plain(value: Any) -> Any:
 
 
 def with_known(text: str, known: Mapping[str, object]) -> TOMLDocument:
-    """A profile with settings that the user knows of the drive."""
+    """A profile with the settings that the user knows of the drive."""
     import tomlkit
 
     document = tomlkit.parse(text)
-    # What the start profile was fitted to is no matter here.
+    # The measurements behind the start profile do not matter here.
     for name in _OF_ENSEMBLE:
         document.pop(name, None)
     for path, value in known.items():
         _set(document, path, value, {"source": "given to the calibration"})
     geometry = document.get("geometry", {})
-    # The two exclude each other; what is given holds.
+    # The two exclude each other. The given one applies.
     for given, other in (("capacity_bytes", "physical_bytes"), ("physical_bytes", "capacity_bytes")):
         if f"geometry.{given}" in known and f"geometry.{other}" not in known and other in geometry:
             del geometry[other]
@@ -161,12 +163,12 @@ def with_fit(
     measured: str,
     title: str | None,
 ) -> str:
-    """A profile with fitted settings, its ensemble, and notes on how well they are determined.
+    """A profile with fitted settings, its ensemble, and notes on the intervals of the knobs.
 
     Parameters
     ----------
     measured
-        What they were fitted to, in words.
+        The measurements of the fit, in words.
     """
     import tomlkit
 
@@ -191,14 +193,14 @@ def with_fit(
 def experiment_with_fit(
     text: str, settings: Mapping[str, object], members: Sequence[Member], widening: float, title: str | None
 ) -> str:
-    """An experiment with fitted settings, as changes that all of its cells have in common, and its ensemble.
+    """An experiment with fitted settings, as changes common to all of its cells, and its ensemble.
 
     Parameters
     ----------
     text
-        Its file, notes and all.
+        Its file, including the notes.
     settings
-        What was found, by path; settings of the workload behind `workload.`.
+        The result, by path. Settings of the workload begin with `workload.`.
     """
     import tomlkit
 
@@ -238,7 +240,7 @@ def _member_table(member: Member) -> Any:
 
 
 def _written(path: str, value: object) -> object:
-    """A value as a profile has it: sizes with a unit."""
+    """A value in the form of a profile, with sizes as texts with a unit."""
     return size_text(value) if path.endswith("_bytes") and isinstance(value, int) else value
 
 

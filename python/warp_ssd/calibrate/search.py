@@ -1,11 +1,11 @@
-"""The search: which settings of the knobs come closest, first anywhere, then nearby.
+"""The search: the settings of the knobs that come closest, first over the whole range, then nearby.
 
     Optuna (everywhere, mixed kinds of knobs) -> the best few -> pattern search (steps along each knob) -> Evaluation
 
-The sampler is TPE in its multivariate form. Knobs are of both kinds, names and numbers, and act on each other (a policy that
-copies more wants more spare), which CMA-ES and grids of numbers cannot take; a Gaussian process can, but brings a library a
-hundred times as large, for objectives of which ten are evaluated in a second. What TPE lacks is precision at the end: that is
-the pattern search's. Batches have a fixed size, so the result does not depend on how many processes there are.
+The sampler is TPE in its multivariate form. Knobs are names and numbers, and they interact (a policy that copies more needs more
+spare). CMA-ES and grids of numbers cannot handle this. A Gaussian process can, but its library is a hundred times as large, and
+ten evaluations of this objective take a second. TPE lacks precision at the end, which the pattern search adds. Batches have a
+fixed size, so the result does not depend on the number of processes.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from .knobs import Knob
 from .objective import Evaluation, Objective, Settings
 
 BATCH = 8
-"""Settings that are evaluated side by side."""
+"""Number of settings that are evaluated in parallel."""
 
 _FIRST_STEP, _LAST_STEP = 0.08, 0.004
 """Steps of a pattern search, as shares of a knob's range."""
 
 Tell = Callable[[int], None]
-"""Is told how many settings have been evaluated since it was last called."""
+"""Receives the number of evaluations since its last call."""
 
 
 def search(objective: Objective, knobs: Sequence[Knob], start: Settings, trials: int, seed: int, tell: Tell) -> None:
-    """Evaluates `trials` settings, the better ones more densely; they are then in `objective.seen`.
+    """Evaluates `trials` settings, more densely around the better ones. The evaluations are then in `objective.seen`.
 
     Parameters
     ----------
     start
-        Settings to look at first; values that are not possible ones are left to the sampler.
+        Settings to evaluate first. The sampler replaces impossible values.
     """
     with warnings.catch_warnings():
-        # In a notebook it asks for widgets for a progress bar that is not used.
+        # In a notebook, Optuna warns about widgets for a progress bar that is not used.
         warnings.simplefilter("ignore")
         import optuna
 
@@ -61,7 +61,7 @@ def search(objective: Objective, knobs: Sequence[Knob], start: Settings, trials:
 
 
 def best_of_each_kind(objective: Objective, knobs: Sequence[Knob], count: int) -> list[Evaluation]:
-    """The best evaluations so far, at most one for each combination of those of these knobs that have no order."""
+    """The best evaluations so far, at most one for each combination of the knobs without an order."""
     names = [knob.path for knob in knobs if knob.choices and not knob.ordered]
     best: dict[str, Evaluation] = {}
     for one in sorted(objective.seen.values(), key=lambda one: one.loss):
@@ -81,14 +81,14 @@ def refine(
     last_step: float = _LAST_STEP,
     enough: float = -math.inf,
 ) -> Evaluation:
-    """Goes downhill: tries a step either way along each knob, takes the best, and halves the step where none is better.
+    """Goes downhill: tries a step either way along each knob, takes the best, and halves the step if none is better.
 
     Parameters
     ----------
     knobs
-        Those that may be turned; the others stay.
+        The knobs that may change.
     enough
-        A loss with which to be content.
+        A loss at which the refinement stops.
     """
     best, step = begin, first_step
     while step >= last_step and best.loss > enough:

@@ -1,13 +1,13 @@
-"""Plots of results, in one style: print-ready, colour-blind safe, the same colour for the same name in every figure.
+"""Plots of results in one style: print-ready, colour-blind safe, the same colour for the same name in every figure.
 
     results or their tables -> Arrow -> matplotlib Axes
 
-Functions draw into `ax`, or into a new figure of a column's width, and return the Axes; `.figure.savefig` writes it. They set
-no global state, choose no backend and need no display. Several seeds become their mean, with a band from the least to
-the greatest.
+Functions draw into `ax`, or into a new figure of a column's width, and return the Axes. `.figure.savefig` writes the figure. The
+functions set no global state, choose no backend and need no display. Several seeds become their mean, with a band from the least
+to the greatest.
 
-What is plotted comes as a `Result`, `PointResult` or `SweepResult`, or as one of their tables (or any other Arrow, pandas or Polars
-table with these columns; docs/results.md has them).
+The data is a `Result`, `PointResult` or `SweepResult`, or one of their tables. Any other Arrow, pandas or Polars table with these
+columns works too (docs/results.md has them).
 """
 
 from __future__ import annotations
@@ -90,17 +90,17 @@ __all__ = [
 
 
 MOST_PANELS = 12
-"""Of a figure: more cannot be read."""
+"""Maximum number of panels of a figure, because more would be unreadable."""
 
 MOST_STEPS = 300
-"""Of a plot with a step for each of many things."""
+"""Maximum number of steps of a plot."""
 
 
 @drawing
 def waf_over_time(
     ax: Axes, source: Source, *, by: str | Sequence[str] = "variant", window: float | None = None, legend: bool = True
 ) -> None:
-    """Write amplification since the start, or of late, over what the host has written.
+    """Write amplification over written bytes, since the start or in a window.
 
     Parameters
     ----------
@@ -109,9 +109,9 @@ def waf_over_time(
     by
         Columns whose values are a line each.
     window
-        How far back it looks, in multiples of the capacity; `None`: to the start.
+        Length of the window in multiples of the capacity. `None` reaches back to the start.
     legend
-        Whether to name the lines.
+        True to name the lines.
     """
     table = one_owner(table_of(source, "samples"))
     for label, place, lines in placed(groups(table, by)):
@@ -124,8 +124,10 @@ def waf_over_time(
 
 
 def overview(result: Result) -> Figure:
-    """What a result comes to, a panel for each device and grid value: the latencies of timed runs, otherwise write amplification
-    over what the host has written. `Result.plot` is this. Of more than `MOST_PANELS` panels, the first are drawn.
+    """Overview of a result, with a panel for each device and grid value.
+
+    It shows the latencies of timed runs, else write amplification over written bytes. `Result.plot` calls this function. It draws
+    only the first `MOST_PANELS` panels.
     """
     is_timed = result.latencies().num_rows > 0
     table = table_of(result, "latencies" if is_timed else "samples")
@@ -155,14 +157,15 @@ def overview(result: Result) -> Figure:
 def ruh_breakdown(
     ax: Axes, source: Source, *, of: str = "copied", by: str | Sequence[str] = "variant", legend: bool = True
 ) -> None:
-    """What each reclaim unit handle wrote, or what garbage collection copied out of its reclaim units: a stacked bar for each run.
+    """Bytes that each reclaim unit handle wrote, or that garbage collection copied out of its reclaim units. Each run is a
+    stacked bar.
 
     Parameters
     ----------
     source
-        A result, or its `samples`; the last sample of each run counts, the mean over seeds is shown.
+        A result, or its `samples`. The plot shows the last sample of each run, as the mean over seeds.
     of
-        `host` or `copied`; in multiples of the capacity.
+        `host` or `copied`, in multiples of the capacity.
     by
         Columns whose values are a bar each.
     """
@@ -202,20 +205,20 @@ def tradeoff(
     bands: Sequence[tuple[float, float]] = (),
     legend: bool = True,
 ) -> None:
-    """A measure over a setting, a line for each kind of drive, and where the first two lines cross first.
+    """A measure over a setting, with a line for each kind of drive and the first crossing of the first two lines.
 
     Parameters
     ----------
     source
         A sweep, or its `points`.
     x
-        Column of the setting; shares up to 1 are shown in percent.
+        Column of the setting. Shares up to 1 appear in percent.
     by
-        Columns whose values are a line each: initially against persistently isolated handles, say.
+        Columns whose values are a line each, such as initially against persistently isolated handles.
     y
         Column of the measure.
     bands
-        Ranges of `x` to shade: where a publication says that the lines cross.
+        Ranges of `x` to shade, for example the published crossing.
     """
     table = table_of(source, "points")
     table = table.filter(pc.is_valid(table[y]))
@@ -246,17 +249,17 @@ def latency_cdf(
     direction: str | None = None,
     legend: bool = True,
 ) -> None:
-    """The share of requests that took at most so long, on an axis of nines.
+    """The share of requests within a latency, on an axis of nines.
 
     Parameters
     ----------
     source
         A result of timed runs, or its `latencies`.
     by
-        Columns whose values are a line each; jobs and directions are told apart where there are several. Each seed is
-        a line, in the same colour.
+        Columns whose values are a line each. Several jobs and directions give separate lines. Each seed is a line in the same
+        colour.
     job, direction
-        Of which requests: a section of the job file, `read`, `write` or `trim`; default: all of them.
+        Selected requests: a section of the job file, and `read`, `write` or `trim`. Default: all of them.
     """
     table = table_of(source, "latencies")
     for name, value in (("job", job), ("direction", direction)):
@@ -270,7 +273,7 @@ def latency_cdf(
     ends = []
     for label, place, rows in placed(groups(table, names)):
         for first, (_, run) in enumerate(groups(rows, "seed")):
-            # The slowest requests stand at the share of all that were faster: there is no place for all of them.
+            # The slowest requests stand at the share of all faster ones, because the axis has no place for 100 %.
             heights = nines(np.concatenate([[0.0], numbers(run, "share")[:-1]]))
             highest = max(highest, float(heights[-1]))
             named = "_" if first else label
@@ -278,7 +281,7 @@ def latency_cdf(
             ax.step(places, heights, where="post", label=named, **stroke(place))
             ends.append((places[-1], heights[-1], place))
     top = int(np.ceil(highest))
-    # All requests are beyond every nine: a line that has come to its slowest goes up.
+    # 100 % lies beyond every nine, so a line goes up at its slowest request.
     for at, height, place in ends:
         ax.plot([at, at], [height, top], label="_", **stroke(place))
     logarithmic(ax)
@@ -291,12 +294,12 @@ def latency_cdf(
 
 @drawing
 def occupancy(ax: Axes, source: Source, *, legend: bool = True) -> None:
-    """Reclaim units held by each handle and the shared pool over what the host has written, of one run.
+    """Reclaim units held by each handle and the shared pool over written bytes, of one run.
 
     Parameters
     ----------
     source
-        A `PointResult`, or `samples` of one point; of several, the first is shown.
+        A `PointResult`, or `samples` of one point. Of several points, the plot shows the first.
     """
     table = first_run(table_of(source, "samples"))
     names = [name for name, rows in groups(table, "owner") if max(numbers(rows, "owner_units"), default=0) > 0]
@@ -312,13 +315,15 @@ def occupancy(ax: Axes, source: Source, *, legend: bool = True) -> None:
 
 @drawing
 def collections(ax: Axes, source: Source, *, legend: bool = True) -> None:
-    """Pages copied by each garbage collection, by owner of the data, with the readings of the event log, of one run with
-    placement feedback. Where there are more than some hundred collections, a step is the mean of several in a row.
+    """Pages copied by each garbage collection, by owner of the data, with the readings of the event log.
+
+    The plot shows one run with placement feedback. If there were more than some hundred collections, a step is the mean of
+    several in a row.
 
     Parameters
     ----------
     source
-        A `PointResult`, or `collections` of one point; of several, the first is shown.
+        A `PointResult`, or `collections` of one point. Of several points, the plot shows the first.
     """
     table = first_run(table_of(source, "collections"))
     if table.num_rows == 0:
@@ -385,11 +390,11 @@ def mark(ax: Axes, x: float, y: float, kind: str = "drive", *, of: str = "", lab
     Parameters
     ----------
     kind
-        `drive` for one that was measured on a drive, `emulator` for a published emulator's.
+        `drive` for a number measured on a drive, `emulator` for one of a published emulator.
     of
-        The line or bars of `ax` that it belongs to, by their label: it takes their colour.
+        Label of the line or bars of `ax` to which the number belongs. The mark takes their colour.
     label
-        Its name in the legend; default: that it is the paper's.
+        Its name in the legend. The default says that it is the paper's.
     """
     shapes = {"drive": ("D", "paper's drive"), "emulator": ("o", "paper's emulator")}
     if kind not in shapes:
@@ -415,19 +420,19 @@ def mark(ax: Axes, x: float, y: float, kind: str = "drive", *, of: str = "", lab
 
 
 def _colour_of_handle(handle: Any) -> Any:
-    """Of a line, or of bars."""
+    """Colour of a line, or of bars."""
     return handle.get_color() if hasattr(handle, "get_color") else handle[0].get_facecolor()
 
 
 def nines(share: Any) -> Any:
-    """Where a share of the requests (a number or an array, below 1) stands on the axis of `latency_cdf`: 3 is 99.9 %."""
+    """Place of a share of the requests (a number or an array, below 1) on the axis of `latency_cdf`. 3 is 99.9 %."""
     return -np.log10(1 - np.asarray(share, dtype=np.float64))
 
 
 def crossings(
     x: NDArray[np.float64], one: NDArray[np.float64], other: NDArray[np.float64]
 ) -> list[tuple[float, float]]:
-    """Where two lines over the same places cross, by linear interpolation: places and heights."""
+    """Places and heights at which two lines over the same places cross, by linear interpolation."""
     gap = one - other
     found = []
     for left in np.flatnonzero(np.sign(gap[:-1]) * np.sign(gap[1:]) < 0):
@@ -441,7 +446,7 @@ def crossings(
 def _line(
     ax: Axes, runs: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]], label: str, index: int, **options: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The mean of runs, and a band from the least to the greatest; returns the mean."""
+    """Draws the mean of runs and a band from the least to the greatest, and returns the mean."""
     places = np.unique(np.concatenate([x for x, _ in runs]))
     heights = np.array([np.interp(places, x, y) for x, y in (rising(*run) for run in runs)])
     if len(runs) > 1:

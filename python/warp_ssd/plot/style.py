@@ -21,7 +21,7 @@ PAGE_INCHES = 7.0
 """Width of its page."""
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
-"""Okabe and Ito's, which all kinds of colour vision tell apart, the darker ones first."""
+"""Okabe and Ito's colours, which all kinds of colour vision tell apart, the darker ones first."""
 
 DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.2, 1.2, 1.2)))
 MARKERS = "osv^DPX*"
@@ -32,7 +32,7 @@ PLACES = {
     **{"initially isolated": 0, "persistently isolated": 1, "II": 0, "PI": 1},
     **{f"RUH {handle}": handle for handle in range(8)},
 }
-"""Names that have the same colour wherever they occur, as places in `COLOURS`; the pool that handles share is grey."""
+"""Names with a fixed colour, as places in `COLOURS`. The pool that handles share is grey."""
 
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
@@ -65,12 +65,12 @@ STYLE: dict[Any, Any] = {
     "savefig.dpi": 200,
     "savefig.bbox": "tight",
     "savefig.pad_inches": 0.03,
-    # Fonts go into the file as fonts, so that text stays text.
+    # Embed fonts as fonts, so that text stays text.
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
     "svg.fonttype": "none",
 }
-"""Settings of matplotlib under which everything here is drawn; `matplotlib.rc_context(plot.STYLE)` for own additions."""
+"""Settings of matplotlib for all plots. Use `matplotlib.rc_context(plot.STYLE)` for your own additions."""
 
 
 _P = ParamSpec("_P")
@@ -91,7 +91,7 @@ def new_figure(
 
 @contextmanager
 def style() -> Iterator[None]:
-    """The style of these plots for own drawing."""
+    """The style of these plots, for your own drawing."""
     import matplotlib
 
     with matplotlib.rc_context(STYLE):
@@ -99,7 +99,7 @@ def style() -> Iterator[None]:
 
 
 def drawing(function: Callable[Concatenate[Axes, _P], None]) -> Callable[..., Axes]:
-    """Makes of a function that draws into an Axes one that makes the Axes where none is given, and returns it."""
+    """Wraps a function that draws into an Axes. The wrapper makes the Axes if none is given, and returns it."""
 
     @wraps(function)
     def draw(*arguments: Any, ax: Axes | None = None, **options: Any) -> Axes:
@@ -114,7 +114,7 @@ def drawing(function: Callable[Concatenate[Axes, _P], None]) -> Callable[..., Ax
 
 
 def placed(named: Iterable[tuple[str, _T]]) -> Iterator[tuple[str, int, _T]]:
-    """Gives each name its place in `COLOURS`: its own, or the first that nobody else here has."""
+    """Gives each name its place in `COLOURS`: its own, or the first free one."""
     found = list(named)
     taken = {PLACES[name] for name, _ in found if name in PLACES}
     free = (place for place in itertools.count() if place not in taken)
@@ -131,8 +131,8 @@ def owner_colour(owner: str) -> str:
 
 
 def stroke(place: int) -> dict[str, Any]:
-    """How the line with this place in `COLOURS` is drawn."""
-    # Where the colours begin again, the dashes are others: the ninth line is not the first one's double.
+    """Colour and dashes of the line at this place in `COLOURS`."""
+    # Dashes change when the colours repeat, so that the ninth line differs from the first.
     return {"color": colour_of(place), "linestyle": DASHES[(place + place // len(COLOURS)) % len(DASHES)]}
 
 
@@ -152,7 +152,7 @@ def share_text(nines: int) -> str:
 
 
 def finish(ax: Axes, legend: bool, *, above: bool = False) -> None:
-    """Names the lines; above the plot where it leaves no room within."""
+    """Draws the legend, above the plot if `above` is set."""
     handles, labels = ax.get_legend_handles_labels()
     if not legend or not labels:
         return
@@ -165,24 +165,24 @@ def finish(ax: Axes, legend: bool, *, above: bool = False) -> None:
 
 
 def paper_last(named: Mapping[str, _T]) -> dict[str, _T]:
-    """What a legend names, by its label: what is of the paper comes last, whenever it was drawn."""
+    """Entries of a legend by label, with those of the paper last."""
     return dict(sorted(named.items(), key=lambda entry: "paper" in entry[0]))
 
 
 def tick_text(label: str, places: int, ax: Axes) -> str:
-    """A label in lines that fit one of so many places beside each other."""
+    """A label in lines that fit one of these places beside each other."""
     letters = int(48 * _panel_inches(ax) / COLUMN_INCHES / max(places, 1))
     return label if len(label) <= letters else textwrap.fill(label.replace("_", " "), max(letters, 4))
 
 
 def legend_columns(labels: Sequence[str], width_inches: float) -> int:
-    """How many columns of a legend fit a width: about 52 letters a column of text, and a sample is as wide as 5."""
+    """Number of legend columns that fit a width. A column of text has about 52 letters, and a sample is as wide as 5."""
     letters = 52 * width_inches / COLUMN_INCHES
     return max(1, min(len(labels), int(letters / (max(len(label) for label in labels) + 5))))
 
 
 def _panel_inches(ax: Axes) -> float:
-    """About how wide a plot will be."""
+    """Approximate width of a plot."""
     figure, specification = ax.get_figure(root=True), ax.get_subplotspec()
     width = COLUMN_INCHES if figure is None else figure.get_figwidth()
     return width if specification is None else width / specification.get_gridspec().ncols

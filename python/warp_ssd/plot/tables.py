@@ -1,4 +1,4 @@
-"""From results to the numbers of a plot: tables of any origin as Arrow, grouped, in multiples of the capacity."""
+"""Tables for plots: results of any origin as Arrow, grouped, in multiples of the capacity."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ Source = ArrowStream | Any
 
 
 def table_of(source: Source, method: str) -> pa.Table:
-    """A table as it is, or what a result says of this."""
+    """A table as it is, or the table that this method of a result returns."""
     found = getattr(source, method, None)
     if found is None and method == "points":
         found = getattr(source, "cells", None)
     table = pa.table(found() if callable(found) else source)
-    # Polars' kind of text, which Arrow's own functions do not all know.
+    # Polars uses a text type that some functions of Arrow do not support.
     plain = [field.with_type(pa.string()) if field.type == pa.string_view() else field for field in table.schema]
     return table.cast(pa.schema(plain))
 
 
 def groups(table: pa.Table, by: str | Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
-    """The rows for each value of columns, in the order in which they first occur."""
+    """The rows for each value of columns, in the order of first occurrence."""
     names = [by] if isinstance(by, str) else list(by)
     for name in names:
         if name not in table.column_names:
@@ -51,7 +51,7 @@ def groups(table: pa.Table, by: str | Sequence[str]) -> Iterator[tuple[str, pa.T
 
 
 def label_of(value: object) -> str:
-    """What a value is called in a plot: words for the names that settings have, anything else as it is."""
+    """Label of a value in a plot: words for names of settings, else the value as it is."""
     if isinstance(value, float):
         return f"{value:g}"
     return value.replace("_", " ") if isinstance(value, str) and value.endswith("_isolated") else str(value)
@@ -73,25 +73,25 @@ def recent_waf(run: pa.Table, window: float | None) -> NDArray[np.float64]:
     host, media = numbers(run, "host_bytes"), numbers(run, "media_bytes")
     if window is None:
         return np.asarray(media / host)
-    # The last sample that lies the window or more back; before the first one nothing was written.
+    # The last sample at least one window back. Before the first sample, the host had written no bytes.
     back = np.searchsorted(host, host - window * numbers(run, "capacity_bytes"), side="right")
     host_then, media_then = (np.concatenate([[0.0], values])[back] for values in (host, media))
     return np.asarray((media - media_then) / (host - host_then))
 
 
 def one_owner(samples: pa.Table) -> pa.Table:
-    """A row for each sample: what is not of an owner repeats for all of them."""
+    """One row per sample, that of the first owner. Use it for columns that are the same for all owners."""
     return samples.filter(pc.equal(samples["owner"], samples["owner"][0])) if samples.num_rows else samples
 
 
 def first_run(samples: pa.Table) -> pa.Table:
-    """The samples up to where written bytes fall back: there the next run begins."""
+    """The samples up to the point at which written bytes fall back, because the next run begins there."""
     falls = np.flatnonzero(np.diff(numbers(samples, "host_bytes")) < 0)
     return samples.slice(0, int(falls[0]) + 1) if len(falls) else samples
 
 
 def last_by_owner(samples: pa.Table, column: str) -> dict[str, float]:
-    """A counter of each owner at the end of a run, in multiples of the capacity; the mean over seeds."""
+    """A counter of each owner at the end of a run, in multiples of the capacity, as the mean over seeds."""
     found: dict[str, list[float]] = {}
     for _, run in groups(samples, ("owner", "seed")):
         share = numbers(run, column) / numbers(run, "capacity_bytes")
