@@ -1,13 +1,14 @@
-//! Run options: how long a run writes, in which time, on which scaled model, and how it is watched.
+//! Run options: amount to write, clock, scale and sampling of a run.
 //!
 //! ```text
-//! `[run]` and `[quick]` of an experiment, command line, Python, order of a studio session -> RunOptions
-//! RunOptions::or (the caller's before the experiment's) -> RunOptions::resolve -> RunSettings, which a cell holds
+//! `[run]` and `[quick]` of an experiment, command line, Python, studio session -> RunOptions
+//! RunOptions::or (the caller's before the experiment's) -> RunOptions::resolve -> RunSettings of a cell
 //! ```
 //!
-//! [`RunOptions`] is the one definition of a run option: its name, its text and its option on the command line. A new one needs three
-//! edits: its field in [`RunOptions`], its field in [`RunSettings`] with the default, and its line in `RunOptions` of
-//! `python/warp_ssd/_engine.pyi`. Everything between them goes by serde. See "A new run option" in `docs/experiments.md`.
+//! [`RunOptions`] is the only definition of a run option. It holds its name, its text and its
+//! command-line option. A new option needs three edits: its field in [`RunOptions`], its field in
+//! [`RunSettings`] with the default, and its line in `RunOptions` of `python/warp_ssd/_engine.pyi`.
+//! Serde carries the option between them. See "A new run option" in `docs/experiments.md`.
 
 use std::collections::BTreeSet;
 
@@ -19,36 +20,38 @@ use ssd::{Layout, Nanos, RuhId};
 use crate::error::LabError;
 use crate::twin::ScaleChoice;
 
-/// Drive-writes after which a run that says no other bound gives up.
+/// Limit in drive-writes of a run that waits for steady state and has no other limit.
 pub const LIMIT_CAPACITIES: f64 = 40.0;
-/// Requests in flight of a closed loop that is no job's.
+/// Queue depth of a closed-loop workload that is not a job file.
 const CLOSED_LOOP_DEPTH: u32 = 32;
 
-/// Until when a run goes on.
+/// Condition that ends a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
-    /// Until write amplification is steady, and no longer than the run may write.
+    /// Write amplification is steady. The run still writes no more than it may.
     Steady,
 }
 
-/// When the requests of a block trace are submitted.
+/// Submission times of the requests of a block trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayMode {
-    /// At the times at which they were recorded.
+    /// The recorded times.
     Timed,
 }
 
-/// Options of a run. The text of each is its help on the command line.
+/// Options of a run. The text of each field is its help on the command line.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunOptions {
-    /// Run on a twin of the drive, 1/N of its size; auto: each cell on the smallest twin that agrees with the next
-    /// smaller one, auto:1/N on none larger [default: the experiment's; 1/1 for a job file, auto for `warp studio`]
+    /// Scale of the model, 1/N of the drive's size; auto: for each cell the smallest model that
+    /// agrees with the next smaller one; auto:1/N: the same, at most 1/N [default: the experiment's;
+    /// 1/1 for a job file, auto for `warp studio`]
     #[arg(long, value_name = "1/N|auto")]
     pub scale: Option<ScaleChoice>,
-    /// Bytes for the host to write, in multiples of the capacity [default: the experiment's; what the jobs say]
+    /// Bytes that the host writes, in multiples of the capacity [default: the experiment's, or the
+    /// amount in the job file]
     #[arg(
         id = "write",
         long = "write",
@@ -56,10 +59,12 @@ pub struct RunOptions {
         allow_negative_numbers = true
     )]
     pub write_capacities: Option<f64>,
-    /// Go on until write amplification is steady (five drive-writes within 5 %), for at most --write [default then: 40]
+    /// Continue until write amplification is steady (within 5 % for five drive-writes), up to
+    /// --write [default of --write then: 40]
     #[arg(long, value_name = "steady")]
     pub until: Option<Until>,
-    /// Bytes to write in order before the workload, in multiples of the capacity [default: the experiment's]
+    /// Bytes written in order before the workload, in multiples of the capacity [default: the
+    /// experiment's]
     #[arg(
         id = "prefill",
         long = "prefill",
@@ -67,52 +72,56 @@ pub struct RunOptions {
         allow_negative_numbers = true
     )]
     pub prefill_capacities: Option<f64>,
-    /// On a device with timing: virtual seconds that the last jobs of a job file, and those with a runtime, may run
+    /// Run time in virtual seconds of the last jobs of a job file and of jobs with a runtime, on a
+    /// device with timing
     #[arg(long, allow_negative_numbers = true)]
     pub seconds: Option<f64>,
-    /// Seed of device and jobs; repeatable, and results are averages then [default: the experiment's]
+    /// Seed of device and jobs; repeatable, results are then averages [default: the experiment's]
     #[arg(id = "seed", long = "seed", value_name = "SEED")]
     pub seeds: Option<Vec<u64>>,
-    /// Run as fast as possible, without latencies, on a device with timing too
+    /// Run without virtual time and latencies, as fast as possible, even on a device with timing
     // The path keeps clap from asking for a value: the flag's presence is the value.
     #[arg(id = "untimed", long = "untimed", action = clap::ArgAction::SetTrue,
           value_parser = BoolishValueParser::new().map(|is_untimed| is_untimed.then_some(false)))]
     pub timed: std::option::Option<bool>,
-    /// Submit the requests of a block trace when they were recorded, on a device with timing; without it each follows
-    /// another's completion
+    /// Submit the requests of a block trace at their recorded times, on a device with timing
+    /// [default: each request follows a completion]
     #[arg(long, value_name = "timed", conflicts_with = "untimed")]
     pub replay: Option<ReplayMode>,
-    /// With --replay: how many times as fast as recorded, such as 2x or 0.5x [default: 1x]
+    /// Speed of --replay as a factor of the recorded speed, such as 2x or 0.5x [default: 1x]
     #[arg(id = "speed", long = "speed", value_name = "FACTOR", value_parser = speed)]
     pub replay_speed: Option<f64>,
-    /// On a device with timing: requests in flight of a workload that is no job file, at most [default: 32; 1023 with
-    /// --replay]
+    /// Maximum requests in flight of a workload that is not a job file, on a device with timing
+    /// [default: 32; 1023 with --replay]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub queue_depth: Option<u32>,
-    /// Run this variant or grid value of an experiment alone; repeatable. Axes of which none is named are run whole
+    /// Run only this variant or grid value of an experiment; repeatable [default: all values of
+    /// each axis without a named value]
     #[arg(long, value_name = "NAME")]
     pub only: Option<Vec<String>>,
-    /// Virtual seconds of an interval of the time series; 200 to 400 intervals in all if left out
+    /// Interval of the time series in virtual seconds [default: chosen for 200 to 400 intervals]
     #[arg(skip)]
     pub interval_seconds: Option<f64>,
-    /// Host bytes between two samples of the time series, in multiples of the capacity
+    /// Host bytes between two samples of the time series, in multiples of the capacity [default:
+    /// 0.05]
     #[arg(skip)]
     pub sample_capacities: Option<f64>,
-    /// Window at the end of the run that the steady-state metric covers, in multiples of the capacity
+    /// Window of the steady-state metric at the end of the run, in multiples of the capacity
+    /// [default: 1]
     #[arg(skip)]
     pub tail_capacities: Option<f64>,
-    /// Reclaim unit handles of the host's namespace, in the order of its placement handles; all of the drive if left out.
-    /// Writes without a directive go through the first
+    /// Reclaim unit handles of the host's namespace, in the order of its placement handles
+    /// [default: all of the drive]. Writes without a directive go through the first
     #[arg(skip)]
     pub placement_handles: Option<Vec<u16>>,
 }
 
-/// A value as it is typed.
+/// Formats a value as a user types it.
 fn word(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }
 
-/// A factor, with or without the x behind it.
+/// Parses a factor with or without a trailing x.
 fn speed(text: &str) -> Result<f64, String> {
     let factor: Option<f64> = text.strip_suffix(['x', 'X']).unwrap_or(text).parse().ok();
     factor
@@ -121,7 +130,7 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 impl RunOptions {
-    /// Options that are given, by name.
+    /// Returns the options that are set, by name.
     pub fn given(&self) -> Map<String, Value> {
         let Ok(Value::Object(mut fields)) = serde_json::to_value(self) else {
             unreachable!("a struct of numbers and names is a JSON object")
@@ -130,7 +139,8 @@ impl RunOptions {
         fields
     }
 
-    /// Options that are given, as the command line takes them; only those that it has.
+    /// Returns the options that are set, in command-line form. Omits options that the command line
+    /// lacks.
     pub fn words(&self) -> Vec<String> {
         let command = <RunOptions as clap::Args>::augment_args(clap::Command::new(""));
         let known = |name: &str| command.get_arguments().any(|option| option.get_long() == Some(name));
@@ -143,7 +153,7 @@ impl RunOptions {
                 field => field.trim_end_matches("_capacities").replace('_', "-"),
             };
             let values = match value {
-                // The option says that there is no time.
+                // The flag `--untimed` stands for `timed = false`.
                 Value::Bool(_) => vec![String::new()],
                 Value::Array(values) => values.iter().map(word).collect(),
                 value => vec![word(&value)],
@@ -156,7 +166,7 @@ impl RunOptions {
         words
     }
 
-    /// These options, and those of `base` that these leave out.
+    /// Merges these options with `base`, which supplies the missing ones.
     pub fn or(&self, base: &RunOptions) -> RunOptions {
         let mut fields = base.given();
         fields.extend(self.given());
@@ -168,10 +178,11 @@ impl RunOptions {
         self.tail_capacities.unwrap_or_else(default_tail_capacities)
     }
 
-    /// Makes the complete settings of a run.
+    /// Builds the complete settings of a run.
     ///
     /// # Errors
-    /// Options that exclude each other or a number out of range: names the option and what is allowed.
+    /// Options exclude each other or a number is out of range. The error names the option and the
+    /// allowed values.
     pub fn resolve(&self) -> Result<RunSettings, String> {
         self.check()?;
         if let (None, Some(speed)) = (self.replay, self.replay_speed) {
@@ -194,7 +205,7 @@ impl RunOptions {
     /// Checks the range of each option.
     ///
     /// # Errors
-    /// A number out of range: names the option and what is allowed.
+    /// A number is out of range. The error names the option and the allowed values.
     pub fn check(&self) -> Result<(), String> {
         let capacities = (
             f64::MIN_POSITIVE..=1000.0,
@@ -234,14 +245,14 @@ impl RunOptions {
     }
 }
 
-/// All options of a run, resolved. [`RunOptions`] says what each means.
+/// All options of a run, resolved. [`RunOptions`] describes each.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunSettings {
     pub write_capacities: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
-    /// `None`: in virtual time if the device has timing.
+    /// `None`: virtual time if the device has timing.
     pub timed: Option<bool>,
     pub seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -283,7 +294,8 @@ fn default_tail_capacities() -> f64 {
     1.0
 }
 
-/// All of a workload that ends by itself, once, on the drive itself; in virtual time if the drive has timing.
+/// Runs a workload that ends by itself once, on the full-size drive. Time is virtual if the drive
+/// has timing.
 impl Default for RunSettings {
     fn default() -> RunSettings {
         RunOptions::default().resolve().expect("every option has a default")
@@ -291,44 +303,45 @@ impl Default for RunSettings {
 }
 
 impl RunSettings {
-    /// Goes on until the run is steady, within the bound that there is or a common one.
+    /// Makes the run end at steady state. Keeps its write limit or sets the common one.
     pub(crate) fn until_steady(&mut self) {
         self.until = Some(Until::Steady);
         self.write_capacities.get_or_insert(LIMIT_CAPACITIES);
     }
 
-    /// Requests in flight of a workload that is not a job file: 32 of a closed loop, and of a replayed trace the 1023 tags that Linux
-    /// gives a queue of an NVMe drive (`/sys/block/nvme0n1/queue/nr_requests`).
+    /// Maximum requests in flight of a workload that is not a job file. A closed loop has 32. A
+    /// replayed trace has the 1023 tags that Linux gives an NVMe queue
+    /// (`/sys/block/nvme0n1/queue/nr_requests`).
     pub fn depth(&self) -> u32 {
         let default = self.replay.map_or(CLOSED_LOOP_DEPTH, |_| 1023);
         self.queue_depth.unwrap_or(default)
     }
 
-    /// Bytes that the host writes at most, on a device of this capacity.
+    /// Maximum bytes that the host writes on a device of this capacity.
     pub fn write_bytes(&self, capacity_bytes: u64) -> Option<u64> {
         let bytes = |capacities| (capacities * capacity_bytes as f64) as u64;
         self.write_capacities.map(bytes)
     }
 
-    /// Virtual time that the jobs of the last group, and others that have a `runtime`, may run.
+    /// Virtual run time of the jobs of the last group and of other jobs with a `runtime`.
     pub fn job_ns(&self) -> Option<Nanos> {
         self.seconds.map(nanoseconds)
     }
 
-    /// Interval of the time series; `None`: chosen by length.
+    /// Interval of the time series. `None`: chosen by the length of the run.
     pub fn interval_ns(&self) -> Option<Nanos> {
         self.interval_seconds.map(nanoseconds)
     }
 
-    /// How many times as fast as recorded a trace is replayed, if it is replayed at its own times.
+    /// Speed of a timed replay relative to the recording. `None` without `replay`.
     pub fn speed(&self) -> Option<f64> {
         self.replay.map(|ReplayMode::Timed| self.replay_speed.unwrap_or(1.0))
     }
 
-    /// The handles of the host's namespace on a drive.
+    /// Returns the handles of the host's namespace on a drive.
     ///
     /// # Errors
-    /// They are none, or one of them is there twice or not at all.
+    /// The list is empty, repeats a handle or names one that the drive lacks.
     pub fn namespace_handles(&self, place: &str, layout: &Layout) -> Result<Vec<RuhId>, LabError> {
         let Some(listed) = &self.placement_handles else {
             return Ok(layout.handle_list());
@@ -349,10 +362,10 @@ impl RunSettings {
         Ok(listed.iter().copied().map(RuhId).collect())
     }
 
-    /// Refuses what a device without timing cannot do.
+    /// Rejects options that need a device with timing.
     ///
     /// # Errors
-    /// Seconds are given.
+    /// `seconds` or `interval_seconds` is set.
     pub fn check_untimed(&self, place: &str) -> Result<(), LabError> {
         if self.seconds.is_some() || self.interval_seconds.is_some() {
             let problem = "seconds and interval_seconds need a device with timing and timed = true";
@@ -370,7 +383,7 @@ fn nanoseconds(seconds: f64) -> Nanos {
 mod tests {
     use super::*;
 
-    /// Names of the fields of a type, which serde lists where it refuses another one.
+    /// Lists the field names of a type from serde's error about an unknown field.
     fn fields<T: serde::de::DeserializeOwned>() -> BTreeSet<String> {
         let refused = serde_json::from_str::<T>("{\"?\":0}")
             .err()
@@ -379,7 +392,7 @@ mod tests {
         names.split('`').skip(3).step_by(2).map(str::to_string).collect()
     }
 
-    /// What lies between the two definitions goes by serde; an option that only one of them has would be lost there.
+    /// Serde carries options between both definitions. It would lose an option that only one has.
     #[test]
     fn options_are_said_as_they_are_typed() {
         let options = RunOptions {
@@ -389,7 +402,7 @@ mod tests {
             timed: Some(false),
             replay_speed: Some(2.0),
             queue_depth: Some(8),
-            // No option of the command line.
+            // The command line lacks this option.
             tail_capacities: Some(3.0),
             ..RunOptions::default()
         };

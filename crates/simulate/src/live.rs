@@ -1,18 +1,19 @@
-//! Runs that somebody watches and steers: they go on in steps, go back, and are forked.
+//! Live runs for interactive use: they advance in steps, rewind and fork.
 //!
 //! ```text
-//! RunPlan -> LiveRun -> advance -> units, events, samples, counters -> who watches
+//! RunPlan -> LiveRun -> advance -> units, events, samples, counters -> observer
 //!               \-> checkpoints -> begin_seek, fork
 //! ```
 //!
-//! It is the loop of [`crate::run::run_all`], taken in steps; what comes out does not depend on their length, so a run that was paused,
-//! set back and watched ends with the integers of one that was not. Going back takes the nearest checkpoint before: a copy of the device and the number of
-//! requests that were taken, which a new workload gives again. A run in virtual time, or one whose host listens to the drive, goes back to its
+//! A live run is the loop of [`crate::run::run_all`] in steps. Its result does not depend on their
+//! length. Pauses, rewinds and observers change no integer of it. A rewind restores the nearest
+//! earlier checkpoint. A checkpoint is a copy of the device and the number of requests taken, which
+//! a new workload repeats. A run in virtual time, or with placement feedback, rewinds to its
 //! beginning.
 //!
-//! Checkpoints take the memory that no run needs ([`MemoryAccount`]), and give way when one does.
+//! Checkpoints use memory that no run needs ([`MemoryAccount`]), and release it on demand.
 //!
-//! It has no clock and no threads, searches no scale, and asks no policies of a caller.
+//! Live runs have no clock, threads, scale search or caller policies.
 
 mod account;
 #[cfg(test)]
@@ -30,43 +31,43 @@ use crate::run::{CellResult, Checkpoint, Options, Run, RunPlan, STEP_PAGES, Samp
 use crate::timed::result::TimedResult;
 use experiment::error::LabError;
 
-/// Shares of the workload between two checkpoints, at first.
+/// Initial number of checkpoints over the workload.
 const CHECKPOINTS_FIRST: u64 = 32;
 
-/// Which way a fork went.
+/// Starting point of a fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forked {
-    /// It goes on with the same drive from the same moment.
+    /// Continues on the same drive from the same moment.
     Here,
-    /// The drive is another one, so it begins anew and has yet to come to that moment.
+    /// Restarts on another drive and must advance to that moment.
     FromStart,
 }
 
-/// What dies and channels did lately.
+/// Recent operations of dies and channels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
-    /// Virtual time from which on nothing is missing.
+    /// Virtual time since which no operation is missing.
     pub complete_from: Nanos,
-    /// Of each die, in the order of channels.
+    /// Operations of each die, in channel order.
     pub dies: Vec<Vec<Piece>>,
-    /// Of each channel: transfers of hosts.
+    /// Host transfers of each channel.
     pub channels: Vec<Vec<Piece>>,
 }
 
-/// See the module.
+/// A run that a caller advances, rewinds and forks. See the module.
 pub struct LiveRun {
     run: Run<Arc<RunPlan>>,
     checkpoints: Checkpoints,
-    /// Where it was forked, if it goes on with the drive of another one: it knows nothing of the time before.
+    /// Fork point, if the run continues another run's drive. It has no earlier history.
     origin: Option<(Arc<Checkpoint>, MemoryShare)>,
 }
 
-/// Moments that a run can be set back to, as many as there is memory for.
+/// Checkpoints of a run, limited by memory.
 struct Checkpoints {
     account: MemoryAccount,
-    /// Its number there.
+    /// Number of the run in the account.
     run: u64,
-    /// Memory of each, at most.
+    /// Maximum memory of a checkpoint.
     each_bytes: u64,
     every_bytes: u64,
     next_bytes: u64,
@@ -83,7 +84,7 @@ impl Checkpoints {
         }
     }
 
-    /// Memory for a checkpoint of this moment, if one is due and there is room for it.
+    /// Reserves memory for a checkpoint if one is due and memory allows.
     fn room(&mut self, host_bytes: u64) -> Option<MemoryShare> {
         if host_bytes < self.next_bytes {
             return None;
@@ -103,7 +104,7 @@ impl Checkpoints {
         self.spread(were_too_many);
     }
 
-    /// Takes half as many from now on, where every other one is gone.
+    /// Doubles the interval after the account dropped every other checkpoint.
     fn spread(&mut self, are_half_gone: bool) {
         if are_half_gone {
             self.next_bytes = self.next_bytes.saturating_add(self.every_bytes);
@@ -119,10 +120,11 @@ impl Drop for Checkpoints {
 }
 
 impl LiveRun {
-    /// A run at its beginning, whose own memory is taken already. Copies of its device take what is left of the account.
+    /// Creates a run at its beginning. The caller has reserved its memory. Checkpoints use the rest
+    /// of the account.
     ///
     /// # Errors
-    /// The scale is to be searched for, or a snapshot cannot be read.
+    /// The plan searches for a scale, or a snapshot cannot be read.
     pub fn begin(plan: Arc<RunPlan>, account: &MemoryAccount) -> Result<LiveRun, LabError> {
         if plan.searches() {
             let problem = "a run that is watched has one scale; give one, such as 1/512";
@@ -142,21 +144,19 @@ impl LiveRun {
         self.run.plan()
     }
 
-    /// Where it is.
     pub fn phase(&self) -> Phase {
         self.run.phase()
     }
 
-    /// How far it is.
     pub fn position(&self) -> Position {
         self.run.position()
     }
 
-    /// Goes on until the host has written so much since the workload began, or about `requests` more were taken, or it has ended; while the drive is
-    /// filled, `requests` are its extents.
+    /// Advances until the host has written `host_bytes` since the workload began, until about
+    /// `requests` more were taken, or to the end. During the fill, `requests` counts extents.
     ///
     /// # Errors
-    /// What the workload reads cannot be read; the run has then ended.
+    /// A workload input cannot be read. The run has then ended.
     pub fn advance(&mut self, host_bytes: u64, requests: u64) -> Result<Phase, LabError> {
         let end = requests.saturating_add(self.taken());
         while end > self.taken() && self.phase() != Phase::Ended {
@@ -169,7 +169,7 @@ impl LiveRun {
         Ok(self.phase())
     }
 
-    /// As [`LiveRun::advance`], but no further than takes a fraction of a second, however large requests are.
+    /// Like [`LiveRun::advance`], but for a fraction of a second at most, for any request size.
     ///
     /// # Errors
     /// As [`LiveRun::advance`].
@@ -183,7 +183,7 @@ impl LiveRun {
             if left == 0 || pages == 0 || is_there || self.phase() == Phase::Ended {
                 return Ok(self.phase());
             }
-            // What was in flight when the last byte was written completes too.
+            // Requests in flight at the last written byte must complete too.
             let is_all = self.plan().write_bytes().is_some_and(|bytes| host_bytes >= bytes);
             let stride = Stride {
                 requests: left,
@@ -200,7 +200,7 @@ impl LiveRun {
         }
     }
 
-    /// What `advance` counts.
+    /// Progress in the unit of `requests` of [`LiveRun::advance`].
     fn taken(&self) -> u64 {
         let position = self.position();
         position.requests + self.run.extents_filled()
@@ -217,7 +217,9 @@ impl LiveRun {
         }
     }
 
-    /// Sets it back to a moment at or before the one at which the host had written so much, as near as there is one; [`LiveRun::advance`] goes on from there. Where that moment is still to come, nothing is changed; a run that was forked here goes back no further than that.
+    /// Rewinds to the nearest checkpoint at or before `host_bytes`. [`LiveRun::advance`] continues
+    /// from there. A later position changes nothing. A fork from [`Forked::Here`] rewinds at most
+    /// to its origin.
     ///
     /// # Errors
     /// As [`LiveRun::begin`].
@@ -240,40 +242,41 @@ impl LiveRun {
             self.origin.is_some() || now <= host_bytes,
             "a run that is set back is not beyond its goal"
         );
-        // Those that gave way are taken again on the way.
+        // Takes released checkpoints again on the way.
         self.checkpoints.next_bytes = now.saturating_add(1);
         Ok(())
     }
 
-    /// The counters since the workload began; before that, those of the filling.
+    /// Counters since the workload began. Before, those of the fill.
     pub fn stats(&self) -> Stats {
         self.run.stats()
     }
 
-    /// Every reclaim unit, in the order of the flash.
+    /// All reclaim units in flash order.
     pub fn units(&self) -> impl Iterator<Item = UnitView> {
         self.run.device().units()
     }
 
-    /// Reclaim units of the largest size that the free room would make.
+    /// Free space in reclaim units of the largest size.
     pub fn free_units(&self) -> u64 {
         let device = self.run.device();
         device.free_slices() / u64::from(device.layout().slices_per_superblock)
     }
 
-    /// Erases of each block, in the order of the dies.
+    /// Erases of each block, in die order.
     pub fn block_erase_counts(&self) -> &[u32] {
         self.run.device().block_erase_counts()
     }
 
-    /// Where a logical page is; `None` where it is not mapped, or not on the drive.
+    /// Reclaim unit of a logical page. `None` if the page is unmapped or outside the drive.
     pub fn unit_of_page(&self, page: Lpn) -> Option<RuId> {
         let device = self.run.device();
         let place = (page.0 < device.layout().logical_pages).then(|| device.lookup(page))??;
         Some(device.unit_of(place))
     }
 
-    /// What happened since it was last asked. Collections have the time since the workload began; those before it have none.
+    /// Returns the events since the last call. Times of collections count from the beginning of the
+    /// workload. Earlier collections have no meaningful time.
     pub fn take_events(&mut self) -> EventsSince {
         let begun_at = self.run.begun_at();
         let mut taken = self.run.live_log().take();
@@ -285,13 +288,13 @@ impl LiveRun {
         taken
     }
 
-    /// What was measured in virtual time so far, if it has a clock and has begun.
+    /// Measurements in virtual time so far. `None` without a clock or before the workload.
     pub fn timed(&self) -> Option<TimedResult> {
         self.run.timed_now()
     }
 
-    /// What each die and each channel did lately, in virtual time since the workload began, rising, and from when on that is complete: before, some
-    /// of it is not kept any more. Nothing of a run without a clock.
+    /// Recent operations of each die and channel, in rising virtual time since the workload began.
+    /// The log is incomplete before `complete_from`. Without a clock it is empty.
     pub fn activity(&self) -> Activity {
         let (dies, channels) = self.run.device().activity();
         let begun_at = self.run.begun_at();
@@ -317,23 +320,25 @@ impl LiveRun {
         }
     }
 
-    /// The time series so far, as the run's result will have it.
+    /// Time series so far, in the form of the run's result.
     pub fn samples(&self) -> &[Sample] {
         self.run.samples()
     }
 
-    /// What was measured so far. Complete only where it has ended by itself.
+    /// Result so far. It is complete only if the run ended by itself.
     pub fn result(&self) -> CellResult {
         self.run.result_now()
     }
 
-    /// The same run with another plan from this moment on, where that can be: where the plan differs in its workload, or in rules of collection that can
-    /// change while a drive is in use. Otherwise the run from its beginning, which [`LiveRun::advance`] brings to this moment.
+    /// Forks the run with another plan. The fork keeps the drive if only the workload or the
+    /// adjustable garbage collection rules differ. Else it restarts, and [`LiveRun::advance`]
+    /// brings it to this moment.
     ///
-    /// Of another workload as many requests are passed over as were taken so far: a host that works otherwise from now on.
+    /// A new workload skips as many requests as the old one used. The fork thus models a host that
+    /// changes its behaviour now.
     ///
     /// # Errors
-    /// As [`LiveRun::begin`]; or what the workload reads cannot be read.
+    /// As [`LiveRun::begin`]. A workload input cannot be read.
     pub fn fork(&self, plan: Arc<RunPlan>, account: &MemoryAccount) -> Result<(LiveRun, Forked), LabError> {
         let Some(run) = self.run.fork(&plan)? else {
             return Ok((LiveRun::begin(plan, account)?, Forked::FromStart));
@@ -347,7 +352,7 @@ impl LiveRun {
         let room = account.take(checkpoints.each_bytes).ok();
         let origin = room.and_then(|room| Some((Arc::new(run.checkpoint()?), room)));
         if origin.is_none() {
-            // There is no memory for a moment to go back to, so there is none for a second drive.
+            // No memory for a checkpoint means no memory for a second drive.
             return Err(LabError::invalid(
                 "fork",
                 "there is no memory for another drive; end another session or lane",

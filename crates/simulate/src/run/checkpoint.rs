@@ -1,4 +1,4 @@
-//! Moments of a run without time, to which it can be set back and from which it can go another way.
+//! Checkpoints of a run without virtual time, for rewinding and forks.
 
 use std::ops::Deref;
 
@@ -13,7 +13,7 @@ use super::work::{Run, Stage};
 use crate::recorder::Recorder;
 use experiment::error::LabError;
 
-/// A moment of a run without time: the drive, and how much of the workload was carried out.
+/// Checkpoint of a run without virtual time: the device and the progress of the workload.
 pub(crate) struct Checkpoint {
     device: Device,
     recorder: Recorder,
@@ -38,12 +38,13 @@ fn no_memory(error: std::io::Error) -> LabError {
 }
 
 impl<P: Deref<Target = RunPlan>> Run<P> {
-    /// Whether the run can be set back to this moment: between two batches, without time, and where nobody decides from outside.
+    /// Returns true if a checkpoint is possible: between two batches, without virtual time and
+    /// without a placement policy.
     pub(crate) fn can_checkpoint(&self) -> bool {
         matches!(&self.stage, Stage::Untimed(work) if work.is_carried_out()) && self.placer.is_none()
     }
 
-    /// This moment, if the run can be set back to it and the system has memory for it.
+    /// Takes a checkpoint if possible and if memory allows.
     pub(crate) fn checkpoint(&self) -> Option<Checkpoint> {
         match &self.stage {
             Stage::Untimed(work) if self.can_checkpoint() => {
@@ -53,7 +54,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         }
     }
 
-    /// This moment, with a copy of the device.
+    /// Builds a checkpoint with this copy of the device.
     fn moment(&self, work: &Untimed, device: Device) -> Checkpoint {
         Checkpoint {
             device,
@@ -65,12 +66,12 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         }
     }
 
-    /// Goes back, or on, to a moment of this run.
+    /// Restores an earlier or later checkpoint of this run.
     ///
     /// # Errors
-    /// What the workload reads cannot be read any more, or there is no memory.
+    /// A workload input cannot be read any more, or memory is too low.
     pub(crate) fn set_back(&mut self, to: &Checkpoint) -> Result<(), LabError> {
-        // The workload before is dropped first, so that there are not two of them.
+        // Drops the previous workload first, to avoid memory for two.
         self.stage = Stage::Ended;
         let source = self.plan.source()?;
         let device = to.device.try_clone().map_err(no_memory)?;
@@ -87,7 +88,8 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         Ok(())
     }
 
-    /// The run with another plan from this moment on; `None` where the drive would have to be another one, or time counts.
+    /// Continues from here with another plan. `None` if the plan needs a different drive, or in
+    /// virtual time.
     pub(crate) fn fork(&self, plan: &P) -> Result<Option<Run<P>>, LabError>
     where
         P: Clone,

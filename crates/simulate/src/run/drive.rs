@@ -1,4 +1,4 @@
-//! The drive of a run: requests go in, and the counters since the workload began come out.
+//! Device of a run. It executes requests and counts from the beginning of the workload.
 
 use ssd::unit::UnitState;
 use ssd::{Device, Endurance, EventSink, Lpn, Stats, Write};
@@ -8,14 +8,14 @@ use super::plan::RunPlan;
 use crate::mapper::Mapper;
 use crate::recorder::Recorder;
 
-/// A device with the writes that it has not carried out yet.
+/// A device with its queued writes.
 pub(super) struct RunDrive {
     pub(super) device: Device<Recorder>,
     mapper: Mapper,
-    /// Writes that wait to be carried out together.
+    /// Writes queued for a batch.
     writes: Vec<Write>,
     page_bytes: u64,
-    /// Counters when the workload began.
+    /// Counters at the beginning of the workload.
     pub(super) start: Stats,
 }
 
@@ -30,12 +30,12 @@ impl RunDrive {
         }
     }
 
-    /// The counters since the workload began.
+    /// Counters since the workload began.
     pub(super) fn stats(&self) -> Stats {
         self.device.stats().since(&self.start)
     }
 
-    /// Replaces the device by the one of another moment, with the counters at which its workload began.
+    /// Replaces the device and the counters at which its workload began, for a checkpoint.
     pub(super) fn replace(&mut self, device: Device, recorder: Recorder, start: &Stats) {
         assert_eq!(
             device.layout().page_bytes,
@@ -57,7 +57,7 @@ impl RunDrive {
         }
     }
 
-    /// Queues a write, carries out a trim, ignores a read; returns the bytes written.
+    /// Queues a write, executes a trim, ignores a read. Returns the bytes written.
     #[inline]
     pub(super) fn take(&mut self, request: &Request) -> u64 {
         match request.operation {
@@ -83,12 +83,12 @@ impl RunDrive {
         self.writes.push(write);
     }
 
-    /// Carries out the queued writes.
+    /// Executes the queued writes.
     pub(super) fn write_out(&mut self) {
         write_batch(&mut self.device, &mut self.writes);
     }
 
-    /// Carries out the queued writes while another thread does other work.
+    /// Executes the queued writes while another thread does other work.
     pub(super) fn write_out_beside<T: Send>(&mut self, other: impl FnOnce() -> T + Send) -> T {
         let (device, writes) = (&mut self.device, &mut self.writes);
         let ((), result) = rayon::join(|| write_batch(device, writes), other);
@@ -98,14 +98,14 @@ impl RunDrive {
     /// Compares the bytes that a run gave to the device with the device's counters.
     ///
     /// # Panics
-    /// They differ, which would be a mistake in the accounts of the run.
+    /// The values differ, which means an accounting error of the run.
     pub(super) fn assert_written(&self, bytes: u64) {
         assert!(self.writes.is_empty(), "every write was carried out");
         let counted = self.stats().host_bytes_written();
         assert_eq!(counted, bytes, "the device counts what the run wrote");
     }
 
-    /// The measures of a workload, and the work of the device for each part of the drive that belongs to somebody.
+    /// Measures of a workload, and copies of the device for each owned range of the drive.
     pub(super) fn measures_of(&self, workload: &dyn Source) -> Vec<Measure> {
         let mut measures = workload.measures();
         let copied_of_ranges: u64 = self.device.sink().copies().map(|(_, copied)| copied).sum();
@@ -128,12 +128,12 @@ impl RunDrive {
         measures
     }
 
-    /// Reclaim units that handles have open, for each spare one.
+    /// Open reclaim units of host handles, per over-provisioned unit.
     pub(super) fn spare_held(&self) -> f64 {
         spare_held(&self.device)
     }
 
-    /// Endurance of the drive at full size, of which this one is a scaled model.
+    /// Endurance of the full-size drive that this device models.
     pub(super) fn endurance(&self, scale: f64) -> Option<Endurance> {
         self.device.endurance().map(|endurance| Endurance {
             host_bytes_total: endurance.host_bytes_total * scale,
@@ -143,13 +143,14 @@ impl RunDrive {
     }
 }
 
-/// Carries out writes, so that none is left.
+/// Executes the writes and clears the list.
 fn write_batch(device: &mut Device<Recorder>, writes: &mut Vec<Write>) {
     let _ = device.write_batch(0, writes).expect("requests are within the device");
     writes.clear();
 }
 
-/// Reclaim units that a drive's handles have open, for each spare one: for each that no data and no reserve takes when the drive is full.
+/// Open reclaim units of host handles, per over-provisioned unit. A full drive's data and reserves
+/// do not use the latter.
 fn spare_held(device: &Device<impl EventSink>) -> f64 {
     let layout = device.layout();
     let open = device.units().filter(|unit| unit.state == UnitState::OpenForHost);

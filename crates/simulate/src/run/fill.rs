@@ -1,4 +1,4 @@
-//! Filling a drive before the workload: in order and without directives, in extents of a mebibyte or less.
+//! Sequential fill of a drive before the workload, without directives, in extents of up to 1 MiB.
 
 use ssd::{Lpn, Nanos};
 
@@ -6,9 +6,9 @@ use super::drive::RunDrive;
 use super::plan::RunPlan;
 use super::progress::Watch;
 
-/// A drive that is being filled.
+/// Fill of a drive in progress.
 pub(super) struct Fill {
-    /// When the extents in flight are done, if the device has timing.
+    /// Completion times of the extents in flight, if the device has timing.
     completions: [Nanos; Fill::IN_FLIGHT],
     now: Nanos,
     filled: Filled,
@@ -16,21 +16,21 @@ pub(super) struct Fill {
     next_lpn: u32,
 }
 
-/// The writes before the workload.
+/// Writes before the workload.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Filled {
     pub(super) bytes: u64,
     pub(super) extents: u64,
-    /// The device's time when the workload began; 0 before, and without time.
+    /// Device time when the workload began. 0 before, and without timing.
     pub(super) until: Nanos,
 }
 
 impl Fill {
     /// Extents in flight, if the device has timing.
     const IN_FLIGHT: usize = 32;
-    /// Longer than any buffer takes to be programmed and any reclaim unit to be erased.
+    /// Idle time, longer than any buffer program or reclaim unit erase.
     const REST_NS: Nanos = 10_000_000_000;
-    /// Extents of a step at most.
+    /// Maximum extents of a step.
     const STEP_EXTENTS: u64 = 1024;
 
     pub(super) fn new(plan: &RunPlan) -> Fill {
@@ -43,12 +43,11 @@ impl Fill {
         }
     }
 
-    /// The writes so far.
     pub(super) fn filled(&self) -> Filled {
         self.filled
     }
 
-    /// Goes on by some extents; false if the drive is filled.
+    /// Writes up to `extents` extents. Returns false once the drive is filled.
     pub(super) fn advance(&mut self, drive: &mut RunDrive, plan: &RunPlan, extents: u64, watch: &dyn Watch) -> bool {
         let (page_bytes, logical_pages) = (plan.layout.page_bytes, plan.layout.logical_pages);
         let extent = ((1 << 20) / page_bytes).max(1) as u32;
@@ -81,7 +80,7 @@ impl Fill {
         true
     }
 
-    /// Ends the filling. A device with timing rests, so that it does what it owes before the workload begins.
+    /// Ends the fill. A device with timing idles to complete deferred work before the workload.
     pub(super) fn end(&self, drive: &RunDrive, plan: &RunPlan) -> Filled {
         drive.assert_written(self.filled.bytes);
         let until = match self.completions.into_iter().max() {

@@ -1,18 +1,19 @@
-//! Memory that runs share: each takes what its page maps and its workload need, and waits until there is as much.
+//! Memory budget of parallel runs. Each run reserves its page maps and workload, and waits for free
+//! memory.
 //!
-//! A run takes memory once and asks for no more while it has it, so waiting always ends. Which run waits for which shows
-//! in no result.
+//! A run reserves memory once and never requests more, so waiting always ends. The order of waiting
+//! runs affects no result.
 
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// What is free of a budget.
+/// Free memory of a budget.
 pub(super) struct Memory {
     budget_bytes: u64,
     free_bytes: Mutex<u64>,
     given_back: Condvar,
 }
 
-/// A part of it, until it is dropped.
+/// Reserved memory, released on drop.
 pub(super) struct Share<'a> {
     memory: &'a Memory,
     bytes: u64,
@@ -31,10 +32,10 @@ impl Memory {
         self.free_bytes.lock().expect("nobody panics with it")
     }
 
-    /// Takes so many bytes as soon as they are free.
+    /// Reserves `bytes` as soon as they are free.
     ///
     /// # Panics
-    /// It is more than there is at all.
+    /// `bytes` exceeds the whole budget.
     pub(super) fn take(&self, bytes: u64) -> Share<'_> {
         assert!(bytes <= self.budget_bytes, "a run that is too large is refused before");
         let too_few = |free: &mut u64| *free < bytes;
@@ -80,7 +81,7 @@ mod tests {
     }
 }
 
-/// Bytes of memory that runs may use; 8 GiB where the system does not say.
+/// Bytes of memory that runs may use. 8 GiB if the system does not report a value.
 pub fn memory_available() -> u64 {
     base::memory_available_bytes().unwrap_or(8 << 30)
 }

@@ -1,15 +1,16 @@
-//! Running cells: a workload against a device, watched.
+//! Execution of cells: each run drives a device with a workload and measures it.
 //!
 //! ```text
-//! Cell -> plan (refuses what cannot be) -> work -> CellResult
+//! Cell -> plan (rejects impossible cells) -> work -> CellResult
 //!
 //! Workload -> batches of requests -> Device<Recorder> -> Stats, GC log, samples -\
-//! timed::Runner -> requests in virtual time -/            \-> latencies, what happened when -> CellResult
+//! timed::Runner -> requests in virtual time -/            \-> latencies, event times -> CellResult
 //! ```
 //!
-//! A device with timing runs the jobs in virtual time (`timed`), any other as fast as it takes requests. A cell whose
-//! scale is to be found runs on several twins (`search`). Cells run in parallel, as many as there are cores and as memory
-//! allows; each is deterministic on its own. A run can be stopped from outside and then returns what it has measured.
+//! A device with timing runs the jobs in virtual time (`timed`). Any other device runs them as fast
+//! as it takes requests. `search` finds the scale of a cell on several scaled models. Cells run in
+//! parallel, limited by cores and memory. Each is deterministic. A caller can stop a run, which
+//! then returns its measurements so far.
 
 mod checkpoint;
 mod drive;
@@ -43,10 +44,10 @@ pub use view::Phase;
 pub use work::{Position, UNWRITTEN_REQUESTS_MAX};
 pub(crate) use work::{Run, STEP_PAGES, Stride};
 
-/// Runs cells, in parallel within a memory budget, and returns their results in the same order.
+/// Runs cells in parallel within a memory budget. Returns their results in the same order.
 ///
 /// # Errors
-/// A cell that needs more memory than there is, or whose workload cannot be read.
+/// A cell needs too much memory, or its workload cannot be read.
 pub fn run_all<P: Borrow<RunPlan> + Sync>(
     plans: &[P],
     keep_gc_log: bool,
@@ -61,10 +62,11 @@ pub fn run_all<P: Borrow<RunPlan> + Sync>(
     run_all_with(plans, options, watch)
 }
 
-/// As [`run_all`], with all that there is to say about it.
+/// Like [`run_all`], with all options.
 ///
 /// # Errors
-/// As [`run_all`]; a placement policy fails; there is not one device to save; or a snapshot cannot be read or written.
+/// As [`run_all`]. A placement policy fails. A save is requested for several runs or a scale
+/// search. A snapshot cannot be read.
 pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
     plans: &[P],
     options: Options<'_>,
@@ -85,7 +87,7 @@ pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
     watch.expects(cells().map(RunPlan::expected_work).sum());
     watch.expects_cells(plans.len() as u64);
     let memory = Memory::new(options.memory_budget_bytes);
-    // A thread for each run comes first; those that are left over work with them.
+    // Each run gets its own thread first. Runs then use spare threads of the pool.
     let threads = rayon::current_num_threads() / plans.len().max(1);
     let run_twin = |plan: &RunPlan| {
         let _share = memory.take(plan.twin_bytes);
@@ -104,13 +106,13 @@ pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
     if options.policies.victim.is_some() || options.policies.placement.is_some() {
         return plans.iter().filter_map(run).collect();
     }
-    // Threads take one cell at a time, so that a long one at the end does not wait in another's queue.
+    // Threads take one cell at a time. A long cell at the end does not wait behind another.
     let results: Vec<Option<_>> = plans.par_iter().with_max_len(1).map(run).collect();
     results.into_iter().flatten().collect()
 }
 
-/// Runs a cell with so many threads, if it can use more than one, on a new device or on the one that its snapshot holds, and saves
-/// the device if that is asked for.
+/// Runs a cell on a new device or on that of its snapshot, with up to `threads` threads if useful.
+/// Saves the device if requested.
 fn run_cell(plan: &RunPlan, options: Options<'_>, threads: usize, watch: &dyn Watch) -> Result<CellResult, LabError> {
     let mut run = Run::begin(plan, options)?;
     run.use_threads(threads);
@@ -122,7 +124,7 @@ fn run_cell(plan: &RunPlan, options: Options<'_>, threads: usize, watch: &dyn Wa
             device: plan.cell().device.clone(),
         };
         let saved = run.into_device().save_with_note(path, &origin.note());
-        // A device that can't be saved does not take the result with it.
+        // A failed save keeps the result.
         result.unsaved = saved.err().map(|error| match error {
             ssd::SnapshotError::Io { source, .. } => source.to_string(),
             other => other.to_string(),

@@ -1,23 +1,23 @@
-//! How cells are run.
+//! Options for the execution of cells.
 
 use std::path::Path;
 
 use super::memory::memory_available;
 use crate::policy::Policies;
 
-/// How cells are run, and what is kept of them.
+/// Execution options and outputs of cells.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// Policies of the caller. They may share something, so with policies cells run one after another, on the calling
-    /// thread.
+    /// Policies of the caller. They may share state, so cells with policies run one after another
+    /// on the calling thread.
     pub policies: Policies<'a>,
-    /// Keep a row for each collection.
+    /// Keep a row for each garbage collection.
     pub keep_gc_log: bool,
-    /// Bytes of memory that the runs may use together.
+    /// Bytes of memory that all runs together may use.
     pub memory_budget_bytes: u64,
-    /// Where to save the device of the only run afterwards.
+    /// File to which the only run saves its device.
     pub save: Option<&'a Path>,
-    /// Write the logs that jobs ask for (`write_bw_log` and others), in virtual time.
+    /// Write the logs that jobs request in virtual time, such as `write_bw_log`.
     pub fio_logs: bool,
 }
 

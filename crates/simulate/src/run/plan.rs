@@ -1,5 +1,4 @@
-//! Plans: cells with their devices laid out and their workloads built, so that everything that can be refused is
-//! refused before the first one runs.
+//! Run plans: cells with device layouts and workloads, checked before any run begins.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,44 +17,42 @@ use experiment::cell::{Cell, CellKey};
 use experiment::error::LabError;
 use experiment::twin::{self, Scale, ScaleChoice};
 
-/// A cell with its device laid out, whose workload was built once to see that it can be.
+/// A cell with a device layout. Its workload was built once to check it.
 pub struct RunPlan {
     cell: Cell,
-    /// Scale of the twin that was laid out.
+    /// Scale of the device in `layout`.
     pub(super) scale: Scale,
-    /// If the scale is to be found: those of all twins that may be run, this one first.
+    /// Scales of all scaled models of a scale search, this one first. Empty without a search.
     pub(super) scales: Vec<Scale>,
     pub(super) config: DeviceConfig,
     pub(super) layout: Layout,
-    /// Handles of the host's namespace.
     pub(super) handles: Vec<RuhId>,
-    /// What the workload sees of the device.
+    /// The device as the workload sees it.
     pub(super) target: Target,
-    /// The workload as it was built when the plan was made, if there was room for it; the first run takes it.
+    /// Workload built during planning, if memory allowed. The first run takes it.
     workload: Mutex<Option<(Workload, Room)>>,
-    /// Whose its data is, if somebody listens to the drive's events.
+    /// Owners of logical pages, for placement feedback.
     pub(super) owners: Option<Arc<OwnerMap>>,
-    /// Bytes of memory that the run needs at most, page maps and workload, on the twin that needs most if there are several.
+    /// Memory limit of the run in bytes: page maps and workload, on its most demanding scaled
+    /// model.
     pub memory_bytes: u64,
     need: MemoryNeed,
-    /// Bytes that the run needs on the twin that was laid out.
+    /// Bytes of memory that the run needs on the scaled model in `layout`.
     pub(super) twin_bytes: u64,
-    /// Bytes that the host writes before the workload.
     prefill_bytes: u64,
-    /// How much of a watch's work the workload itself is: what it writes, or a drive-write if it does not say.
+    /// Work that a watch counts for the workload: its bytes to write, or one drive-write if
+    /// unknown.
     pub(super) workload_work: u64,
 }
 
-/// A workload that is ready to run.
 pub(super) enum Workload {
-    /// As fast as the device takes its requests.
+    /// Requests run as fast as the device takes them.
     Untimed(Box<dyn Source>),
-    /// In virtual time.
+    /// Requests run in virtual time.
     Timed(Box<Runner>),
 }
 
 impl Workload {
-    /// Builds the workload of a cell for its device.
     fn build(cell: &Cell, config: &DeviceConfig, mapper: Mapper, target: &Target) -> Result<Workload, LabError> {
         if config.timing.is_some() {
             let runner = Runner::new(&cell.workload, target, cell.seed, &cell.run, mapper)?;
@@ -64,7 +61,7 @@ impl Workload {
         Ok(Workload::Untimed(cell.workload.source(target, cell.seed)?))
     }
 
-    /// Bytes of memory that it takes at most, and what is measured of it.
+    /// Memory limit in bytes of the workload and of its measurements.
     fn memory_bytes(cell: &Cell, config: &DeviceConfig, layout: &Layout, target: &Target) -> Result<u64, LabError> {
         let source_bytes = cell.workload.memory_bytes(target)?;
         let timed_bytes = match config.timing {
@@ -75,7 +72,7 @@ impl Workload {
         Ok(source_bytes.saturating_add(timed_bytes).saturating_add(samples_bytes))
     }
 
-    /// Its requests, unless it is a job file in virtual time, whose jobs are apart.
+    /// The request source. `None` for a job file in virtual time, whose jobs have separate sources.
     pub(super) fn source(&self) -> Option<&dyn Source> {
         match self {
             Workload::Untimed(source) => Some(&**source),
@@ -84,13 +81,14 @@ impl Workload {
     }
 }
 
-/// Room for a workload that waits for its run. A workload takes memory as soon as it is built, and a sweep plans hundreds of
-/// them. So only as many wait as can run at once, in a part of the memory. The others are built again when their run begins.
+/// Memory reservation for a workload that waits for its run. A workload takes memory once it is
+/// built, and a sweep plans hundreds. At most one per thread waits, within a share of the free
+/// memory. The runs rebuild the rest.
 struct Room {
     bytes: u64,
 }
 
-/// What waits now, in the whole process.
+/// Waiting workloads of the whole process.
 static WAITING: Mutex<Waiting> = Mutex::new(Waiting { workloads: 0, bytes: 0 });
 
 struct Waiting {
@@ -98,7 +96,7 @@ struct Waiting {
     bytes: u64,
 }
 
-/// Part of the free memory that workloads may take while they wait.
+/// Divisor of the free memory. Waiting workloads may take the quotient.
 const WAITING_SHARE: u64 = 8;
 
 impl Room {
@@ -124,7 +122,7 @@ impl Drop for Room {
     }
 }
 
-/// The ground of a run: its drive laid out, and what its workload would take. Nothing of that is large.
+/// Device layout of a run and memory of its workload. It holds no large data.
 struct Ground {
     scale: Scale,
     config: DeviceConfig,
@@ -163,7 +161,7 @@ impl Ground {
         })
     }
 
-    /// Memory that a run of this cell needs on it, which is the largest of several twins or the only one.
+    /// Memory that this cell needs here, on its only scaled model or on the largest of a search.
     fn need(&self, cell: &Cell, largest: Option<&Scale>) -> MemoryNeed {
         MemoryNeed {
             place: cell.key.to_string(),
@@ -176,28 +174,26 @@ impl Ground {
     }
 }
 
-/// Memory that a run needs at most.
+/// Memory limit of a run.
 #[derive(Clone, Debug)]
 pub struct MemoryNeed {
-    /// What messages call the run.
+    /// Name of the run in messages.
     place: String,
-    /// Whether its workload is a trace, and whether that comes at its own times.
+    /// The workload is a trace. `is_replay`: with its recorded times.
     is_trace: bool,
     is_replay: bool,
-    /// The largest of the twins that it searches.
+    /// Largest scaled model of a scale search.
     largest: Option<Scale>,
-    /// Bytes of the page maps.
     pub maps_bytes: u64,
     pub workload_bytes: u64,
 }
 
 impl MemoryNeed {
-    /// All of it.
     pub fn bytes(&self) -> u64 {
         self.maps_bytes.saturating_add(self.workload_bytes)
     }
 
-    /// A sentence for a run that needs more than `available_bytes`.
+    /// Returns an error for a run that exceeds `available_bytes`. It suggests a remedy.
     pub fn refusal(&self, available_bytes: u64) -> LabError {
         let need = format!(
             "the page maps need {} and the workload up to {}, which is more than the {} that runs may take (nine tenths of the memory \
@@ -207,7 +203,7 @@ impl MemoryNeed {
             Bytes(available_bytes)
         );
         let twin = match self.largest {
-            // A scaled model spoils what a replay measures.
+            // A scaled model distorts the latencies that a replay measures.
             _ if self.is_replay => "replay on a smaller drive that the trace fills (--capacity)".to_string(),
             Some(largest) => format!("search no further than a smaller twin than {largest} (--scale auto:1/64)"),
             None => "run a smaller twin (--scale 1/64)".to_string(),
@@ -222,7 +218,7 @@ impl MemoryNeed {
 }
 
 impl RunPlan {
-    /// Plans a cell. `reserve` hears how much memory the run needs before any of that is taken.
+    /// Plans a cell. Calls `reserve` with the memory need before it allocates.
     fn new<S>(cell: Cell, reserve: impl FnOnce(&MemoryNeed) -> Result<S, LabError>) -> Result<(RunPlan, S), LabError> {
         let largest = match cell.run.scale {
             ScaleChoice::Fixed(scale) => {
@@ -254,38 +250,38 @@ impl RunPlan {
         Ok((plan, reserved))
     }
 
-    /// The plan of the same cell on a larger twin, whose workload is built when it runs.
+    /// Plan of the same cell on a larger scaled model. The run builds the workload.
     pub(super) fn larger(&self, scale: Scale) -> Result<RunPlan, LabError> {
         assert!(scale.0 < self.scale.0, "a search goes from small twins to large ones");
         RunPlan::on(Ground::new(&self.cell, scale)?, self.cell.clone(), false)
     }
 
-    /// Bytes that the host is to write; `None` where the workload says when it is done.
+    /// Bytes that the host must write. `None`: the workload ends by itself.
     pub fn write_bytes(&self) -> Option<u64> {
         self.cell.run.write_bytes(self.layout.capacity_bytes())
     }
 
-    /// Bytes that it is likely to write: what it is to write, or the capacity.
+    /// Expected bytes that the workload writes: its target or, if unknown, the capacity.
     pub(crate) fn workload_bytes(&self) -> u64 {
         self.workload_work
     }
 
-    /// The device that was laid out.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Scale of the twin that it runs on; of several the first.
+    /// Scale of the scaled model of this run. A search begins with it.
     pub fn scale(&self) -> Scale {
         self.scale
     }
 
-    /// Whether the scale is to be found.
+    /// Returns true if the run searches for its scale.
     pub(crate) fn searches(&self) -> bool {
         !self.scales.is_empty()
     }
 
-    /// The plan of a run on this ground. Its workload is built where that is asked for, or where somebody has to know it.
+    /// Plans a run on this device. Builds the workload if `is_built` is set or feedback needs its
+    /// owners.
     fn on(ground: Ground, cell: Cell, is_built: bool) -> Result<RunPlan, LabError> {
         let need = ground.need(&cell, None);
         let Ground {
@@ -332,12 +328,12 @@ impl RunPlan {
         })
     }
 
-    /// Work of the run on this twin, as a [`super::Watch`] counts it.
+    /// Work of the run on this scaled model, as a [`super::Watch`] counts it.
     pub(super) fn work(&self) -> u64 {
         self.prefill_bytes + self.workload_work
     }
 
-    /// Work that is sure to come: of a search, that of its first two twins.
+    /// Work known in advance. A search counts only its first two scaled models.
     pub(super) fn expected_work(&self) -> u64 {
         let second = self.scales.get(1);
         let second = second.map(|scale| self.work() as f64 * f64::from(self.scale.0) / f64::from(scale.0));
@@ -348,20 +344,20 @@ impl RunPlan {
         &self.cell
     }
 
-    /// What its workload sees of the drive.
+    /// The device as the workload sees it.
     pub fn target(&self) -> &Target {
         &self.target
     }
 
-    /// Whether it runs in virtual time.
+    /// Returns true if the run uses virtual time.
     pub fn is_timed(&self) -> bool {
         self.config.timing.is_some()
     }
 
-    /// What the streams of its job file do; none of another workload.
+    /// Summaries of the job file's streams. Empty for another workload.
     ///
     /// # Errors
-    /// A job that does not fit the drive.
+    /// A job does not fit the drive.
     pub fn streams(&self) -> Result<Vec<StreamSummary>, LabError> {
         let Some(jobs) = self.cell.workload.jobs() else {
             return Ok(Vec::new());
@@ -373,10 +369,11 @@ impl RunPlan {
         Ok(Schedule::new(jobs, &self.target)?.describe())
     }
 
-    /// Of each reclaim unit handle the names of the streams of its job file that write through it; no names of another workload.
+    /// Names of the job file's streams that write through each reclaim unit handle. No names for
+    /// another workload.
     ///
     /// # Errors
-    /// A job that does not fit the drive.
+    /// A job does not fit the drive.
     pub fn streams_of_handles(&self) -> Result<Vec<Vec<String>>, LabError> {
         let mapper = self.mapper();
         let mut names = vec![Vec::new(); self.layout.handles.len()];
@@ -395,7 +392,7 @@ impl RunPlan {
         Ok(names)
     }
 
-    /// Options of its job file that would change a run like this one and do not.
+    /// Options of the job file that have no effect, though they should change a run like this.
     pub(super) fn without_effect(&self) -> Vec<String> {
         let file = self.cell.workload.jobs();
         let options = file.map(|file| file.pretended(self.is_timed(), self.target.endless));
@@ -403,12 +400,12 @@ impl RunPlan {
         options.into_iter().map(str::to_string).collect()
     }
 
-    /// From what the host asks for to what the device does.
+    /// Returns the translator from host requests to device commands.
     pub(super) fn mapper(&self) -> Mapper {
         Mapper::new(&self.layout, &self.handles)
     }
 
-    /// The workload, at its beginning.
+    /// Returns the workload at its beginning.
     pub(super) fn workload(&self) -> Result<Workload, LabError> {
         let built = self.workload.lock().expect("nobody panics with it").take();
         built.map_or_else(
@@ -417,18 +414,18 @@ impl RunPlan {
         )
     }
 
-    /// The requests of its workload, in the order in which they come without time.
+    /// Returns the requests of the workload in their order without time.
     ///
     /// # Errors
-    /// A file that it reads cannot be opened any more.
+    /// An input file cannot be opened any more.
     pub fn source(&self) -> Result<Box<dyn Source>, LabError> {
         Ok(self.cell.workload.source(&self.target, self.cell.seed)?)
     }
 
-    /// The requests of its workload with the times at which they were recorded; none if it is no block trace.
+    /// Returns the requests of a block trace with recorded times. `None` for another workload.
     ///
     /// # Errors
-    /// As [`Plan::source`]; the trace has no times, or a classifier.
+    /// As [`Plan::source`]. The trace has no times, or it has a classifier.
     pub fn recorded_source(&self) -> Result<Option<Box<dyn TimedSource>>, LabError> {
         let workload = &self.cell.workload;
         let source = workload
@@ -437,7 +434,7 @@ impl RunPlan {
         Ok(source.transpose()?)
     }
 
-    /// The device to run on: a new one, or the one that the cell goes on with.
+    /// Returns a new device, or the one of the cell's snapshot.
     pub(super) fn device(&self) -> Result<Device, LabError> {
         let Some(snapshot) = &self.cell.snapshot else {
             return Ok(Device::new(&self.config).expect("the layout was made before"));
@@ -450,7 +447,7 @@ impl RunPlan {
         Ok(device)
     }
 
-    /// Refuses a run that does not fit.
+    /// Returns an error if the run exceeds the memory budget.
     pub(super) fn check_memory(&self, budget_bytes: u64) -> Result<(), LabError> {
         match self.memory_bytes <= budget_bytes {
             true => Ok(()),
@@ -459,12 +456,12 @@ impl RunPlan {
     }
 }
 
-/// Plans every cell, so that a mistake in the last one shows before the first one runs.
+/// Plans every cell. A mistake in the last cell shows before the first one runs.
 ///
 /// # Errors
-/// A cell whose device or workload is impossible, or whose workload does not fit into the memory that there is.
+/// A device or workload is impossible, or a workload exceeds the available memory.
 pub fn prepare(cells: Vec<Cell>) -> Result<Vec<RunPlan>, LabError> {
-    // A plan makes no page maps, and may be looked at without a run.
+    // A plan makes no page maps, and a caller may inspect it without a run.
     let budget_bytes = super::memory::memory_available();
     let reserve = |need: &MemoryNeed| match need.workload_bytes <= budget_bytes {
         true => Ok(()),
@@ -474,20 +471,20 @@ pub fn prepare(cells: Vec<Cell>) -> Result<Vec<RunPlan>, LabError> {
     cells.into_iter().map(plan).collect()
 }
 
-/// A cell that cannot be run.
+/// A cell that cannot run.
 #[derive(Clone, Debug)]
 pub struct RefusedCell {
-    /// Its place in the experiment.
     pub key: CellKey,
     pub seed: u64,
-    /// Why not, in a sentence.
+    /// The reason, one sentence.
     pub error: String,
 }
 
-/// Plans the cells that can be run, and says why the others can't: a drive of a grid may be impossible, or too small for its workload.
+/// Plans the possible cells and reports why the others fail. A grid may have a drive that is
+/// impossible or too small for its workload.
 ///
 /// # Errors
-/// As [`prepare`], if no cell can be run, or not a member of an ensemble.
+/// As [`prepare`], if no cell can run or if a member of an ensemble cannot.
 pub fn prepare_possible(cells: Vec<Cell>) -> Result<(Vec<RunPlan>, Vec<RefusedCell>), LabError> {
     let (mut plans, mut refused, mut first) = (Vec::new(), Vec::new(), None);
     for cell in cells {
@@ -512,10 +509,10 @@ pub fn prepare_possible(cells: Vec<Cell>) -> Result<(Vec<RunPlan>, Vec<RefusedCe
     }
 }
 
-/// Plans a cell. `reserve` sets aside the memory that its run needs before any of that is taken.
+/// Plans a cell. Calls `reserve` with the memory need before it allocates.
 ///
 /// # Errors
-/// As [`prepare`]; there is no memory to set aside.
+/// As [`prepare`], or `reserve` refuses the memory.
 pub fn prepare_within<S>(
     cell: Cell,
     reserve: impl FnOnce(&MemoryNeed) -> Result<S, LabError>,

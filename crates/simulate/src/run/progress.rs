@@ -1,24 +1,24 @@
-//! Who looks at runs from outside: how far they are, and whether to stop.
+//! Progress reports and the stop switch of runs.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::result::CellResult;
 
-/// Receives the progress of runs; called from their threads. Work has no unit; about a byte written each.
+/// Observer of runs, called from their threads. Work has no unit. A written byte counts about 1.
 pub trait Watch: Sync {
-    /// This much more work is to be done.
+    /// Adds this much expected work.
     fn expects(&self, work: u64);
-    /// So many more cells are to be run.
+    /// Adds this many expected cells.
     fn expects_cells(&self, _cells: u64) {}
-    /// This much more of it is done.
+    /// Reports this much completed work.
     fn advanced(&self, work: u64);
-    /// A cell is done.
+    /// Reports a completed cell.
     fn finished(&self, result: &CellResult);
-    /// Whether to stop and keep what was measured.
+    /// Returns true to stop a run and keep its measurements.
     fn stopped(&self) -> bool;
 }
 
-/// Watches nothing and never stops.
+/// Ignores all reports and never stops a run.
 impl Watch for () {
     fn expects(&self, _work: u64) {}
 
@@ -31,16 +31,14 @@ impl Watch for () {
     }
 }
 
-/// A counter and a switch, for callers that show progress.
+/// Progress counters and stop switch, for callers that show progress.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Work of all cells.
     pub expected: AtomicU64,
     pub done: AtomicU64,
-    /// Cells that are to be run.
     pub expected_cells: AtomicU64,
     pub cells: AtomicU64,
-    /// Set to stop.
+    /// Set to stop all runs.
     pub stop: AtomicBool,
 }
 

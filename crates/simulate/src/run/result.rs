@@ -1,4 +1,4 @@
-//! What one run measured: counters, a time series, latencies, and what the workload measured of itself.
+//! Result of a run: counters, time series, latencies and the workload's own measures.
 
 use serde::Serialize;
 use ssd::event::Reclaim;
@@ -12,129 +12,128 @@ use experiment::cell::{CellKey, EnsemblePart};
 use experiment::run_options::{RunSettings, Until};
 use experiment::twin::Scale;
 
-/// Relative difference of write amplification up to which two twins agree.
+/// Largest relative difference of write amplification at which two scaled models agree.
 pub const AGREEMENT: f64 = 0.01;
 
-/// What one run measured.
+/// Measurements of one run.
 #[derive(Clone, Debug, Serialize)]
 pub struct CellResult {
-    /// Its place in the experiment.
+    /// Place in the experiment.
     pub key: CellKey,
-    /// Seed of the run.
     pub seed: u64,
     pub ensemble: Option<EnsemblePart>,
-    /// Scale of the twin it ran on.
+    /// Scale of the model in this run.
     pub scale: Scale,
-    /// How far the next smaller twin was away, if the scale was searched for.
+    /// Difference to the next smaller model of a scale search.
     pub search: Option<ScaleSearch>,
-    /// Why the device could not be saved at the end, if it was to be.
+    /// Reason why the device could not be saved at the end.
     #[serde(skip)]
     pub unsaved: Option<String>,
-    /// Whether it wrote everything it should and no search was cut short; otherwise it was stopped.
+    /// Every requested byte was written, and no caller stopped the run or its search.
     pub complete: bool,
-    /// Logical capacity of the twin in bytes.
+    /// Logical capacity of the scaled model in bytes.
     pub capacity_bytes: u64,
     /// Reclaim units of the device.
     pub superblocks: u32,
-    /// Pages of its smallest reclaim units.
+    /// Pages of the smallest reclaim units.
     pub unit_pages: u64,
-    /// What handles had open at the end, as a share of the drive's spare reclaim units.
+    /// Open reclaim units of host handles at the end, as a share of the over-provisioned ones.
     pub spare_held: f64,
-    /// Until when it was to go on, besides what it may write.
+    /// Condition that ends the run besides its write limit.
     pub until: Option<Until>,
-    /// How steady it was at its end, if it went on until then and wrote enough to say.
+    /// Steady state at the end, if the run waited for it and wrote enough.
     pub steady: Option<SteadyState>,
-    /// Options of its job file that were accepted and would change something of a run like this one, but do not.
+    /// Options of the job file that were accepted and should change this run, but have no effect.
     pub without_effect: Vec<String>,
-    /// Pages read in virtual time, and how many of them had not been written.
+    /// Pages read in virtual time, then the unwritten ones among them.
     pub pages_read: [u64; 2],
-    /// Counters over the run, the prefill excluded.
+    /// Counters of the run without prefill.
     pub stats: Stats,
-    /// Time series.
     pub samples: Vec<Sample>,
-    /// One row for each collection, if it was asked for.
+    /// One row per garbage collection, if enabled.
     #[serde(skip)]
     pub gc_log: Vec<Reclaim>,
-    /// How often blocks were erased.
+    /// Distribution of block erases.
     pub wear: Wear,
-    /// What is left of the drive since the device was made, if its profile says what the flash survives. Bytes are those of the drive at
-    /// full size, at the write amplification that stands for the run.
+    /// Remaining endurance since the device was made, if its profile states the flash endurance.
+    /// Bytes are those of the full-size drive at the headline write amplification.
     pub endurance: Option<Endurance>,
-    /// What the workload measured of itself, and what the device did for each tenant.
+    /// Measures of the workload and, per tenant, of the device.
     pub measures: Vec<Measure>,
-    /// Latencies and what happened when, of a device with timing.
+    /// Latencies and event times of a device with timing.
     #[serde(skip)]
     pub timed: Option<TimedResult>,
-    /// What who listened to the drive's events read and did.
+    /// Placement-feedback log, if enabled.
     #[serde(skip)]
     pub feedback: Option<FeedbackResult>,
 }
 
-/// Memory that the samples of a run take on a drive with so many handles, bytes. A workload that ends by itself is taken for long.
+/// Bytes of memory for the samples of a run with this many handles. Assumes a long run if the
+/// workload ends by itself.
 pub(super) fn samples_bytes(settings: &RunSettings, handles: usize) -> u64 {
     const LONG_CAPACITIES: f64 = 100.0;
     let rows = handles + 1;
     let sample_bytes = size_of::<Sample>() + rows * (size_of::<OwnerStats>() + 2 * size_of::<u64>());
     let samples = settings.write_capacities.unwrap_or(LONG_CAPACITIES) / settings.sample_capacities;
-    // A vector has room for twice what it holds.
+    // A vector reserves up to twice its length.
     (2.0 * samples * sample_bytes as f64) as u64
 }
 
-/// What the search for a scale found, beside the result.
+/// Comparison made by a scale search.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ScaleSearch {
-    /// The next smaller twin; `None` if there was no other or the search was stopped before a second one.
+    /// Next smaller model. `None`: no other model ran to its end.
     pub compared: Option<ScaleComparison>,
 }
 
-/// How far a smaller twin was away.
+/// Difference between the result and that of a smaller model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ScaleComparison {
     pub smaller: Scale,
-    /// Relative difference of write amplification, over the whole run or at its end, whichever is larger.
+    /// Relative difference of write amplification, the larger of whole run and end.
     pub difference: f64,
 }
 
 impl ScaleComparison {
-    /// Whether the twins agree.
+    /// Returns true if the models agree.
     pub fn agrees(&self) -> bool {
         self.difference <= AGREEMENT
     }
 }
 
-/// A moment of a run.
+/// Counters at one moment of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sample {
     /// Bytes written by the host so far.
     pub host_bytes: u64,
     /// Bytes programmed so far.
     pub media_bytes: u64,
-    /// Counters of each handle and, last, of the shared pool, so far.
+    /// Counters so far of each handle and, last, of the shared pool.
     pub owners: Vec<OwnerStats>,
-    /// Reclaim units that each of them holds.
+    /// Reclaim units of each handle and the pool.
     pub units: Vec<u64>,
-    /// Valid pages that each of them holds.
+    /// Valid pages of each handle and the pool.
     pub valid_pages: Vec<u64>,
 }
 
 impl CellResult {
-    /// Media bytes to host bytes over the whole run.
+    /// Media bytes / host bytes over the whole run.
     pub fn write_amplification(&self) -> f64 {
         self.stats.write_amplification().unwrap_or(1.0)
     }
 
-    /// Whether the run went on until it was steady.
+    /// Returns true if the run reached steady state.
     pub fn is_steady(&self) -> bool {
         self.steady.is_some_and(|state| state.reached)
     }
 
-    /// The write amplification that stands for the run: that of its steady state if it reached one, otherwise that of the whole run.
+    /// Headline write amplification: that of the steady state if reached, else of the whole run.
     pub fn headline_write_amplification(&self) -> f64 {
         let steady = self.steady.filter(|state| state.reached);
         steady.map_or_else(|| self.write_amplification(), |state| state.waf)
     }
 
-    /// Media bytes to host bytes over the last `capacities` of the run.
+    /// Media bytes / host bytes over the last `capacities` of the run.
     pub fn tail_write_amplification(&self, capacities: f64) -> f64 {
         let Some(last) = self.samples.last() else {
             return self.write_amplification();
@@ -144,8 +143,8 @@ impl CellResult {
         (last.media_bytes - media) as f64 / written as f64
     }
 
-    /// Write amplification of the last drive-write and of the one before, as nearly as samples are; `None` where it was
-    /// not written.
+    /// Write amplification of the last drive-write and of the one before, at the resolution of the
+    /// samples. `None` if the run wrote less.
     pub fn last_drive_writes(&self) -> [Option<f64>; 2] {
         let Some(last) = self.samples.last().filter(|last| last.host_bytes > 0) else {
             return [None, None];
@@ -161,7 +160,7 @@ impl CellResult {
         [Some(between(middle, end)), is_whole.then(|| between(begin, middle))]
     }
 
-    /// Host and media bytes at the last sample before so many of the host's.
+    /// Host and media bytes at the last sample up to `host_bytes`.
     fn written_before(&self, host_bytes: f64) -> (u64, u64) {
         let mut samples = self.samples.iter().rev();
         let before = samples.find(|sample| sample.host_bytes as f64 <= host_bytes);

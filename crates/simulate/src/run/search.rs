@@ -1,13 +1,14 @@
-//! The search for a scale: larger and larger twins of a cell's drive, until two agree.
+//! Scale search: runs larger and larger scaled models of a cell's drive until two agree.
 //!
 //! ```text
-//! RunPlan (of the smallest twin, and the scales of the others) -> a run on each -> the first that agrees with the one
-//!                                                                 before: its result, and how far that one was away
+//! RunPlan (smallest model, scales of the others) -> a run on each
+//!     -> result of the first that agrees with its predecessor, and their difference
 //! ```
 //!
-//! Two twins agree when neither the write amplification of the whole run nor that of its end differs by more than
-//! [`AGREEMENT`](super::AGREEMENT). Each cell is searched for on its own. Latencies are not looked at: in virtual time a
-//! twin is another drive, and plans of such searches are refused.
+//! Two models agree when write amplification differs by at most [`AGREEMENT`](super::AGREEMENT),
+//! both over the whole run and at its end. Each cell has its own search. The search ignores
+//! latencies. In virtual time a scaled model is a different drive, so planning rejects such
+//! searches.
 
 use super::plan::RunPlan;
 use super::progress::Watch;
@@ -15,18 +16,18 @@ use super::result::{CellResult, ScaleComparison, ScaleSearch};
 use experiment::error::LabError;
 use experiment::twin::Scale;
 
-/// Where a search ended.
+/// End of a search.
 #[derive(Debug, PartialEq)]
 struct Found<R> {
-    /// Of the largest twin that ran to its end.
+    /// Result of the largest model that ran to its end.
     result: R,
     search: ScaleSearch,
-    /// Somebody stopped it.
+    /// A caller stopped the search.
     stopped: bool,
 }
 
-/// Runs the twin of each scale in turn until one agrees with the one before. `amplifications` are the write
-/// amplifications of a result that are compared, `None` if its run was stopped.
+/// Runs each scale in turn until one agrees with its predecessor. `amplifications` returns the
+/// values to compare, or `None` for a stopped run.
 fn search<R>(
     scales: &[Scale],
     mut run: impl FnMut(Scale) -> Result<R, LabError>,
@@ -62,14 +63,14 @@ fn search<R>(
     Ok(found)
 }
 
-/// The larger of the relative differences.
+/// Larger of the two relative differences.
 fn difference(smaller: [f64; 2], larger: [f64; 2]) -> f64 {
     let pairs = smaller.into_iter().zip(larger);
     let differences = pairs.map(|(smaller, larger)| (smaller / larger - 1.0).abs());
     differences.fold(0.0, f64::max)
 }
 
-/// Runs a plan: once on the twin of its scale, or on twins until two agree.
+/// Runs a plan once on its scaled model, or on several until two agree.
 pub(super) fn run(
     plan: &RunPlan,
     run_twin: impl Fn(&RunPlan) -> Result<CellResult, LabError>,
@@ -84,7 +85,7 @@ pub(super) fn run(
             return run_twin(plan);
         }
         let larger = plan.larger(scale)?;
-        // The work of the first two was expected from the beginning.
+        // `expected_work` already included the first two models.
         if plan.scales.get(1) != Some(&scale) {
             watch.expects(larger.work());
         }
@@ -107,7 +108,8 @@ mod tests {
     use super::super::AGREEMENT;
     use super::*;
 
-    /// A twin of scale 1/d measures these at 1/d; scales that are not there were stopped.
+    /// Builds a search in which scale 1/d measures the values at d. Missing scales count as
+    /// stopped.
     fn searched(measured: &[(u32, [f64; 2])]) -> (Found<u32>, Vec<u32>) {
         let scales = [256, 64, 16, 4, 1].map(Scale);
         let mut runs = Vec::new();

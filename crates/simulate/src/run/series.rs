@@ -1,17 +1,16 @@
-//! The time series of a run, and the steady state that it shows.
+//! Time series of a run and its steady state.
 
 use super::drive::RunDrive;
 use super::plan::RunPlan;
 use super::result::Sample;
 use crate::steady::SteadyState;
 
-/// The samples of a run.
+/// Samples of a run.
 #[derive(Clone, Default)]
 pub(super) struct Series {
     pub(super) samples: Vec<Sample>,
     /// Host bytes at which the next sample is due.
     next_bytes: u64,
-    /// See `CellResult::steady`.
     pub(super) steady: Option<SteadyState>,
 }
 
@@ -33,7 +32,7 @@ impl Series {
         written >= self.next_bytes
     }
 
-    /// Takes a sample if one is due; returns true if the run may end because it is steady.
+    /// Takes a sample if due. Returns true if steady state ends the run.
     pub(super) fn advance(&mut self, drive: &RunDrive, plan: &RunPlan, written: u64) -> bool {
         if !self.is_due(written) {
             return false;
@@ -45,7 +44,8 @@ impl Series {
         self.ends(plan)
     }
 
-    /// Tells for a run that goes on until it is steady whether it is. It looks after every drive write.
+    /// Returns true if the run waits for steady state and has reached it. Checks once per
+    /// drive-write.
     fn ends(&mut self, plan: &RunPlan) -> bool {
         let capacity_bytes = plan.layout.capacity_bytes();
         let [.., before, last] = &self.samples[..] else {
@@ -59,7 +59,7 @@ impl Series {
         self.steady.is_some_and(|state| state.reached)
     }
 
-    /// The samples with one of this moment at their end.
+    /// Returns the samples, with one of the current state at the end.
     pub(super) fn until_now(mut self, drive: &RunDrive) -> Vec<Sample> {
         let written = drive.stats().host_bytes_written();
         if self.samples.last().is_none_or(|sample| sample.host_bytes < written) {

@@ -1,35 +1,35 @@
-//! The requests of a workload without time: taken from its source in batches, carried out in steps.
+//! Workload loop without virtual time: takes requests in batches and executes them in steps.
 
 use workload::{Operation, Request, Source};
 
 use super::drive::RunDrive;
 use experiment::error::LabError;
 
-/// Requests of a batch. A run samples and reads the drive's log between two batches.
+/// Requests per batch. A run samples and polls the event log between two batches.
 pub(super) const BATCH_REQUESTS: usize = 1024;
-/// Requests that are carried out together where another thread takes the next ones meanwhile.
+/// Requests per group when another thread prefetches the next group.
 pub(super) const AHEAD_REQUESTS: usize = 16 * BATCH_REQUESTS;
 
-/// A workload whose requests are taken as fast as the device takes them.
+/// A workload whose requests run as fast as the device takes them.
 pub(super) struct Untimed {
     pub(super) source: Box<dyn Source>,
     /// Requests taken from the source.
     pub(super) requests: Vec<Request>,
-    /// Requests of those that are carried out.
+    /// Executed requests among `requests`.
     pub(super) done: usize,
-    /// The requests after those, which another thread took meanwhile.
+    /// Next requests, prefetched by another thread.
     coming: Vec<Request>,
-    /// Bytes of the writes carried out.
+    /// Bytes of the executed writes.
     pub(super) written: u64,
-    /// Requests taken from the source and from the sources before it.
+    /// Requests taken from this source and from its predecessors.
     taken: u64,
-    /// Of those, the requests that a new source has yet to give again.
+    /// Requests among `taken` that a new source must still repeat.
     pub(super) behind: u64,
-    /// Requests since one that writes.
+    /// Requests since the last one that writes.
     pub(super) since_write: usize,
 }
 
-/// A moment of a workload between two requests.
+/// Progress of a workload between two requests.
 #[derive(Clone, Copy)]
 pub(super) struct UntimedMoment {
     pub(super) written: u64,
@@ -59,7 +59,7 @@ impl Untimed {
         }
     }
 
-    /// The workload at a moment. Steps pass over the requests of the new source that were carried out before.
+    /// Restores a workload at a moment. Later steps skip the executed requests of the new source.
     pub(super) fn at(moment: UntimedMoment, source: Box<dyn Source>) -> Untimed {
         Untimed {
             written: moment.written,
@@ -70,7 +70,7 @@ impl Untimed {
         }
     }
 
-    /// Passes over some of the requests that were carried out before; returns how many.
+    /// Skips some of the requests executed before. Returns their number.
     pub(super) fn pass_over(&mut self) -> Result<u64, LabError> {
         self.begin_batch();
         let ahead = self.behind.min(AHEAD_REQUESTS as u64) as usize;
@@ -89,23 +89,23 @@ impl Untimed {
         Ok(passed)
     }
 
-    /// Returns true if all requests that were taken from the source are carried out.
+    /// Returns true if every request taken from the source was executed.
     pub(super) fn is_carried_out(&self) -> bool {
         self.done == self.requests.len()
     }
 
-    /// Requests that were carried out.
+    /// Executed requests.
     pub(super) fn carried_out(&self) -> u64 {
         self.taken - (self.requests.len() - self.done) as u64
     }
 
-    /// End of the batch that is being carried out.
+    /// End of the current batch.
     pub(super) fn batch_end(&self) -> usize {
         let next = (self.done / BATCH_REQUESTS + 1) * BATCH_REQUESTS;
         next.min(self.requests.len())
     }
 
-    /// Lets go of the requests of a batch.
+    /// Drops the executed requests.
     fn begin_batch(&mut self) {
         assert!(
             self.is_carried_out(),
@@ -115,7 +115,7 @@ impl Untimed {
         self.done = 0;
     }
 
-    /// Takes up to so many requests from the source; returns how many came.
+    /// Takes up to `ahead` requests from the source. Returns their number.
     pub(super) fn take(&mut self, ahead: usize) -> Result<usize, LabError> {
         assert_eq!(self.behind, 0, "requests that were carried out are not taken again");
         self.begin_batch();
@@ -134,7 +134,7 @@ impl Untimed {
         Ok(came)
     }
 
-    /// Lets the drive carry out its writes, and takes the next requests meanwhile.
+    /// Executes the drive's writes and prefetches the next requests in parallel.
     pub(super) fn write_out_and_take(&mut self, drive: &mut RunDrive) -> Result<(), LabError> {
         let Untimed { source, coming, .. } = self;
         assert!(coming.is_empty(), "what was taken is carried out before more is");

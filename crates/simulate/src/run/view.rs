@@ -1,4 +1,4 @@
-//! The state and the result of a run, as others see them.
+//! Read access to the state and the result of a run.
 
 use std::ops::Deref;
 
@@ -12,17 +12,15 @@ use crate::recorder::Recorder;
 use crate::timed::result::TimedResult;
 use experiment::twin;
 
-/// Operations of dies and channels that are kept for monitoring.
+/// Die and channel operations kept for monitoring.
 const ACTIVITY_KEPT: usize = 1 << 16;
 
-/// The stage of a run.
+/// Stage of a run, for callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// The drive is filled before the workload.
     Filling,
-    /// The workload runs.
     Running,
-    /// Nothing more comes.
     Ended,
 }
 
@@ -35,12 +33,12 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         &self.drive.device
     }
 
-    /// The device at the end, without its recorder.
+    /// Returns the device without its recorder, at the end of the run.
     pub(super) fn into_device(self) -> Device {
         self.drive.device.replace_sink(()).0
     }
 
-    /// The counters since the workload began.
+    /// Counters since the workload began.
     pub(crate) fn stats(&self) -> Stats {
         self.drive.stats()
     }
@@ -49,7 +47,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         &self.series.samples
     }
 
-    /// Keeps what happens from now on.
+    /// Records events from now on.
     ///
     /// # Panics
     /// The workload has begun.
@@ -64,16 +62,16 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         }
     }
 
-    /// The log of what happened.
+    /// Returns the event log.
     ///
     /// # Panics
-    /// Nobody asked for it to be kept.
+    /// The log is not enabled, see [`Run::keep_live_log`].
     pub(crate) fn live_log(&mut self) -> &mut RecentEvents {
         let log = self.drive.device.sink_mut().live_log.as_mut();
         log.expect("the live log is kept")
     }
 
-    /// The device's time when the workload began; 0 before, and without time.
+    /// Device time when the workload began. 0 before, and without timing.
     pub(crate) fn begun_at(&self) -> Nanos {
         self.filled.until
     }
@@ -86,12 +84,12 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         }
     }
 
-    /// Pages that requests named so far: a measure of work.
+    /// Pages addressed by requests so far, a measure of work.
     pub(crate) fn pages_named(&self) -> u64 {
         self.pages_named
     }
 
-    /// Extents that were written before the workload.
+    /// Extents written before the workload.
     pub(crate) fn extents_filled(&self) -> u64 {
         match &self.stage {
             Stage::Filling(fill, _) => fill.filled().extents,
@@ -99,7 +97,6 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         }
     }
 
-    /// The measurements in virtual time so far.
     pub(crate) fn timed_now(&self) -> Option<TimedResult> {
         match &self.stage {
             Stage::Timed(work) => Some(work.runner.measured()),
@@ -107,7 +104,6 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         }
     }
 
-    /// The result so far.
     pub(crate) fn result_now(&self) -> CellResult {
         let source = match &self.stage {
             Stage::Untimed(work) => Some(&*work.source),
@@ -122,7 +118,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         }
     }
 
-    /// The result. The run is not read again after that.
+    /// Returns the result. Call it once, because it consumes series and log.
     pub(super) fn result(&mut self) -> CellResult {
         let series = std::mem::take(&mut self.series);
         CellResult {
@@ -134,7 +130,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         }
     }
 
-    /// The counters and the series as of now.
+    /// Builds a result from the current counters and this series.
     fn result_with(&self, series: Series) -> CellResult {
         let (plan, device) = (&*self.plan, &self.drive.device);
         let mut result = CellResult {

@@ -1,4 +1,4 @@
-//! One run from its first write to its last.
+//! Execution loop of a run, from its first write to its last.
 
 use std::ops::Deref;
 
@@ -19,37 +19,39 @@ use crate::timed::Runner;
 use crate::timed::result::TimedResult;
 use experiment::error::LabError;
 
-/// Requests of a job file that a placement policy is asked about at a time: asking costs as much as writing some
-/// hundred of them.
+/// Requests of a job file per call of a placement policy. A call costs as much as some hundred
+/// writes.
 const PLACED_REQUESTS: usize = 8 * BATCH_REQUESTS;
-/// Logical pages of the smallest drive whose run is worth a second thread: its maps fit no cache.
+/// Smallest logical pages of a drive that is worth a second thread, because its maps exceed all
+/// caches.
 const LARGE_PAGES_MIN: u32 = 1 << 22;
-/// Requests without a write among them after which a run that ends when enough is written is given up: seconds of work.
+/// Limit of consecutive requests without a write, some seconds of work. A run with a write target
+/// then fails.
 pub const UNWRITTEN_REQUESTS_MAX: usize = 1 << 24;
-/// No request is longer: their bytes have 32 bits.
+/// Maximum request size in bytes, the range of its 32-bit length.
 const REQUEST_BYTES_MAX: u64 = u32::MAX as u64;
-/// Pages of the longest step, a fraction of a second of work: whoever stops a run is heard after each.
+/// Maximum pages of a step, a fraction of a second of work. A run checks for a stop after each
+/// step.
 pub(crate) const STEP_PAGES: u64 = 1 << 19;
-/// Pages that cost about as much as to produce a request and pass over it.
+/// Cost in pages to produce and skip a request.
 const PASSED_PAGES: u64 = 4;
-/// Requests between two moments at which somebody who listens to the drive may read its log and change where data goes.
+/// Requests between two polls of the event log, after which feedback may change placement.
 const LISTENED_REQUESTS: usize = 64;
-/// Requests in virtual time between two looks at the series, where nobody listens.
+/// Requests between two updates of the series in virtual time, without feedback.
 const LOOK_REQUESTS: usize = 4096;
 
-/// How far a step of a run goes, at most.
+/// Limits of a step of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stride {
-    /// Requests; extents while the drive is filled before the workload.
+    /// Requests. While the drive is filled, extents.
     pub(crate) requests: u64,
-    /// Bytes written by the host since the workload began.
     pub(crate) host_bytes: u64,
-    /// Pages that requests name; the last one may go beyond.
+    /// Pages that requests address. The last request may exceed the limit.
     pub(crate) pages: u64,
 }
 
 impl Stride {
-    /// As far as is good for speed.
+    /// Longest step, for speed.
     pub(super) const LONGEST: Stride = Stride {
         requests: u64::MAX,
         host_bytes: u64::MAX,
@@ -57,69 +59,66 @@ impl Stride {
     };
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     /// Bytes written before the workload.
     pub filled_bytes: u64,
-    /// Bytes that the workload wrote.
+    /// Bytes written by the workload.
     pub host_bytes: u64,
-    /// Requests that were taken from it.
+    /// Requests taken from the workload.
     pub requests: u64,
-    /// In virtual time: since the workload began; 0 without.
+    /// Virtual time since the workload began. 0 without a clock.
     pub now_ns: Nanos,
 }
 
-/// A run on its way. It goes on in steps, and what comes out does not depend on how long they are.
+/// Running cell. Its result does not depend on the length of its steps.
 pub(crate) struct Run<P> {
     pub(super) drive: RunDrive,
     pub(super) plan: P,
-    /// Says where writes go, instead of the workload.
+    /// Placement policy of the caller, which overrides the workload.
     pub(super) placer: Option<Placer>,
-    /// Whether the next requests are taken while they are carried out; a run that does goes on in the longest steps alone.
+    /// Prefetches the next requests during writes. Such a run only takes the longest steps.
     takes_ahead: bool,
     pub(super) stage: Stage,
-    /// Whether it wrote everything it should; otherwise it was stopped.
+    /// False if a caller stopped the run early.
     pub(super) complete: bool,
-    /// The writes before the workload.
     pub(super) filled: Filled,
-    /// Where the workload ended, if it has.
+    /// Position at the end of the workload.
     ended_at: Position,
     pub(super) series: Series,
     pub(super) timed: Option<TimedResult>,
     feedback: Option<Feedback>,
-    /// The result of the feedback, at the end.
+    /// Result of the feedback, at the end of the run.
     pub(super) heard: Option<FeedbackResult>,
     pub(super) measures: Vec<Measure>,
-    /// See `CellResult::pages_read`.
     pub(super) pages_read: [u64; 2],
-    /// Pages that requests named so far, those that were passed over included.
+    /// Pages that requests addressed so far, including skipped requests.
     pub(super) pages_named: u64,
-    /// Work of the workload that the watch knows of.
+    /// Work of the workload already reported to the watch.
     reported: u64,
 }
 
-/// Where a run is.
+/// Stage of a run.
 pub(super) enum Stage {
-    /// The drive is filled before the workload.
+    /// Fills the drive before the workload.
     Filling(Box<Fill>, Workload),
-    /// As fast as the device takes requests.
+    /// Runs requests as fast as the device takes them.
     Untimed(Untimed),
-    /// In virtual time.
+    /// Runs requests in virtual time.
     Timed(Box<InTime>),
-    /// Nothing more comes.
     Ended,
 }
 
 /// A workload in virtual time.
 pub(super) struct InTime {
     pub(super) runner: Runner,
-    /// Requests submitted at the next look at what was written.
+    /// Submitted requests at the next update of series and feedback.
     next_look: u64,
 }
 
 impl<P: Deref<Target = RunPlan>> Run<P> {
-    /// A run at its beginning.
+    /// Creates a run at its beginning.
     pub(crate) fn begin(plan: P, options: Options<'_>) -> Result<Run<P>, LabError> {
         let mut device = plan.device()?;
         device.set_victim_policy(options.policies.victim.map(|make| make()));
@@ -161,9 +160,9 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         })
     }
 
-    /// Uses threads of the pool that no other run needs. They provide the memory of the maps of a large drive, and one takes
-    /// the next requests while these are carried out. In virtual time, with feedback or with a policy each step depends on
-    /// the one before, so there one thread does everything.
+    /// Uses spare threads of the pool. They fault in the maps of a large drive. One then prefetches
+    /// requests during writes. Virtual time, feedback and policies run on one thread, because each
+    /// step depends on the previous one.
     pub(super) fn use_threads(&mut self, threads: usize) {
         if threads < 2 || self.plan.layout.logical_pages < LARGE_PAGES_MIN {
             return;
@@ -174,14 +173,14 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             self.drive.device.populate();
         }
         let is_of_use = !self.plan.is_timed() && self.feedback.is_none() && self.placer.is_none();
-        // What a workload measures of itself must not run ahead of what is written; job files measure nothing.
+        // Self-reported measures must not include prefetched requests. Job files report none.
         self.takes_ahead = is_of_use && self.plan.cell().workload.jobs().is_some();
     }
 
-    /// Goes on by a step; false if there is nothing more to do.
+    /// Advances by one step. Returns false at the end of the run.
     ///
     /// # Errors
-    /// What the workload reads cannot be read, or a placement policy fails; the run has then ended.
+    /// A workload input cannot be read, or a placement policy fails. Either ends the run.
     pub(crate) fn step(&mut self, stride: Stride, watch: &dyn Watch) -> Result<bool, LabError> {
         assert!(stride.requests > 0, "a step goes somewhere");
         self.ended_at = self.position();
@@ -222,7 +221,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         }
     }
 
-    /// Tells the watch that this share of the workload is done.
+    /// Reports this share of the workload to the watch.
     fn report(&mut self, share: f64, watch: &dyn Watch) {
         let work = (share.clamp(0.0, 1.0) * self.plan.workload_work as f64) as u64;
         watch.advanced(work.saturating_sub(self.reported));
@@ -262,7 +261,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         }
     }
 
-    /// The drive is filled: lets it do what it owes, and begins to count.
+    /// Ends the fill, completes deferred work and starts the counters.
     fn begin_workload(&mut self, fill: &Fill, workload: Workload) -> Stage {
         self.filled = fill.end(&self.drive, &self.plan);
         self.drive.start = self.drive.device.stats().clone();
@@ -291,7 +290,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         }
     }
 
-    /// Requests in virtual time between two looks at what was written; fewer if somebody listens who must not come late.
+    /// Requests between two updates in virtual time. Feedback needs shorter intervals.
     fn look_requests(&self) -> u64 {
         let listens = self.feedback.is_some();
         if listens {
@@ -301,7 +300,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         }
     }
 
-    /// Goes on in virtual time; false if it has ended.
+    /// Advances in virtual time. Returns false at the end.
     fn work_on_in_time(&mut self, work: &mut InTime, stride: Stride, watch: &dyn Watch) -> Result<bool, LabError> {
         let runner = &mut work.runner;
         let to_look = work.next_look.saturating_sub(runner.submitted()).max(1);
@@ -348,7 +347,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         Ok(())
     }
 
-    /// The workload has ended: holds what it wrote against the counters, and keeps what it measured.
+    /// Ends the workload: compares its writes with the counters and stores its measures.
     fn end_workload(&mut self, written: u64, source: Option<&dyn Source>, watch: &dyn Watch) {
         self.report(1.0, watch);
         self.drive.assert_written(written);
@@ -374,7 +373,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         }
     }
 
-    /// Reads the drive's log, if somebody does and it is time.
+    /// Polls the event log for feedback, if due.
     fn listen(&mut self, written: u64) {
         let Some(feedback) = self.feedback.as_mut().filter(|feedback| feedback.is_due(written)) else {
             return;
@@ -384,7 +383,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         feedback.read(log.expect("it was made when the workload began"), &stats, written);
     }
 
-    /// Goes on to the end of a batch at most, or as far as the stride goes; false if enough is written, or nothing more comes.
+    /// Advances within a batch and the stride. Returns false after the last write or request.
     fn work_on(&mut self, work: &mut Untimed, stride: Stride, watch: &dyn Watch) -> Result<bool, LabError> {
         let target = self.plan.write_bytes().unwrap_or(u64::MAX);
         if watch.stopped() {
@@ -415,7 +414,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             work.written += self.drive.take(request);
             work.done += 1;
         }
-        // The more there is, the better it can be shared.
+        // Larger batches divide better between threads.
         if self.takes_ahead && work.written < target && !self.series.is_due(work.written) {
             if !work.is_carried_out() {
                 if self.pages_named >= pages_most {
@@ -427,7 +426,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         } else {
             self.drive.write_out();
         }
-        // What is looked at stands at the ends of batches alone, however long the steps are.
+        // Updates occur only at batch ends, so results do not depend on step length.
         if work.done < batch_end && work.written < target {
             return Ok(true);
         }
@@ -447,9 +446,9 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         Ok(work.written < target)
     }
 
-    /// Takes the next requests from the workload; false if there are none: it wrote all it has.
+    /// Takes the next requests. Returns false at the end of the workload.
     fn take_requests(&mut self, work: &mut Untimed) -> Result<bool, LabError> {
-        // What a workload measures of itself must not run ahead of what is written; job files measure nothing.
+        // Self-reported measures must not include prefetched requests. Job files report none.
         let ahead = match (&self.placer, self.plan.cell().workload.jobs()) {
             _ if self.feedback.is_some() => LISTENED_REQUESTS,
             _ if self.takes_ahead => AHEAD_REQUESTS,
