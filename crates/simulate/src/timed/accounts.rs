@@ -1,5 +1,5 @@
-//! What is counted of requests, some dozens at a time: the counters of those that are of one job, one direction and one
-//! interval are read and written, and looked at for their overflow, once for all of them.
+//! Batched counters of requests. Requests of equal job, direction and interval share one update and
+//! one overflow check of their counters.
 
 use ssd::Nanos;
 use workload::Operation;
@@ -8,21 +8,21 @@ use super::lane::Lane;
 use super::measure::JobResult;
 use super::series::{Moment, Series};
 
-/// Requests that are counted together, at most.
+/// Maximum requests of a batch.
 const TOGETHER: usize = 64;
 
-/// A request that is measured.
+/// A measured request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     pub(super) whose: Whose,
     pub(super) bytes: u32,
-    /// By the clock of the device.
+    /// Device time.
     pub(super) completed_at: Nanos,
     pub(super) latency_ns: Nanos,
     pub(super) waited_ns: Nanos,
 }
 
-/// What a request is counted for.
+/// Key of the counters of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Whose {
     pub(super) lane: u32,
@@ -30,11 +30,11 @@ pub(super) struct Whose {
     pub(super) operation: Operation,
 }
 
-/// See the module.
+/// Counters of a run in virtual time. See the module.
 pub(super) struct Accounts {
-    /// The device's time at which the run began.
+    /// Device time at the start of the run.
     pub(super) start: Nanos,
-    /// Without what is not counted yet, as all the rest.
+    /// Results of jobs, without uncounted requests.
     pub(super) jobs: Vec<JobResult>,
     pub(super) series: Series,
     uncounted: Vec<Measured>,
@@ -50,7 +50,7 @@ impl Accounts {
         }
     }
 
-    /// Takes a request, to be counted when there are enough.
+    /// Queues a request. Counts the batch if full.
     #[inline(always)]
     pub(super) fn take(&mut self, request: Measured, lanes: &mut [Lane]) {
         if self.uncounted.len() == TOGETHER {
@@ -59,7 +59,7 @@ impl Accounts {
         self.uncounted.push(request);
     }
 
-    /// Counts what was taken.
+    /// Counts the queued requests.
     #[inline(never)]
     pub(super) fn count(&mut self, lanes: &mut [Lane]) {
         let mut left = &self.uncounted[..];
@@ -92,7 +92,7 @@ impl Accounts {
         self.uncounted.clear();
     }
 
-    /// Whether all that was taken is counted.
+    /// Returns true if no request is queued.
     pub(super) fn is_complete(&self) -> bool {
         self.uncounted.is_empty()
     }

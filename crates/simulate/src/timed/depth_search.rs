@@ -1,11 +1,13 @@
-//! The deepest queue at which a job keeps a latency (`latency_target`), found as fio finds it.
+//! Search for the deepest queue at which a job meets a latency limit (`latency_target`), by fio's
+//! algorithm.
 //!
-//! Depths are tried one after another, each for a window: doubled until one is too deep, then halved between the deepest good one and
-//! the shallowest bad one. When a window changes nothing any more, what is in flight completes, measurement begins anew, and the depth is
-//! held for one more window (`io_u.c`: `lat_target_check` and what it calls). A depth is too deep when fewer requests than the given
-//! percentage kept the latency; at 100 percent, with the first one that did not.
+//! The search tries each depth for a window. It doubles the depth until it is too deep, then
+//! bisects between the deepest good and the shallowest bad one. When a window brings no change,
+//! requests in flight complete and measurement restarts. The depth then stays for one more window
+//! (`io_u.c`: `lat_target_check` and its callees). A depth is too deep if fewer requests than the
+//! given percentage met the limit. At 100 percent the first miss decides.
 //!
-//! It submits nothing and knows time only from what it is told.
+//! The search submits no requests and has no clock. Its caller passes all times.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,47 +15,47 @@ use std::collections::BinaryHeap;
 use ssd::Nanos;
 use workload::fio::LatencyGoal;
 
-/// Windows at one depth below the shallowest bad one, after which that one is tried again.
+/// Windows at the depth below the shallowest bad one before the latter is tried again.
 const STABLE_WINDOWS: u32 = 3;
 
-/// What follows from a completion.
+/// Consequence of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Nothing for the job.
+    /// No action.
     Continue,
-    /// The last window begins: only what comes is measured.
+    /// The last window begins. Measurement restarts.
     Measure,
     /// The last window is over.
     Done,
-    /// Even alone a request took longer, by its latency.
+    /// A single request exceeds the limit, with this latency.
     Failed(Nanos),
 }
 
-/// A search on its way.
+/// A search in progress.
 #[derive(Debug)]
 pub(super) struct DepthSearch {
     goal: LatencyGoal,
     /// `iodepth`
     most: u64,
     depth: u64,
-    /// Shallowest depth that was too deep, and deepest that was not.
+    /// Shallowest bad depth. `low`: deepest good one.
     high: u64,
     low: u64,
     stable: u32,
     window_from: Nanos,
     requests: u64,
     late: u64,
-    /// What is in flight completes before the next window begins.
+    /// Requests in flight must complete before the next window.
     draining: bool,
     found: bool,
-    /// What still completes does not matter.
+    /// The search is over. Further completions are ignored.
     over: bool,
-    /// When what is in flight completes, and its latency.
+    /// Completion times and latencies of the requests in flight.
     in_flight: BinaryHeap<Reverse<(Nanos, Nanos)>>,
 }
 
 impl DepthSearch {
-    /// Up to `iodepth`.
+    /// Creates a search up to `most`, the `iodepth`.
     pub(super) fn new(goal: LatencyGoal, most: u64) -> DepthSearch {
         assert!(goal.target_us > 0 && most > 0, "a search has a goal and a depth");
         DepthSearch {
@@ -73,7 +75,7 @@ impl DepthSearch {
         }
     }
 
-    /// Requests that may be in flight now.
+    /// Maximum requests in flight now.
     pub(super) fn depth(&self) -> u64 {
         self.depth
     }
@@ -83,28 +85,28 @@ impl DepthSearch {
         self.goal.target_us
     }
 
-    /// Whether the depth is the one that was searched for.
+    /// Returns true if the depth is the result.
     pub(super) fn has_found(&self) -> bool {
         self.found
     }
 
-    /// Whether nothing is submitted until nothing is in flight.
+    /// Returns true while submission waits for the requests in flight.
     pub(super) fn is_draining(&self) -> bool {
         self.draining
     }
 
-    /// The job begins.
+    /// Begins the first window.
     pub(super) fn begin(&mut self, now: Nanos) {
         self.window_from = now;
     }
 
-    /// A request was submitted that completes then.
+    /// Records a submission with its completion time.
     pub(super) fn submitted(&mut self, completes_at: Nanos, latency_ns: Nanos) {
         assert!(!self.draining, "nothing is submitted before the window begins");
         self.in_flight.push(Reverse((completes_at, latency_ns)));
     }
 
-    /// A request completes.
+    /// Records a completion.
     pub(super) fn completed(&mut self, now: Nanos) -> Step {
         let Reverse((completes_at, latency_ns)) = self.in_flight.pop().expect("it was submitted");
         assert_eq!(completes_at, now, "requests complete in their order");
@@ -162,7 +164,7 @@ impl DepthSearch {
         let before = self.depth;
         self.low = self.depth;
         if self.depth + 1 == self.high {
-            // The depth does not grow any more: the next one is given another chance now and then.
+            // The depth does not grow any more. Retry the next one from time to time.
             self.stable += 1;
             if self.stable == STABLE_WINDOWS {
                 self.high += 1;
@@ -188,7 +190,7 @@ impl DepthSearch {
         }
     }
 
-    /// Lets what is in flight complete before the next window.
+    /// Drains the queue before the next window.
     fn drain(&mut self, now: Nanos) -> Step {
         self.draining = !self.in_flight.is_empty();
         self.new_window(now);
@@ -213,7 +215,8 @@ mod tests {
         goes_on: false,
     };
 
-    /// A drive whose latency is `us_per_slot` for each request in flight; returns the depths that were tried and the last step.
+    /// Runs a search on a drive with latency `us_per_slot` per request in flight. Returns the tried
+    /// depths and the last step.
     fn search(goal: LatencyGoal, most: u64, us_per_slot: u64, windows: usize) -> (Vec<u64>, Step) {
         let mut search = DepthSearch::new(goal, most);
         let (mut now, mut depths) = (0, vec![1]);
@@ -241,7 +244,7 @@ mod tests {
 
     #[test]
     fn the_deepest_queue_that_keeps_the_latency_is_found() {
-        // 9 us for each request in flight: 11 keep 100 us, 12 do not.
+        // 9 us for each request in flight: 11 meet 100 us, 12 do not.
         let (depths, step) = search(GOAL, 64, 9, usize::MAX);
         assert_eq!(depths, [1, 2, 4, 8, 16, 12, 10, 11]);
         assert_eq!(step, Step::Done);
@@ -257,7 +260,7 @@ mod tests {
         let lenient = LatencyGoal { percent: 0.0, ..GOAL };
         let (depths, step) = search(lenient, 16, 90, usize::MAX);
         assert_eq!((depths, step), (vec![1, 2, 4, 8, 16], Step::Done));
-        // It tries the next depth again after three good windows, for ever.
+        // This search retries the next depth after three good windows, without end.
         let restless = LatencyGoal { goes_on: true, ..GOAL };
         let (depths, step) = search(restless, 64, 9, 14);
         assert_eq!(depths[..8], [1, 2, 4, 8, 16, 12, 10, 11]);

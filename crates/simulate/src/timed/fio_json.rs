@@ -1,8 +1,9 @@
-//! Timed results as fio's JSON (`fio --output-format=json`), so that tools which read fio's results read ours.
+//! Timed results in fio's JSON format (`fio --output-format=json`), for tools that read fio's
+//! results.
 //!
-//! Keys and units are those of fio 3.42 (`stat.c`: `show_thread_status_json`). Instances of a job are one entry, as with
-//! `group_reporting`. What virtual time has no notion of (processor time, the date) is 0; submission takes no time, so completion
-//! latency is the whole latency.
+//! Keys and units are those of fio 3.42 (`stat.c`: `show_thread_status_json`). Instances of a job
+//! form one entry, as with `group_reporting`. Processor time and date do not exist in virtual time
+//! and are 0. Submission takes no time, so completion latency equals total latency.
 
 use serde_json::{Map, Value, json};
 use ssd::Nanos;
@@ -20,7 +21,7 @@ pub(crate) const PERCENTILES: [f64; 18] = [
 
 const MILLISECOND_NS: Nanos = 1_000_000;
 
-/// The whole document.
+/// Builds the whole document.
 pub fn to_fio_json(result: &TimedResult) -> Value {
     let jobs = result.jobs.iter().enumerate();
     json!({
@@ -127,7 +128,7 @@ fn of_direction(series: &Series, index: usize, job: &JobResult, operation: Opera
     entry
 }
 
-/// Not of fio: what garbage collection had to do with it.
+/// Extension: waits for garbage collection.
 fn waits(direction: &Direction) -> Value {
     json!({
         "ios": direction.waits.requests,
@@ -157,7 +158,7 @@ fn with_percentiles(latencies: &Latencies) -> Value {
     entry
 }
 
-/// Bytes and requests in a second, for each whole interval between a direction's first and last.
+/// Bytes and requests per second, for each whole interval between a direction's first and last.
 struct Moments {
     rows: Vec<(u64, u64)>,
 }
@@ -169,7 +170,7 @@ impl Moments {
         let used = |row: &(u64, u64)| row.1 > 0;
         rows.truncate(rows.iter().rposition(used).map_or(0, |last| last + 1));
         rows.drain(..rows.iter().position(used).unwrap_or(0));
-        // The last interval is cut short by the end of the run.
+        // The end of the run cuts the last interval short.
         if rows.len() > 1 {
             rows.pop();
         }
@@ -180,7 +181,7 @@ impl Moments {
         Moments { rows }
     }
 
-    /// Least, greatest, mean, standard deviation.
+    /// Minimum, maximum, mean, standard deviation.
     fn spread(&self, value: impl Fn(&(u64, u64)) -> f64) -> (f64, f64, f64, f64) {
         if self.rows.is_empty() {
             return (0.0, 0.0, 0.0, 0.0);
@@ -195,7 +196,7 @@ impl Moments {
     }
 }
 
-/// fio's rough picture of the queue: a closed loop has all its requests in flight.
+/// fio's coarse distribution of queue depths. A closed loop always has all requests in flight.
 fn depth_level(job: &JobResult) -> Value {
     let levels = [
         ("1", 1),
@@ -223,7 +224,7 @@ fn depth_level(job: &JobResult) -> Value {
         .into()
 }
 
-/// fio's coarse histograms: percent of all requests below each bound.
+/// fio's coarse histograms: percentage of all requests below each bound.
 fn latency_shares(job: &JobResult) -> Map<String, Value> {
     const BOUNDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
     const MILLISECONDS: [u64; 2] = [2000, u64::MAX];

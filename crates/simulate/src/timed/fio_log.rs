@@ -1,17 +1,20 @@
-//! Logs of bandwidth, latency and requests over time in fio's own format (`write_bw_log`, `write_lat_log`, `write_iops_log`).
+//! Logs of bandwidth, latency and IOPS in fio's format (`write_bw_log`, `write_lat_log`,
+//! `write_iops_log`).
 //!
 //! ```text
-//! NAME_bw.N.log     milliseconds, bandwidth, direction, request's bytes, [offset,] 0
-//! NAME_lat.N.log    milliseconds, latency in ns, ...; NAME_clat.N.log the same, NAME_slat.N.log 0: submission takes no time
-//! NAME_iops.N.log   milliseconds, 1, ...; a second's requests where they are averaged
+//! NAME_bw.N.log      milliseconds, bandwidth, direction, request's bytes, [offset,] 0
+//! NAME_lat.N.log     milliseconds, latency in ns, ...; NAME_clat.N.log the same;
+//!                    NAME_slat.N.log 0 (submission takes no time)
+//! NAME_iops.N.log    milliseconds, 1, ...; with averages a second's requests
 //! ```
 //!
-//! N is fio's number of the job's instance. There is a line for each request, at the time of its completion since the instance is measured,
-//! or, with `log_avg_msec`, for each direction in each window (`stat.c`: `add_log_sample`, `__add_samples`; `iolog.c`: `flush_samples`).
-//! The request that completes behind a window ends it. Latencies after the last such request get a line at the job's end
-//! (`finalize_logs`). Requests that were in flight when the time was over therefore often make two lines of one millisecond, in fio too.
-//! As in fio bandwidth is in kB/s for a request and in KiB/s for a window. Requests are kept until they complete, so memory is bounded by the
-//! queue depth.
+//! N is fio's number of the job's instance. Each request has a line, at its completion time since
+//! the start of the measurement. With `log_avg_msec`, each direction has a line per window
+//! (`stat.c`: `add_log_sample`, `__add_samples`; `iolog.c`: `flush_samples`). The first completion
+//! after a window ends it. Latencies after the last such request get a line at the job's end
+//! (`finalize_logs`). Requests in flight at the end of the time therefore often make two lines of
+//! one millisecond, in fio too. As in fio, bandwidth is in kB/s for a request and in KiB/s for a
+//! window. Requests stay in memory until they complete, so the queue depth bounds memory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,7 +30,7 @@ use experiment::error::LabError;
 
 const MILLISECOND_NS: Nanos = 1_000_000;
 
-/// A request that is on its way: when it completes, and the order among those that complete together.
+/// Request in flight, ordered by completion time and submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     at: Nanos,
@@ -38,15 +41,15 @@ struct Entry {
     offset_bytes: u64,
 }
 
-/// What a direction did since the last line about it.
+/// Counts of a direction since its last line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     requests: u64,
     bytes: u64,
-    /// Of the requests since the last line of latencies, which ends with one of them, not with a window.
+    /// Requests since the last latency line. A completion ends such a line, not a window.
     latencies: u64,
     latency_ns: u128,
-    /// When that line's window began.
+    /// Start of that line's window.
     latency_from_ms: u64,
 }
 
@@ -72,7 +75,7 @@ impl LogFile {
     }
 }
 
-/// The logs of one instance of a job.
+/// Logs of one instance of a job.
 pub(super) struct FioLog {
     bandwidth: Option<LogFile>,
     /// lat, clat, slat.
@@ -83,17 +86,17 @@ pub(super) struct FioLog {
     sequence: u64,
     on_their_way: BinaryHeap<Reverse<Entry>>,
     windows: [Window; 3],
-    /// When the window of bandwidth and requests ends.
+    /// End of the window of bandwidth and IOPS.
     window_until_ms: u64,
-    /// When the last request completed, or the job ended.
+    /// Time of the last completion or of the job's end.
     last_ms: u64,
 }
 
 impl FioLog {
-    /// Makes the files of an instance, which replace those of another run.
+    /// Creates the files of an instance. Replaces those of another run.
     ///
     /// # Errors
-    /// One cannot be made.
+    /// A file cannot be created.
     pub(super) fn create(job: &Job, thread_number: u32) -> Result<FioLog, LabError> {
         let choice: &LogChoice = &job.logs;
         let file = |prefix: &Option<String>, kind: &str| -> Result<Option<LogFile>, LabError> {
@@ -126,7 +129,7 @@ impl FioLog {
         })
     }
 
-    /// A request was submitted that completes so long after the beginning of the measurement.
+    /// Records a submission. `completes_at` counts from the start of the measurement.
     pub(super) fn submitted(&mut self, completes_at: Nanos, latency_ns: Nanos, request: &Request) {
         self.sequence += 1;
         self.on_their_way.push(Reverse(Entry {
@@ -139,7 +142,7 @@ impl FioLog {
         }));
     }
 
-    /// Writes what is complete by now, in the same time.
+    /// Writes the completions up to `now`, which counts likewise.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -161,19 +164,19 @@ impl FioLog {
         Ok(())
     }
 
-    /// Measurement begins anew, with nothing on its way; what was written before stays, as in fio.
+    /// Restarts the measurement with no request in flight. Existing lines stay, as in fio.
     pub(super) fn restart(&mut self) {
         assert!(self.on_their_way.is_empty(), "nothing is in flight");
         self.windows = [Window::default(); 3];
         self.window_until_ms = self.window_ms;
     }
 
-    /// The job ended so long after the beginning of the measurement, with nothing in flight.
+    /// Records the end of the job. `at` counts from the start of the measurement.
     pub(super) fn ended(&mut self, at: Nanos) {
         self.last_ms = self.last_ms.max(at / MILLISECOND_NS);
     }
 
-    /// Writes what is left.
+    /// Writes the remaining lines.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -228,7 +231,7 @@ impl FioLog {
         Ok(())
     }
 
-    /// What is written in the place of a request's bytes and offset.
+    /// Columns of a window in place of a request's bytes and offset.
     fn rest_of_window(&self) -> &'static str {
         if self.with_offset { "0, 0" } else { "0" }
     }
@@ -246,7 +249,7 @@ impl FioLog {
         files.try_for_each(|(file, value)| file.line(ms, value, direction, rest))
     }
 
-    /// Lines of bandwidth and requests for the window that is over by this time, if any was issued in it.
+    /// Writes the lines of bandwidth and IOPS of a window that ended, if it had requests.
     fn end_windows(&mut self, ms: u64) -> Result<(), LabError> {
         if ms < self.window_until_ms {
             return Ok(());

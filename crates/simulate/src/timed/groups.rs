@@ -1,4 +1,4 @@
-//! When the lanes of a run begin, wait for each other and end.
+//! Start, dependencies and end of the lanes of a run.
 
 use super::Runner;
 use super::lane::Lane;
@@ -12,7 +12,7 @@ impl Runner {
         self.begin_lanes();
     }
 
-    /// Starts those of the current group that wait for nobody any more.
+    /// Starts the lanes of the current group that have no unfinished dependency.
     fn begin_lanes(&mut self) {
         for index in 0..self.lanes.len() {
             let lane = &self.lanes[index];
@@ -25,7 +25,8 @@ impl Runner {
         }
     }
 
-    /// A job has ended with `exitall`: the others of its group end as soon as nothing of them is in flight.
+    /// Applies `exitall` after the end of a job. The other lanes of its group end once their
+    /// requests in flight complete.
     fn end_others(&mut self, what: ExitWhat) {
         if what == ExitWhat::All {
             self.groups = self.group + 1;
@@ -44,7 +45,7 @@ impl Runner {
         }
     }
 
-    /// A lane submits nothing more; it has ended when nothing is in flight.
+    /// Stops a lane. It ends after its last request in flight.
     #[cold]
     pub(super) fn end(&mut self, index: u32) {
         let lane = &mut self.lanes[index as usize];
@@ -77,7 +78,7 @@ impl Runner {
         }
     }
 
-    /// Whether a lane has had its share of the requests of its flow, and others not yet.
+    /// Returns true if a lane has used its flow share before the others have.
     #[inline(never)]
     pub(super) fn is_ahead(&self, index: u32) -> bool {
         let own = self.lanes[index as usize].flow.expect("it has a flow");

@@ -1,16 +1,18 @@
-//! One instance of a job, or a workload of another kind, as a host that keeps requests in flight: which request is next, and when it may be submitted.
+//! Lane: one instance of a job, or another workload, that selects requests and their submission
+//! times.
 //!
 //! ```text
-//! iodepth alone      a request as soon as another one completes (closed loop)
-//! rate, rate_iops    a request when it is due (in equal steps, or at random with rate_process=poisson), with at most iodepth in flight; what could not be submitted is caught up
-//! thinktime          after thinktime_blocks requests or thinktime_iotime: all in flight complete, then the pause
-//! latency_target     as many in flight as the search of `depth_search` says
-//! flow               a request while the lane is not ahead of its share of all requests of its flow_id
-//! paced workload     whatever its host submits, which is told what is complete
-//! replayed trace     a request when it is due by the trace's own times, with at most the queue depth in flight
+//! iodepth alone      a request after each completion (closed loop)
+//! rate, rate_iops    a request when due, at most iodepth in flight, with catch-up (equal
+//!                    steps, or random with rate_process=poisson)
+//! thinktime          after thinktime_blocks requests or thinktime_iotime: drain, then pause
+//! latency_target     the depth that the search of `depth_search` selects
+//! flow               a request while the lane is within its share of the requests of its flow_id
+//! paced workload     the submissions of its host, which receives completions
+//! replayed trace     a request at its recorded time, at most the queue depth in flight
 //! ```
 //!
-//! It does not touch the device and measures nothing but the time that requests are in flight.
+//! A lane does not access the device. It only measures the time that requests are in flight.
 
 use std::ops::Range;
 
@@ -28,26 +30,26 @@ use crate::policy::Placer;
 use experiment::error::LabError;
 
 const SECOND_NS: u128 = 1_000_000_000;
-/// Requests that a stream produces at once.
+/// Requests that a stream produces per batch.
 const RUN_LENGTH: usize = 64;
 
-/// How fast an open loop goes.
+/// Rate of an open loop.
 #[derive(Clone, Copy, Debug)]
 enum Rate {
     BytesPerSecond(u128),
     RequestsPerSecond(u128),
 }
 
-/// What a lane wants.
+/// Next action of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Demand {
-    /// To submit a request now.
+    /// Submit a request now.
     Submit,
-    /// To be asked again then.
+    /// Call again at this time.
     Wait(Nanos),
-    /// To be asked again when one of its requests completes.
+    /// Call again when a request completes.
     Drain,
-    /// Nothing any more.
+    /// End.
     End,
 }
 
@@ -55,82 +57,83 @@ pub(super) enum Demand {
 pub(super) struct FlowShare {
     pub(super) id: u64,
     pub(super) weight: u64,
-    /// Requests counted for it.
+    /// Requests counted for the flow.
     pub(super) requests: u64,
 }
 
-/// An instance of a job, or a workload of another kind.
+/// An instance of a job, or another workload.
 pub(super) struct Lane {
-    /// Index of its job; of another kind of workload the first: its streams are jobs.
+    /// Index of the job. For another workload, that of its first stream.
     pub(super) job: usize,
-    /// Number of its group.
     pub(super) group: u16,
-    /// Requests in flight at most.
+    /// Maximum requests in flight.
     pub(super) depth: u64,
     pub(super) in_flight: u64,
     pub(super) flow: Option<FlowShare>,
-    /// Lanes that must have ended before it begins, and what ends when it ends.
+    /// Lanes that must end before this one begins. `ends_others`: lanes that end with this one.
     pub(super) waits_for: Option<Range<u16>>,
     pub(super) ends_others: Option<ExitWhat>,
     pub(super) begun: bool,
-    /// Finds the depth.
+    /// Search for the depth.
     search: Option<DepthSearch>,
-    /// Writes what it does in fio's format.
+    /// Log in fio's format.
     pub(super) log: Option<Box<FioLog>>,
     requests: RequestSource,
-    /// When its requests are due, if they come at the times of a trace.
+    /// Due times of the requests of a trace.
     replay: Option<Box<Replay>>,
-    /// Its workload decides itself when to submit.
+    /// The workload decides itself when to submit.
     pub(super) is_paced: bool,
-    /// It is a closed loop and writes no log: nothing but its depth and its end says when it submits.
+    /// Fast path: a closed loop without log. Only depth and end control its submissions.
     pub(super) is_plain: bool,
-    /// Says where writes go, instead of the workload.
+    /// Placement policy that overrides the workload.
     pub(super) placer: Option<Placer>,
-    /// Requests produced, and how many of them were submitted.
+    /// Requests produced. `taken`: number of submitted ones.
     ready: Vec<Request>,
     taken: usize,
-    /// Where the pages of those are that were located ([`Lane::locate`]), and the number of the last change before that.
+    /// Page locations of `ready` ([`Lane::locate`]). `located_after`: number of the last change
+    /// before.
     locations: Vec<Option<Location>>,
     located_after: u64,
-    /// Those that come after them.
+    /// Requests after `ready`.
     later: Vec<Request>,
     rate: Option<Rate>,
-    /// With Poisson arrivals: the gaps between requests, and when since its beginning the next one is due.
+    /// Poisson arrivals: gap generator, and due time of the next request since the lane began.
     arrivals: Option<(Arrivals, Nanos)>,
     rate_ignores_thinktime: bool,
     thinktime_ns: Nanos,
     thinktime_blocks: Option<u64>,
-    /// `thinktime_iotime`, and since when it runs.
+    /// `thinktime_iotime`. `iotime_from`: its start.
     thinktime_iotime_ns: Option<Nanos>,
     iotime_from: Nanos,
     delay_ns: Nanos,
     ramp_ns: Nanos,
-    /// How long it runs after its ramp.
+    /// Run time after the ramp.
     runtime_ns: Option<Nanos>,
     begins_at: Nanos,
-    /// Requests submitted before are not measured.
+    /// Requests submitted earlier are not measured.
     pub(super) measured_from: Nanos,
     ends_at: Nanos,
-    /// What an open loop has submitted.
+    /// Requests submitted by an open loop.
     submitted: u64,
     submitted_bytes: u64,
     since_pause: u64,
-    /// A pause begins when nothing is in flight any more.
+    /// A pause begins after the last request in flight.
     pausing: bool,
     paused_until: Nanos,
     paused_ns: Nanos,
-    /// When it is asked again anyway.
+    /// Time of the next scheduled call.
     pub(super) wake_at: Option<Nanos>,
     pub(super) ended: bool,
-    /// Why it ended early.
+    /// Cause of an early end.
     pub(super) error: Option<WorkloadError>,
     pub(super) tally: Tally,
 }
 
-/// When requests came and went, and how long the device said that they would take; what Little's law is checked with.
+/// Submissions, completions and latencies of requests, to check Little's law.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
-    /// Sums of the times of submission and completion, modulo 2^64: what is between is the sum over time of what was in flight.
+    /// Sums of submission and completion times, modulo 2^64. Their difference is the time integral
+    /// of the requests in flight.
     submitted_ns: u64,
     completed_ns: u64,
     pub(super) requests: u64,
@@ -140,7 +143,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Requests were submitted that complete at these times.
+    /// Counts submitted requests and their completion times.
     #[inline]
     pub(super) fn submitted(&mut self, latencies: Together, completions: impl Iterator<Item = Nanos>) {
         let completed_ns = completions.fold(0, u64::wrapping_add);
@@ -159,7 +162,7 @@ impl Tally {
 }
 
 impl Lane {
-    /// `limit_ns`: longest time that it may run, whatever its job says.
+    /// `limit_ns`: longest run time, whatever the job says.
     pub(super) fn new(planned: PlannedStream<'_>, job_index: usize, limit_ns: Option<Nanos>) -> Lane {
         let job = planned.job;
         let runtime_ns = (job.runtime_us > 0).then(|| job.runtime_us * 1000);
@@ -195,7 +198,8 @@ impl Lane {
         }
     }
 
-    /// A closed loop that keeps `depth` requests of a workload in flight, or what its own host submits, for at most `limit_ns`.
+    /// A lane for a workload without job file. Keeps `depth` requests in flight, or those of its
+    /// host, for at most `limit_ns`.
     pub(super) fn of_source(mut source: Box<dyn Source>, depth: u64, limit_ns: Option<Nanos>) -> Lane {
         let own_depth = source.paced().map(|host| host.depth());
         Lane {
@@ -204,7 +208,8 @@ impl Lane {
         }
     }
 
-    /// An open loop that submits the requests of a trace at the recorded times, so many times as fast, with at most `depth` in flight.
+    /// An open loop that submits the requests of a trace at the recorded times, `speed` times as
+    /// fast, with at most `depth` in flight.
     pub(super) fn of_trace(source: Box<dyn TimedSource>, speed: f64, depth: u64, limit_ns: Option<Nanos>) -> Lane {
         Lane {
             replay: Some(Box::new(Replay::new(speed))),
@@ -260,7 +265,7 @@ impl Lane {
         }
     }
 
-    /// The workload, if it is not a job.
+    /// Returns the workload. `None` for a job.
     pub(super) fn source(&self) -> Option<&dyn Source> {
         match &self.requests {
             RequestSource::Job(_) => None,
@@ -269,12 +274,12 @@ impl Lane {
         }
     }
 
-    /// Whether its requests come at the times of a trace.
+    /// Returns true for a replay at recorded times.
     pub(super) fn is_replay(&self) -> bool {
         self.replay.is_some()
     }
 
-    /// How the requests of a trace came.
+    /// Pace of the requests of a trace.
     pub(super) fn trace_pace(&self) -> TracePace {
         match (&self.requests, &self.replay) {
             (RequestSource::Trace(source), Some(replay)) => {
@@ -287,7 +292,7 @@ impl Lane {
         }
     }
 
-    /// Index of the job that a request of it counts for.
+    /// Index of the job that counts a request of this lane.
     #[inline]
     pub(super) fn job_of(&self, request: &Request) -> usize {
         match &self.requests {
@@ -296,18 +301,18 @@ impl Lane {
         }
     }
 
-    /// Whether it ends by itself, however long that takes.
+    /// Returns true if the lane ends by itself.
     pub(super) fn ends(&self) -> bool {
         self.runtime_ns.is_some() || !self.requests.is_endless()
     }
 
-    /// Whether a request follows another at once, so that as many as possible are in flight all the time.
+    /// Returns true if completions alone trigger submissions, so the lane stays at its depth.
     pub(super) fn is_closed_loop(&self) -> bool {
         let is_open = self.rate.is_some() || self.replay.is_some();
         !is_open && self.thinktime_ns == 0 && self.flow.is_none() && !self.is_paced && self.search.is_none()
     }
 
-    /// It starts with its group, or when what it waits for has ended; returns when it wants to be asked.
+    /// Begins with the group, or after the awaited lanes. Returns the time of the first call.
     pub(super) fn begin(&mut self, now: Nanos) -> Nanos {
         assert!(!self.begun, "a lane begins once");
         self.begun = true;
@@ -324,12 +329,12 @@ impl Lane {
         self.begins_at
     }
 
-    /// It submits nothing from now on.
+    /// Stops submission.
     pub(super) fn terminate(&mut self, now: Nanos) {
         self.ends_at = self.ends_at.min(now);
     }
 
-    /// Share of its requests, or of its time, that is over while `group` runs, 0 to 1.
+    /// Completed share of the requests or of the time while `group` runs, 0 to 1.
     pub(super) fn share_done(&self, now: Nanos, group: u16) -> f64 {
         if self.ended || self.group != group {
             return f64::from(u8::from(self.group <= group));
@@ -345,8 +350,8 @@ impl Lane {
         time.max(requests).min(1.0)
     }
 
-    /// What it wants, having fewer requests in flight than it may have. `look_ahead` is shown the requests that come now, some dozens,
-    /// and those after them, which it is shown again when they come.
+    /// Next action of a lane below its depth. `look_ahead` receives the current batch of requests
+    /// and the following one, which it receives again as current.
     #[inline]
     pub(super) fn demand(&mut self, now: Nanos, look_ahead: impl Fn(&[Request], &[Request])) -> Demand {
         if now >= self.ends_at || !self.has_request(look_ahead) {
@@ -358,7 +363,7 @@ impl Lane {
         self.demand_otherwise(now)
     }
 
-    /// What it submits when one of its requests completes now, if it is plain, that is ready, and nothing else happens.
+    /// Operation that a fast-path lane submits next, if a completion now has no other effect.
     #[inline(always)]
     pub(super) fn goes_on_with(&self, now: Nanos) -> Option<Operation> {
         let next = self.ready.get(self.taken)?;
@@ -366,7 +371,7 @@ impl Lane {
         goes_on.then_some(next.operation)
     }
 
-    /// What it wants that is not plain, having something to submit.
+    /// Next action of a lane outside the fast path that has a request.
     fn demand_otherwise(&mut self, now: Nanos) -> Demand {
         if self.search.as_ref().is_some_and(DepthSearch::is_draining) {
             return Demand::Drain;
@@ -400,7 +405,7 @@ impl Lane {
         }
     }
 
-    /// What a workload with a pace of its own submits now, and when to ask again.
+    /// Collects the submissions of a paced workload. Returns the time of the next call.
     pub(super) fn act(&mut self, now: Nanos, requests: &mut Vec<TaggedRequest>) -> Next {
         if now >= self.ends_at {
             return Next::Never;
@@ -408,7 +413,7 @@ impl Lane {
         let next = loop {
             match self.requests.paced().act(now - self.begins_at, requests) {
                 Ok(next) => break next,
-                // It has ended; asked again it says when nothing is in flight any more.
+                // The workload has ended. Its next call reports when the last request completes.
                 Err(error) => self.error = Some(error),
             }
         };
@@ -429,7 +434,7 @@ impl Lane {
         }
     }
 
-    /// A request is complete.
+    /// Handles a completion.
     #[inline]
     pub(super) fn completed(&mut self, tag: u16) {
         self.in_flight -= 1;
@@ -438,7 +443,7 @@ impl Lane {
         }
     }
 
-    /// A request was submitted now that is measured.
+    /// Handles the submission of a measured request.
     #[inline]
     pub(super) fn in_flight_until(&mut self, now: Nanos, done: Completion, request: &Request) {
         let latency_ns = done.at - now;
@@ -453,7 +458,7 @@ impl Lane {
         }
     }
 
-    /// Writes to its logs what is complete by now.
+    /// Writes the completions up to now to the logs.
     #[inline]
     pub(super) fn write_log(&mut self, now: Nanos) -> Result<(), LabError> {
         match &mut self.log {
@@ -462,13 +467,13 @@ impl Lane {
         }
     }
 
-    /// Whether it searches a depth.
+    /// Returns true if the lane searches a depth.
     #[inline]
     pub(super) fn searches(&self) -> bool {
         self.search.is_some()
     }
 
-    /// What follows for the depth that it searches from a completion, which was counted; true if its measurement begins anew.
+    /// Updates the depth search after a counted completion. Returns true if measurement restarts.
     pub(super) fn search_on(&mut self, now: Nanos, name: &str) -> bool {
         let search = self.search.as_mut().expect("it searches a depth");
         let step = search.completed(now);
@@ -503,12 +508,12 @@ impl Lane {
         false
     }
 
-    /// Whether its search for a depth has come to an end.
+    /// Returns true if the depth search has ended.
     pub(super) fn has_found(&self) -> bool {
         self.search.as_ref().is_some_and(DepthSearch::has_found)
     }
 
-    /// When the next request of an open loop is due.
+    /// Due time of the next request of an open loop.
     fn due(&self, rate: Rate) -> Nanos {
         let elapsed = match (rate, &self.arrivals) {
             (_, Some((_, due))) => u128::from(*due),
@@ -539,7 +544,8 @@ impl Lane {
             replay.swap();
         }
         self.taken = 0;
-        // Only what writes touch is looked up a run later, and reads that are asked for so early take longer.
+        // Only writes benefit from an earlier lookup. Reads that are prefetched so early take
+        // longer.
         let changes = |request: &Request| request.operation != Operation::Read;
         if !self.requests.tells_what_it_did() && self.ready.iter().any(changes) {
             self.fill_later();
@@ -549,7 +555,7 @@ impl Lane {
         look_ahead(&self.ready, &self.later);
     }
 
-    /// Produces the requests that come after those that are ready: none if there are no more, or if one could not be produced.
+    /// Produces the requests after `ready`. None at the end or after an error.
     fn fill_later(&mut self) {
         self.later.clear();
         if self.error.is_none()
@@ -573,7 +579,7 @@ impl Lane {
         }
     }
 
-    /// The next request, which is submitted now.
+    /// Takes the next request for submission.
     #[inline]
     pub(super) fn take(&mut self) -> Request {
         let request = self.ready[self.taken];
@@ -584,14 +590,14 @@ impl Lane {
         request
     }
 
-    /// Whether those that are ready have just been produced.
+    /// Returns true if no request of `ready` was submitted.
     #[inline]
     pub(super) fn begins_run(&self) -> bool {
         self.taken == 0
     }
 
-    /// Finds out where the pages are that it will read, if nothing has changed since it did so for the run of requests before:
-    /// what is located while others write is so in vain. `change` is the number of the last change.
+    /// Looks up the pages to read, if no change occurred since the previous batch. Otherwise writes
+    /// would invalidate the lookup. `change` is the number of the last change.
     pub(super) fn locate(&mut self, change: u64, locate: impl Fn(&Request) -> Option<Location>) {
         self.locations.clear();
         if self.located_after == change {
@@ -600,14 +606,15 @@ impl Lane {
         self.located_after = change;
     }
 
-    /// Where the page of a request that is ready is, if it was located and nothing has changed since.
+    /// Location of the page of a ready request, if known and still valid.
     #[inline]
     pub(super) fn location(&self, index: usize, change: u64) -> Option<&Location> {
         let location = self.locations.get(index)?.as_ref();
         location.filter(|_| self.located_after == change)
     }
 
-    /// As [`Lane::take`], of a plain lane; where [`Lane::taken`] finds the request until there are others.
+    /// Like [`Lane::take`], for a fast-path lane. [`Lane::taken`] finds the request until the next
+    /// batch.
     #[inline]
     pub(super) fn take_index(&mut self) -> usize {
         assert!(self.is_plain, "requests of a plain lane are not counted");
@@ -615,13 +622,13 @@ impl Lane {
         self.taken - 1
     }
 
-    /// A request that was taken.
+    /// A submitted request of `ready`.
     #[inline]
     pub(super) fn taken(&self, index: usize) -> &Request {
         &self.ready[index]
     }
 
-    /// A request is submitted of a lane that is not plain.
+    /// Counts the submission of a request outside the fast path.
     fn count_taken(&mut self, bytes: u32) {
         if let Some(rate) = self.rate {
             self.count(rate, bytes);
@@ -635,7 +642,7 @@ impl Lane {
         }
     }
 
-    /// A request of an open loop is submitted.
+    /// Counts the submission of a request of an open loop.
     fn count(&mut self, rate: Rate, bytes: u32) {
         self.submitted += 1;
         self.submitted_bytes += u64::from(bytes);
@@ -648,11 +655,11 @@ impl Lane {
         }
     }
 
-    /// Little's law: what was in flight on average is throughput times mean latency; and a closed loop has as many in flight
-    /// as it may, but for the latency of a request at its start and end.
+    /// Checks Little's law: mean requests in flight = throughput x mean latency. A closed loop must
+    /// also stay at its depth, except for one latency at start and end.
     ///
     /// # Panics
-    /// It does not hold, which would be a mistake in the accounts of the run.
+    /// The law does not hold, which means an accounting error of the run.
     pub(super) fn check(&self, name: &str) {
         let tally = &self.tally;
         let elapsed_ns = u128::from(tally.last_completion.saturating_sub(self.measured_from));

@@ -1,4 +1,4 @@
-//! The lanes of a workload: one for each instance of a job, or one for a workload by itself.
+//! Construction of lanes: one per instance of a job, or one for another workload.
 
 use ssd::Nanos;
 use workload::Target;
@@ -9,7 +9,7 @@ use super::measure::{Direction, Goal, JobResult};
 use experiment::error::LabError;
 use experiment::run_options::RunSettings;
 
-/// A lane for each instance of each job, and the jobs.
+/// Creates a lane per instance of each job, and the jobs.
 pub(super) fn lanes_of_jobs(
     file: &JobFile,
     target: &Target,
@@ -59,7 +59,7 @@ pub(super) fn lanes_of_jobs(
     Ok((lanes, jobs))
 }
 
-/// The one lane of a workload, and its streams as jobs.
+/// Creates the lane of a workload without job file, with its streams as jobs.
 pub(super) fn lane_of_source(lane: Lane, run: &RunSettings) -> Result<(Vec<Lane>, Vec<JobResult>), LabError> {
     let source = lane.source().expect("the workload is no job file");
     let streams = source.streams();

@@ -1,17 +1,19 @@
-//! Latencies of requests, and their waits for garbage collection, in memory that does not depend on their number.
+//! Request latencies and waits for garbage collection, in constant memory.
 //!
-//! Latencies go to a histogram of three significant digits; their number, sum, sum of squares, least and greatest are exact.
+//! Latencies enter a histogram of three significant digits. Number, sum, sum of squares, minimum
+//! and maximum are exact.
 
 use serde::Serialize;
 use ssd::Nanos;
 
-/// Counts of values to three digits: each below 2048 by itself, then 1024 steps in each doubling. They are those of
-/// HdrHistogram; its own code, which allows for any number of digits and for failure, takes three times as long.
+/// Histogram to three digits: exact values below 2048, then 1024 steps per doubling. The bins are
+/// those of HdrHistogram. Its own code supports any digits and errors, and takes three times as
+/// long.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts(Vec<u64>);
 
 impl Counts {
-    /// Bytes that the counts take at most.
+    /// Maximum bytes of the counts.
     pub(super) const BYTES_MAX: usize =
         (u64::BITS as usize - Self::STEPS.ilog2() as usize) * Self::STEPS * size_of::<u64>();
 
@@ -24,7 +26,7 @@ impl Counts {
         doublings as usize * Self::STEPS + (value >> doublings) as usize
     }
 
-    /// The greatest value that is counted at a place.
+    /// Largest value of a bin.
     fn greatest(place: usize) -> u64 {
         let doublings = (place / Self::STEPS).saturating_sub(1);
         let step = (place - doublings * Self::STEPS) as u64;
@@ -53,14 +55,13 @@ impl Counts {
         }
     }
 
-    /// The values that were counted, rising, and how often.
+    /// Counted values in rising order, with their counts.
     fn values(&self) -> impl Iterator<Item = (u64, u64)> {
         let counted = self.0.iter().enumerate().filter(|(_, count)| **count > 0);
         counted.map(|(place, count)| (Self::greatest(place), *count))
     }
 }
 
-/// Latencies of requests, ns.
 #[derive(Clone, Debug)]
 pub struct Latencies {
     counts: Counts,
@@ -71,7 +72,7 @@ pub struct Latencies {
     max_ns: Nanos,
 }
 
-/// What some latencies are together.
+/// Sum of some latencies.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Together {
     pub(super) count: u64,
@@ -93,7 +94,7 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Takes some; returns what they are together.
+    /// Records latencies. Returns their number and sum.
     #[inline]
     pub(super) fn record(&mut self, latencies: impl IntoIterator<Item = Nanos>) -> Together {
         let mut together = Together::default();
@@ -114,7 +115,7 @@ impl Latencies {
         together
     }
 
-    /// Takes all of another.
+    /// Adds another distribution.
     pub fn add(&mut self, other: &Latencies) {
         self.counts.add(&other.counts);
         self.count += other.count;
@@ -132,25 +133,25 @@ impl Latencies {
         self.sum_ns
     }
 
-    /// The least; 0 without any.
+    /// Minimum. 0 without latencies.
     pub fn min_ns(&self) -> Nanos {
         if self.count == 0 { 0 } else { self.min_ns }
     }
 
-    /// The greatest; 0 without any.
+    /// Maximum. 0 without latencies.
     pub fn max_ns(&self) -> Nanos {
         self.max_ns
     }
 
-    /// The mean; 0 without any.
+    /// Mean. 0 without latencies.
     pub fn mean_ns(&self) -> f64 {
         self.sum_ns as f64 / self.count.max(1) as f64
     }
 
-    /// The standard deviation of all of them; 0 without any.
+    /// Standard deviation of the population. 0 without latencies.
     pub fn deviation_ns(&self) -> f64 {
         let count = u128::from(self.count.max(1));
-        // Whole numbers as long as they fit: the difference of two large ones is the point of this.
+        // Integers while they fit, because the formula subtracts two large numbers.
         let exact = self
             .squares
             .checked_mul(count)
@@ -162,7 +163,8 @@ impl Latencies {
         variance.max(0.0).sqrt()
     }
 
-    /// The value that `percent` of them do not exceed, in the digits of the histogram; 0 without any.
+    /// Value that `percent` of the latencies do not exceed, at the resolution of the histogram. 0
+    /// without latencies.
     pub fn percentile_ns(&self, percent: f64) -> Nanos {
         if self.count == 0 || percent <= 0.0 {
             return self.min_ns();
@@ -177,7 +179,7 @@ impl Latencies {
         value.map_or(self.max_ns, |(value, _)| value.clamp(self.min_ns, self.max_ns))
     }
 
-    /// The distribution: values and the share of requests that do not exceed them, rising.
+    /// Distribution: rising values, each with the share of requests that do not exceed it.
     pub fn distribution(&self) -> Vec<(Nanos, f64)> {
         let mut below = 0;
         let counted = self.counts.values().map(|(value, count)| {
@@ -194,14 +196,12 @@ impl Latencies {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Waits {
     pub requests: u64,
-    /// All their waits together.
     pub sum_ns: u64,
-    /// The longest.
     pub max_ns: Nanos,
 }
 
 impl Waits {
-    /// Takes those of some requests; returns how many waited.
+    /// Records the waits of some requests. Returns the number that waited.
     #[inline]
     pub(super) fn record(&mut self, waits: impl Iterator<Item = Nanos>) -> u64 {
         let before = self.requests;
@@ -213,7 +213,7 @@ impl Waits {
         self.requests - before
     }
 
-    /// Takes all of another.
+    /// Adds other waits.
     pub fn add(&mut self, other: &Waits) {
         self.requests += other.requests;
         self.sum_ns += other.sum_ns;
@@ -227,7 +227,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Latencies of many sizes, from a generator that everybody can run.
+    /// Latencies of many sizes, from a portable generator.
     pub(in crate::timed) fn values() -> Vec<u64> {
         let mut state = 1_u64;
         let mut draw = || {

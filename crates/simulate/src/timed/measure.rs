@@ -1,4 +1,4 @@
-//! Measurements of the jobs of a timed run, in memory that does not depend on its length.
+//! Measurements of the jobs of a timed run, in constant memory.
 
 use ssd::{Nanos, Ring};
 use workload::Operation;
@@ -7,25 +7,24 @@ use workload::fio::LatencyGoal;
 use super::latency::{Counts, Latencies, Waits};
 use super::series::LatencySeries;
 
-/// Bytes of what is measured of a job, at most: a histogram for each direction.
+/// Maximum bytes of a job's measurements: a histogram per direction.
 pub(super) const fn job_bytes_max() -> u64 {
     (3 * (Counts::BYTES_MAX + size_of::<Direction>()) + size_of::<JobResult>()) as u64
 }
 
-/// What a job did in one direction.
+/// Measurements of a job in one direction.
 #[derive(Clone, Debug, Default)]
 pub struct Direction {
     pub requests: u64,
-    /// Bytes of them.
     pub bytes: u64,
-    /// From submission to completion.
+    /// Time from submission to completion.
     pub latencies: Latencies,
-    /// What garbage collection had to do with it.
+    /// Waits for garbage collection.
     pub waits: Waits,
 }
 
 impl Direction {
-    /// Takes all of another.
+    /// Adds another direction.
     pub fn add(&mut self, other: &Direction) {
         self.requests += other.requests;
         self.bytes += other.bytes;
@@ -39,7 +38,7 @@ impl Direction {
     }
 }
 
-/// What one job did: all instances of a section of the job file.
+/// Measurements of one job: all instances of a section of the job file.
 #[derive(Clone, Debug)]
 pub struct JobResult {
     /// Name of the section.
@@ -47,36 +46,36 @@ pub struct JobResult {
     pub rw: &'static str,
     /// Smallest and largest request, bytes.
     pub request_bytes: (u64, u64),
-    /// Number of its group; groups run one after another.
+    /// Number of the group. Groups run one after another.
     pub group: u16,
     /// `numjobs`
     pub instances: u32,
     /// `iodepth`
     pub queue_depth: u64,
-    /// Since the start of the run: from when it was measured.
+    /// Start of the measurement since the start of the run.
     pub from_ns: Nanos,
-    /// Since the start of the run: its last completion.
+    /// Last completion since the start of the run.
     pub until_ns: Nanos,
     /// Reads, writes, trims.
     pub directions: [Direction; 3],
-    /// Nanoseconds that its requests were in flight, counted at every submission and completion.
+    /// Sum of the times in flight of the requests, ns. Counted at every submission and completion.
     pub in_flight_ns: u128,
-    /// What it searched a depth for.
+    /// Depth search of the job.
     pub latency_goal: Option<Goal>,
 }
 
-/// A search for a depth (`latency_target`), and what it found.
+/// Depth search (`latency_target`) and its result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
-    /// Longest latency.
+    /// Latency limit.
     pub target_ns: Nanos,
-    /// How long each depth was tried.
+    /// Duration of each depth.
     pub window_ns: Nanos,
-    /// Percent of the requests that must keep it.
+    /// Percentage of requests that must meet the limit.
     pub percent: f64,
     /// Requests in flight at the end.
     pub depth: u64,
-    /// This is the depth that was searched for; else the last that was tried.
+    /// True if the search ended with this depth, false if it is the last one tried.
     pub found: bool,
 }
 
@@ -93,12 +92,12 @@ impl From<LatencyGoal> for Goal {
 }
 
 impl JobResult {
-    /// How long it was measured.
+    /// Duration of the measurement.
     pub fn elapsed_ns(&self) -> Nanos {
         self.until_ns.saturating_sub(self.from_ns)
     }
 
-    /// Requests in flight, the mean over the time in which it was measured.
+    /// Mean requests in flight during the measurement.
     pub fn mean_in_flight(&self) -> f64 {
         self.in_flight_ns as f64 / self.elapsed_ns().max(1) as f64
     }
@@ -108,35 +107,31 @@ impl JobResult {
     }
 }
 
-/// Of the requests of a run in virtual time, what only who watches it wants to see.
+/// Request details of a run in virtual time, kept for observers only.
 #[derive(Clone, Debug, Default)]
 pub struct RequestLog {
-    /// Latencies over time.
     pub latencies: LatencySeries,
-    /// The last requests, in the order of their submission.
+    /// Last requests, in submission order.
     pub requests: Ring<TimedRequest>,
 }
 
-/// A request that was carried out in virtual time.
+/// A request executed in virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedRequest {
-    /// Its job, as of [`TimedResult::jobs`](super::result::TimedResult::jobs).
+    /// Index in [`TimedResult::jobs`](super::result::TimedResult::jobs).
     pub job: usize,
-    /// What it did.
     pub operation: Operation,
-    /// Where it began on the drive.
     pub offset_bytes: u64,
     pub bytes: u32,
-    /// When it was submitted, since the run began.
+    /// Submission time since the start of the run.
     pub submitted_at: Nanos,
-    /// How long it took.
     pub latency_ns: Nanos,
-    /// Of that, how long it waited for garbage collection.
+    /// Part of the latency spent waiting for garbage collection.
     pub waited_ns: Nanos,
 }
 
 impl RequestLog {
-    /// Requests that are kept.
+    /// Maximum requests in the log.
     pub const REQUESTS: usize = 20_000;
 
     pub(super) fn record(&mut self, request: TimedRequest) {

@@ -1,18 +1,21 @@
-//! Workloads in virtual time: jobs keep requests in flight on a device with timing, and what each took is measured.
+//! Workloads in virtual time: jobs keep requests in flight on a device with timing, and latencies
+//! are measured.
 //!
 //! ```text
 //! job file -> plan_streams -> lanes (closed and open loops) -> turns, by their times -> Device<Recorder>
-//!                                                                                    -> accounts, some dozens together -> latency, series, measure
-//! trace and its times -> replay -> a lane                                            -> replay: by volume, process, size; lateness
+//!                             -> accounts (in batches) -> latency, series, measure
+//! trace with times -> replay -> a lane
+//!                             -> replay: by volume, process, size; lateness
 //! ```
 //!
-//! The device says at submission when a request will be done, so there is one event for each request: its completion,
-//! which makes room for the lane's next one; a workload with a host of its own is told of it, and asked at the times
-//! that it names. Events are taken in the order of their times, and of their making where those are equal; a run
-//! depends on nothing else, and time never goes back. Groups (`stonewall`) run one after another.
+//! The device returns the completion time at submission. So each request has one event, its
+//! completion, which admits the lane's next request. A paced workload receives its completions and
+//! is called at the times that it requests. Events run in time order, and in insertion order at
+//! equal times. A run depends on nothing more, and time never goes back. Groups (`stonewall`) run
+//! one after another.
 //!
-//! What it means for the counters and the write amplification is as in `workload::fio::Schedule`; here jobs share the
-//! drive as the drive lets them. It has no clock and no threads.
+//! Counters and write amplification follow `workload::fio::Schedule`. Here the drive's timing
+//! decides how jobs share the drive. This module has no clock and no threads.
 
 mod accounts;
 mod depth_search;
@@ -53,14 +56,14 @@ use result::TimedResult;
 use together::Together;
 use turns::Turns;
 
-/// Nobody waits until after 250 years of virtual time: a device's clock ends after 292.
+/// Upper bound of wait times, 250 years of virtual time. A device's clock ends after 292 years.
 const END_NS: Nanos = 250 * 365 * 86_400_000_000_000;
 const TRACE_TOO_LATE: &str = "the trace's next request comes after 250 years of virtual time, which a drive's clock does not count; check the unit of its \
                               times, or raise replay_speed (--speed)";
 const TOO_LATE: &str = "its next request would come after 250 years of virtual time, which a drive's clock does not count; shorten startdelay, thinktime and \
                         runtime of the jobs that run one after another, or raise the rate";
 
-/// How far a runner goes.
+/// Limits of an advance.
 #[derive(Clone, Copy, Debug)]
 struct Until {
     submitted: u64,
@@ -68,7 +71,7 @@ struct Until {
     pages_named: u64,
 }
 
-/// What happens at a time.
+/// Event of a lane.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     lane: u32,
@@ -77,56 +80,55 @@ struct Turn {
 
 #[derive(Clone, Copy, Debug)]
 enum TurnKind {
-    /// A lane wants to be asked.
+    /// A lane requests a call.
     Wake,
     /// The request with this tag completes.
     Completion(u16),
-    /// The request with this tag completes, which was submitted during the ramp.
+    /// The request with this tag completes. It was submitted during the ramp and is not measured.
     UnmeasuredCompletion(u16),
 }
 
-/// A workload on its way.
+/// A workload in progress.
 pub(crate) struct Runner {
     mapper: Mapper,
     lanes: Vec<Lane>,
     accounts: Accounts,
     turns: Turns<Turn>,
-    /// Lanes to ask, last one first.
+    /// Lanes to call, last one first.
     to_ask: Vec<u32>,
-    /// Lanes that are ahead of their flow.
+    /// Lanes ahead of their flow.
     held_back: Vec<u32>,
-    /// What a host submits at once.
+    /// Requests that a paced workload submits together.
     batch: Vec<TaggedRequest>,
-    /// Writes that lanes submit one after the other and the device is given at once.
+    /// Consecutive writes of lanes, batched for the device.
     together: Together,
     group: u16,
     groups: u16,
     running: usize,
     written: u64,
     pages_read: u64,
-    /// Pages that requests named.
+    /// Pages addressed by requests.
     pages_named: u64,
-    /// What the device counted of pages that were not mapped when the run began.
+    /// The device's count of unmapped pages read at the beginning of the run.
     unmapped_before: u64,
     submitted: u64,
-    /// Number of the last change of where pages are.
+    /// Number of the last change of page locations.
     change: u64,
-    /// What the device had counted of such changes when it was last looked at.
+    /// Device counters of such changes at the last check.
     moved: [u64; 3],
     write_limit: u64,
     stopped: bool,
     now: Nanos,
-    /// What is kept for who watches.
+    /// Log for observers.
     request_log: Option<Box<RequestLog>>,
-    /// The workload is a block trace.
     is_trace: bool,
 }
 
 impl Runner {
-    /// Plans a workload for a drive; it begins with [`Runner::begin`].
+    /// Plans a workload for a drive. [`Runner::begin`] starts it.
     ///
     /// # Errors
-    /// A workload that does not fit the drive, or never ends.
+    /// A workload does not fit the drive or never ends.
     pub(crate) fn new(
         workload: &Spec,
         target: &Target,
@@ -174,12 +176,12 @@ impl Runner {
         })
     }
 
-    /// Keeps from now on what only who watches wants to see.
+    /// Enables the log for observers.
     pub(crate) fn keep_request_log(&mut self) {
         self.request_log = Some(Box::default());
     }
 
-    /// Starts the first jobs, at this time of the device.
+    /// Starts the first jobs at this time of the device.
     pub(crate) fn begin(&mut self, start: Nanos, device: &Device<Recorder>) {
         assert!(
             self.submitted == 0 && self.lanes.iter().all(|lane| !lane.begun),
@@ -191,10 +193,10 @@ impl Runner {
         self.begin_group();
     }
 
-    /// Makes the files of the logs that jobs ask for.
+    /// Creates the log files that jobs request.
     ///
     /// # Errors
-    /// One cannot be made.
+    /// A file cannot be created.
     pub(crate) fn open_logs(&mut self, file: &JobFile) -> Result<(), LabError> {
         let instances = file.jobs.iter().flat_map(|job| {
             let numbers = job.first_thread_number..job.first_thread_number + job.numjobs;
@@ -208,7 +210,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Ends the logs.
+    /// Completes the logs.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -217,39 +219,39 @@ impl Runner {
         logs.into_iter().try_for_each(|log| log.close())
     }
 
-    /// Says where writes go, instead of the workload.
+    /// Sets a placement policy that overrides the workload.
     pub(crate) fn set_placer(&mut self, placer: Option<Placer>) {
         for lane in &mut self.lanes {
             lane.placer.clone_from(&placer);
         }
     }
 
-    /// The workload, if it is not a job file.
+    /// Returns the workload. `None` for a job file.
     pub(crate) fn source(&self) -> Option<&dyn Source> {
         self.lanes[0].source()
     }
 
-    /// Bytes that were written.
+    /// Bytes written.
     pub(crate) fn written(&self) -> u64 {
         self.written
     }
 
-    /// Requests that were submitted.
+    /// Requests submitted.
     pub(crate) fn submitted(&self) -> u64 {
         self.submitted
     }
 
-    /// Pages that were read, and how many of them had not been written.
+    /// Pages read, then the unwritten ones among them.
     pub(crate) fn pages_read(&self, device: &Device<Recorder>) -> [u64; 2] {
         [self.pages_read, device.unmapped_pages_read() - self.unmapped_before]
     }
 
-    /// Pages that requests named so far: a measure of work.
+    /// Pages addressed by requests so far, a measure of work.
     pub(crate) fn pages_named(&self) -> u64 {
         self.pages_named
     }
 
-    /// Share of the workload that is done, 0 to 1.
+    /// Completed share of the workload, 0 to 1.
     pub(crate) fn share_done(&self) -> f64 {
         let written = self.written as f64 / self.write_limit as f64;
         let lanes: f64 = self
@@ -265,16 +267,16 @@ impl Runner {
         self.now
     }
 
-    /// Submits nothing more; what is in flight completes.
+    /// Stops submission. Requests in flight still complete.
     pub(crate) fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// Goes on for about a stride: so many more requests submitted, so many more pages named by them, or so many bytes written in
-    /// all. False if the workload has ended.
+    /// Advances by about a stride. Its requests and pages count from here, its bytes from the
+    /// beginning. Returns false at the end of the workload.
     ///
     /// # Errors
-    /// What the workload reads cannot be read.
+    /// A workload input cannot be read.
     pub(crate) fn advance(&mut self, device: &mut Device<Recorder>, stride: Stride) -> Result<bool, LabError> {
         let until = Until {
             submitted: self.submitted.saturating_add(stride.requests),
@@ -287,7 +289,7 @@ impl Runner {
         goes_on
     }
 
-    /// Others may have written or deallocated: pages move by nothing else, nor are they collected otherwise.
+    /// Detects writes and deallocations by the caller. Only they move pages or trigger collections.
     fn notice_changes(&mut self, device: &Device<Recorder>) {
         let stats = device.stats();
         let moved = [
@@ -299,7 +301,7 @@ impl Runner {
         self.moved = moved;
     }
 
-    /// Whether it is not yet as far.
+    /// Returns true until one of the limits is reached.
     #[inline(always)]
     fn is_before(&self, until: Until) -> bool {
         self.submitted < until.submitted && self.written < until.written && self.pages_named < until.pages_named
@@ -352,7 +354,7 @@ impl Runner {
         Ok(true)
     }
 
-    /// A request is complete that is measured, of a lane that is not plain.
+    /// Completes a measured request of a lane outside the fast path.
     fn complete(&mut self, index: u32, tag: u16) -> Result<(), LabError> {
         let lane = &mut self.lanes[index as usize];
         lane.write_log(self.now)?;
@@ -379,7 +381,7 @@ impl Runner {
         self.turns.push(at, Turn { lane, kind });
     }
 
-    /// Lets a lane submit what it may.
+    /// Submits the requests that a lane may submit now.
     #[inline(always)]
     fn ask(&mut self, index: u32, device: &mut Device<Recorder>) {
         if self.lanes[index as usize].is_paced {
@@ -390,8 +392,8 @@ impl Runner {
             if lane.ended || lane.in_flight == lane.depth {
                 return;
             }
-            // The cache misses of what a lane will submit soon overlap; one by one they would take most of the time.
-            // Where pages are is looked up when their entries, asked for before, have come.
+            // Overlaps the cache misses of coming requests. One by one they would dominate the
+            // time. Page locations are looked up once their prefetched entries have arrived.
             let look_ahead = |now: &[Request], later: &[Request]| {
                 device.expect(later.iter().map(|request| self.mapper.first(request)));
                 let changes = now.iter().filter(|request| request.operation != Operation::Read);
@@ -421,7 +423,7 @@ impl Runner {
         }
     }
 
-    /// Finds out where the pages are that a plain lane will read, when it begins a run of requests.
+    /// Looks up the pages that a fast-path lane will read, at the beginning of a batch.
     #[inline(always)]
     fn locate(&mut self, index: u32, device: &Device<Recorder>) {
         let lane = &mut self.lanes[index as usize];
@@ -434,7 +436,7 @@ impl Runner {
         }
     }
 
-    /// Lets a workload with a host of its own submit what it will.
+    /// Submits the requests of a paced workload.
     #[inline(never)]
     fn ask_host(&mut self, index: u32, device: &mut Device<Recorder>) {
         let lane = &mut self.lanes[index as usize];
@@ -448,7 +450,7 @@ impl Runner {
             lane.act(self.now, &mut batch)
         };
         for tagged in batch.drain(..) {
-            // Enough was written: the rest will not be asked for.
+            // After the last write the rest is dropped.
             if !self.stopped {
                 self.submit(index, tagged, device);
             }
@@ -461,7 +463,7 @@ impl Runner {
         }
     }
 
-    /// What was measured.
+    /// Returns the measurements.
     ///
     /// # Panics
     /// Little's law does not hold for one of the jobs.
@@ -472,7 +474,7 @@ impl Runner {
         self.measured()
     }
 
-    /// What was measured so far.
+    /// Returns the measurements so far.
     pub(crate) fn measured(&self) -> TimedResult {
         assert!(
             self.accounts.is_complete(),
@@ -494,7 +496,7 @@ impl Runner {
             }
         }
         for job in &mut jobs {
-            // By Little's law, which is checked at the end.
+            // By Little's law, which `finish` checks.
             job.in_flight_ns = job
                 .directions
                 .iter()
@@ -511,15 +513,16 @@ impl Runner {
     }
 }
 
-/// Memory that a workload in virtual time takes beside its source, bytes: its lanes, what is in flight, and what is measured.
+/// Bytes of memory of a workload in virtual time, without its source: lanes, requests in flight and
+/// measurements.
 pub(crate) fn memory_bytes(workload: &Spec, run: &RunSettings) -> u64 {
-    /// Of a lane, beside its source.
+    /// Bytes of a lane, without its source.
     const LANE_BYTES: u64 = 16 << 10;
-    /// Of a request in flight, in a vector with free room.
+    /// Bytes of a request in flight, in a vector with spare capacity.
     const TURN_BYTES: u64 = 4 * size_of::<(ssd::Nanos, Turn, u32)>() as u64;
-    /// Jobs of a workload that is no job file, which says its streams when it is built.
+    /// Assumed jobs of a workload without job file, which reports its streams later.
     const STREAMS: u64 = 64;
-    // A copy is made for whoever watches or reads the result.
+    // Observers and readers of the result receive a copy.
     let job_bytes = 2 * (measure::job_bytes_max() + series::series_bytes_max(run.interval_seconds.is_some()));
     let Some(file) = workload.jobs() else {
         let replay_bytes = run.replay.map_or(0, |_| replay::memory_bytes_max());

@@ -1,13 +1,14 @@
-//! A block trace at its own times: an open loop whose requests are due when they were recorded.
+//! Block trace replay at recorded times, an open loop.
 //!
 //! ```text
 //! TimedSource -> requests and arrivals -> due times -> Lane (at most queue_depth in flight) -> Device
-//!                                                   -> latencies by volume, process and size; lateness; bursts
+//!                                      -> latencies by volume, process and size; lateness; bursts
 //! ```
 //!
-//! A request that is due while the queue is full waits in the host, first come first served, and so do those behind it. Its latency
-//! begins when it is due, so that a drive that falls behind shows. Memory does not depend on the length of the trace. There is no
-//! feedback from the drive to the times: a program that waited for its reads would have asked later.
+//! A request due while the queue is full waits in the host in first-come, first-served order. Its
+//! latency begins at its due time, so it shows when a drive falls behind. Memory does not depend on
+//! the length of the trace. The drive does not influence the times. A real program would wait for
+//! its reads and issue later requests later.
 
 use ssd::{Completion, Nanos};
 use workload::trace::Arrival;
@@ -16,32 +17,31 @@ use workload::{Operation, Request};
 use super::latency::{Latencies, Waits};
 use super::measure::job_bytes_max;
 
-/// Volumes, and processes, that are measured each by itself; the others are measured together.
+/// Maximum volumes and maximum processes with separate measurements. The rest is measured together.
 const NAMED_MAX: usize = 32;
-/// Largest request of each class of sizes but the last, bytes.
+/// Largest request of each size class but the last, bytes.
 const SIZES_BYTES: [u32; 4] = [4 << 10, 16 << 10, 64 << 10, 256 << 10];
-/// Names of the classes of sizes.
+/// Names of the size classes.
 const SIZE_NAMES: [&str; 5] = ["to 4 KiB", "to 16 KiB", "to 64 KiB", "to 256 KiB", "above 256 KiB"];
-/// Windows in which arrivals are counted to find the largest burst.
+/// Windows that count arrivals to find the largest burst, ns.
 const WINDOWS_NS: [Nanos; 2] = [1_000_000_000, 10_000_000];
 
-/// Memory of what a replay measures, bytes, at most.
+/// Maximum memory of the measurements of a replay, bytes.
 pub(super) const fn memory_bytes_max() -> u64 {
     let groups = 2 * (NAMED_MAX + 1) + SIZE_NAMES.len() + 1;
-    // Simulated and recorded latencies; a copy is made for the result.
+    // Simulated and recorded latencies. The result receives a copy.
     2 * 2 * groups as u64 * job_bytes_max()
 }
 
-/// What requests of one kind and direction came to.
+/// Measurements of one group of requests in one direction.
 #[derive(Clone, Debug, Default)]
 pub struct Response {
-    /// Bytes of the requests.
     pub bytes: u64,
-    /// From when a request was due to its completion.
+    /// Time from due time to completion.
     pub latencies: Latencies,
-    /// Those that the trace recorded; a record of several requests counts once.
+    /// Recorded latencies. A record of several requests counts once.
     pub recorded: Latencies,
-    /// Waits in the host for a place in the queue.
+    /// Waits in the host for a queue slot.
     pub late: Waits,
     /// Waits for garbage collection.
     pub collections: Waits,
@@ -57,7 +57,7 @@ impl Response {
         self.collections.record([one.waited_ns].into_iter());
     }
 
-    /// Takes all of another.
+    /// Adds the counts of another response.
     pub fn add(&mut self, other: &Response) {
         self.bytes += other.bytes;
         self.latencies.add(&other.latencies);
@@ -70,10 +70,10 @@ impl Response {
 /// Three directions: reads, writes, trims.
 type Directions = [Response; 3];
 
-/// What requests are told apart by.
+/// Key that separates requests into groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupBy {
-    /// Nothing: all of them.
+    /// No key: all requests.
     All,
     /// The trace's volume.
     Volume,
@@ -84,7 +84,7 @@ pub enum GroupBy {
 }
 
 impl GroupBy {
-    /// Its name in data.
+    /// Name in data.
     pub fn name(self) -> &'static str {
         match self {
             GroupBy::All => "all",
@@ -95,14 +95,12 @@ impl GroupBy {
     }
 }
 
-/// Requests that have something in common.
+/// Requests with a common property.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// What they are told apart by.
     pub by: GroupBy,
-    /// Their volume, process or class of sizes.
+    /// Name of the volume, process or size class.
     pub name: String,
-    /// What they came to.
     pub directions: Directions,
 }
 
@@ -112,51 +110,50 @@ impl Group {
     }
 }
 
-/// The requests that were due in a window.
+/// Requests that were due in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Burst {
-    /// Length of the window.
     pub window_ns: Nanos,
-    /// When it begins, since the replay began.
+    /// Start of the window since the start of the replay.
     pub from_ns: Nanos,
-    /// How many requests were due.
+    /// Requests due in the window.
     pub requests: u64,
     pub bytes: u64,
-    /// Their latencies together.
     pub latency_sum_ns: u128,
-    /// The longest.
     pub latency_max_ns: Nanos,
-    /// Those that waited in the host.
+    /// Requests that waited in the host.
     pub late: Waits,
-    /// Those that waited for garbage collection.
+    /// Requests that waited for garbage collection.
     pub collections: Waits,
 }
 
-/// What a replay at the trace's own times measured.
+/// Measurements of a replay at recorded times.
 #[derive(Clone, Debug)]
 pub struct ReplayResult {
-    /// How many times as fast as recorded.
+    /// Factor of the recorded speed.
     pub speed: f64,
-    /// Requests in flight at most.
+    /// Maximum requests in flight.
     pub queue_depth: u64,
-    /// All requests, then by volume, process and size; the first of each kind as they first appear.
+    /// All requests, then groups by volume, process and size. Groups of a kind are in order of
+    /// appearance.
     pub groups: Vec<Group>,
-    /// How late requests were submitted, those in time too.
+    /// Submission delays of all requests, including zero.
     pub lateness: Latencies,
-    /// How late the last one was.
+    /// Delay of the last request.
     pub last_late_ns: Nanos,
-    /// When the last one was due, since the replay began.
+    /// Due time of the last request since the start of the replay.
     pub last_due_ns: Nanos,
-    /// Requests that were recorded before one that stands before them in the trace, and how long before. They are due with that one.
+    /// Requests recorded before their predecessor in the trace, and by how much. They are due with
+    /// it.
     pub out_of_order: Waits,
-    /// All recorded times are multiples of this; 0 if there is but one time.
+    /// Common divisor of all recorded times. 0 if all times are 0.
     pub tick_ns: Nanos,
-    /// The windows with most arrivals, one of each length.
+    /// Windows with most arrivals, one of each length.
     pub bursts: Vec<Burst>,
 }
 
 impl ReplayResult {
-    /// All requests, both ways and trims together.
+    /// Sum over all requests: reads, writes and trims.
     pub fn total(&self) -> Response {
         let mut total = Response::default();
         let all = self.groups.iter().filter(|group| group.by == GroupBy::All);
@@ -166,7 +163,7 @@ impl ReplayResult {
     }
 }
 
-/// A request on its way.
+/// Request in progress.
 #[derive(Clone, Copy)]
 struct Measured {
     operation: Operation,
@@ -178,7 +175,7 @@ struct Measured {
     recorded_ns: Nanos,
 }
 
-/// The arrivals of a window as it passes, and the fullest window so far.
+/// Arrivals of the sliding window, and the fullest window so far.
 #[derive(Clone, Copy, Default)]
 struct Window {
     now: Burst,
@@ -215,7 +212,7 @@ impl Window {
         self.now.collections.record([one.waited_ns].into_iter());
     }
 
-    /// The first of those with most arrivals.
+    /// First window with most arrivals.
     fn fullest(&self) -> Burst {
         match self.now.requests > self.fullest.requests {
             true => self.now,
@@ -224,16 +221,16 @@ impl Window {
     }
 }
 
-/// What is measured of requests with one property in common, by its number.
+/// Measurements of requests by number of their property.
 type Numbered = Vec<Option<Box<Directions>>>;
 
-/// The times of a lane's requests, and what is measured of them. Times are since the lane began.
+/// Due times and measurements of a lane's requests. Times count from the start of the lane.
 pub(super) struct Replay {
     speed: f64,
-    /// Arrivals of the lane's requests that are ready, and of those after them.
+    /// Arrivals of the lane's ready requests. `later`: of those after them.
     ready: Vec<Arrival>,
     pub(super) later: Vec<Arrival>,
-    /// The latest time in the trace, and when the last request was due.
+    /// Latest time in the trace.
     latest_ns: Nanos,
     last_due_ns: Nanos,
     last_late_ns: Nanos,
@@ -266,13 +263,13 @@ impl Replay {
         }
     }
 
-    /// Those that come later are ready now.
+    /// Makes the later requests ready.
     pub(super) fn swap(&mut self) {
         std::mem::swap(&mut self.ready, &mut self.later);
         self.later.clear();
     }
 
-    /// When a request that is ready is due: when it was recorded, or with the one before it.
+    /// Due time of a ready request: its recorded time, or the due time of its predecessor if later.
     pub(super) fn due_ns(&self, index: usize) -> Nanos {
         let time_ns = self.ready[index].time_ns;
         // At the recorded speed no nanosecond is lost.
@@ -283,7 +280,7 @@ impl Replay {
         due_ns.max(self.last_due_ns)
     }
 
-    /// A request that is ready was submitted now.
+    /// Counts the submission of a ready request.
     pub(super) fn submitted(
         &mut self,
         index: usize,
@@ -321,10 +318,10 @@ impl Replay {
         take(&mut self.sizes, size, &one);
     }
 
-    /// How many names of volumes and processes the result has use for.
+    /// Number of volume and process names in the result.
     pub(super) const NAMES: usize = NAMED_MAX;
 
-    /// What was measured so far; `names` are those of volumes and processes.
+    /// Measurements so far. `names` are those of volumes and processes.
     pub(super) fn result(&self, queue_depth: u64, names: &[Vec<String>; 2]) -> ReplayResult {
         let mut all = Directions::default();
         for sized in self.sizes.iter().flatten() {
@@ -378,20 +375,20 @@ fn take(numbered: &mut Numbered, number: usize, one: &Measured) {
     directions[one.operation as usize].take(one);
 }
 
-/// How the requests of a block trace came to the device.
+/// Pace of the requests of a block trace.
 #[derive(Clone, Debug)]
 pub enum TracePace {
-    /// Each as soon as another one was complete, whatever the trace says.
+    /// A request after each completion. Recorded times are ignored.
     ClosedLoop {
         /// Requests in flight.
         queue_depth: u64,
     },
-    /// When they were recorded.
+    /// Requests at their recorded times.
     Recorded(Box<ReplayResult>),
 }
 
 impl TracePace {
-    /// What was measured of a replay at the recorded times.
+    /// Returns the measurements of a replay at recorded times.
     pub fn replay(&self) -> Option<&ReplayResult> {
         match self {
             TracePace::ClosedLoop { .. } => None,
@@ -400,7 +397,7 @@ impl TracePace {
     }
 }
 
-/// What stands beside every latency of the trace.
+/// Label beside every latency of the trace.
 impl std::fmt::Display for TracePace {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -1,10 +1,10 @@
-//! Where a lane's requests come from.
+//! Sources of a lane's requests.
 
 use workload::fio::JobStream;
 use workload::trace::TimedSource;
 use workload::{PacedHost, Request, Source, WorkloadError};
 
-/// An instance of a job, a whole workload of another kind, or a trace with its times.
+/// An instance of a job, another workload, or a trace with its times.
 pub(super) enum RequestSource {
     Job(Box<JobStream>),
     Source(Box<dyn Source>),
@@ -23,10 +23,10 @@ impl RequestSource {
         Ok(())
     }
 
-    /// The host of a workload that has a pace of its own.
+    /// Returns the host of a paced workload.
     ///
     /// # Panics
-    /// It has none.
+    /// The workload is not paced.
     pub(super) fn paced(&mut self) -> &mut dyn PacedHost {
         let host = match self {
             RequestSource::Job(_) | RequestSource::Trace(_) => None,
@@ -35,7 +35,7 @@ impl RequestSource {
         host.expect("a workload with a pace of its own")
     }
 
-    /// Share that it has produced, 0 to 1; `None` if it does not know, or never ends.
+    /// Produced share, 0 to 1. `None` if unknown or endless.
     pub(super) fn share_done(&self) -> Option<f64> {
         match self {
             RequestSource::Job(stream) => stream.share_done(),
@@ -44,12 +44,13 @@ impl RequestSource {
         }
     }
 
-    /// Whether it measures itself, so that it must not produce more ahead than it always did.
+    /// Returns true if the source measures itself. It must then not produce more requests in
+    /// advance.
     pub(super) fn tells_what_it_did(&self) -> bool {
         !matches!(self, RequestSource::Job(_))
     }
 
-    /// Whether it never ends by itself.
+    /// Returns true if the source never ends by itself.
     pub(super) fn is_endless(&self) -> bool {
         match self {
             RequestSource::Job(stream) => stream.plan().endless,

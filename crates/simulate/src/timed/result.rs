@@ -1,24 +1,24 @@
-//! What a run in virtual time measured, all of it together.
+//! Complete measurements of a run in virtual time.
 
 use super::measure::{JobResult, RequestLog};
 use super::replay::TracePace;
 use super::series::Series;
 
-/// What a timed run measured.
+/// Measurements of a timed run.
 #[derive(Clone, Debug)]
 pub struct TimedResult {
-    /// In the order of the job file.
+    /// Jobs, in the order of the job file.
     pub jobs: Vec<JobResult>,
-    /// What happened when.
+    /// Requests and garbage collection over time.
     pub series: Series,
-    /// How the requests of a block trace came; `None` of another workload.
+    /// Pace of a block trace. `None` for another workload.
     pub trace: Option<TracePace>,
-    /// Of its requests, if somebody watches.
+    /// Request details, if enabled for an observer.
     pub request_log: Option<RequestLog>,
 }
 
 impl TimedResult {
-    /// Jobs of this name, or all.
+    /// Returns jobs of this name, or all.
     pub fn named(&self, name: Option<&str>) -> impl Iterator<Item = (usize, &JobResult)> {
         let is = move |job: &JobResult| name.is_none_or(|name| job.name == name);
         self.jobs.iter().enumerate().filter(move |(_, job)| is(job))

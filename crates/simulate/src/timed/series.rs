@@ -1,4 +1,4 @@
-//! Time series of a run in virtual time, whose intervals double when there are too many of them.
+//! Time series of a run in virtual time. Intervals double when their number exceeds a limit.
 
 use std::ops::Range;
 
@@ -7,26 +7,25 @@ use serde::Serialize;
 use ssd::Nanos;
 use workload::Operation;
 
-/// The first interval of a time series whose interval is not given.
+/// Initial interval of a series without a requested interval.
 const FIRST_INTERVAL_NS: Nanos = 100_000;
-/// Intervals of such a series, at most; at least half as many where the run is longer than that many first ones.
+/// Maximum intervals of such a series. A run that exceeds it keeps at least half as many.
 const INTERVALS: usize = 400;
-/// Intervals where the interval is given, at most: then they are doubled too.
+/// Maximum intervals of a series with a requested interval. Above it, intervals double too.
 const INTERVALS_GIVEN: usize = 1 << 16;
 
-/// Bytes of a job's part of a time series, at most.
+/// Maximum bytes of a job's part of a time series.
 pub(super) const fn series_bytes_max(is_interval_given: bool) -> u64 {
     let intervals = if is_interval_given { INTERVALS_GIVEN } else { INTERVALS };
-    // A vector has room for twice what it holds.
+    // A vector reserves up to twice its length.
     (2 * intervals * 3 * size_of::<Moment>()) as u64
 }
 
-/// One direction of one job in one interval, by the time of completion.
+/// One direction of one job in one interval, by completion time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
     pub requests: u64,
     pub bytes: u64,
-    /// Sum of the latencies.
     pub latency_ns: u64,
     /// Requests that waited for garbage collection.
     pub waited: u64,
@@ -42,28 +41,26 @@ impl Moment {
     }
 }
 
-/// Garbage collection in one interval, by the time at which it was decided.
+/// Garbage collection in one interval, by the time of its decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Collections {
-    /// Reclaim units reclaimed.
     pub count: u64,
     pub pages_copied: u64,
 }
 
-/// What happened when.
+/// Requests and garbage collection over time.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Length of an interval.
     pub interval_ns: Nanos,
     jobs: usize,
     most: usize,
-    /// For each interval, each job and each direction.
+    /// Values by interval, job and direction.
     moments: Vec<Moment>,
     collections: Vec<Collections>,
 }
 
 impl Series {
-    /// Of so many jobs; `interval_ns` if it is given.
+    /// A series of `jobs` jobs. `interval_ns`: the requested interval.
     pub fn new(jobs: usize, interval_ns: Option<Nanos>) -> Series {
         Series {
             interval_ns: interval_ns.unwrap_or(FIRST_INTERVAL_NS).max(1),
@@ -82,12 +79,12 @@ impl Series {
         self.collections.len()
     }
 
-    /// Whether nothing happened.
+    /// Returns true without any interval.
     pub fn is_empty(&self) -> bool {
         self.collections.is_empty()
     }
 
-    /// A job's direction in an interval.
+    /// Counts of a job's direction in an interval.
     pub fn moment(&self, interval: usize, job: usize, operation: Operation) -> Moment {
         assert!(job < self.jobs, "a job of another run is asked for");
         self.moments[(interval * self.jobs + job) * 3 + operation as usize]
@@ -98,7 +95,7 @@ impl Series {
         self.collections[interval]
     }
 
-    /// Counts what a job did in an interval.
+    /// Adds the counts of a job in an interval.
     #[inline]
     pub(super) fn record(&mut self, interval: usize, job: usize, operation: Operation, moment: Moment) {
         assert!(job < self.jobs, "requests of a job of another run are counted");
@@ -111,14 +108,14 @@ impl Series {
         self.collections[interval].pages_copied += pages_copied;
     }
 
-    /// The times of an interval.
+    /// Time range of an interval.
     #[inline]
     pub(super) fn span(&self, interval: usize) -> Range<Nanos> {
         let first = interval as u64 * self.interval_ns;
         first..first.saturating_add(self.interval_ns)
     }
 
-    /// The interval of a time, made if it is not there.
+    /// Returns the interval of a time. Creates it if necessary.
     #[inline]
     pub(super) fn interval(&mut self, at: Nanos) -> usize {
         let interval = (at / self.interval_ns) as usize;
@@ -169,10 +166,10 @@ impl Series {
     }
 }
 
-/// Latencies over time, of all jobs together: a histogram for each direction in each interval, by the time of completion.
+/// Latencies over time of all jobs together: a histogram per direction and interval, by completion
+/// time.
 #[derive(Clone, Debug)]
 pub struct LatencySeries {
-    /// Length of an interval.
     pub interval_ns: Nanos,
     intervals: Vec<[Option<Histogram<u32>>; 3]>,
 }
@@ -187,9 +184,9 @@ impl Default for LatencySeries {
 }
 
 impl LatencySeries {
-    /// Significant digits: a picture needs no more, and there are many histograms.
+    /// Significant digits. They suffice for a chart, and histograms are many.
     const DIGITS: u8 = 2;
-    /// Intervals at most.
+    /// Maximum intervals.
     const MOST: usize = 200;
 
     pub(super) fn record(&mut self, at: Nanos, operation: Operation, latency_ns: Nanos) {
@@ -234,12 +231,13 @@ impl LatencySeries {
         self.intervals.len()
     }
 
-    /// Whether nothing completed.
+    /// Returns true if no request completed.
     pub fn is_empty(&self) -> bool {
         self.intervals.is_empty()
     }
 
-    /// The latency that `percent` of the requests of an interval do not exceed, to two digits; `None` without any.
+    /// Latency that `percent` of an interval's requests do not exceed, to two digits. `None`
+    /// without requests.
     pub fn percentile_ns(&self, interval: usize, operation: Operation, percent: f64) -> Option<Nanos> {
         let histogram = self.intervals[interval][operation as usize].as_ref()?;
         Some(histogram.value_at_quantile(percent / 100.0))

@@ -1,4 +1,4 @@
-//! Requests go to the device, and what each took goes to the accounts.
+//! Submission of requests to the device and accounting of their latencies.
 
 use ssd::{Completion, Device};
 use workload::{Operation, Request, TaggedRequest};
@@ -37,7 +37,7 @@ impl Runner {
         }
     }
 
-    /// Bytes were written; and perhaps something was collected.
+    /// Updates state after writes, including new garbage collections.
     #[inline(always)]
     pub(super) fn has_written(&mut self, bytes: u64, device: &mut Device<Recorder>) {
         self.written += bytes;
@@ -51,7 +51,7 @@ impl Runner {
         }
     }
 
-    /// A request was submitted that is measured.
+    /// Accounts for a measured request.
     #[inline(always)]
     fn measure(&mut self, index: u32, request: &Request, done: Completion) {
         let lane = &mut self.lanes[index as usize];
@@ -61,7 +61,7 @@ impl Runner {
         self.account(index, request, done);
     }
 
-    /// As [`Runner::measure`], of a lane that is plain or has taken notice.
+    /// Like [`Runner::measure`], for a lane in the fast path or already updated.
     #[inline(always)]
     pub(super) fn account(&mut self, index: u32, request: &Request, done: Completion) {
         let latency_ns = done.at - self.now;

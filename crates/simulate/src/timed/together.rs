@@ -1,15 +1,16 @@
-//! Requests that follow completions at once.
+//! Batches of requests that directly follow completions, the fast path.
 //!
 //! ```text
 //! writes   turns until the first of them can be complete -> writes, one for each -> device -> turns
 //! reads    turn -> the next turn, if it comes before the read can be complete -> device -> turns
 //! ```
 //!
-//! The device says when a request can be done at the earliest ([`Device::soonest_write`], [`Device::soonest_read`]). What completes
-//! before is known when it is submitted, and so is, where each completion is followed by a plain lane's next request, what is submitted
-//! until then. To give all writes of that time to the device at once is the same as one after the other, but what is the same for all
-//! of them is done once. Reads have little that is the same; but where their pages are was found out for some dozens before
-//! ([`Device::locate`]), and the next turn while one waits for its dies and channels.
+//! The device reports the earliest completion time of a request ([`Device::soonest_write`],
+//! [`Device::soonest_read`]). All completions before it are already known. If each is followed by a
+//! fast-path lane's next request, so are all submissions before it. A batch of these writes has the
+//! same result as single writes, but common work runs once. Reads have little common work. Their
+//! pages were looked up in a batch ([`Device::locate`]). Also, the next turn is fetched while a
+//! read waits for its dies and channels.
 
 use ssd::{Completion, Device, Nanos, Write};
 use workload::{Operation, Request};
@@ -18,14 +19,14 @@ use super::lane::Lane;
 use super::{Runner, Turn, TurnKind, Until};
 use crate::recorder::Recorder;
 
-/// Writes together at most.
+/// Maximum writes of a batch.
 const MOST: usize = 32;
 
-/// See the module.
+/// A batch of writes. See the module.
 #[derive(Default)]
 pub(super) struct Together {
-    /// Lanes, and which of its requests each submits: they stay where they are, because a processor waits for what is read in
-    /// other pieces than it was just written in.
+    /// Lanes and request indices. Requests stay in place, because a copy stalls the processor when
+    /// read in different pieces than written.
     requests: Vec<(u32, usize)>,
     times: Vec<Nanos>,
     writes: Vec<Write>,
@@ -33,8 +34,8 @@ pub(super) struct Together {
 }
 
 impl Turn {
-    /// What is submitted, if this is that a measured request of a plain lane completes, and all that happens then is that
-    /// the lane submits another.
+    /// Returns the operation of the next request if this turn only replaces a completed one in a
+    /// fast-path lane. The completed request is measured.
     #[inline(always)]
     pub(super) fn is_followed_by(&self, at: Nanos, lanes: &[Lane]) -> Option<Operation> {
         match self.kind {
@@ -45,9 +46,9 @@ impl Turn {
 }
 
 impl Runner {
-    /// Lets lanes submit the reads that follow this turn and those after it, one after the other, until something else happens
-    /// ([`Turn::is_followed_by`]) or `until` requests are submitted. The turn after a read is looked for before the read is carried
-    /// out, if it comes before that can be complete: both take the time in which one waits for the other's memory.
+    /// Submits reads that follow this turn and later ones, until another event
+    /// ([`Turn::is_followed_by`]) or `until`. Before each read, takes the next turn if it precedes
+    /// the read's completion. Both then overlap their cache misses.
     #[inline(never)]
     pub(super) fn read_on(&mut self, at: Nanos, turn: Turn, device: &mut Device<Recorder>, until: Until) {
         let mut next = Some((at, turn));
@@ -81,8 +82,8 @@ impl Runner {
         }
     }
 
-    /// Lets lanes submit the writes that follow this turn and those that happen until one of these writes can be complete
-    /// ([`Turn::is_followed_by`]). It ends where it is as far as `until`.
+    /// Submits writes that follow this turn and later ones as a batch. The batch ends before one of
+    /// them can complete, at another event ([`Turn::is_followed_by`]) or at `until`.
     #[inline(never)]
     pub(super) fn write_together(&mut self, at: Nanos, turn: Turn, device: &mut Device<Recorder>, until: Until) {
         let mut together = std::mem::take(&mut self.together);

@@ -1,38 +1,39 @@
-//! What happens at times to come, the earliest first; what happens at the same time in the order in which it was added.
+//! Event queue in time order. Events of equal time keep their insertion order.
 //!
-//! Time never goes back, so a radix heap does it (Ahuja, Mehlhorn, Orlin, Tarjan: "Faster Algorithms for the Shortest
-//! Path Problem", 1990), with digits of nine bits: an entry waits in the slot of the highest digit in which its time
-//! differs from now, and comes down when that slot is the first. Entries of one time are always in one slot, in their
-//! order. The cost of an entry does not depend on how many there are.
+//! Time never goes back, so the queue is a radix heap (Ahuja, Mehlhorn, Orlin, Tarjan: "Faster
+//! Algorithms for the Shortest Path Problem", 1990) with digits of nine bits. An entry waits in the
+//! slot of the highest digit in which its time differs from now. It moves down when that slot
+//! becomes the first. Entries of equal time always share a slot, in their order. The cost of an
+//! entry does not depend on their number.
 
 use ssd::Nanos;
 
 const DIGIT_BITS: u32 = 9;
 const SLOTS_OF_DIGIT: usize = 1 << DIGIT_BITS;
-/// Of all digits, the lowest first.
+/// Slots of all digits, the lowest digit first.
 const SLOTS: usize = u64::BITS.div_ceil(DIGIT_BITS) as usize * SLOTS_OF_DIGIT;
-/// Slots are marked in words.
+/// Bits per word of slot marks.
 const WORD_BITS: usize = u64::BITS as usize;
-/// Ends a list.
+/// End of a list.
 const NONE: u32 = u32::MAX;
 
-/// See the module.
+/// Event queue, a radix heap. See the module.
 #[derive(Debug)]
 pub(super) struct Turns<T> {
-    /// Nothing will be added before.
+    /// Lower bound of the times of new entries.
     now: Nanos,
-    /// Slots that hold something, and words of those marks that are not 0.
+    /// Non-empty slots. `marked`: non-zero words of `marks`.
     marks: [u64; SLOTS / WORD_BITS],
     marked: u64,
     lists: Box<[List; SLOTS]>,
     entries: Vec<Entry<T>>,
-    /// First entry of the list of those that hold nothing.
+    /// First entry of the free list.
     free: u32,
 }
 
 const _: () = assert!(SLOTS / WORD_BITS <= WORD_BITS, "there is a bit for each word of marks");
 
-/// Entries of a slot, in their order; not kept where there is none.
+/// Entries of a slot in order. Undefined for an empty slot.
 #[derive(Clone, Copy, Debug)]
 struct List {
     first: u32,
@@ -62,7 +63,7 @@ impl<T: Copy> Turns<T> {
         }
     }
 
-    /// Adds what happens at a time, which is not before the one that was taken last.
+    /// Adds an event. Its time must not precede the last event taken.
     #[inline(always)]
     pub(super) fn push(&mut self, at: Nanos, what: T) {
         assert!(at >= self.now, "time does not go back");
@@ -70,8 +71,8 @@ impl<T: Copy> Turns<T> {
         match self.entries.get_mut(index as usize) {
             Some(entry) => {
                 self.free = entry.next;
-                // One by one: put together elsewhere they would be read, a moment later, in other pieces than they were
-                // written in, which a processor waits for.
+                // Field by field. A copy of a whole entry would be read back in different pieces
+                // than written, and the processor would stall.
                 entry.at = at;
                 entry.next = NONE;
                 entry.what = what;
@@ -89,7 +90,7 @@ impl<T: Copy> Turns<T> {
         self.append(index, entry.at);
     }
 
-    /// Puts an entry behind the others of its slot.
+    /// Appends an entry to its slot.
     #[inline]
     fn append(&mut self, index: u32, at: Nanos) {
         let differing = u64::BITS - 1 - ((at ^ self.now) | 1).leading_zeros();
@@ -107,14 +108,14 @@ impl<T: Copy> Turns<T> {
         list.last = index;
     }
 
-    /// Takes what happens next.
+    /// Takes the next event.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(Nanos, T)> {
         self.pop_until(Nanos::MAX, |_, _| true)
     }
 
-    /// Takes what happens next, if that is not after `last` and is wanted. What is added then may come as soon as `last` is over,
-    /// though more happens before that.
+    /// Takes the next event if its time is at most `last` and it is wanted. Later additions may be
+    /// as early as `last` + 1, even if earlier events remain.
     #[inline(always)]
     pub(super) fn pop_until(&mut self, last: Nanos, is_wanted: impl Fn(Nanos, &T) -> bool) -> Option<(Nanos, T)> {
         loop {
@@ -148,7 +149,7 @@ impl<T: Copy> Turns<T> {
         }
     }
 
-    /// Nothing is in a slot any more.
+    /// Marks a slot as empty.
     #[inline]
     fn unmark(&mut self, slot: usize) {
         let word = slot / WORD_BITS;
@@ -158,14 +159,14 @@ impl<T: Copy> Turns<T> {
         }
     }
 
-    /// When the time of a slot begins, which an entry is in.
+    /// Start time of the slot of an entry.
     #[inline]
     fn begin(slot: usize, at: Nanos) -> Nanos {
         let shift = (slot / SLOTS_OF_DIGIT) as u32 * DIGIT_BITS;
         at >> shift << shift
     }
 
-    /// The time of the first slot begins: its entries differ from it in lower digits only.
+    /// Advances to the first slot. Its entries move down to lower digits.
     fn bring_down(&mut self, slot: usize, begin: Nanos) {
         self.unmark(slot);
         self.now = begin;
@@ -190,7 +191,8 @@ mod tests {
     use std::collections::BinaryHeap;
     use workload::random::mix;
 
-    /// Keeps `depth` entries, of which each comes at most `span` after the one that makes room for it, and compares with a heap.
+    /// Compares with a heap at `depth` entries. Each entry comes at most `span` after its
+    /// predecessor.
     fn compare(depth: usize, span: u64, start: u64) {
         let (mut turns, mut heap) = (Turns::new(), BinaryHeap::new());
         let (mut now, mut drawn) = (start, 0);
@@ -208,7 +210,7 @@ mod tests {
                 );
                 now = expected.0;
             }
-            // Now and then much later, and often at the same time as others.
+            // Some entries come much later, and many at equal times.
             let far = if below(100) == 0 { 1 << below(30) } else { 1 };
             let at = now + below(span) * far / 4 * 4;
             turns.push(at, number);
@@ -258,7 +260,7 @@ mod tests {
         );
         assert_eq!(turns.pop_until(69_999, |_, _| true), Some((1000, 5)));
         assert_eq!(turns.pop_until(69_999, |_, _| true), Some((1001, 2)));
-        // Those that are left are in one slot, which begins before `last`.
+        // The other entries share a slot, which begins before `last`.
         assert_eq!(turns.pop_until(69_999, |_, _| true), None);
         turns.push(70_000, 6);
         let taken: Vec<_> = std::iter::from_fn(|| turns.pop()).collect();
