@@ -1,8 +1,8 @@
-//! `warp bench`: what the model costs, against what the machine's memory costs.
+//! Benchmark of `warp bench`: costs of the model relative to costs of the machine's memory.
 //!
-//! The yardstick is a batched random read-modify-write over an array of the size of the device's L2P map, on huge
-//! pages, measured in turn with the device, so that the ratio holds on a shared machine whose speed drifts. This is the
-//! one place of the lab that reads a clock.
+//! The yardstick is a batched random read-modify-write over an array of the size of the device's
+//! L2P map, on huge pages. Yardstick and device alternate, so the ratio holds on a shared machine
+//! with varying speed. Only this module of the crate reads a clock.
 
 use std::time::Instant;
 
@@ -21,26 +21,25 @@ use experiment::run_options::RunSettings;
 use workload::Target;
 use workload::fio;
 
-/// Writes handed to the device, and additions to the yardstick's array, at a time.
+/// Writes per batch of the device, and additions per batch of the yardstick.
 const BATCH: usize = 64;
 const PAGE_BYTES: u64 = 4096;
 
-/// One measured workload.
+/// Result of one workload.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// What was written.
     pub workload: String,
-    /// Nanoseconds for each page programmed, host and copies, or read; the median of the rounds.
+    /// Nanoseconds per page programmed (by host and copies) or read. Median of the rounds.
     pub media_page_ns: f64,
-    /// Nanoseconds for each page that the host wrote or read.
+    /// Nanoseconds per page that the host wrote or read.
     pub host_page_ns: f64,
-    /// Write amplification meanwhile.
+    /// Write amplification in the rounds.
     pub write_amplification: f64,
-    /// `media_page_ns` to the yardstick, the median of the rounds.
+    /// `media_page_ns` relative to the yardstick. Median of the rounds.
     pub ratio: f64,
 }
 
-/// What was measured.
+/// Results of the benchmark.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bench {
     /// Processor, as the system names it.
@@ -48,18 +47,19 @@ pub struct Bench {
     /// Capacity of the device in bytes.
     pub capacity_bytes: u64,
     pub over_provisioning: f64,
-    /// Nanoseconds for a random read-modify-write of a 4-byte entry in an array of the L2P's size; the median.
+    /// Nanoseconds per random read-modify-write of a 4-byte entry in an array of the L2P's size.
+    /// Median.
     pub yardstick_ns: f64,
     pub rows: Vec<Row>,
 }
 
-/// How to measure.
+/// Settings of the benchmark.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Capacity of the device, bytes.
+    /// Capacity of the device in bytes.
     pub capacity_bytes: u64,
     pub over_provisioning: f64,
-    /// Rounds; each measures the yardstick and a quarter of a drive-write.
+    /// Rounds. Each measures the yardstick and a quarter of a drive-write.
     pub rounds: u32,
 }
 
@@ -74,7 +74,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Bytes that all workloads together write: a fill, two drive-writes and the rounds each; the timed ones less.
+    /// Bytes that all workloads write: a fill, two drive-writes and the rounds each. Timed ones
+    /// write less.
     fn host_bytes(&self) -> u64 {
         let rounds = u64::from(self.rounds);
         let untimed = 4 * (4 * 3 + rounds);
@@ -82,7 +83,7 @@ impl Settings {
         (untimed + timed) * self.capacity_bytes / 4
     }
 
-    /// The same device with timing: TLC as of a data centre drive.
+    /// Returns the device with timing of a data centre TLC drive.
     fn timed_device(&self) -> DeviceConfig {
         let mut config = self.device();
         config.geometry.program_unit_bytes = Some(32 << 10);
@@ -134,7 +135,7 @@ impl Settings {
     }
 }
 
-/// Measures; `None` if it was stopped.
+/// Runs the benchmark. `None` if a caller stopped it.
 pub fn bench(settings: &Settings, watch: &dyn Watch) -> Option<Bench> {
     watch.expects(settings.host_bytes());
     let config = settings.device();
@@ -174,7 +175,7 @@ pub fn bench(settings: &Settings, watch: &dyn Watch) -> Option<Bench> {
     })
 }
 
-/// A sink that does the least it can.
+/// Sink with minimal work.
 struct Count(u64);
 
 impl EventSink for Count {
@@ -189,7 +190,8 @@ enum Pattern {
     Sequential,
 }
 
-/// Brings a device to its steady state (one sequential fill, two drive-writes of the pattern) and measures rounds.
+/// Brings a device to steady state (one sequential fill, two drive-writes of the pattern) and
+/// measures rounds.
 fn measure<S: EventSink>(
     name: &str,
     device: &mut Device<S>,
@@ -220,13 +222,13 @@ fn measure<S: EventSink>(
 
 /// Pages of a round.
 struct Pages {
-    /// Programmed, or read.
+    /// Pages programmed or read.
     media: u64,
-    /// That the host wrote or read.
+    /// Pages that the host wrote or read.
     host: u64,
 }
 
-/// Measures rounds of a workload beside the yardstick at `yard_pages`. `None`: it was stopped.
+/// Measures rounds of a workload beside the yardstick at `yard_pages`. `None` if stopped.
 fn measure_rounds(
     name: &str,
     rounds: u32,
@@ -258,7 +260,8 @@ fn measure_rounds(
     Some((row, yards))
 }
 
-/// Fills a device with timing, for writes writes it once more at random, and measures rounds, all in virtual time.
+/// Fills a device with timing and measures rounds in virtual time. Write workloads first overwrite
+/// the drive at random.
 fn measure_timed(
     name: &str,
     rw: &str,
@@ -353,7 +356,7 @@ impl Writer {
             if watch.stopped() {
                 return None;
             }
-            // A thousand batches between two looks at the switch.
+            // A thousand batches between two checks of the stop switch.
             let chunk = left.min(1000 * BATCH as u64);
             left -= chunk;
             let mut todo = chunk;
@@ -385,7 +388,7 @@ impl Writer {
     }
 }
 
-/// The machine's batched random read-modify-write.
+/// Batched random read-modify-write of the machine's memory.
 struct Yardstick {
     memory: MmapMut,
     random: Random,
@@ -403,7 +406,7 @@ impl Yardstick {
         }
     }
 
-    /// Nanoseconds for one entry, over `count` of them.
+    /// Nanoseconds per entry, over `count` entries.
     fn measure(&mut self, count: u64) -> f64 {
         let array: &mut [u32] = bytemuck::cast_slice_mut(&mut self.memory[..]);
         let mut indices = [0; BATCH];
@@ -423,7 +426,7 @@ impl Yardstick {
     }
 }
 
-/// xorshift64: a generator that costs next to nothing beside a cache miss.
+/// xorshift64: a generator whose cost is negligible beside a cache miss.
 struct Random(u64);
 
 impl Random {

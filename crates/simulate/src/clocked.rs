@@ -1,11 +1,11 @@
-//! A device with a clock, for callers that write to it themselves: its time, and the log of its collections.
+//! Device with a virtual clock and a GC log, for callers that issue their own commands.
 //!
 //! ```text
-//! writes, reads (a closed loop of so many in flight) -> Device<Log> -> latencies, Stats, GC log
+//! writes, reads (closed loop with a queue depth) -> Device<Log> -> latencies, Stats, GC log
 //! ```
 //!
-//! On a device without timing all is done at once and time passes only where it is said to. There is no workload here
-//! and no clock.
+//! On a device without timing, commands take no time and only [`ClockedDevice::step`] advances the
+//! clock. This module has no workload and reads no real clock.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,10 +16,10 @@ use ssd::{Completion, Device, DeviceConfig, Event, EventSink, HostError, Lpn, Na
 
 use experiment::error::LabError;
 
-/// Pages between two looks at whether to go on: some milliseconds.
+/// Pages between two calls of `go_on`, some milliseconds.
 const PAGES_BETWEEN_LOOKS: u64 = 1 << 16;
 
-/// Keeps the collections of a device, if it is told to.
+/// Sink that keeps the collections of a device, if enabled.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
     keep: bool,
@@ -38,20 +38,21 @@ impl EventSink for Log {
     }
 }
 
-/// See the module. A clone is a fork: another drive in the same state, without the victim policy.
+/// Device with a virtual clock. A clone is a fork: another drive in the same state, without the
+/// victim policy.
 #[derive(Clone)]
 pub struct ClockedDevice {
     device: Device<Log>,
     now: Nanos,
-    /// Completions of what is in flight.
+    /// Completion times of the commands in flight.
     in_flight: BinaryHeap<Reverse<Nanos>>,
 }
 
 impl ClockedDevice {
-    /// An empty drive; `device` is what messages call it.
+    /// Creates an empty drive. `device` is its name in messages.
     ///
     /// # Errors
-    /// It cannot be: names the field and what is allowed.
+    /// The device is impossible. The error names the field and the allowed values.
     pub fn new(device: &str, config: &DeviceConfig, keep_gc_log: bool) -> Result<ClockedDevice, LabError> {
         let made = Device::new(config).map_err(|error| LabError::Device {
             device: device.to_string(),
@@ -60,7 +61,7 @@ impl ClockedDevice {
         Ok(ClockedDevice::of(made, keep_gc_log))
     }
 
-    /// A device that is there, idle.
+    /// Wraps an existing, idle device.
     pub fn of(device: Device, keep_gc_log: bool) -> ClockedDevice {
         let log = Log {
             keep: keep_gc_log,
@@ -73,7 +74,7 @@ impl ClockedDevice {
         }
     }
 
-    /// Loads a drive that was saved; it is idle and at time 0.
+    /// Loads a saved drive, idle and at time 0.
     ///
     /// # Errors
     /// The file cannot be read, or is no snapshot.
@@ -85,31 +86,31 @@ impl ClockedDevice {
         &self.device
     }
 
-    /// The device, to change it.
+    /// Returns the device for changes.
     pub fn device_mut(&mut self) -> &mut Device<Log> {
         &mut self.device
     }
 
-    /// Its time.
+    /// Virtual time of the device.
     pub fn now(&self) -> Nanos {
         self.now
     }
 
-    /// Lets time pass.
+    /// Advances the virtual time.
     pub fn step(&mut self, idle_ns: Nanos) {
         self.now += idle_ns;
     }
 
-    /// Its collections so far, if they are kept.
+    /// Collections so far, if enabled.
     pub fn gc_log(&self) -> &[Reclaim] {
         &self.device.sink().rows
     }
 
-    /// Writes extents, `queue_depth` of them in flight, and waits for the last one; as long as `go_on` says so. Returns
-    /// the latency of each, nothing on a device without timing.
+    /// Writes extents with `queue_depth` in flight and waits for the last one. Stops early once
+    /// `go_on` returns false. Returns the latency of each, or an empty list without timing.
     ///
     /// # Errors
-    /// One of them does not exist; nothing was written.
+    /// An extent is outside the drive. No extent was written.
     pub fn write(
         &mut self,
         writes: &[Write],
@@ -137,10 +138,10 @@ impl ClockedDevice {
         )
     }
 
-    /// Reads extents; as [`ClockedDevice::write`].
+    /// Reads extents like [`ClockedDevice::write`].
     ///
     /// # Errors
-    /// One of them does not exist; nothing was read.
+    /// An extent is outside the drive. No extent was read.
     pub fn read(
         &mut self,
         extents: &[(Lpn, u32)],
@@ -165,7 +166,7 @@ impl ClockedDevice {
     /// Deallocates extents, one after another.
     ///
     /// # Errors
-    /// One of them does not exist; nothing was deallocated.
+    /// An extent is outside the drive. No extent was deallocated.
     pub fn deallocate(&mut self, extents: &[(Lpn, u32)], go_on: &mut dyn FnMut() -> bool) -> Result<(), HostError> {
         for (first, pages) in extents {
             self.device.check_extent(*first, *pages)?;
@@ -180,7 +181,7 @@ impl ClockedDevice {
         Ok(())
     }
 
-    /// A closed loop over commands.
+    /// Runs commands in a closed loop.
     fn in_flight<C>(
         &mut self,
         commands: &[C],
@@ -215,7 +216,7 @@ impl ClockedDevice {
     }
 }
 
-/// Commands in runs of about [`PAGES_BETWEEN_LOOKS`].
+/// Splits commands into groups of about [`PAGES_BETWEEN_LOOKS`].
 fn chunks<C>(commands: &[C], pages: impl Fn(&C) -> u32) -> impl Iterator<Item = &[C]> {
     let mut left = commands;
     std::iter::from_fn(move || {

@@ -1,12 +1,12 @@
-//! Runs: a cell of an experiment on the device model, as fast as memory allows or in virtual time.
+//! Execution of experiment cells on the device model, at full speed or in virtual time.
 //!
 //! ```text
 //! Cell -> run::prepare -> RunPlan -> run (untimed loop) | timed (virtual time) -> CellResult
 //!                                     \-> live: the same in steps, with checkpoints and forks
 //! ```
 //!
-//! `finding` and `steady` judge a run while it goes on and when it ends, so their answers travel with its result.
-//! Nothing is printed, exported or drawn here.
+//! `finding` and `steady` assess a run during and after its execution. Their verdicts are part of
+//! its result. This crate neither prints, exports nor draws.
 
 pub mod bench;
 pub mod clocked;

@@ -1,19 +1,20 @@
-//! From requests in bytes with placement indices to extents of mapping units with placements.
+//! Translation of host requests, in bytes with placement indices, into extents of mapping units
+//! with placements.
 
 use ssd::{Device, EventSink, Layout, Lpn, Placement, PlacementIndex, PlacementList, RuhId, Write};
 use workload::Request;
 
-/// From a host's requests to the drive's pages and placements.
+/// Translator from a host's requests to the drive's pages and placements.
 #[derive(Clone, Debug)]
 pub(crate) struct Mapper {
-    /// Bits of an address within a mapping unit: a division for each request would show.
+    /// Address bits within a mapping unit. A division per request would be measurably slower.
     page_bits: u32,
-    /// Where each placement index leads; never empty.
+    /// Placement of each placement index. Never empty.
     placements: Vec<Placement>,
 }
 
 impl Mapper {
-    /// The mapping of a device, for a namespace with these placement handles.
+    /// Creates the mapper of a device for a namespace with these placement handles.
     pub(crate) fn new(layout: &Layout, handles: &[RuhId]) -> Mapper {
         assert!(!handles.is_empty(), "a namespace has a placement handle");
         assert!(
@@ -34,7 +35,7 @@ impl Mapper {
         (first, (end - u64::from(first.0)) as u32)
     }
 
-    /// The first of them.
+    /// First mapping unit of a request.
     #[inline]
     pub(crate) fn first(&self, request: &Request) -> Lpn {
         Lpn((request.offset_bytes >> self.page_bits) as u32)
@@ -46,25 +47,26 @@ impl Mapper {
         (bytes + (1 << self.page_bits) - 1) >> self.page_bits
     }
 
-    /// Mapping units that a request covers: deallocation leaves a part of one as it is.
+    /// Mapping units that a request covers completely. Deallocation leaves partial units unchanged.
     pub(crate) fn whole_pages(&self, request: &Request) -> Option<(Lpn, u32)> {
         let first = self.pages_up(request.offset_bytes);
         let end = (request.offset_bytes + u64::from(request.bytes)) >> self.page_bits;
         (end > first).then(|| (Lpn(first as u32), (end - first) as u32))
     }
 
-    /// The handle that a write with this placement index goes through, or one without a directive.
+    /// Handle of a write with this placement index, or of a write without a directive.
     pub(crate) fn handle_of(&self, placement: Option<PlacementIndex>) -> RuhId {
         self.placements[placement.map_or(0, PlacementIndex::index)].handle
     }
 
-    /// Where the next write without a directive goes.
+    /// Placement of the next write without a directive.
     #[inline]
     pub(crate) fn default_placement<S: EventSink>(&self, device: &mut Device<S>) -> Placement {
         device.default_placement(self.placements[0].handle)
     }
 
-    /// The write that a request is. Called once for each, in their order: without a directive it takes its turn.
+    /// Translates a request into a write. Call it once per write in order, because writes without a
+    /// directive alternate between placements.
     #[inline]
     pub(crate) fn write<S: EventSink>(&self, device: &mut Device<S>, request: &Request) -> Write {
         let (first, pages) = self.extent(request);

@@ -1,11 +1,11 @@
-//! Decisions that a caller of the lab takes during runs, instead of the device (victims) and of the workload
-//! (placement).
+//! Policies of a caller: they replace the device's victim selection or the workload's placement
+//! during runs.
 //!
 //! ```text
 //! workload -> batch of requests -> PlacementPolicy -> Device -> collection -> VictimPolicy
 //! ```
 //!
-//! Each run gets policies of its own from a factory. Results are deterministic if the policies are.
+//! A factory creates separate policies for each run. Results are deterministic if the policies are.
 
 #![warn(missing_docs)]
 
@@ -14,41 +14,42 @@ use std::sync::{Arc, Mutex};
 use ssd::gc::VictimPolicy;
 use workload::{Operation, PlacementIndex, Request, WorkloadError};
 
-/// Makes a victim policy for a run.
+/// Factory of a victim policy for a run.
 pub type MakeVictimPolicy<'a> = &'a (dyn Fn() -> Box<dyn VictimPolicy + Send + Sync> + Sync);
-/// Makes a placement policy for a run.
+/// Factory of a placement policy for a run.
 pub type MakePlacementPolicy<'a> = &'a (dyn Fn() -> Box<dyn PlacementPolicy> + Sync);
 
-/// What decides in runs; nothing by default.
+/// Policies of a run. None by default.
 #[derive(Clone, Copy, Default)]
 pub struct Policies<'a> {
-    /// Which reclaim unit is collected, instead of `gc.unit_selection`.
+    /// Selects the reclaim unit to collect, instead of `gc.unit_selection`.
     pub victim: Option<MakeVictimPolicy<'a>>,
-    /// Where writes go, instead of what the workload says.
+    /// Selects the placement of writes, instead of the workload.
     pub placement: Option<MakePlacementPolicy<'a>>,
 }
 
 /// A placement index for each request, or none.
 pub type Placements = Vec<Option<PlacementIndex>>;
 
-/// Says where writes go.
+/// Selects the placement of writes.
 pub trait PlacementPolicy: Send {
-    /// Appends the placement index of each of these requests, the next ones of the workload in their order; what
-    /// it says of others than writes has no effect. A page is a mapping unit of the drive.
+    /// Appends a placement index for each of these requests, the next ones of the workload in
+    /// order. Values for requests other than writes have no effect. A page is a mapping unit of the
+    /// drive.
     ///
     /// # Errors
-    /// Why it cannot say, in a sentence; the run ends.
+    /// The reason for a failure, one sentence. The run then ends.
     fn place(&mut self, requests: &[Request], page_bytes: u64, placements: &mut Placements) -> Result<(), String>;
 }
 
-/// A policy, and what it answered.
+/// A policy and its answers.
 struct Consultation {
     policy: Box<dyn PlacementPolicy>,
-    /// What it said last.
+    /// Last answers of the policy.
     placements: Placements,
 }
 
-/// The placement policy of one run; several jobs share it.
+/// Placement policy of one run. Its jobs share it.
 #[derive(Clone)]
 pub(crate) struct Placer {
     consultation: Arc<Mutex<Consultation>>,
@@ -70,10 +71,10 @@ impl Placer {
         }
     }
 
-    /// Asks the policy and checks what it says.
+    /// Calls the policy and checks its answers.
     ///
     /// # Panics
-    /// The policy did not say something of each request.
+    /// The number of answers differs from the number of requests.
     pub(crate) fn place(&self, requests: &mut [Request]) -> Result<(), WorkloadError> {
         let error = |problem: String| WorkloadError::setting("placement policy", problem);
         let mut consultation = self.consultation.lock().expect("a policy that panicked ended its run");
@@ -106,7 +107,7 @@ mod tests {
     use ssd::RuId;
     use ssd::gc::{Candidates, Random};
 
-    /// The order of closing, from what a policy can see.
+    /// Selects units in closing order, from the policy's view alone.
     struct OldestFirst;
 
     impl VictimPolicy for OldestFirst {
@@ -117,7 +118,7 @@ mod tests {
         }
     }
 
-    /// Everything through one placement index, or none.
+    /// Sends all writes through one placement index, or none.
     struct To(Option<PlacementIndex>);
 
     impl PlacementPolicy for To {

@@ -1,5 +1,5 @@
-//! What a run keeps of its device's events: the GC log, collections for the time series, copies of each part of the
-//! drive that belongs to somebody, and the log of events that the drive keeps for its host.
+//! Event sink of a run's device. It keeps the GC log, collections for the time series, copies per
+//! owned range, and the drive's event log for its host.
 
 use ssd::event::{Interest, Reclaim};
 use ssd::{Event, MappedRun, Nanos, RecentEvents};
@@ -7,24 +7,23 @@ use workload::Range;
 
 use crate::feedback::DriveLog;
 
-/// See the module.
+/// Event sink of a run. See the module.
 #[derive(Default)]
 pub(crate) struct Recorder {
     keep: bool,
     pub(crate) gc_log: Vec<Reclaim>,
-    /// On a device with timing: collections that nobody has taken notice of, when and how many pages were copied.
+    /// On a device with timing: unprocessed collections, each with time and copied pages.
     pub(crate) recent: Vec<(Nanos, u32)>,
     timed: bool,
-    /// Parts of the drive that belong to somebody, with the page after each and the pages copied of it.
+    /// Owned ranges of the drive, each with its end page and the number of pages copied.
     ranges: Vec<(Range, u32, u64)>,
-    /// The events that the drive keeps for who listens.
+    /// FDP event log that feedback reads.
     pub(crate) drive_log: Option<DriveLog>,
-    /// What happened lately, for who watches.
+    /// Recent events, for observers.
     pub(crate) live_log: Option<RecentEvents>,
 }
 
 impl Recorder {
-    /// A recorder of a run that begins.
     pub(crate) fn new(keep_gc_log: bool, timed: bool) -> Recorder {
         Recorder {
             keep: keep_gc_log,
@@ -33,7 +32,7 @@ impl Recorder {
         }
     }
 
-    /// Counts from now on how many pages of each of these parts of the drive are copied.
+    /// Starts to count the copied pages of these ranges of the drive.
     pub(crate) fn watch_ranges(&mut self, ranges: Vec<Range>, page_bytes: u64) {
         let end = |range: &Range| range.end_bytes.div_ceil(page_bytes) as u32;
         self.ranges = ranges
@@ -42,7 +41,7 @@ impl Recorder {
             .collect();
     }
 
-    /// What it counts, for a run that is set back to now. The logs are not part of it.
+    /// Copies the counts for a checkpoint, without the logs.
     pub(crate) fn counts(&self) -> Recorder {
         Recorder {
             timed: self.timed,
@@ -51,7 +50,7 @@ impl Recorder {
         }
     }
 
-    /// What was copied of each of these parts.
+    /// Copied pages of each range.
     pub(crate) fn copies(&self) -> impl Iterator<Item = (&Range, u64)> {
         self.ranges.iter().map(|(range, _, copied)| (range, *copied))
     }

@@ -1,57 +1,61 @@
-//! Steady state: when the write amplification of a run has stopped changing, and how sure its value is.
+//! Steady-state detection: whether the write amplification of a run is stable, and its confidence
+//! interval.
 //!
 //! ```text
-//! samples -> write amplification of the last five drive-writes -> is_steady (ends the run), mean and interval (SteadyState)
+//! samples -> write amplification of the last five drive-writes
+//!         -> is_steady (ends the run), mean and interval (SteadyState)
 //! ```
 //!
-//! The rule is that of SNIA's Solid State Storage Performance Test Specification (2.0.1, "Steady State"): five rounds, whose range is
-//! within a share of their average, and the ends of the line that fits them best too. A round is a drive-write, and what is
-//! measured is its write amplification; the shares are a quarter of SNIA's 20 % and 10 %, because write amplification moves
-//! slowly and hardly fluctuates, so that SNIA's would end runs in the middle of their rise. A drive that does not collect is not
-//! steady but new, so each of the rounds must have reclaimed something.
+//! The rule follows SNIA's Solid State Storage Performance Test Specification (2.0.1, "Steady
+//! State"). Over five rounds, the range must stay within a share of the average, and so must the
+//! ends of the best-fit line. A round is one drive-write and its measure is write amplification.
+//! The shares are a quarter of SNIA's 20 % and 10 %. Write amplification moves slowly and hardly
+//! fluctuates, so SNIA's shares would end runs in the middle of their rise. A drive without garbage
+//! collection is new, not steady. So each round must have reclaimed a unit.
 //!
-//! It judges; who runs the workload asks it after each drive-write.
+//! The caller runs the workload and checks after each drive-write.
 
 use serde::Serialize;
 
 use crate::run::Sample;
 
-/// Drive-writes that are looked at.
+/// Drive-writes in the window.
 pub const ROUNDS: usize = 5;
-/// The most that the write amplification of the rounds may differ, as a share of their mean.
+/// Maximum range of the rounds' write amplification, as a share of their mean.
 pub const RANGE: f64 = 0.05;
-/// The most that the ends of the line that fits the rounds best may differ, as a share of their mean.
+/// Maximum difference between the ends of the best-fit line, as a share of the mean.
 pub const SLOPE: f64 = 0.025;
-/// Student's t of a 95 % confidence interval of the mean of as many batches.
+/// Student's t for a 95 % confidence interval of the mean of [`ROUNDS`] batches.
 const STUDENT_T: f64 = 2.776;
 const _: () = assert!(ROUNDS == 5, "STUDENT_T is that of four degrees of freedom");
 
-/// The last drive-writes of a run that went on until it was steady, or gave up.
+/// Last drive-writes of a run that waited for steady state.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SteadyState {
-    /// Whether it is steady.
+    /// True if the run reached steady state.
     pub reached: bool,
     /// Mean write amplification of the rounds.
     pub waf: f64,
-    /// Half of its 95 % confidence interval, from the means of the rounds (batch means).
+    /// Half of the 95 % confidence interval of `waf`, from batch means.
     pub half_width: f64,
-    /// How far the rounds are apart, as a share of the mean.
+    /// Range of the rounds, as a share of the mean.
     pub range: f64,
-    /// How far the ends of the line that fits them best are apart, as a share of the mean.
+    /// Difference between the ends of the best-fit line, as a share of the mean.
     pub slope: f64,
     /// Drive-writes before the rounds.
     pub after_capacities: f64,
 }
 
 impl SteadyState {
-    /// What the end of a run's samples says; `None` if there are not enough drive-writes. `capacity_bytes` is that of the drive.
+    /// Assesses the end of a run's samples. `None` if the run has too few drive-writes.
+    /// `capacity_bytes` is that of the drive.
     pub fn of(samples: &[Sample], capacity_bytes: u64) -> Option<SteadyState> {
         let last = samples.last()?;
         let mut ends = vec![last];
         for round in 1..=ROUNDS as u64 {
             let before = last.host_bytes.checked_sub(round * capacity_bytes)?;
             let sample = samples.iter().rev().find(|sample| sample.host_bytes <= before);
-            // The beginning of the run is no sample.
+            // The samples do not include the beginning of the run.
             match sample {
                 Some(sample) => ends.push(sample),
                 None => break,
@@ -75,7 +79,7 @@ impl SteadyState {
         let most = rounds.iter().copied().fold(f64::MIN, f64::max);
         let least = rounds.iter().copied().fold(f64::MAX, f64::min);
         let variance = rounds.iter().map(|waf| (waf - mean).powi(2)).sum::<f64>() / (count - 1.0);
-        // The line of least squares, over its whole length.
+        // Least-squares line, over its whole length.
         let middle = (count - 1.0) / 2.0;
         let offsets = || (0..rounds.len()).map(|index| index as f64 - middle);
         let rise: f64 = offsets().zip(rounds).map(|(x, waf)| x * (waf - mean)).sum();
@@ -92,7 +96,7 @@ impl SteadyState {
     }
 }
 
-/// Nothing written and nothing reclaimed yet.
+/// Sample before the first write.
 fn beginning(like: &Sample) -> Sample {
     Sample {
         host_bytes: 0,
@@ -103,7 +107,7 @@ fn beginning(like: &Sample) -> Sample {
     }
 }
 
-/// Write amplification between two samples, and whether anything was reclaimed.
+/// Write amplification between two samples, and true if a unit was reclaimed.
 fn round(before: &Sample, after: &Sample) -> (f64, bool) {
     let reclaimed = |sample: &Sample| sample.owners.iter().map(|owner| owner.units_reclaimed).sum::<u64>();
     let host = (after.host_bytes - before.host_bytes).max(1);
@@ -118,7 +122,7 @@ mod tests {
 
     const CAPACITY: u64 = 1000;
 
-    /// A run of drive-writes with these write amplifications, sampled ten times in each.
+    /// Samples of drive-writes with these write amplifications, ten per drive-write.
     fn samples(rounds: &[f64], reclaims: bool) -> Vec<Sample> {
         let (mut host, mut media, mut reclaimed) = (0, 0.0, 0);
         let mut samples = Vec::new();

@@ -1,4 +1,4 @@
-//! Results as a run of the three-stream experiment makes them, computed from formulas, for tests.
+//! Test results in the form of the three-stream experiment, computed from formulas.
 
 use ssd::event::{Reclaim, Trigger};
 use ssd::{Owner, OwnerStats, RgId, RuId, RuhId, Stats, Wear};
@@ -13,7 +13,7 @@ const UNITS: u64 = 896;
 const CAPACITY_BYTES: u64 = 700 * UNIT_PAGES * PAGE_BYTES;
 const HANDLES: usize = 8;
 const SAMPLES: u64 = 100;
-/// Multiples of the capacity that are written.
+/// Total writes in multiples of the capacity.
 const WRITTEN: f64 = 5.0;
 
 /// Names of the axes of [`results`].
@@ -41,7 +41,7 @@ pub fn results() -> Vec<CellResult> {
     results
 }
 
-/// A cell that ends near a write amplification of 1 + `copies`, with this many handles used.
+/// A cell with final write amplification near 1 + `copies` and this many handles in use.
 fn result(key: CellKey, copies: f64, handles: usize) -> CellResult {
     let samples: Vec<Sample> = (1..=SAMPLES)
         .map(|index| sample(index as f64 / SAMPLES as f64, copies, handles))
@@ -79,7 +79,8 @@ fn result(key: CellKey, copies: f64, handles: usize) -> CellResult {
     }
 }
 
-/// Shares of the host's bytes by handle: sequential, random, overwrite; those without a handle go through handle 0.
+/// Shares of the host's bytes by handle: sequential, random, overwrite. Streams without a handle
+/// use handle 0.
 fn shares(handles: usize) -> Vec<f64> {
     match handles {
         1 => vec![1.0],
@@ -139,7 +140,7 @@ fn owner(host_pages: f64, copied: f64, received: f64) -> OwnerStats {
     }
 }
 
-/// A few collections of each handle and of the shared pool.
+/// Some collections of each handle and of the shared pool.
 fn gc_log(stats: &Stats) -> Vec<Reclaim> {
     let used = (0..HANDLES as u16).filter(|handle| stats.handles[usize::from(*handle)].host_pages_written > 0);
     let owners: Vec<Owner> = used

@@ -1,8 +1,9 @@
-//! A twin behaves like the drive: write amplification hardly depends on the scale.
+//! Tests that scaled models behave like the drive: write amplification hardly depends on the scale.
 //!
-//! Each workload runs on three twins of the same drive, with reclaim units of 1024, 4096 and 16384 pages, until garbage
-//! collection has settled. The drive is the WARP paper's default with 256 reclaim units of 256 MiB, so that the largest
-//! twin runs in seconds. It does not cover reclaim units below 1024 pages, where twins are not promised to be good.
+//! Each workload runs on three models of the same drive until garbage collection has settled. Their
+//! reclaim units have 1024, 4096 and 16384 pages. The drive is the WARP paper's default with 256
+//! reclaim units of 256 MiB, so the largest model runs in seconds. Reclaim units below 1024 pages
+//! are not covered, because no accuracy is promised there.
 
 use experiment::definition::Experiment;
 use experiment::run_options::RunOptions;
@@ -10,14 +11,14 @@ use experiment::selection::Selection;
 use experiment::twin::{Scale, ScaleChoice};
 use simulate::run::{self, CellResult};
 
-/// Scales of the twin, of the one that is four times as large and of the one that is sixteen times as large.
+/// Scales of a model, and of those four and sixteen times as large.
 const SCALES: [u32; 3] = [64, 16, 4];
-/// Largest relative difference between the write amplification of any two of them.
+/// Largest relative difference between the write amplification of any two models.
 const DIFFERENCE_MAX: f64 = 0.02;
-/// Fewest pages that a reclaim unit has.
+/// Minimum pages of a reclaim unit.
 const UNIT_PAGES_MIN: u64 = 1024;
 
-/// The same experiment for all: 64 GiB of flash in reclaim units of 256 MiB.
+/// Experiment shared by all tests: 64 GiB of flash in reclaim units of 256 MiB.
 fn experiment(write_capacities: f64, workload: &str) -> Experiment {
     let text = format!(
         r#"
@@ -38,7 +39,7 @@ fn experiment(write_capacities: f64, workload: &str) -> Experiment {
     Experiment::parse("experiments/twins/experiment.toml", &text).expect("the experiment is one")
 }
 
-/// Runs the experiment's only cell on a twin.
+/// Runs the experiment's only cell on a scaled model.
 fn run_twin(experiment: &Experiment, scale: u32) -> CellResult {
     let selection = Selection {
         run: RunOptions {
@@ -58,7 +59,7 @@ fn run_twin(experiment: &Experiment, scale: u32) -> CellResult {
     result
 }
 
-/// Holds the promise for one workload and prints what was measured (`cargo test -- --nocapture`).
+/// Checks the models for one workload and prints the measurements (`cargo test -- --nocapture`).
 fn assert_twins_agree(what: &str, experiment: &Experiment, scales: [u32; 3]) {
     let results = scales.map(|scale| run_twin(experiment, scale));
     let measured = results.each_ref().map(CellResult::write_amplification);
@@ -109,8 +110,9 @@ fn three_streams_without_placement() {
     assert_twins_agree("three_stream zipf 1.2 NoFDP", &three_streams("NoFDP", "none"), SCALES);
 }
 
-/// The few pages that skewed overwrites touch beyond the hottest must not make a reclaim unit young, or the age that this
-/// policy counts would be another one on each scale (5 % between 1/512 and 1/64 of SSD_A, with which it was found).
+/// The few pages that skewed overwrites touch beyond the hottest must not make a reclaim unit
+/// young. Otherwise the age in this policy would depend on the scale (5 % between 1/512 and 1/64 of
+/// SSD_A, which revealed the problem).
 #[test]
 fn sequential_and_skewed_data_in_one_handle_collected_by_age() {
     let workload = r#"
@@ -120,7 +122,7 @@ fn sequential_and_skewed_data_in_one_handle_collected_by_age() {
         jobs = { overwrite = { plids = 0, random_distribution = "zipf:2.2" } }
         device = { "gc.unit_selection" = "benefit_cost_since_invalidation" }
     "#;
-    // Reclaim units of 1024 pages are too small for it: 3.9 % from those of 4096.
+    // Reclaim units of 1024 pages are too small here. They differ by 3.9 % from those of 4096.
     assert_twins_agree(
         "three_stream zipf 2.2 Mixed, by age",
         &experiment(4.0, workload),

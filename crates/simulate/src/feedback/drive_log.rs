@@ -1,8 +1,9 @@
-//! The drive's side of a closed loop: its FDP event log, and the pages that each collection copied of each owner.
+//! Drive side of placement feedback: the FDP event log, and the pages that each collection copied
+//! per owner.
 //!
-//! The log is that of the controller ([`nvme::fdp::EventLog`]), with its reporting rules. The drive has one namespace over
-//! its whole capacity, in which a logical block is a mapping unit and every placement handle has Media Reallocated enabled.
-//! Its clock counts the pages that the host has written.
+//! The log is the controller's ([`nvme::fdp::EventLog`]), with its reporting rules. The drive has
+//! one namespace over its whole capacity. A logical block is a mapping unit, and every placement
+//! handle enables Media Reallocated events. Its clock counts the pages written by the host.
 
 use std::sync::Arc;
 
@@ -14,10 +15,10 @@ use ssd::{Layout, MappedRun, PlacementList, RuhId, Stats};
 
 use super::result::CollectionRow;
 
-/// Identifier of the one namespace.
+/// Identifier of the only namespace.
 const NSID: u32 = 1;
 
-/// See the module.
+/// Drive side of placement feedback. See the module.
 pub(crate) struct DriveLog {
     owners: Arc<OwnerMap>,
     entries: u16,
@@ -25,22 +26,23 @@ pub(crate) struct DriveLog {
     groups: u16,
     /// The whole drive.
     extent: Extent,
-    /// Handles of the host's namespace, and the events that each has enabled.
+    /// Handles of the host's namespace. `enabled`: their enabled events.
     handles: Vec<RuhId>,
     enabled: Vec<EventMask>,
     log: EventLog,
-    /// Where the next reading goes on, as [`ssd::Ring::end`] counts.
+    /// Start of the next poll, in units of [`ssd::Ring::end`].
     read_until: u64,
-    /// Events that were lost before the last reading.
+    /// Events lost before the last poll.
     lost: u64,
-    /// Of the collection that is going on.
+    /// Pages copied per owner by the collection in progress.
     copied: Vec<u32>,
     collections: Vec<CollectionRow>,
     host_bytes_at_start: u64,
 }
 
 impl DriveLog {
-    /// An empty log of so many entries for a namespace with these handles, when the device has counted `begin`.
+    /// Creates an empty log of `entries` entries for a namespace with these handles. `begin` holds
+    /// the device's counters.
     pub(super) fn new(
         owners: Arc<OwnerMap>,
         layout: &Layout,
@@ -71,14 +73,14 @@ impl DriveLog {
         }
     }
 
-    /// The log as a host reads it, the oldest first; it stays as it is.
+    /// Returns the log as a host reads it, oldest event first. The log stays unchanged.
     pub(super) fn read(&mut self) -> Vec<Event> {
         self.lost = self.lost();
         self.read_until = self.log.controller().end();
         self.log.controller().iter().map(|event| self.as_heard(event)).collect()
     }
 
-    /// An event as the advisor takes it.
+    /// Converts an event for the advisor.
     fn as_heard(&self, event: &FdpEvent) -> Event {
         let moved = event.reallocated.expect("only collections are reported");
         let placements = PlacementList::new(&self.handles, self.groups);
@@ -101,7 +103,7 @@ impl DriveLog {
         self.collections.len()
     }
 
-    /// Events that nobody read before newer ones drove them out.
+    /// Events overwritten before any poll.
     pub(super) fn lost(&self) -> u64 {
         self.lost + self.log.controller().lost_since(self.read_until)
     }
@@ -110,7 +112,7 @@ impl DriveLog {
         self.collections
     }
 
-    /// Takes the pages that a collection copies.
+    /// Counts the pages that a collection copies.
     pub(crate) fn copied(&mut self, runs: &[MappedRun]) {
         let nobody = self.copied.len() - 1;
         for page in runs.iter().flat_map(|run| run.lpn.0..run.lpn.0 + run.pages) {
@@ -119,7 +121,7 @@ impl DriveLog {
         }
     }
 
-    /// Takes the collection that copied them.
+    /// Completes the collection that copied them.
     pub(crate) fn reclaimed(&mut self, reclaim: &Reclaim) {
         let nothing = vec![0; self.copied.len()];
         let copied = std::mem::replace(&mut self.copied, nothing);

@@ -1,13 +1,14 @@
-//! The closed loop in the lab: the drive reports what collection moves, an advisor reads that now and then, and what it
-//! moves is written with another placement index from then on.
+//! Placement feedback as a closed loop: the drive reports moved data, an advisor polls the reports,
+//! and later writes use the placement indices that it selects.
 //!
 //! ```text
 //! workload -> Redirection -> Device -> Reclaim events -> DriveLog (drops the oldest) \
-//!                  ^- moves <- Advisor, every so many bytes <----------------------/
+//!               ^- moves <- Advisor, at intervals of host bytes <----------------------/
 //! ```
 //!
-//! The advisor sees what a host sees of a real drive: the events in the log and the bytes written by host and media.
-//! What else is recorded here (pages copied of each owner in each collection) is for the report only.
+//! The advisor has the view of a host of a real drive: logged events, and the bytes written by host
+//! and media. The report alone uses the other records, such as pages copied per owner and
+//! collection.
 
 mod drive_log;
 mod owners;
@@ -28,7 +29,7 @@ pub(crate) use owners::owners;
 use redirection::{Redirection, RedirectionTable};
 pub use result::{CollectionRow, FeedbackResult, ReadingRow};
 
-/// The host's side of a run.
+/// Host side of the feedback loop in a run.
 pub(crate) struct Feedback {
     feed: Feed<Event>,
     advisor: Advisor,
@@ -41,7 +42,8 @@ pub(crate) struct Feedback {
 }
 
 impl Feedback {
-    /// A loop for a workload with these owners ([`owners`]) on a drive, in a namespace with so many placement indices.
+    /// Creates a loop for a workload with these owners ([`owners`]), in a namespace with
+    /// `placement_count` placement indices.
     pub(crate) fn new(settings: &Settings, owners: Arc<OwnerMap>, layout: &Layout, placement_count: u16) -> Feedback {
         let table = RedirectionTable::new(Arc::clone(&owners));
         let capacity_bytes = layout.capacity_bytes();
@@ -64,24 +66,24 @@ impl Feedback {
         }
     }
 
-    /// What gives writes their placement indices, after another policy if there is one.
+    /// Returns the policy that redirects writes, applied after `inner` if given.
     pub(crate) fn redirection(&self, inner: Option<Box<dyn PlacementPolicy>>) -> Box<dyn PlacementPolicy> {
         let table = Arc::clone(&self.table);
         Box::new(Redirection::new(table, inner))
     }
 
-    /// The drive's side of it, when the workload begins.
+    /// Returns the drive's side of the loop, at the beginning of the workload.
     pub(crate) fn drive_log(&self, layout: &Layout, handles: &[RuhId], entries: u16, begin: &Stats) -> DriveLog {
         DriveLog::new(Arc::clone(&self.owners), layout, handles, entries, begin)
     }
 
-    /// Whether it is time for a reading.
+    /// Returns true if a poll is due.
     pub(crate) fn is_due(&self, host_bytes: u64) -> bool {
         let limit = self.settings.readings.unwrap_or(u32::MAX) as usize;
         host_bytes >= self.next_reading && self.readings.len() < limit
     }
 
-    /// Reads the log and the statistics of the drive, and moves who should move.
+    /// Polls log and statistics of the drive, and applies the advised moves.
     pub(crate) fn read(&mut self, log: &mut DriveLog, stats: &Stats, host_bytes: u64) {
         assert!(
             self.readings
@@ -113,7 +115,7 @@ impl Feedback {
         });
     }
 
-    /// How many events name each owner; last those that name nobody.
+    /// Number of events of each owner. The last entry counts events without owner.
     fn events_by_owner(&self, events: &[Event]) -> Vec<u32> {
         let nobody = self.owners.owners().len();
         let mut counts = vec![0; nobody + 1];

@@ -1,4 +1,4 @@
-//! Whose the data of a workload is.
+//! Owners of the data of a workload.
 
 use advise::{Owner, OwnerMap};
 use applications::Spec;
@@ -8,11 +8,12 @@ use workload::{Source, Target};
 use super::Settings;
 use experiment::error::LabError;
 
-/// Whose a workload's data is: the parts that it names itself (SOC and LOC of a cache, tenants), or the regions of the
-/// jobs of a job file. `source` is the workload as it will run, which only a job file in virtual time does not have.
+/// Returns the owners of a workload's data. These are the parts that it names (SOC and LOC of a
+/// cache, tenants) or the regions of a job file's jobs. `source` is the workload as it will run.
+/// Only a job file in virtual time has none.
 ///
 /// # Errors
-/// The settings make no sense, or the workload does not say it.
+/// The settings make no sense, or the workload does not name its parts.
 pub(crate) fn owners(
     settings: &Settings,
     workload: &Spec,
@@ -42,9 +43,9 @@ pub(crate) fn owners(
     OwnerMap::new(owners).map_err(|error| refused(error.to_string()))
 }
 
-/// Every byte belongs to the jobs of the last group that has any there: fills come before what they are for. Jobs that
-/// share a region are one owner there; what is left over between regions, less than a request, goes to the owner before
-/// it.
+/// Assigns every byte to the jobs of the last group that uses it, because fills precede the jobs
+/// that they serve. Jobs that share a region are one owner there. A gap between regions, smaller
+/// than a request, belongs to the owner before it.
 fn owners_of_jobs(planned: &[PlannedStream<'_>]) -> Vec<Owner> {
     let summaries = || planned.iter().map(|stream| &stream.summary);
     let mut cuts: Vec<u64> = summaries()
@@ -91,7 +92,7 @@ fn owners_of_jobs(planned: &[PlannedStream<'_>]) -> Vec<Owner> {
 mod tests {
     use super::*;
 
-    /// Names and extents of the owners of a job file on a drive of a mebibyte.
+    /// Names and extents of the owners of a job file on a drive of 1 MiB.
     fn owners(jobs: &str) -> Vec<(String, Vec<(u64, u64)>)> {
         let file = workload::fio::parse(jobs, "test.fio").expect("a job file");
         let target = Target {

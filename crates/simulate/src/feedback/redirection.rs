@@ -1,4 +1,4 @@
-//! Where writes go instead: the placement indices that owners were moved to.
+//! Redirection of writes to the placement indices that feedback selects.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -8,17 +8,17 @@ use workload::{Operation, PlacementIndex, Request};
 
 use crate::policy::{PlacementPolicy, Placements};
 
-/// Who owns what on the drive, and where owners were told to write.
+/// Owners of the drive's data and their redirected placements.
 pub(super) struct RedirectionTable {
     owners: Arc<OwnerMap>,
-    /// Placement index that an owner's first write had.
+    /// Placement index of each owner's first write.
     seen: Placements,
-    /// By owner and what the workload says: what is written instead.
+    /// Replacement by owner and the workload's placement index.
     instead: BTreeMap<(usize, PlacementIndex), PlacementIndex>,
 }
 
 impl RedirectionTable {
-    /// Everything goes where the workload says.
+    /// Creates a table without redirection.
     pub(super) fn new(owners: Arc<OwnerMap>) -> RedirectionTable {
         RedirectionTable {
             seen: vec![None; owners.owners().len()],
@@ -37,14 +37,14 @@ impl RedirectionTable {
         let Some(owner) = self.owners.find(request.offset_bytes) else {
             return placement;
         };
-        // Without a directive a write goes through the first placement handle, in any of its reclaim groups: it counts
-        // as with the first index.
+        // A write without a directive goes through the first placement handle, in any of its
+        // reclaim groups. It counts as one with the first index.
         let given = placement.unwrap_or(PlacementIndex::FIRST);
         self.seen[owner].get_or_insert(given);
         self.instead.get(&(owner, given)).copied().or(placement)
     }
 
-    /// Moves an owner.
+    /// Moves the writes of an owner from one index to another.
     pub(super) fn apply(&mut self, owner: usize, from: PlacementIndex, to: PlacementIndex) {
         let mut known = false;
         let all = (owner, PlacementIndex::FIRST)..=(owner, PlacementIndex(u16::MAX));
@@ -54,7 +54,7 @@ impl RedirectionTable {
                 *now = to;
             }
         }
-        // What the workload itself writes there moves too, unless it was moved away before.
+        // The workload's own writes to `from` move too, unless they were moved away before.
         if !known {
             self.instead.insert((owner, from), to);
         }
@@ -62,14 +62,14 @@ impl RedirectionTable {
     }
 }
 
-/// Gives writes the placement indices that their owners were moved to.
+/// Policy that redirects the writes of moved owners.
 pub(super) struct Redirection {
     table: Arc<Mutex<RedirectionTable>>,
     inner: Option<Box<dyn PlacementPolicy>>,
 }
 
 impl Redirection {
-    /// After another policy, if there is one.
+    /// Creates the policy, applied after `inner` if given.
     pub(super) fn new(table: Arc<Mutex<RedirectionTable>>, inner: Option<Box<dyn PlacementPolicy>>) -> Redirection {
         Redirection { table, inner }
     }

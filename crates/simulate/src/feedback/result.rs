@@ -1,49 +1,48 @@
-//! What a closed loop did: readings of the log, collections, and the figures made of them.
+//! Results of placement feedback: polls of the log, collections, and the figures derived from them.
 
 use advise::Reason;
 use serde::Serialize;
 use workload::Measure;
 
-/// What a closed loop did.
+/// Results of placement feedback in a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FeedbackResult {
     /// Names of the owners.
     pub owners: Vec<String>,
-    /// One for each reading of the log.
     pub readings: Vec<ReadingRow>,
-    /// One for each collection, in their order.
+    /// Collections in order.
     pub collections: Vec<CollectionRow>,
-    /// Events that were dropped from the ring before anybody read them.
+    /// Events dropped from the ring before any poll.
     pub events_lost: u64,
 }
 
-/// A reading of the log.
+/// A poll of the log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReadingRow {
-    /// Bytes that the host had written, the prefill excluded.
+    /// Bytes written by the host, without prefill.
     pub host_bytes: u64,
-    /// Collections before it.
+    /// Collections before the poll.
     pub collections: usize,
-    /// New events, by the owner that they name; last those that name nobody.
+    /// New events by owner. The last entry counts events without owner.
     pub events: Vec<u32>,
-    /// Moves that followed: owner, from, to, why.
+    /// Resulting moves: owner, from, to, reason.
     pub moves: Vec<(usize, u16, u16, Reason)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CollectionRow {
-    /// Bytes that the host had written, the prefill excluded.
+    /// Bytes written by the host, without prefill.
     pub host_bytes: u64,
-    /// Pages copied, by owner; last those of nobody.
+    /// Pages copied by owner. The last entry counts pages without owner.
     pub copied: Vec<u32>,
 }
 
-/// The end of a run over which the cost after the readings is taken: this share of its collections.
+/// Share of the collections, at the end of a run, that measures the cost after feedback.
 const AFTER_SHARE: f64 = 0.25;
 
 impl FeedbackResult {
-    /// Pages copied by a collection on average: before the first reading, and over the last quarter of all collections.
-    /// 0 where there was no collection.
+    /// Mean pages copied per collection: before the first poll, and over the last quarter of all
+    /// collections. 0 without collections.
     pub fn copied_per_collection(&self) -> (f64, f64) {
         let mean = |rows: &[CollectionRow]| {
             let copied: u64 = rows
@@ -61,18 +60,18 @@ impl FeedbackResult {
         (mean(&self.collections[..first]), mean(&self.collections[last..]))
     }
 
-    /// Number of the last collection, counted from 1, that copied a page of this owner; 0 if none did.
+    /// Number, from 1, of the last collection that copied a page of this owner. 0 if none did.
     pub fn last_copied_at(&self, owner: usize) -> usize {
         let copied = |row: &CollectionRow| row.copied[owner] > 0;
         self.collections.iter().rposition(copied).map_or(0, |index| index + 1)
     }
 
-    /// Name of an owner of the rows above, or of nobody.
+    /// Name of an owner in the rows above, or "nobody".
     pub fn owner_name(&self, owner: usize) -> &str {
         self.owners.get(owner).map_or("nobody", String::as_str)
     }
 
-    /// The figures that tables and claims can name.
+    /// Figures that tables and claims can name.
     pub fn measures(&self) -> Vec<Measure> {
         let (before, after) = self.copied_per_collection();
         let moves = || self.readings.iter().flat_map(|reading| &reading.moves);

@@ -1,33 +1,34 @@
-//! How findings are detected in a result.
+//! Detection of findings in a result.
 
 use super::kind::{Command, Finding};
 use crate::run::CellResult;
 use experiment::twin::{self, Scale};
 
-/// Relative difference of write amplification between two drive-writes up to which a run has settled.
+/// Largest relative difference of write amplification between two drive-writes of a settled run.
 pub const SETTLED: f64 = 0.02;
 
-/// Share of a drive's pages below which what they say is not about a drive in use.
+/// Minimum share of a drive's pages with data. Below it, a result does not describe a drive in use.
 pub const USED_LEAST: f64 = 0.5;
 
-/// Share of a drive's spare reclaim units from which on those that are open decide about its write amplification. Half of what is open is
-/// room that garbage collection does not have: random writes of 64 KiB on `warp_default` have 4 % more write amplification where a tenth is
-/// open, 10 % at a fifth, 20 % at two fifths and 60 % at four fifths.
+/// Share of open reclaim units among the over-provisioned ones above which they dominate write
+/// amplification. Half of the open space is unusable for garbage collection. Random writes of 64
+/// KiB on `warp_default` have 4 % more write amplification at a tenth, 10 % at a fifth, 20 % at two
+/// fifths and 60 % at four fifths.
 pub const SPARE_HELD_MOST: f64 = 0.25;
 
 impl CellResult {
-    /// Everything that makes it doubtful, in the order of the kinds.
+    /// All findings of the result, in the order of the kinds.
     pub fn findings(&self) -> Vec<Finding> {
         of(self)
     }
 
-    /// Whether its write amplification may not be what a reader takes it for.
+    /// Returns true if its write amplification may be misleading.
     pub fn is_doubtful(&self) -> bool {
         self.findings().iter().any(|finding| finding.is_doubt(Command::Run))
     }
 }
 
-/// Everything that makes a result doubtful, in the order of the kinds.
+/// All findings of a result, in the order of the kinds.
 fn of(result: &CellResult) -> Vec<Finding> {
     let collected = result.stats.total().units_reclaimed > 0;
     let is_read_only = result.stats.total().host_bytes_written == 0;
@@ -53,14 +54,14 @@ fn of(result: &CellResult) -> Vec<Finding> {
     kinds.into_iter().flatten().collect()
 }
 
-/// Whether write amplification is more than 1 before anything is copied.
+/// Detects write amplification above 1 before any copy.
 fn partial_writes(result: &CellResult) -> Option<Finding> {
     let (total, unit_bytes) = (result.stats.total(), result.stats.page_bytes);
     let waf = (total.host_pages_written * unit_bytes) as f64 / total.host_bytes_written.max(1) as f64;
     (waf > 1.0 + SETTLED).then_some(Finding::PartialWrites { waf, unit_bytes })
 }
 
-/// Whether handles hold much of the spare while pages are copied.
+/// Detects handles that hold many over-provisioned units while pages are copied.
 fn little_spare(result: &CellResult) -> Option<Finding> {
     let totals = result.stats.totals();
     let copies = totals.media_bytes_written as f64 > totals.host_bytes_written as f64 * (1.0 + SETTLED);
@@ -73,7 +74,8 @@ fn not_steady(result: &CellResult) -> Option<Finding> {
     (result.until.is_some() && !result.is_steady()).then_some(Finding::NotSteady { steady: result.steady })
 }
 
-/// Whether the end of a run is what its drive settles to, and whether the whole run says so. A steady state is an answer of its own.
+/// Detects an end that has not settled, or a whole run that differs from its settled end. A run
+/// with steady state has neither finding.
 fn of_the_end(result: &CellResult) -> Option<Finding> {
     if result.is_steady() {
         return None;
@@ -88,7 +90,7 @@ fn of_the_end(result: &CellResult) -> Option<Finding> {
     ((whole / last - 1.0).abs() > SETTLED).then_some(Finding::StartIncluded { last, whole })
 }
 
-/// The drive itself is not doubted, however far its twins are away.
+/// Detects scaled models that disagree. The full-size drive is never doubtful.
 fn not_converged(result: &CellResult) -> Option<Finding> {
     let compared = result.search?.compared;
     let agrees = compared.is_some_and(|compared| compared.agrees());
@@ -99,7 +101,8 @@ fn not_converged(result: &CellResult) -> Option<Finding> {
     })
 }
 
-/// Requests keep their size and number on a scaled model in virtual time, so that they meet where they do not on the drive.
+/// Detects a timed replay on a scaled model. Requests keep size and number there, so they collide
+/// where the full drive has no collision.
 fn replay_scaled(result: &CellResult) -> Option<Finding> {
     let pace = result.timed.as_ref()?.trace.as_ref()?;
     let scale = result.scale;

@@ -1,4 +1,4 @@
-//! The kinds of findings, and the commands that show them.
+//! Kinds of findings, and the commands that show them.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::steady::{ROUNDS, SteadyState};
 use experiment::twin::Scale;
 
-/// The names of all kinds, in the order in which they are said.
+/// Names of all kinds, in output order.
 pub(super) const KINDS: [&str; 13] = [
     "nothing_written",
     "partial_writes",
@@ -24,82 +24,83 @@ pub(super) const KINDS: [&str; 13] = [
     "spare_held",
 ];
 
-/// What makes a result doubtful.
+/// Reason to doubt a result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum Finding {
-    /// Nothing was reclaimed, so write amplification says nothing of garbage collection.
+    /// The drive reclaimed no unit, so write amplification excludes garbage collection.
     NeverCollected,
-    /// The host wrote nothing at all.
+    /// The host wrote no data.
     NothingWritten,
-    /// Writes covered mapping units in part, and the drive programs them whole.
+    /// Writes covered mapping units in part, and the drive programs whole units.
     PartialWrites {
-        /// Write amplification without any copy: bytes of the programmed units for each byte of the host.
+        /// Write amplification without copies: programmed bytes per host byte.
         waf: f64,
         /// Bytes of a mapping unit.
         unit_bytes: u64,
     },
-    /// The run was to go on until write amplification is steady, and ended before.
+    /// The run should have reached steady state, but ended before.
     NotSteady {
-        /// How it was at the end; `None` if there were not enough drive-writes.
+        /// State at the end. `None` if the run has too few drive-writes.
         steady: Option<SteadyState>,
     },
-    /// Write amplification still changes, or the run is too short to say.
+    /// Write amplification still changes, or the run is too short.
     NotSettled {
-        /// That of the last drive-write.
+        /// Write amplification of the last drive-write.
         last: f64,
-        /// That of the drive-write before it; `None` if there were not two.
+        /// Write amplification of the drive-write before. `None` if the run has only one.
         before: Option<f64>,
-        /// That over the whole run.
+        /// Write amplification of the whole run.
         whole: f64,
     },
-    /// It has settled, but over the whole run it is another, because that includes its beginning.
+    /// The run has settled, but its total differs, because it includes the beginning.
     StartIncluded {
-        /// That of the last drive-write.
+        /// Write amplification of the last drive-write.
         last: f64,
-        /// That over the whole run.
+        /// Write amplification of the whole run.
         whole: f64,
     },
-    /// Little of the drive holds data, so that most of it is spare.
+    /// Little of the drive holds data, so most of it acts as over-provisioning.
     LittleUsed {
-        /// Share of its pages.
+        /// Share of the drive's pages with data.
         share: f64,
     },
-    /// Pages were read that had not been written, which takes no time in the flash.
+    /// Reads addressed unwritten pages, which take no time in the flash.
     UnwrittenRead {
-        /// Share of the pages that were read.
+        /// Share of the pages read.
         share: f64,
     },
-    /// A trace was replayed at its own times on a scaled model, where its positions lie upon each other.
+    /// A timed replay ran on a scaled model, whose positions overlap.
     ReplayScaled {
-        /// That of the model.
+        /// Scale of the model.
         scale: Scale,
     },
-    /// Options of the job file were accepted and change nothing, though they would on a drive.
+    /// Options of the job file were accepted without effect, though they would affect a real drive.
     WithoutEffect { options: Vec<String> },
-    /// A search for a scale ended without two twins that agree.
+    /// A scale search ended without two models that agree.
     NotConverged {
-        /// The largest twin that ran.
+        /// Scale of the largest model that ran.
         scale: Scale,
-        /// The next smaller one, if another one ran.
+        /// Scale of the next smaller model, if a second one ran.
         other: Option<Scale>,
         /// Relative difference between the two.
         difference: Option<f64>,
     },
-    /// The reclaim units of the twin are too small for it to behave like the drive.
+    /// The reclaim units of the scaled model are too small for drive-like behaviour.
     TooFewPages {
         /// Pages of the smallest reclaim units.
         pages: u64,
     },
-    /// The handles in use have so many reclaim units open that the drive has too few left for garbage collection.
+    /// The handles in use hold so many open reclaim units that too few remain for garbage
+    /// collection.
     SpareHeld {
-        /// Open ones for each spare one.
+        /// Open units per over-provisioned unit.
         share: f64,
     },
 }
 
 impl Finding {
-    /// The name of its kind in data: that in JSON.
+    /// Name of the kind in data and JSON.
     pub fn name(&self) -> &'static str {
         match self {
             Finding::NeverCollected => "never_collected",
@@ -118,8 +119,9 @@ impl Finding {
         }
     }
 
-    /// Whether it makes the write amplification doubtful that a command shows: it is not about times or options, and in an answer of
-    /// `warp whatif` neither about the beginning of the run nor about parts of mapping units, which the answer says apart.
+    /// Returns true if the finding casts doubt on the write amplification that a command shows.
+    /// Findings about times and options do not. `warp whatif` reports the beginning of a run and
+    /// partial mapping units separately.
     pub fn is_doubt(&self, command: Command) -> bool {
         match self {
             Finding::UnwrittenRead { .. } | Finding::WithoutEffect { .. } => false,
@@ -128,7 +130,7 @@ impl Finding {
         }
     }
 
-    /// Whether the number is that of a drive in this state, not of the placement.
+    /// Returns true if the number describes the drive's state instead of the placement.
     pub fn is_not_of_placement(&self) -> bool {
         matches!(
             self,
@@ -136,7 +138,7 @@ impl Finding {
         )
     }
 
-    /// How far the last drive-writes are apart, as a share, if that is what is doubtful.
+    /// Relative difference of the last drive-writes, if it is the reason for doubt.
     pub fn unsettled(&self) -> Option<f64> {
         match self {
             Finding::NotSettled { .. } | Finding::NotSteady { .. } => self.difference(),
@@ -144,7 +146,7 @@ impl Finding {
         }
     }
 
-    /// How far two numbers that should agree are apart, as a share; `None` if there are not two.
+    /// Relative difference of two numbers that should agree. `None` without two.
     pub(super) fn difference(&self) -> Option<f64> {
         match *self {
             Finding::NotSettled { last, before, .. } => before.map(|before| (last / before - 1.0).abs()),
@@ -155,7 +157,7 @@ impl Finding {
         }
     }
 
-    /// The share of the drive, of what was read, or of the spare reclaim units.
+    /// Share of the drive, of the pages read or of the over-provisioned units.
     pub(super) fn share(&self) -> Option<f64> {
         match *self {
             Finding::LittleUsed { share } | Finding::UnwrittenRead { share } | Finding::SpareHeld { share } => {
@@ -170,7 +172,7 @@ pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// Of one result, in a few words.
+/// Short form of one finding.
 impl fmt::Display for Finding {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.name().replace('_', " "))?;
@@ -202,7 +204,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The command that a finding's remedy is for: only its own options are named.
+/// Command that shows a finding. Remedies name only its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// `warp run`.
@@ -214,7 +216,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// The options that its remedies may name.
+    /// Options that remedies may name.
     pub fn options(self) -> &'static [&'static str] {
         match self {
             Command::Run => &["--until", "--write", "--capacity", "--prefill", "--scale", "--set"],
@@ -240,7 +242,7 @@ impl Command {
         }
     }
 
-    /// How more is written, by a run that goes on until it is steady or by one that does not.
+    /// Advice to write more, for a run with or without a steady-state condition.
     pub(super) fn more_writes(self, is_until_steady: bool) -> &'static str {
         match (self, is_until_steady) {
             (Command::Run, false) => "write more (--until steady)",
@@ -251,7 +253,7 @@ impl Command {
         }
     }
 
-    /// The option of more writes, of more in the drive before, of another scale, and of larger reclaim units.
+    /// Options for more writes, a larger prefill, another scale and larger reclaim units.
     pub(super) fn remedies(self) -> [&'static str; 4] {
         match self {
             Command::Run | Command::WhatIf => [
@@ -269,7 +271,7 @@ impl Command {
         }
     }
 
-    /// How more of a drive is used.
+    /// Advice to use more of a drive.
     pub(super) fn fuller_drive(self) -> &'static str {
         match self {
             Command::Run => "use a smaller drive (--capacity) or fill it first (--prefill)",

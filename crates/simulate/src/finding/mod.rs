@@ -1,11 +1,12 @@
-//! Findings: what makes a write amplification doubtful.
+//! Findings: warnings that a write amplification may be misleading.
 //!
 //! ```text
 //! CellResult -> detect -> Finding -> sentences (a line for each kind), report, JSON, tables of cells
 //! ```
 //!
-//! A finding says that a number may not be what a reader takes it for: it judges the run, not the drive, and changes
-//! nothing in the result. Claims about the paper are elsewhere (`judge`). `docs/results.md` explains every kind.
+//! A finding means that a number may differ from a reader's expectation. It concerns the run, not
+//! the drive, and leaves the result unchanged. `judge` checks claims about the paper.
+//! `docs/results.md` explains every kind.
 
 mod detect;
 mod kind;
@@ -103,7 +104,7 @@ mod tests {
                 "never collected: nothing was reclaimed, so WAF says nothing of garbage collection; write more (--until steady)"
             ]
         );
-        // Some of them, which changes no digit that anybody compares.
+        // A small number of them, which changes no compared digit.
         result.stats.handles[0].host_bytes_written = 4_096_000 - 40_000;
         assert_eq!(result.findings(), [Finding::NeverCollected]);
     }
@@ -248,7 +249,7 @@ mod tests {
         }
         for command in [Command::Run, Command::WhatIf, Command::Python] {
             for (finding, count) in kinds.iter().flat_map(|finding| [(finding, 1), (finding, 2)]) {
-                // Runs of `whatif` are not timed, so nothing is read there that takes time.
+                // Runs of `whatif` have no timing, so they have no timed reads.
                 let is_timed = matches!(finding, Finding::UnwrittenRead { .. } | Finding::ReplayScaled { .. });
                 if command == Command::WhatIf && is_timed {
                     continue;
@@ -309,7 +310,7 @@ mod tests {
     #[test]
     fn a_run_with_another_beginning_says_both() {
         let mut result = settled();
-        // The first drive-write copied nothing.
+        // The first drive-write copied no pages.
         let capacity = result.capacity_bytes;
         for sample in &mut result.samples {
             sample.media_bytes -= sample.host_bytes.min(capacity);

@@ -1,16 +1,16 @@
-//! Findings in sentences: a line for each kind, with its remedy.
+//! Findings as sentences: a line per kind, with its remedy.
 
 use super::kind::{Command, Finding, KINDS, percent};
 use crate::run::CellResult;
 use crate::steady::ROUNDS;
 use experiment::twin;
 
-/// The findings of results, a line for each kind: how many have it, how bad it is at most, and what to do.
+/// Lines about the findings of results, one per kind: count, worst extent and remedy.
 pub fn lines(results: &[CellResult], command: Command) -> Vec<String> {
     let of_results: Vec<Finding> = results.iter().flat_map(CellResult::findings).collect();
     let keys: std::collections::BTreeSet<_> = results.iter().map(|result| &result.key).collect();
     let things = if keys.len() == results.len() { "cells" } else { "runs" };
-    // An answer of `whatif` is that of the end anyway.
+    // An answer of `whatif` always describes the end.
     let is_said = |finding: &&Finding| command != Command::WhatIf || !matches!(finding, Finding::StartIncluded { .. });
     let of_results: Vec<&Finding> = of_results.iter().filter(is_said).collect();
     let is_until_steady = results.iter().all(|result| result.until.is_some());
@@ -23,7 +23,7 @@ pub fn lines(results: &[CellResult], command: Command) -> Vec<String> {
             .collect();
         let what = extent(&kind, command, is_until_steady)?;
         let is_short = ["never_collected", "not_steady", "not_settled"].contains(&name);
-        // More writes were allowed than there was time for.
+        // The run stopped before its write limit.
         let what = match what.rsplit_once("; ").filter(|_| is_stopped && is_short) {
             Some((what, _)) => format!("{what}; the run was stopped, let it go on to its end"),
             None => what,
@@ -37,14 +37,15 @@ pub fn lines(results: &[CellResult], command: Command) -> Vec<String> {
     KINDS.into_iter().filter_map(line).collect()
 }
 
-/// Whether a result says nothing at all about its drive, which is said before its numbers.
+/// Returns true if the results say nothing about their drives. Output then states this before the
+/// numbers.
 pub fn is_empty_of_meaning(results: &[CellResult]) -> bool {
     let says_nothing = |finding: &Finding| matches!(finding, Finding::NeverCollected | Finding::NothingWritten);
     let is_new = |result: &CellResult| result.findings().iter().any(says_nothing);
     !results.is_empty() && results.iter().all(is_new)
 }
 
-/// How bad findings of one kind are at most; `None` if there are none.
+/// Worst extent of findings of one kind. `None` without findings.
 pub(super) fn extent(findings: &[&Finding], command: Command, is_until_steady: bool) -> Option<String> {
     let [write, prefill, scale, units] = command.remedies();
     let more = command.more_writes(is_until_steady);

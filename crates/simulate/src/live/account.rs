@@ -1,30 +1,31 @@
-//! Memory that runs share with the moments that they can be set back to.
+//! Memory account shared by runs and their checkpoints.
 //!
 //! ```text
-//! take -> the share of a run, until it is dropped    \
+//! take -> the share of a run, until it is dropped \
 //! keep -> a checkpoint, until a run needs its memory  > never more than one sum
 //! ```
 //!
-//! Bytes are counted before they are used. Checkpoints take only what no run has: a run that needs more gets that of the oldest ones,
-//! whose run then begins from an earlier moment when it is set back. It knows no sessions and reads no sizes of the machine.
+//! Bytes are counted before their use. Checkpoints only take memory that no run has. A run that
+//! needs more takes that of the oldest checkpoints. Their run then rewinds to an earlier moment.
+//! The account knows no sessions and does not query the machine.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::run::Checkpoint;
 
-/// Checkpoints of a run, at most.
+/// Maximum checkpoints of a run.
 const CHECKPOINTS_MAX: usize = 64;
 
-/// An account of memory. Clones are the same one.
+/// A memory account. Clones share it.
 #[derive(Clone)]
 pub struct MemoryAccount(Arc<Mutex<Sums>>);
 
 struct Sums {
     left_bytes: u64,
-    /// Checkpoints of all runs, the oldest first.
+    /// Checkpoints of all runs, oldest first.
     kept: VecDeque<Kept>,
-    /// Runs that were given a number.
+    /// Number of runs with a number.
     runs: u64,
 }
 
@@ -34,7 +35,7 @@ struct Kept {
     checkpoint: Arc<Checkpoint>,
 }
 
-/// Memory of one run; given back when dropped.
+/// Memory of one run, released on drop.
 pub struct MemoryShare {
     account: MemoryAccount,
     bytes: u64,
@@ -47,7 +48,7 @@ impl Drop for MemoryShare {
 }
 
 impl MemoryAccount {
-    /// An account of so many bytes.
+    /// Creates an account of `bytes`.
     pub fn new(bytes: u64) -> MemoryAccount {
         MemoryAccount(Arc::new(Mutex::new(Sums {
             left_bytes: bytes,
@@ -57,19 +58,19 @@ impl MemoryAccount {
     }
 
     fn sums(&self) -> MutexGuard<'_, Sums> {
-        // Sums are whole between any two statements that can panic.
+        // Sums are consistent between any two statements that can panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes that a run can take: what is left, and what checkpoints have.
+    /// Bytes that a run can take: free memory and that of checkpoints.
     pub fn available_bytes(&self) -> u64 {
         self.sums().available_bytes()
     }
 
-    /// Takes memory for a run, from the oldest checkpoints if there is not enough left.
+    /// Takes memory for a run, from the oldest checkpoints if necessary.
     ///
     /// # Errors
-    /// There is not as much. Returns the bytes that there are.
+    /// Memory is too low. Returns the available bytes.
     pub fn take(&self, bytes: u64) -> Result<MemoryShare, u64> {
         let mut sums = self.sums();
         let available = sums.available_bytes();
@@ -82,15 +83,16 @@ impl MemoryAccount {
         Ok(sums.share(self, bytes))
     }
 
-    /// A number for a run that keeps checkpoints.
+    /// Returns a number for a run with checkpoints.
     pub(super) fn next_run(&self) -> u64 {
         let mut sums = self.sums();
         sums.runs += 1;
         sums.runs
     }
 
-    /// Takes memory for a checkpoint of a run. Where too little is left, a run that has as many as any other gives up every other
-    /// one of its own, and one that has fewer takes the memory of the oldest. The second value says whether the run gave some up.
+    /// Takes memory for a checkpoint of a run. If memory is short, a run with at least as many
+    /// checkpoints as any other drops every other one of its own. A run with fewer takes the memory
+    /// of the oldest. The second value is true if the run dropped its own.
     pub(super) fn take_for_checkpoint(&self, run: u64, bytes: u64) -> (Option<MemoryShare>, bool) {
         let mut sums = self.sums();
         let own = sums.count(run);
@@ -103,7 +105,8 @@ impl MemoryAccount {
         (share, gives_up)
     }
 
-    /// Keeps a checkpoint in memory that was taken for it. Returns whether the run had too many, so that every other one is gone.
+    /// Keeps a checkpoint in memory taken for it. Returns true if the run exceeded its limit and
+    /// dropped every other one.
     pub(super) fn keep(&self, run: u64, checkpoint: Checkpoint, mut share: MemoryShare) -> bool {
         let bytes = std::mem::take(&mut share.bytes);
         let mut sums = self.sums();
@@ -119,21 +122,21 @@ impl MemoryAccount {
         are_too_many
     }
 
-    /// The last checkpoint of a run at or before a moment. It keeps its memory while it is held.
+    /// Last checkpoint of a run at or before a moment. A reference retains its memory.
     pub(super) fn before(&self, run: u64, host_bytes: u64) -> Option<Arc<Checkpoint>> {
         let sums = self.sums();
         let before = sums.of(run).filter(|checkpoint| checkpoint.host_bytes() <= host_bytes);
         before.max_by_key(|checkpoint| checkpoint.host_bytes()).cloned()
     }
 
-    /// Whether a run has a checkpoint that is nearer than this to a moment.
+    /// Returns true if a run has a checkpoint closer than `within_bytes`.
     pub(super) fn has_near(&self, run: u64, host_bytes: u64, within_bytes: u64) -> bool {
         let sums = self.sums();
         sums.of(run)
             .any(|checkpoint| checkpoint.host_bytes().abs_diff(host_bytes) < within_bytes)
     }
 
-    /// Lets go of all checkpoints of a run.
+    /// Drops all checkpoints of a run.
     pub(super) fn forget(&self, run: u64) {
         self.sums().retain(|kept| kept.run != run);
     }
@@ -163,7 +166,7 @@ impl Sums {
         self.of(run).count()
     }
 
-    /// The most checkpoints that another run has.
+    /// Largest number of checkpoints of another run.
     fn most_of_another(&self, run: u64) -> usize {
         let mut counts = HashMap::new();
         for kept in self.kept.iter().filter(|kept| kept.run != run) {
@@ -177,7 +180,7 @@ impl Sums {
         self.left_bytes + free.sum::<u64>()
     }
 
-    /// Lets go of the oldest checkpoint that is not of this run and that nobody is set back to; says whether there was one.
+    /// Drops the oldest unused checkpoint of another run. Returns false if none exists.
     fn drop_oldest(&mut self, but_of: Option<u64>) -> bool {
         let oldest = self
             .kept
@@ -188,7 +191,7 @@ impl Sums {
         kept.is_some()
     }
 
-    /// Lets go of every other checkpoint of a run, but not of the first.
+    /// Drops every other checkpoint of a run, except the first.
     fn thin(&mut self, run: u64) {
         let mut moments: Vec<u64> = self.of(run).map(|checkpoint| checkpoint.host_bytes()).collect();
         moments.sort_unstable();
@@ -209,7 +212,7 @@ impl Sums {
 }
 
 impl Kept {
-    /// Whether no run is being set back to it. Only the account gives out copies, while it is locked.
+    /// Returns true if no run uses it. Only the locked account gives out copies.
     fn is_free(&self) -> bool {
         Arc::strong_count(&self.checkpoint) == 1
     }

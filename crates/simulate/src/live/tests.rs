@@ -1,4 +1,4 @@
-//! A run that is stepped, set back and forked has the integers of one that was not.
+//! Tests that a run with steps, rewinds and forks ends with the integers of a straight run.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ fn plan_with(settings: &[(&str, toml::Value)]) -> Arc<RunPlan> {
     Arc::new(plans.into_iter().next().expect("a cell"))
 }
 
-/// All that a result says, but for what is not part of it in every form.
+/// Serialized result, without the parts that some forms lack.
 fn told(result: &CellResult) -> String {
     serde_json::to_string(result).expect("it is JSON")
 }
@@ -69,7 +69,7 @@ fn steps_of_any_length_end_in_the_same_integers() {
 
 #[test]
 fn every_kind_of_run_can_be_stepped() {
-    // In virtual time, a host that listens to the drive, a model of a program.
+    // Virtual time, placement feedback, a model of a program.
     for (experiment, scale, timed) in [
         ("free_streams", 1024, true),
         ("event_feedback", 16, false),
@@ -89,7 +89,7 @@ fn every_kind_of_run_can_be_stepped() {
             if run.phase() == Phase::Running && run.position().host_bytes >= goal {
                 goal += plan.workload_bytes() / 37 + 1;
             }
-            // A job that only reads writes nothing to wait for.
+            // A read-only job has no writes to wait for.
             goal = goal.max(u64::from(plan.is_timed()) * u64::MAX);
         }
         assert_eq!(told(&run.result()), straight, "{experiment}");
@@ -136,7 +136,7 @@ fn going_back_is_exact() {
     }
 }
 
-/// Goes on until the host has written so much.
+/// Advances until the host has written `host_bytes`.
 fn go_to(run: &mut LiveRun, host_bytes: u64) {
     while run.phase() == Phase::Filling || run.position().host_bytes < host_bytes {
         run.advance(host_bytes, 1 << 20).expect("it runs");
@@ -162,7 +162,7 @@ fn the_oldest_checkpoints_give_way_to_a_run() {
     );
     assert_eq!(account.available_bytes(), 20 * each, "checkpoints are nobody's loss");
 
-    // A new run takes what is left, then the memory of the first run's checkpoints, which are older.
+    // A new run takes the free memory, then that of the first run's older checkpoints.
     let left = 20 - before.iter().sum::<u64>();
     let share = account.take((left + 3) * each).expect("checkpoints give way");
     assert_eq!(counts(), [before[0] - 3, before[1]]);
@@ -171,7 +171,7 @@ fn the_oldest_checkpoints_give_way_to_a_run() {
     let rest = account.take((17 - left) * each).expect("all of them give way");
     assert_eq!(counts(), [0, 0]);
 
-    // Without any of them a run goes back all the same, and keeps new ones when there is memory again.
+    // A run rewinds even without checkpoints, and keeps new ones once memory is free again.
     for run in &mut runs {
         let there = (run.position(), run.stats());
         run.begin_seek(0).expect("it goes back");
@@ -202,7 +202,7 @@ fn a_fork_goes_on_with_the_same_drive_or_begins_with_another() {
         run.advance(capacity, 1 << 20).expect("it runs");
     }
 
-    // The same plan: the same end, whatever the original does meanwhile.
+    // The same plan gives the same end, independent of the original.
     let (mut same, forked) = run.fork(Arc::clone(&plan), &account()).expect("it forks");
     assert_eq!(forked, Forked::Here);
     assert_eq!(same.position(), run.position());
@@ -221,14 +221,14 @@ fn a_fork_goes_on_with_the_same_drive_or_begins_with_another() {
     assert_eq!((forked, other.stats()), (Forked::Here, before.clone()));
     go_to_the_end(&mut other);
     assert_ne!(other.stats().media_bytes_written(), same.stats().media_bytes_written());
-    // It goes back to where it was forked, and no further.
+    // It rewinds to its fork point at most.
     other.begin_seek(0).expect("it goes back");
     assert_eq!(
         (other.position().host_bytes, other.stats()),
         (run.position().host_bytes, before)
     );
 
-    // Another drive: what a run from the start gives.
+    // Another drive gives the result of a run from the start.
     let roomy = plan_with(&[("geometry.over_provisioning", toml::Value::from(0.5))]);
     let (mut roomier, forked) = run.fork(Arc::clone(&roomy), &account()).expect("it forks");
     assert_eq!((forked, roomier.position().host_bytes), (Forked::FromStart, 0));
@@ -281,7 +281,7 @@ fn the_units_are_the_drive() {
     assert!(reclaimed > 0 && reclaimed <= total.units_reclaimed);
 }
 
-/// What is kept for who watches is that of the run that nobody watches, and each die does one thing at a time.
+/// Live data equal those of an unobserved run, and each die executes one operation at a time.
 #[test]
 fn a_run_with_a_clock_is_watched() {
     let mut plans = plans_of("free_streams", |selection| {
