@@ -1,11 +1,10 @@
-//! A cell: one run of an experiment, complete but for the files that its workload reads.
+//! Cell: one run of an experiment, complete except for the files that its workload reads.
 //!
 //! ```text
 //! device, workload, seed, RunSettings -> Cell -> run::prepare (runs it), fingerprint (names its result)
 //! ```
 //!
-//! It says what is run and how it is watched. It does not know which experiment it belongs to but for its key, and runs
-//! nothing.
+//! A cell defines a run and its sampling. Its key alone refers to the experiment. It runs no code.
 
 use std::path::PathBuf;
 
@@ -17,13 +16,13 @@ use crate::feedback;
 use crate::run_options::RunSettings;
 use crate::twin::{self, ScaleChoice};
 
-/// What distinguishes a run within its experiment.
+/// Identity of a run within its experiment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct CellKey {
     pub device: String,
-    /// Variant; empty if the experiment has none.
+    /// Variant. Empty if the experiment has none.
     pub variant: String,
-    /// Value on each axis of the grid, in their order.
+    /// Value on each axis of the grid, in axis order.
     pub grid: Vec<String>,
 }
 
@@ -35,44 +34,44 @@ impl std::fmt::Display for CellKey {
     }
 }
 
-/// Of which ensemble's runs a cell is one.
+/// Membership of a cell in an ensemble's runs.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct EnsemblePart {
-    /// The member that its device is, counted from 0; `None`: the profile itself.
+    /// Index from 0 of the member that defines the device. `None`: the profile itself.
     pub member: Option<u32>,
-    /// The ensemble's residual ([`crate::ensemble::Ensemble`]).
+    /// Residual of the ensemble ([`crate::ensemble::Ensemble`]).
     pub residual: f64,
 }
 
-/// One run: a device, a workload, settings. Serialized it is complete but for the files that its workload reads.
+/// One run: a device, a workload, settings. Its serialized form is complete except for the files
+/// that the workload reads.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Cell {
-    /// Its place in the experiment.
+    /// Place in the experiment.
     pub key: CellKey,
-    /// Seed of the device; job seeds are the job file's, moved by it.
+    /// Seed of the device. It also offsets the seeds of a job file.
     pub seed: u64,
     /// The device at full size.
     pub device: ssd::DeviceConfig,
-    /// The workload, options changed.
+    /// The workload with changed options.
     pub workload: Spec,
-    /// What it is called: the name of its file without folder and ending, or its kind.
+    /// Name of the workload: its file name without folder and extension, or its kind.
     pub workload_name: String,
-    /// How much to write and how to watch.
     pub run: RunSettings,
-    /// Who listens to what the drive reports.
+    /// Placement-feedback settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<feedback::Settings>,
-    /// If an interval was asked for and its profile has an ensemble: what of that it is.
+    /// Membership in the profile's ensemble, if an interval is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ensemble: Option<EnsemblePart>,
-    /// A saved device that the run goes on with, instead of a new one.
+    /// Saved device from which the run continues, instead of a new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<PathBuf>,
 }
 
 impl Cell {
-    /// Says how far a search for the scale goes, if the caller has not: a cell is complete, so the memory of the machine
-    /// that makes it must not show later.
+    /// Sets the limit of a scale search, unless the caller has. A cell must be complete, so its
+    /// result must not depend on the memory of a later machine.
     ///
     /// # Errors
     /// The device is impossible.

@@ -1,4 +1,4 @@
-//! Changes to a cell: what a variant, a grid value, a member of an ensemble or a caller has different.
+//! Changes to a cell by a variant, a grid value, an ensemble member or a caller.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::feedback;
 use crate::workloads::WorkloadChoice;
 
-/// Settings of a device or a workload by dotted path, which replace those of a profile or a file.
+/// Settings of a device or workload by dotted path. They override a profile or a file.
 pub type Overrides = toml::Table;
 
 /// A change to a cell.
@@ -16,25 +16,27 @@ pub type Overrides = toml::Table;
 pub struct Change {
     /// Device settings by dotted path.
     pub device: Overrides,
-    /// fio options by job section; the section `global` means all jobs.
+    /// fio options by job section. The section `global` means all jobs.
     pub jobs: BTreeMap<String, toml::Table>,
     pub workload: Option<WorkloadChoice>,
-    /// Settings of a workload with a `kind`, by dotted path; of a job file, options as `SECTION.OPTION`.
+    /// Settings of a workload with a `kind`, by dotted path. For a job file: options as
+    /// `SECTION.OPTION`.
     pub settings: Overrides,
-    /// Another prefill, in multiples of the capacity.
+    /// Prefill in multiples of the capacity.
     pub prefill_capacities: Option<f64>,
-    /// Bytes for the host to write, as a share of what the run says, above 0 and at most 1: cells that write different
+    /// Host bytes as a share of the run's, above 0 and at most 1. With it, cells write different
     /// amounts in the same time.
     pub write_share: Option<f64>,
     /// Placement feedback: a policy that reads the drive's events and moves data accordingly.
     pub feedback: Option<feedback::Settings>,
 }
 
-/// Path of settings of the workload among those of the device.
+/// Path prefix of workload settings among those of the device.
 const WORKLOAD: &str = "workload.";
 
 impl Change {
-    /// Change of settings by dotted path, as `--set` gives them. Those behind `workload.` are of the workload, the others of the device.
+    /// Change of settings by dotted path, as in `--set`. The prefix `workload.` selects the
+    /// workload, other paths the device.
     pub fn of_settings(settings: &Overrides) -> Change {
         let mut change = Change::default();
         for (path, value) in settings {
@@ -60,7 +62,7 @@ impl Change {
         self.feedback = later.feedback.clone().or(self.feedback.take());
     }
 
-    /// Settings of device and workload as [`Change::of_settings`] reads them.
+    /// Returns settings in the form that [`Change::of_settings`] reads.
     pub fn to_settings(&self) -> Overrides {
         let workload = self.settings.iter();
         let workload = workload.map(|(path, value)| (format!("{WORKLOAD}{path}"), value.clone()));

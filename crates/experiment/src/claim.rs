@@ -1,7 +1,7 @@
-//! What an experiment claims of its results, and the published numbers it compares them with: data, as experiments
-//! write it.
+//! Claims of an experiment about its results, and the published numbers for comparison, as data.
 //!
-//! Claims are written before the run; `judge` judges them after it. Nothing here knows a particular experiment.
+//! Authors write claims before the run. `judge` judges them after it. This module knows no
+//! particular experiment.
 
 use serde::{Deserialize, Deserializer};
 
@@ -13,66 +13,65 @@ use crate::metric::{Metric, Statistic};
 #[serde(deny_unknown_fields)]
 pub struct PaperFigures {
     pub at: Selector,
-    /// Axis that the lists below follow, in the order of its values; without it the lists have one entry.
+    /// Axis of the lists below, in the order of its values. Without it the lists have one entry.
     #[serde(default)]
     pub along: Option<String>,
-    /// Measured on the real drive.
+    /// Numbers measured on the real drive.
     #[serde(default)]
     pub drive: Vec<f64>,
-    /// Measured on the paper's emulator.
+    /// Numbers measured on the paper's emulator.
     #[serde(default)]
     pub emulator: Vec<f64>,
-    /// What was measured.
     #[serde(default)]
     pub metric: Metric,
-    /// Statistics of a latency that the lists follow, instead of an axis.
+    /// Statistics of a latency, as the index of the lists instead of an axis.
     #[serde(default)]
     pub statistics: Vec<Statistic>,
     /// Table or figure.
     pub source: String,
-    /// Settings of the experiment were fitted to these numbers, so that they are no test of it.
+    /// True if settings of the experiment were fitted to these numbers, so they do not test it.
     #[serde(default)]
     pub fitted: bool,
 }
 
-/// Cells of which nobody has published a number: ours stands among the published ones, with its interval.
+/// Cells without published number. Our value appears among the published ones, with its interval.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Predicted {
-    /// The cells; what it leaves out is open.
+    /// Cells. Missing coordinates are open.
     #[serde(default)]
     pub at: Selector,
     #[serde(default)]
     pub metric: Metric,
 }
 
-/// Something that has to hold.
+/// A statement that must hold.
 #[derive(Clone, Debug)]
 pub struct Claim {
     /// The claim in words.
     pub what: String,
-    /// Who says so.
+    /// Source of the claim.
     pub source: String,
-    /// Whether it has to hold in the quick form too.
+    /// Treatment in the quick form.
     pub quick: Quick,
-    /// What has to hold.
+    /// Condition of the claim.
     pub rule: Rule,
 }
 
-/// Whether a claim is judged in the quick form, where tests see it broken the minute it is.
+/// Treatment of a claim in the quick form, in which tests detect a violation early.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "QuickMark")]
 pub enum Quick {
-    /// It has to hold there.
+    /// The claim must hold.
     Judged,
-    /// It cannot hold at a size so small; when it does, it is time to judge it.
+    /// The claim cannot hold at this size. If it does, it should be judged.
     #[default]
     TooSmall,
-    /// It may hold there by chance, for this reason.
+    /// The claim may hold by chance, for this reason.
     ByChance(String),
 }
 
-/// The mark as a file has it: `true`, `false`, or the reason for which holding means nothing.
+/// Mark in a file: `true`, `false`, or the reason why success means nothing.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum QuickMark {
@@ -90,15 +89,15 @@ impl From<QuickMark> for Quick {
     }
 }
 
-/// What has to hold, as a key of the claim.
+/// Condition of a claim, a key in the file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
     /// Mean absolute difference from the published drive.
     MeanError(ErrorBound),
-    /// Difference from every published number, as a share of it.
+    /// Difference from every published number, relative to it.
     RelativeError(ErrorBound),
-    /// Mean of these shares.
+    /// Mean of the relative differences.
     MeanRelativeError(MeanRelativeError),
     /// A range for every selected cell.
     Within(Interval),
@@ -106,7 +105,7 @@ pub enum Rule {
     Less(Inequality),
     /// One cell relative to another.
     Ratio(Ratio),
-    /// Where two curves cross.
+    /// Crossing of two curves.
     Crossover(Crossover),
 }
 
@@ -114,16 +113,16 @@ pub enum Rule {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorBound {
-    /// Published rows to average over: those whose coordinates contain these.
+    /// Published rows to average: those whose coordinates contain these.
     pub over: Selector,
-    /// Of these, the ones with this metric; all if it is left out.
+    /// Metric of the rows. Default: all.
     #[serde(default)]
     pub metric: Option<Metric>,
-    /// Greatest mean absolute error, or greatest share: 0.05 for 5 %.
+    /// Maximum mean absolute error, or maximum relative one (0.05 for 5 %).
     pub at_most: f64,
 }
 
-/// See [`Rule::MeanRelativeError`]. One of the bounds is given.
+/// See [`Rule::MeanRelativeError`]. A claim sets exactly one of the limits.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeanRelativeError {
@@ -132,10 +131,10 @@ pub struct MeanRelativeError {
     /// As in [`ErrorBound`].
     #[serde(default)]
     pub metric: Option<Metric>,
-    /// Greatest mean share.
+    /// Maximum mean relative error.
     #[serde(default)]
     pub at_most: Option<f64>,
-    /// At most this multiple of the published emulator's own mean share.
+    /// Maximum as a multiple of the published emulator's mean relative error.
     #[serde(default)]
     pub of_emulator: Option<f64>,
 }
@@ -145,7 +144,6 @@ pub struct MeanRelativeError {
 #[serde(deny_unknown_fields)]
 pub struct Interval {
     pub at: Selector,
-    /// What is measured.
     #[serde(default)]
     pub metric: Metric,
     #[serde(default = "lowest")]
@@ -166,14 +164,13 @@ fn highest() -> f64 {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inequality {
-    /// The smaller ones.
+    /// Smaller cells.
     pub left: Selector,
-    /// The larger ones.
+    /// Larger cells.
     pub right: Selector,
-    /// What is measured.
     #[serde(default)]
     pub metric: Metric,
-    /// How much smaller, at least; negative allows that much more.
+    /// Minimum difference. A negative value allows that much excess.
     #[serde(default)]
     pub margin: f64,
 }
@@ -184,10 +181,9 @@ pub struct Inequality {
 pub struct Ratio {
     pub of: Selector,
     pub to: Selector,
-    /// What is measured.
     #[serde(default)]
     pub metric: Metric,
-    /// What is measured of the denominator; the same if it is left out.
+    /// Metric of the denominator. Default: `metric`.
     #[serde(default)]
     pub to_metric: Option<Metric>,
     #[serde(default = "lowest")]
@@ -200,20 +196,19 @@ pub struct Ratio {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Crossover {
-    /// Axis with numbers for values.
+    /// Axis with numeric values.
     pub along: String,
     /// The curve that is lower at first.
     pub left: Selector,
     /// The curve that is lower in the end.
     pub right: Selector,
-    /// What is measured.
     #[serde(default)]
     pub metric: Metric,
     pub low: f64,
     pub high: f64,
 }
 
-/// A claim as it stands in a file, its rule beside its words.
+/// A claim as in a file, with its rule beside its words.
 #[derive(Deserialize)]
 struct ClaimTable {
     what: String,
@@ -251,7 +246,7 @@ impl<'de> Deserialize<'de> for Claim {
 }
 
 impl Claim {
-    /// Refuses what cannot be judged in an experiment with these coordinates.
+    /// Rejects a claim that an experiment with these coordinates cannot judge.
     pub(crate) fn check(&self, coordinates: &Coordinates) -> Result<(), String> {
         let place = |problem: String| format!("claim {:?}: {problem}", self.what);
         self.rule.check(coordinates).map_err(place)
@@ -292,7 +287,7 @@ impl Rule {
         }
     }
 
-    /// Metrics that must have a value; those of errors may leave the statistic open.
+    /// Metrics that need a value. Those of errors may omit the statistic.
     fn metrics(&self) -> Vec<&Metric> {
         match self {
             Rule::MeanError(_) | Rule::RelativeError(_) | Rule::MeanRelativeError(_) => Vec::new(),
@@ -305,7 +300,7 @@ impl Rule {
 }
 
 impl Predicted {
-    /// Refuses what an experiment with these coordinates does not have.
+    /// Rejects cells that an experiment with these coordinates lacks.
     pub(crate) fn check(&self, coordinates: &Coordinates) -> Result<(), String> {
         let place = |problem: String| format!("predicted: {problem}");
         coordinates.check(&self.at).map_err(place)?;
@@ -314,7 +309,7 @@ impl Predicted {
 }
 
 impl PaperFigures {
-    /// Refuses numbers that do not fit an experiment with these coordinates.
+    /// Rejects numbers that do not fit an experiment with these coordinates.
     pub(crate) fn check(&self, coordinates: &Coordinates) -> Result<(), String> {
         let place = |problem: String| format!("published {}: {problem}", self.source);
         coordinates.check(&self.at).map_err(place)?;

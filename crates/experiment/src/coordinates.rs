@@ -1,16 +1,17 @@
 //! Coordinates of an experiment's cells: device, variant, and the axes of its grid.
 //!
-//! Claims and published numbers name cells by them. Nothing is run or read here.
+//! Claims and published numbers name cells by coordinates. This module runs and reads nothing.
 
 use std::collections::BTreeMap;
 
 use crate::cell::CellKey;
 use crate::find;
 
-/// Cells by their coordinates: `device`, `variant`, or the name of a grid axis, to a value. What is left out is open.
+/// Cells by coordinates. Maps `device`, `variant` or the name of a grid axis to a value. Missing
+/// coordinates are open.
 pub type Selector = BTreeMap<String, String>;
 
-/// The axes of an experiment with their values: first `device`, then `variant`, then those of its grid.
+/// Axes of an experiment with their values: `device`, `variant`, then the grid axes.
 #[derive(Clone, Debug)]
 pub struct Coordinates {
     axes: Vec<(String, Vec<String>)>,
@@ -25,7 +26,7 @@ impl Coordinates {
         }
     }
 
-    /// Values on an axis; none if there is no such axis.
+    /// Values on an axis. Empty without such an axis.
     pub fn values(&self, axis: &str) -> &[String] {
         let axis = self.axes.iter().find(|(name, _)| name == axis);
         axis.map_or(&[], |(_, values)| values)
@@ -63,7 +64,7 @@ impl Coordinates {
         keys
     }
 
-    /// Whether a cell is one of those.
+    /// Returns true if the selector includes a cell.
     pub fn selects(&self, selector: &Selector, key: &CellKey) -> bool {
         selector
             .iter()
@@ -78,10 +79,10 @@ impl Coordinates {
         }
     }
 
-    /// The cell with some coordinates changed.
+    /// Returns the cell with some coordinates changed.
     ///
     /// # Panics
-    /// One of them is no axis, which [`Coordinates::check`] refuses.
+    /// A coordinate is no axis, which [`Coordinates::check`] rejects.
     pub fn moved(&self, key: &CellKey, to: &Selector) -> CellKey {
         let mut key = key.clone();
         for (name, value) in to {
@@ -97,7 +98,7 @@ impl Coordinates {
     }
 
     /// # Errors
-    /// A coordinate or a value that there is not, as a sentence.
+    /// A coordinate or value does not exist. The message is a sentence.
     pub fn check(&self, selector: &Selector) -> Result<(), String> {
         for (name, value) in selector {
             if !self.axes.iter().any(|(axis, _)| axis == name) {
@@ -114,7 +115,7 @@ impl Coordinates {
     }
 }
 
-/// Name of a grid axis; experiments know it, results carry values only.
+/// Name of a grid axis. Experiments know it, results hold only values.
 pub fn axis_name(axes: &[String], index: usize) -> String {
     axes.get(index)
         .cloned()

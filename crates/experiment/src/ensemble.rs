@@ -1,4 +1,4 @@
-//! Ensembles: all settings of a drive that explain what was measured on it nearly as well as its profile does.
+//! Ensembles: settings of a drive that explain its measurements nearly as well as its profile.
 //!
 //! ```toml
 //! ensemble_residual = 0.05
@@ -8,11 +8,12 @@
 //! settings = { "geometry.over_provisioning" = 0.19, "gc.unit_selection" = "cost_age" }
 //! ```
 //!
-//! A profile is one point of what the measurements allow; its ensemble is spread over all of it. What the members differ in
-//! is what the measurements leave open, and what they predict differently is uncertain for that reason. `ensemble_residual`
-//! is the other reason: how far off all of them are where it can be seen. An experiment may have one too, of what its paper
-//! leaves open: its members change the workload as well (`workload.PATH`, as `--set` does). Calibration (`warp calibrate`) writes
-//! both. Nothing is run here.
+//! A profile is one point in the range of settings that the measurements allow. Its ensemble covers
+//! the whole range. Settings that differ between members are undetermined by the measurements, so
+//! predictions that differ are uncertain. `ensemble_residual` adds a second uncertainty, the error
+//! that all members share where it is known. An experiment may have an ensemble too, for settings
+//! that its paper leaves open. Its members also change the workload (`workload.PATH`, as with
+//! `--set`). Calibration (`warp calibrate`) writes both kinds. This module runs no cell.
 
 use serde::{Deserialize, Serialize};
 use toml::Value;
@@ -21,17 +22,17 @@ use crate::change::Overrides;
 use crate::error::LabError;
 use crate::find;
 
-/// Keys of a profile, or of an experiment, that are its ensemble's.
+/// Keys of the ensemble in a profile or experiment.
 pub(crate) const KEYS: [&str; 2] = ["ensemble_residual", "ensemble"];
 
-/// See the module.
+/// Alternative settings that explain the same measurements. See the module.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Ensemble {
-    /// Share by which a range of write amplifications is widened at either end, 0 to 1: what a model with these settings is off
-    /// by, whichever of them are taken.
+    /// Share, 0 to 1, that widens a range of write amplifications at both ends. It is the model
+    /// error for any member.
     #[serde(rename = "ensemble_residual")]
     pub residual: f64,
-    /// At least one.
+    /// Members, at least one.
     #[serde(rename = "ensemble")]
     pub members: Vec<Member>,
 }
@@ -40,14 +41,15 @@ pub struct Ensemble {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Member {
-    /// What differs from the profile, by dotted path; of an experiment's member also settings of the workload, behind `workload.`.
+    /// Differences from the profile, by dotted path. Members of an experiment may also set
+    /// `workload.` paths.
     pub settings: Overrides,
-    /// Twice the negative logarithm of their likelihood, up to a constant; the smaller, the better they fit.
+    /// Twice the negative log-likelihood, up to a constant. Smaller is better.
     pub loss: f64,
 }
 
 impl Ensemble {
-    /// Takes the two keys out of the table of a file that may have them, and reads them.
+    /// Removes the two keys from the table of a file, if present, and reads them.
     ///
     /// # Errors
     /// As [`Ensemble::read`].
@@ -60,10 +62,11 @@ impl Ensemble {
         is_there.then(|| Ensemble::read(file, taken)).transpose()
     }
 
-    /// Reads the two keys of a profile or an experiment; `file` is its.
+    /// Reads the two keys of a profile or an experiment. `file` is its path.
     ///
     /// # Errors
-    /// One of them is missing, has an unknown field or a number that makes no sense: names file and field.
+    /// A key is missing, has an unknown field or a senseless number. The error names file and
+    /// field.
     pub(crate) fn read(file: &str, table: toml::Table) -> Result<Ensemble, LabError> {
         let ensemble: Ensemble = find::deserialize(file, Value::Table(table))?;
         let invalid = |problem: String| Err(LabError::invalid(file, problem));
@@ -82,7 +85,7 @@ impl Ensemble {
         }
     }
 
-    /// Paths of all settings that a member changes, in their order.
+    /// Paths of all settings that members change, in order.
     pub fn paths(&self) -> Vec<&str> {
         let mut paths: Vec<&str> = self
             .members
@@ -100,7 +103,7 @@ mod tests {
     use crate::find::TextFile;
     use crate::profile::Profile;
 
-    /// The default device with these lines at the top level of its profile and these at its end.
+    /// Default device with these lines at the top level and at the end of its profile.
     fn profile(top: &str, end: &str) -> Result<Profile, String> {
         let text = Profile::text("warp_default").expect("it is built in");
         let found = TextFile {

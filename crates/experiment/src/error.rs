@@ -1,65 +1,66 @@
-//! What can go wrong before a run, in one sentence each: place, problem, remedy.
+//! Errors before a run, in one sentence each: place, problem, remedy.
 
 use thiserror::Error;
 
-/// An error that a user of the lab can mend.
+/// An error that a user of this crate can correct.
 #[derive(Debug, Error)]
 pub enum LabError {
     /// A file cannot be read or written.
     #[error("{file}: {source}")]
     Io {
         file: String,
-        /// The system's reason.
+        /// Reason of the system.
         source: std::io::Error,
     },
-    /// A result cannot be written, through no fault of the input: a full disk, a missing permission.
+    /// A result cannot be written for an external reason, such as a full disk or a missing
+    /// permission.
     #[error("{file} cannot be written: {source}")]
     Output {
-        /// The file or folder.
+        /// Path of the file or folder.
         file: String,
-        /// The system's reason.
+        /// Reason of the system.
         source: std::io::Error,
     },
-    /// A file says something impossible.
+    /// A file has impossible content.
     #[error("{file}: {problem}")]
     Invalid {
         file: String,
-        /// What and where, and what would be right.
+        /// Problem, place and correct form.
         problem: String,
     },
-    /// A name that is not known.
+    /// A name is unknown.
     #[error("there is no {what} {name}{hint}; known are {known}")]
     Unknown {
-        /// What was looked for.
+        /// Kind of the name.
         what: String,
         name: String,
         /// The nearest name.
         hint: String,
         known: String,
     },
-    /// A job file says something impossible.
+    /// A job file has impossible content.
     #[error(transparent)]
     Job(#[from] workload::fio::JobError),
-    /// A workload that cannot be, or a line that it cannot read.
+    /// A workload is impossible, or a line of its input is unreadable.
     #[error(transparent)]
     Workload(#[from] workload::WorkloadError),
     /// A snapshot cannot be written or read.
     #[error(transparent)]
     Snapshot(#[from] ssd::SnapshotError),
-    /// A device that cannot be.
+    /// A device is impossible.
     #[error("device {device}: {error}")]
     Device {
         device: String,
-        /// Which field, and what is allowed.
+        /// Field and allowed values.
         error: ssd::ConfigError,
     },
 }
 
-/// Names that are listed; of more only those that are near.
+/// Maximum names in a message. Of a longer list, it shows only near names.
 const NAMES_LISTED: usize = 24;
 
 impl LabError {
-    /// A name that is not known, with the names that there are: all of a few, of many those that are near.
+    /// Error for an unknown name. It lists all known names if they are few, else the near ones.
     pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> LabError {
         const NEAR: usize = 8;
         let known: Vec<&str> = known.into_iter().collect();
@@ -81,7 +82,7 @@ impl LabError {
         }
     }
 
-    /// A result cannot be written to this file or folder.
+    /// Error for a result that cannot be written to this file or folder.
     pub fn output(path: &std::path::Path, source: std::io::Error) -> LabError {
         LabError::Output {
             file: path.display().to_string(),
@@ -89,7 +90,7 @@ impl LabError {
         }
     }
 
-    /// A file says something impossible.
+    /// Error for a file with impossible content.
     pub fn invalid(file: &str, problem: impl Into<String>) -> LabError {
         LabError::Invalid {
             file: file.to_string(),

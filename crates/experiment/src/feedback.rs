@@ -1,21 +1,21 @@
-//! Settings of placement feedback: which policy reads the drive's events, and how often.
+//! Placement-feedback settings: policy and poll interval.
 
 use advise::PolicyName;
 use serde::{Deserialize, Serialize};
 
-/// `feedback` of a variant, a grid value or `change`: who listens, and how often.
+/// `feedback` of a variant, a grid value or `change`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// What is done about the events.
+    /// Reaction to the events.
     pub policy: PolicyName,
-    /// Bytes that the host writes between two readings of the log, in multiples of the capacity.
+    /// Host bytes between two polls of the log, in multiples of the capacity.
     #[serde(default = "default_every_capacities")]
     pub every_capacities: f64,
-    /// Bytes that the host writes before the first reading, in multiples of the capacity; as between two if left out.
+    /// Host bytes before the first poll, in multiples of the capacity. Default: `every_capacities`.
     #[serde(default)]
     pub first_capacities: Option<f64>,
-    /// Readings in all; no limit if left out.
+    /// Total number of polls. Default: unlimited.
     #[serde(default)]
     pub readings: Option<u32>,
 }
@@ -25,7 +25,7 @@ fn default_every_capacities() -> f64 {
 }
 
 impl Settings {
-    /// A policy with everything else as it is if nothing is said.
+    /// Settings of a policy with all defaults.
     pub fn new(policy: PolicyName) -> Settings {
         Settings {
             policy,
@@ -36,7 +36,7 @@ impl Settings {
     }
 
     /// # Errors
-    /// A number that makes no sense, as a sentence.
+    /// A number makes no sense. The message is a sentence.
     pub fn check(&self) -> Result<(), String> {
         let capacities = [Some(self.every_capacities), self.first_capacities];
         let sensible = |value: &f64| value.is_finite() && *value > 0.0 && *value <= 1000.0;

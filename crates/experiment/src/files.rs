@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all.
+//! Atomic file writes.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -6,10 +6,10 @@ use std::path::Path;
 
 use crate::error::LabError;
 
-/// Writes a file that appears whole or not at all: beside its place first, then renamed.
+/// Writes a file atomically: first beside its place, then renamed.
 ///
 /// # Errors
-/// The file cannot be written: names it and the system's reason.
+/// The file cannot be written. The error names it and the system's reason.
 pub fn write_atomically(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,

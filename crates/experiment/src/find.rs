@@ -1,4 +1,5 @@
-//! Finding and reading the project's text files: profiles, jobs, experiments; by path, in the working folder, built in.
+//! Lookup of the project's text files (profiles, jobs, experiments): by path, in the working
+//! folder, built in.
 
 use std::path::Path;
 
@@ -10,20 +11,22 @@ use workload::trace::spool::STANDARD_INPUT;
 
 use crate::error::LabError;
 
-/// A file that was found.
+/// A text file and its place.
 #[derive(Clone, Debug)]
 pub struct TextFile {
-    /// Its name, without folder and ending.
+    /// Name without folder and extension.
     pub name: String,
-    /// What to call it in messages.
+    /// Name in messages.
     pub file: String,
     pub text: String,
 }
 
-/// Finds a file by path (if `name` has a slash or the ending), then as `./folder/name.ending`, then built in.
+/// Finds a file by path (if `name` has a slash or the extension), as `./folder/name.ending`, or
+/// built in.
 ///
 /// # Errors
-/// It is nowhere, or cannot be read: says where it was looked for and which name is nearest.
+/// The file does not exist or is unreadable. The error lists the searched places and the nearest
+/// name.
 pub fn find<B: RustEmbed>(what: &str, folder: &str, name: &str, ending: &str) -> Result<TextFile, LabError> {
     let as_path = name.contains('/') || Path::new(name).extension().is_some_and(|found| found == ending);
     let local = format!("{folder}/{name}.{ending}");
@@ -57,10 +60,10 @@ pub fn find<B: RustEmbed>(what: &str, folder: &str, name: &str, ending: &str) ->
     Err(LabError::unknown(what, name, names.iter().map(String::as_str)))
 }
 
-/// Refuses a name that can only be a path, with a folder or an ending, where there is nothing.
+/// Rejects a missing path. A name with a folder or an extension can only be a path.
 ///
 /// # Errors
-/// There is no such file.
+/// The file does not exist.
 pub(crate) fn check_path(name: &str) -> Result<(), LabError> {
     let path = Path::new(name);
     let is_path = name.contains('/') || path.extension().is_some();
@@ -70,7 +73,7 @@ pub(crate) fn check_path(name: &str) -> Result<(), LabError> {
     }
 }
 
-/// A file that is not there, with the nearest name in its folder.
+/// Error for a missing file, with the nearest name in its folder.
 fn missing(path: &str) -> LabError {
     const NAMES_MAX: usize = 10_000;
     let folder = Path::new(path).parent().unwrap_or(Path::new(""));
@@ -95,7 +98,7 @@ fn missing(path: &str) -> LabError {
     )
 }
 
-/// Names that [`find`] finds without a path.
+/// Names that [`find`] accepts without a path.
 pub fn names<B: RustEmbed>(folder: &str, ending: &str) -> Vec<String> {
     let suffix = format!(".{ending}");
     let built_in = B::iter().filter_map(|name| name.strip_suffix(&suffix).map(str::to_string));
@@ -107,7 +110,7 @@ pub fn names<B: RustEmbed>(folder: &str, ending: &str) -> Vec<String> {
     names
 }
 
-/// The name of a file without folder and ending.
+/// Name of a file without folder and extension.
 pub fn stem(path: &str) -> String {
     if path == STANDARD_INPUT {
         return "standard-input".to_string();
@@ -119,7 +122,7 @@ pub fn stem(path: &str) -> String {
         .into_owned()
 }
 
-/// Reads a value into a type; the error names the path of the field.
+/// Reads a value into a type. An error names the path of the field.
 ///
 /// # Errors
 /// The value does not fit the type.
@@ -127,7 +130,7 @@ pub fn deserialize<T: DeserializeOwned>(file: &str, value: Value) -> Result<T, L
     deserialize_at(value).map_err(|(path, problem)| LabError::invalid(file, placed(&path, &problem)))
 }
 
-/// As [`deserialize`], from JSON.
+/// Like [`deserialize`], from JSON.
 ///
 /// # Errors
 /// As [`deserialize`].
@@ -138,7 +141,7 @@ pub fn from_json<T: DeserializeOwned>(place: &str, value: serde_json::Value) -> 
     })
 }
 
-/// As [`deserialize`]; the error is the path of the field and the problem.
+/// Like [`deserialize`]. The error is the path of the field and the problem.
 pub(crate) fn deserialize_at<T: DeserializeOwned>(value: Value) -> Result<T, (String, String)> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
@@ -147,7 +150,7 @@ pub(crate) fn deserialize_at<T: DeserializeOwned>(value: Value) -> Result<T, (St
     })
 }
 
-/// A problem behind the path of its field.
+/// Prefixes a problem with the path of its field.
 pub fn placed(path: &str, problem: &str) -> String {
     match path {
         "." => problem.to_string(),
@@ -155,7 +158,7 @@ pub fn placed(path: &str, problem: &str) -> String {
     }
 }
 
-/// One line for a TOML syntax error, with its line and column.
+/// Formats a TOML syntax error as one line, with its line and column.
 pub fn toml_problem(error: &toml::de::Error) -> String {
     let text = error.to_string();
     let place = text
@@ -167,10 +170,10 @@ pub fn toml_problem(error: &toml::de::Error) -> String {
     format!("{place}: {}", error.message().replace('\n', ", "))
 }
 
-/// Sets the value at a dotted path, making the tables on the way.
+/// Sets the value at a dotted path. Creates intermediate tables.
 ///
 /// # Errors
-/// Something on the way is not a table.
+/// An intermediate value is not a table.
 pub fn insert(table: &mut toml::Table, path: &str, value: Value) -> Result<(), String> {
     match path.split_once('.') {
         None => {
@@ -185,7 +188,7 @@ pub fn insert(table: &mut toml::Table, path: &str, value: Value) -> Result<(), S
     }
 }
 
-/// Removes the value at a dotted path, if there is one.
+/// Removes the value at a dotted path, if present.
 pub fn remove(table: &mut toml::Table, path: &str) {
     match path.split_once('.') {
         None => {
@@ -199,7 +202,7 @@ pub fn remove(table: &mut toml::Table, path: &str) {
     }
 }
 
-/// A sentence for a key that nothing knows.
+/// Message about an unknown key.
 pub fn unknown_key<'a>(key: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let hint = base::hint(key, known.iter().copied());

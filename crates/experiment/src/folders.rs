@@ -1,4 +1,4 @@
-//! Folders of experiments: built in, in `./experiments`, or here.
+//! Folders of experiments: built in, in `./experiments`, or in the working folder.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use rust_embed::RustEmbed;
 /// Name of an experiment's file in its folder.
 pub(crate) const FILE: &str = "experiment.toml";
 
-/// Every experiment and its golden results.
+/// Built-in experiments and their golden results.
 #[derive(RustEmbed)]
 #[folder = "../../experiments"]
 pub struct BuiltIn;
 
-/// The file of an experiment in a folder of this name, here or in `./experiments`.
+/// File of an experiment in a folder of this name, in the working folder or in `./experiments`.
 pub(crate) fn file_in(name: &str) -> Option<String> {
     let folder = name.trim_end_matches('/');
     let places = [format!("experiments/{folder}/{FILE}"), format!("{folder}/{FILE}")];
@@ -31,7 +31,7 @@ pub(crate) fn names() -> Vec<String> {
     names
 }
 
-/// Folders here that hold an experiment of one's own.
+/// Folders in the working folder that contain a user's experiment.
 pub(crate) fn names_here() -> Vec<String> {
     let here = std::fs::read_dir(".").into_iter().flatten().flatten();
     let studies = here.filter(|entry| entry.path().join(FILE).is_file());

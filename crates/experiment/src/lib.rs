@@ -1,12 +1,13 @@
-//! What is run: device profiles, workloads by name, experiments, and the cells that they consist of.
+//! Descriptions of runs: device profiles, named workloads, experiments, and the cells that they
+//! define.
 //!
 //! ```text
 //! devices/*.toml -> profile, ensemble ---------\
 //! jobs/, workloads/, traces -> workloads -------> definition + selection -> Cell
-//! experiments/*/experiment.toml -> definition --/        \-> claim (judged in `analysis`)
+//! experiments/*/experiment.toml -> definition --/         \-> claim (judged in `analysis`)
 //! ```
 //!
-//! This crate reads and checks. It runs nothing.
+//! This crate reads and checks descriptions. It runs no cell.
 
 pub mod cell;
 pub mod change;

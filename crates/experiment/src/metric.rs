@@ -1,19 +1,19 @@
-//! Metrics: names of the numbers of a result, as experiments, claims and tables give them.
+//! Metrics: names of the numbers of a result in experiments, claims and tables.
 //!
-//! `docs/experiments.md` has their form in TOML. A metric of something that was not done, or of a device without timing
-//! where it needs one, is not measured: `None`.
+//! `docs/experiments.md` describes their TOML form. A metric is `None` if its event did not occur,
+//! or if it needs timing that the device lacks.
 
 use serde::{Deserialize, Serialize};
 use workload::Operation;
 
-/// A number taken from a result. Capacities are the device's logical capacity.
+/// A number from a result. Capacities are the device's logical capacity.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// Media to host bytes over the whole run.
+    /// Media bytes / host bytes over the whole run.
     #[default]
     WriteAmplification,
-    /// The same over the end of the run (`run.tail_capacities`).
+    /// Write amplification at the end of the run (`run.tail_capacities`).
     TailWriteAmplification,
     /// (host + copied) / host of one handle.
     HandleWriteAmplification(u16),
@@ -23,40 +23,40 @@ pub enum Metric {
     HandleCopiedCapacities(u16),
     /// Bytes copied out of the shared pool, in capacities.
     SharedCopiedCapacities,
-    /// Most to mean erase count of a block.
+    /// Maximum / mean erase count of blocks.
     EraseImbalance,
     /// A statistic of the latencies, microseconds.
     LatencyUs(LatencyOf),
-    /// Requests in a second.
+    /// Requests per second.
     Iops(Window),
-    /// Millions of bytes in a second.
+    /// Bandwidth, 10^6 bytes per second.
     BandwidthMbS(Window),
-    /// Standard deviation to mean of the bandwidth over time.
+    /// Standard deviation / mean of the bandwidth over time.
     BandwidthVariation(Window),
     /// Share of the requests that waited for garbage collection, 0 to 1.
     GcWaitShare(Of),
-    /// Mean wait of those that waited, microseconds; 0 if none did.
+    /// Mean wait of the requests that waited, microseconds. 0 if none did.
     GcWaitUs(Of),
-    /// What the workload measured of itself, or the device for a tenant, by name (`hit_ratio`,
+    /// Named measure of the workload, or of the device for a tenant (`hit_ratio`,
     /// `cache.write_amplification`).
     Measure(String),
-    /// The same, of bytes that a workload writes, in bytes of flash: times the write amplification of the end of the run
-    /// (`written_bytes_per_page`: bytes of flash for each page).
+    /// Named measure of bytes written, converted to bytes of flash by the write amplification at
+    /// the end of the run (`written_bytes_per_page`: bytes of flash per page).
     MeasureOnFlash(String),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Of {
-    /// Section of the job file; all jobs of the run if left out.
+    /// Section of the job file. Default: all jobs of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// `read`, `write` or `trim`; all together if left out.
+    /// `read`, `write` or `trim`. Default: all together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Operation>,
 }
 
-/// Whose latencies, and what of them.
+/// Requests and statistic of a latency.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyOf {
@@ -66,12 +66,13 @@ pub struct LatencyOf {
     /// As in [`Of`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Operation>,
-    /// Which; left out where a list of published numbers or a claim over them says it.
+    /// Statistic. Omitted if a list of published numbers or a claim about it supplies the
+    /// statistic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistic: Option<Statistic>,
 }
 
-/// Whose requests, and when.
+/// Requests and time range of a rate.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
@@ -81,10 +82,10 @@ pub struct Window {
     /// As in [`Of`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Operation>,
-    /// From this share of the time in which the job was measured, 0 to 1.
+    /// Start as a share of the job's measured time, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<f64>,
-    /// To this share.
+    /// End as a share of the job's measured time, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<f64>,
 }
@@ -100,7 +101,7 @@ pub enum Statistic {
     Least,
     /// `max`
     Greatest,
-    /// `p99.9`: what this percentage of the requests does not exceed.
+    /// `p99.9`: value that this percentage of the requests does not exceed.
     Percentile(f64),
 }
 
@@ -137,7 +138,7 @@ impl From<Statistic> for String {
 }
 
 impl Metric {
-    /// The metric in words.
+    /// Name of the metric in words.
     pub fn name(&self) -> String {
         match self {
             Metric::WriteAmplification => "WAF".to_string(),
@@ -161,7 +162,7 @@ impl Metric {
         }
     }
 
-    /// Name of the column of the table of cells that has it, if one has.
+    /// Column of the table of cells with this metric, if any.
     pub fn column(&self) -> Option<&str> {
         match self {
             Metric::WriteAmplification => Some("write_amplification"),
@@ -171,7 +172,7 @@ impl Metric {
         }
     }
 
-    /// Whether it is a write amplification.
+    /// Returns true for a write amplification.
     pub fn is_write_amplification(&self) -> bool {
         use Metric::{HandleWriteAmplification, TailWriteAmplification, WriteAmplification};
         matches!(
@@ -180,7 +181,7 @@ impl Metric {
         )
     }
 
-    /// Whether its values are so large or so various that errors are said in percent.
+    /// Returns true if errors are stated in percent, because values are large or diverse.
     pub fn is_relative(&self) -> bool {
         matches!(
             self,
@@ -188,7 +189,7 @@ impl Metric {
         )
     }
 
-    /// The latency metric with this statistic; any other as it is.
+    /// Returns the latency metric with this statistic, or another metric unchanged.
     pub fn with_statistic(&self, statistic: Option<Statistic>) -> Metric {
         match self {
             Metric::LatencyUs(of) => Metric::LatencyUs(LatencyOf {
@@ -199,7 +200,8 @@ impl Metric {
         }
     }
 
-    /// Whether a metric is meant by this one: the same, or the same latencies where this one leaves the statistic open.
+    /// Returns true if `other` is the same metric. A latency without statistic covers all its
+    /// statistics.
     pub fn covers(&self, other: &Metric) -> bool {
         match (self, other) {
             (Metric::LatencyUs(one), Metric::LatencyUs(other)) if one.statistic.is_none() => {
@@ -209,7 +211,7 @@ impl Metric {
         }
     }
 
-    /// Refuses what has no number.
+    /// Rejects a metric without a number.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Metric::LatencyUs(of) if of.statistic.is_none() => {
@@ -241,7 +243,7 @@ impl Window {
         format!("{whose}, {:.0} % to {:.0} % of its time", from * 100.0, to * 100.0)
     }
 
-    /// The shares between which it lies.
+    /// Start and end of the window, as shares.
     pub fn window(&self) -> (f64, f64) {
         (self.from.unwrap_or(0.0), self.to.unwrap_or(1.0))
     }

@@ -7,10 +7,10 @@
 //! over_provisioning = { value = 0.21, source = "fitted to Table 2", fitted = true }
 //! ```
 //!
-//! A calibrated profile may have an [`Ensemble`] as well.
+//! A calibrated profile may also have an [`Ensemble`].
 //!
-//! A profile is looked up by path, then in `./devices`, then among those built into the program. Overrides (of an
-//! experiment, or `--set` on the command line) are bare values at the same paths.
+//! A profile is searched by path, in `./devices`, and among the built-in ones. Overrides by an
+//! experiment or by `--set` are bare values at the same paths.
 
 use std::collections::BTreeMap;
 
@@ -25,10 +25,10 @@ use crate::find::{self, TextFile};
 
 pub use crate::change::Overrides;
 
-/// The parts of a profile that describe the device; everything else describes the profile.
+/// Sections that describe the device. Other sections describe the profile.
 const DEVICE_TABLES: [&str; 6] = ["geometry", "handles", "gc", "seed", "timing", "endurance"];
 
-/// The parts that are about the profile as a whole.
+/// Sections about the profile as a whole.
 const OWN_KEYS: [&str; 2] = ["title", "notes"];
 
 #[derive(RustEmbed)]
@@ -38,30 +38,30 @@ struct BuiltIn;
 /// A device profile.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// Its name: the file's, without ending.
+    /// Name of the file without extension.
     pub name: String,
-    /// Where it was found.
+    /// Path of the file.
     pub file: String,
-    /// One line about it.
+    /// Title in one line.
     pub title: String,
-    /// What to know when using it.
+    /// Notes for users.
     pub notes: String,
-    /// The source of each value, by path.
+    /// Source of each value, by path.
     pub sources: BTreeMap<String, ValueSource>,
-    /// Other settings that explain what it was fitted to.
+    /// Alternative settings that explain the fitted measurements.
     pub ensemble: Option<Ensemble>,
-    /// The values, without sources: what overrides apply to.
+    /// Values without sources, the base of overrides.
     values: toml::Table,
 }
 
-/// Where a value of a profile comes from.
+/// Source of a profile's value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ValueSource {
-    /// The value, as in TOML.
+    /// The value in TOML.
     pub value: String,
-    /// A publication with section, or what it was fitted to.
+    /// A publication with section, or the fitted data.
     pub source: String,
-    /// Whether it was fitted.
+    /// True if the value was fitted.
     pub fitted: bool,
 }
 
@@ -69,7 +69,7 @@ impl Profile {
     /// Finds a profile by name or path.
     ///
     /// # Errors
-    /// There is no such file, or it is not a profile: names file and field.
+    /// No such file exists, or it is not a profile. The error names file and field.
     pub fn find(name: &str) -> Result<Profile, LabError> {
         let found = find::find::<BuiltIn>("device", "devices", name, "toml")?;
         Profile::parse(&found)
@@ -109,26 +109,25 @@ impl Profile {
         Ok(profile)
     }
 
-    /// Refuses members of its ensemble that are no devices.
+    /// Rejects ensemble members that are no devices.
     ///
     /// # Errors
-    /// The first one: names file, member and field.
+    /// The first such member. The error names file, member and field.
     fn check_members(&self, ensemble: &Ensemble) -> Result<(), LabError> {
         for (index, member) in ensemble.members.iter().enumerate() {
             let place = format!("{}, ensemble[{index}].settings", self.file);
             let mut config = self.config_at(&place, &member.settings)?;
-            // What is not possible with times is refused where the member runs in time.
+            // Timed members are checked with timing in their own run.
             config.timing = None;
             Layout::new(&config).map_err(|error| LabError::invalid(&place, error.to_string()))?;
         }
         Ok(())
     }
 
-    /// A profile of values without their sources, such as [`Profile::values`] gives; where there are sources they are
-    /// passed over.
+    /// Creates a profile from values without sources, such as [`Profile::values`]. Ignores sources.
     ///
     /// # Errors
-    /// As [`Profile::find`]; `name` stands for the file.
+    /// As [`Profile::find`]. `name` stands for the file.
     pub fn from_values(name: &str, table: toml::Table) -> Result<Profile, LabError> {
         let mut profile = Profile::empty(name, name);
         for (key, value) in table {
@@ -144,10 +143,10 @@ impl Profile {
         Ok(profile)
     }
 
-    /// The text of a profile, as it stands in its file.
+    /// Text of a profile's file.
     ///
     /// # Errors
-    /// There is no such file.
+    /// No such file exists.
     pub fn text(name: &str) -> Result<String, LabError> {
         Ok(find::find::<BuiltIn>("device", "devices", name, "toml")?.text)
     }
@@ -208,7 +207,7 @@ impl Profile {
                 let entries = entries.map(|(index, value)| self.take_sources(&format!("{path}[{index}]"), value));
                 entries.collect::<Result<Vec<_>, String>>().map(Value::Array)
             }
-            // The index says which handle the entry is about; there is nothing to cite.
+            // The index selects the handle and needs no citation.
             value if path.ends_with("].index") => Ok(value),
             value => Err(format!(
                 "{path} = {value} has no source; write {{ value = {value}, source = \"...\" }}"
@@ -216,27 +215,29 @@ impl Profile {
         }
     }
 
-    /// The values, without their sources: what overrides apply to.
+    /// Values without sources, the base of overrides.
     pub fn values(&self) -> &toml::Table {
         &self.values
     }
 
-    /// Its value at a dotted path, if it says one.
+    /// Value at a dotted path, if given.
     pub fn value(&self, path: &str) -> Option<&Value> {
         let mut names = path.split('.');
         let first = self.values.get(names.next()?)?;
         names.try_fold(first, |value, name| value.get(name))
     }
 
-    /// The device, with overrides. A reclaim unit that is not a whole number of stripes gets the nearest size that is.
+    /// Returns the device, with overrides. Rounds a reclaim unit to the nearest whole number of
+    /// stripes.
     ///
     /// # Errors
-    /// An unknown field or a value of the wrong kind: names file (or override) and field.
+    /// A field is unknown or a value has the wrong kind. The error names file (or override) and
+    /// field.
     pub fn config(&self, overrides: &Overrides) -> Result<DeviceConfig, LabError> {
         self.config_at(&self.file, overrides)
     }
 
-    /// As [`Profile::config`]; messages say that it is in another place than the file.
+    /// Like [`Profile::config`]. Messages name `place` instead of the file.
     pub(crate) fn config_at(&self, place: &str, overrides: &Overrides) -> Result<DeviceConfig, LabError> {
         let changed = self.values_with(place, overrides)?;
         let mut config: DeviceConfig = find::deserialize_at(Value::Table(changed)).map_err(|(path, problem)| {
@@ -245,16 +246,16 @@ impl Profile {
                 _ => LabError::invalid(place, find::placed(&path, &problem)),
             }
         })?;
-        // Sizes are published as round numbers, and a drive's are whole stripes.
+        // Published sizes are round numbers. Those of a drive are whole stripes.
         let geometry = &mut config.geometry;
         geometry.reclaim_unit_bytes = geometry.nearest_reclaim_unit_bytes(geometry.reclaim_unit_bytes);
         Ok(config)
     }
 
-    /// The same profile with other values, such as those of a member of its ensemble.
+    /// Returns the profile with other values, such as those of an ensemble member.
     ///
     /// # Errors
-    /// A path leads through something that is no table.
+    /// A path leads through a value that is not a table.
     pub(crate) fn changed(&self, overrides: &Overrides) -> Result<Profile, LabError> {
         Ok(Profile {
             values: self.values_with(&self.file, overrides)?,
@@ -274,7 +275,8 @@ impl Profile {
         Ok(values)
     }
 
-    /// A setting that is not known, or has an impossible value: by its own path, with the nearest that there is.
+    /// Error for an unknown setting or an impossible value, by its path, with the nearest known
+    /// setting.
     fn wrong_override(&self, set: &str, value: &Value, problem: &str) -> LabError {
         let hint = match problem.starts_with("unknown field") {
             true if !problem.contains("did you mean") => self.nearest_setting(set),
@@ -283,7 +285,7 @@ impl Profile {
         LabError::invalid(&format!("{set} = {value}"), format!("{problem}{hint}"))
     }
 
-    /// The end of a sentence about a setting that is not known: one of that name in another table.
+    /// Hint for an unknown setting: a setting of that name in another table.
     fn nearest_setting(&self, set: &str) -> String {
         let Ok(config) = self.config(&Overrides::new()) else {
             return String::new();
@@ -294,9 +296,9 @@ impl Profile {
         let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_string();
         let lasts: Vec<String> = known.iter().map(|path| last(path)).collect();
         let nearest = base::nearest(&last(set), lasts.iter().map(String::as_str));
-        // A word alone may be a setting of the workload: few mistakes are made in the first letter.
+        // A single word may be a workload setting. Typing errors are rare in the first letter.
         let nearest = nearest.filter(|name| set.contains('.') || name.chars().next() == set.chars().next());
-        // A short word is like the beginning of any long one.
+        // A short word resembles the beginning of any long one.
         let nearest = nearest.filter(|name| name.len() <= 2 * last(set).len());
         let found = nearest.and_then(|nearest| lasts.iter().position(|name| name == nearest));
         found.map_or_else(
@@ -306,13 +308,13 @@ impl Profile {
     }
 }
 
-/// Whether a field is that of a setting, or lies in it.
+/// Returns true if a path is a setting or lies within it.
 fn is_within(path: &str, set: &str) -> bool {
     path.strip_prefix(set)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// The dotted paths of all values.
+/// Collects the dotted paths of all values.
 fn paths_of(value: &serde_json::Value, path: &str, paths: &mut Vec<String>) {
     let Some(table) = value.as_object() else {
         return paths.push(path.to_string());
@@ -327,12 +329,12 @@ fn paths_of(value: &serde_json::Value, path: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// Everything that stands at the top of a profile.
+/// Top-level keys of a profile.
 fn known_keys() -> impl Iterator<Item = &'static str> {
     OWN_KEYS.into_iter().chain(ensemble::KEYS).chain(DEVICE_TABLES)
 }
 
-/// A value with `{ value, source }` leaves replaced by their values.
+/// Replaces `{ value, source }` leaves by their values.
 fn without_sources(value: Value) -> Value {
     match value {
         Value::Table(mut leaf) if leaf.contains_key("value") => leaf.remove("value").expect("just seen"),
@@ -345,7 +347,7 @@ fn without_sources(value: Value) -> Value {
     }
 }
 
-/// Capacity and flash size exclude each other; an override of one replaces the other.
+/// Capacity and flash size exclude each other. An override of one replaces the other.
 fn other_capacity(path: &str) -> Option<&'static str> {
     match path {
         "geometry.capacity_bytes" => Some("geometry.physical_bytes"),
@@ -358,7 +360,7 @@ fn other_capacity(path: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// 64 dies of 48 KiB make stripes of 3 MiB, of which no power of two consists.
+    /// 64 dies of 48 KiB make stripes of 3 MiB. No power of two is a multiple of 3 MiB.
     #[test]
     fn a_reclaim_unit_is_as_near_as_stripes_allow() {
         let profile = Profile::find("pm9d3a").expect("it is built in");

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! `[run]` and `[quick]` of an experiment, command line, Python, studio session -> RunOptions
-//! RunOptions::or (the caller's before the experiment's) -> RunOptions::resolve -> RunSettings of a cell
+//! RunOptions::or (caller before experiment) -> RunOptions::resolve -> RunSettings of a cell
 //! ```
 //!
 //! [`RunOptions`] is the only definition of a run option. It holds its name, its text and its
@@ -46,8 +46,8 @@ pub enum ReplayMode {
 #[serde(default, deny_unknown_fields)]
 pub struct RunOptions {
     /// Scale of the model, 1/N of the drive's size; auto: for each cell the smallest model that
-    /// agrees with the next smaller one; auto:1/N: the same, at most 1/N [default: the experiment's;
-    /// 1/1 for a job file, auto for `warp studio`]
+    /// agrees with the next smaller one; auto:1/N: the same, up to scale 1/N [default: the
+    /// experiment's; 1/1 for a job file, auto for `warp studio`]
     #[arg(long, value_name = "1/N|auto")]
     pub scale: Option<ScaleChoice>,
     /// Bytes that the host writes, in multiples of the capacity [default: the experiment's, or the

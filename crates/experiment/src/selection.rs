@@ -1,11 +1,11 @@
-//! Which cells of an experiment to run, and how: what a caller may say beside the experiment's own file.
+//! Selection of an experiment's cells and overrides of its settings by a caller.
 //!
 //! ```text
 //! command line, Python, studio -> Selection + Experiment -> RunSet (settings, cells) -> run::prepare
 //! ```
 //!
-//! It is the one road from an experiment or a workload to its runs. What is left out is the experiment's own. Nothing
-//! is run here.
+//! All runs of experiments and workloads pass through a selection. Its missing values default to
+//! the experiment's. This module runs no cell.
 
 use std::path::PathBuf;
 
@@ -17,53 +17,54 @@ use crate::profile::Profile;
 use crate::run_options::{RunOptions, RunSettings};
 use crate::twin::{self, ScaleChoice};
 
-/// See the module.
+/// Overrides of an experiment by a caller.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// The quick form.
+    /// Selects the quick form.
     pub quick: bool,
-    /// Options that replace the experiment's. Another prefill is that of every cell, whatever it says itself.
+    /// Options that override the experiment's. A prefill also overrides that of each cell.
     pub run: RunOptions,
-    /// What changes in every cell, after everything else.
+    /// Change of every cell, applied last.
     pub change: Change,
     /// Device profiles instead of the experiment's.
     pub devices: Option<Vec<String>>,
-    /// The one of these devices to run on; or another one instead of them all.
+    /// The only one of these devices to run on, or another one instead of all.
     pub device: Option<String>,
-    /// Drives like the devices, but of this capacity.
+    /// Capacity of the drives, which otherwise resemble the devices.
     pub capacity_bytes: Option<u64>,
-    /// A device that was saved, to go on with instead of a new one.
+    /// Saved device from which runs continue, instead of a new one.
     pub snapshot: Option<PathBuf>,
-    /// Whether to run the members of the profiles' ensembles as well, for `analysis::interval::Intervals`.
+    /// Also runs the members of the profiles' ensembles, for `analysis::interval::Intervals`.
     pub interval: bool,
 }
 
-/// Which form of an experiment is run. Claims are made for a form, and judged on no other.
+/// Form of an experiment. A claim belongs to one form and is judged on no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Form {
-    /// As the experiment's `[run]` says.
+    /// The experiment's `[run]`.
     Full,
-    /// As its `[quick]` says.
+    /// The experiment's `[quick]`.
     Quick,
-    /// What a caller made of it: another scale, another length, other settings, or a part of it.
+    /// A caller's variation: another scale, another length, other settings, or a subset.
     Changed,
 }
 
-/// The cells of a selection.
+/// Cells of a selection.
 #[derive(Clone, Debug)]
 pub struct RunSet {
-    /// The experiment, on the devices that were selected.
+    /// The experiment on the selected devices.
     pub experiment: Experiment,
-    /// How they are run.
+    /// Settings of the runs.
     pub settings: RunSettings,
-    /// Which form of the experiment they are.
+    /// Form of the experiment.
     pub form: Form,
-    /// One for each device (and member of its ensemble, if that was asked for), grid point, variant and seed.
+    /// A cell for each device (and requested ensemble member), grid point, variant and seed.
     pub cells: Vec<Cell>,
 }
 
 impl Selection {
-    /// The form of an experiment that it selects. More seeds are the same form, and another device has no claims.
+    /// Form that this selection chooses. More seeds keep the form, and another device has no
+    /// claims.
     fn form(&self) -> Form {
         let unseeded = RunOptions {
             seeds: None,
@@ -80,7 +81,7 @@ impl Selection {
         }
     }
 
-    /// Refuses numbers that make no sense, and what excludes each other.
+    /// Checks numbers and exclusive options.
     fn check(&self) -> Result<(), LabError> {
         self.run.check().map_err(|problem| LabError::invalid("run", problem))?;
         let of_device = [
@@ -101,11 +102,11 @@ impl Selection {
 }
 
 impl Experiment {
-    /// The cells that a selection leaves, in the order devices, grid, variants, seeds.
+    /// Returns the selected cells, in the order devices, grid, variants, seeds.
     ///
     /// # Errors
-    /// A name that the experiment does not have, an impossible setting, a device, a workload or an override that does
-    /// not fit: names file and field.
+    /// A name is unknown, or a setting, device, workload or override does not fit. The error names
+    /// file and field.
     pub fn select(&self, selection: &Selection) -> Result<RunSet, LabError> {
         selection.check()?;
         let experiment = self.on_devices(selection)?;
@@ -126,12 +127,12 @@ impl Experiment {
             }
         }
         for cell in &mut cells {
-            // fio's `steadystate` says the same as --until steady, but not against a run that says how much to write.
+            // fio's `steadystate` equals --until steady, unless the run has a write target.
             let jobs = cell.workload.jobs().into_iter().flat_map(|file| &file.jobs);
             if cell.run.write_capacities.is_none() && jobs.clone().any(|job| job.steadystate) {
                 cell.run.until_steady();
             }
-            // A device that cannot be is refused where its run is planned, beside those that can be.
+            // Planning rejects an impossible device, so possible cells still run.
             match cell.resolve_scale() {
                 Err(error) if !matches!(error, LabError::Device { .. }) => return Err(error),
                 _ => {}
@@ -145,7 +146,7 @@ impl Experiment {
         })
     }
 
-    /// The experiment on the devices that are selected.
+    /// Returns the experiment on the selected devices.
     fn on_devices(&self, selection: &Selection) -> Result<Experiment, LabError> {
         let mut experiment = self.clone();
         if let Some(snapshot) = &selection.snapshot {
@@ -167,8 +168,8 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// The experiment on a device that it does not name. What it publishes and claims, and what explains that, is
-    /// about its own.
+    /// Returns the experiment on an unlisted device. Publications, claims and ensemble apply only
+    /// to its own devices.
     fn on_another(mut self, device: &str) -> Result<Experiment, LabError> {
         Profile::find(&self.beside(device)).map_err(|error| {
             let problem = format!("{} names {}, not {device}: {error}", self.slug, self.devices.join(", "));
@@ -190,7 +191,7 @@ impl Experiment {
         let given = &selection.run;
         let mut own = own.clone();
         if given.until.is_some() {
-            // What the experiment writes is no bound for a caller who says how the run ends.
+            // The experiment's write target is no limit for a caller with another end condition.
             own.write_capacities = None;
         }
         let mut options = given.or(&own);
@@ -207,7 +208,7 @@ impl Experiment {
         resolved.map_err(|problem| LabError::invalid(&self.file, format!("{form}: {problem}")))
     }
 
-    /// Refuses a name that no variant and no grid value has.
+    /// Rejects a name of no variant and no grid value.
     fn check_names(&self, only: &[String]) -> Result<(), LabError> {
         let values = self.grid.iter().flat_map(|axis| &axis.values);
         let named = self.variants.iter().chain(values);
@@ -239,7 +240,7 @@ mod tests {
             .collect()
     }
 
-    /// The options of a caller.
+    /// Creates a selection with a caller's options.
     fn with(run: RunOptions) -> Selection {
         Selection {
             run,
@@ -366,7 +367,7 @@ mod tests {
         let [found, given, other] = ["auto", "auto:1/128", "auto:1/32"].map(|scale| cells(scale).remove(0));
         assert!(matches!(found.run.scale, ScaleChoice::Auto { largest: Some(_) }));
         assert_eq!(given.run.scale.to_string(), "auto:1/128");
-        // The same on a machine every time, so that a result is found again under the cell's hash.
+        // Equal on each run of a machine, so that the cell's hash finds the result again.
         let settings = |cell: &crate::cell::Cell| serde_json::to_value(&cell.run).expect("settings serialize");
         assert_eq!(settings(&found), settings(&cells("auto")[0]));
         assert_ne!(settings(&given), settings(&other));

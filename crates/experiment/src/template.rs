@@ -1,4 +1,4 @@
-//! A new experiment to begin with: a folder with a commented file and a job file beside it, which runs as it is.
+//! Template of a new experiment: a folder with a commented file and a job file, ready to run.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,16 +7,16 @@ use crate::definition::Experiment;
 use crate::error::LabError;
 use crate::files::write_atomically;
 
-/// The files of a new experiment.
+/// Files of a new experiment.
 const FILES: [(&str, &str); 2] = [
     ("experiment.toml", include_str!("template/experiment.toml")),
     ("streams.fio", include_str!("template/streams.fio")),
 ];
 
-/// Writes a new experiment into a folder that there is not yet, and returns its files.
+/// Writes a new experiment into a new folder and returns its files.
 ///
 /// # Errors
-/// There is something of that name, here or built in, or the folder cannot be made: names it.
+/// The name exists, here or built in, or the folder cannot be created. The error gives the name.
 pub fn write(name: &str) -> Result<Vec<PathBuf>, LabError> {
     let folder = Path::new(name);
     let refuse = |problem: &str| Err(LabError::invalid(name, problem));

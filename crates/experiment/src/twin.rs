@@ -1,13 +1,13 @@
-//! Scaled twins: a smaller drive that behaves like a large one.
+//! Scaled models (twins): small drives that behave like a large one.
 //!
-//! A twin at scale 1/d has the same number of reclaim units, each of 1/d of the pages. Valid shares, and with them
-//! write amplification, depend on the number of reclaim units and on how the workload spreads over them, hardly on the
-//! pages in each (from about a thousand pages on; `crates/simulate/tests/twins.rs` holds the error below 2 %). The workload
-//! is shrunk by the same factor (see [`workload::fio`]). In virtual time requests and flash operations keep their
-//! sizes.
+//! A model at scale 1/d has the same number of reclaim units, each with 1/d of the pages. Valid
+//! shares, and thus write amplification, depend on that number and on the spread of the workload.
+//! They hardly depend on the pages per unit above about a thousand.
+//! `crates/simulate/tests/twins.rs` limits the error to 2 %. The workload shrinks by the same
+//! factor (see [`workload::fio`]). In virtual time, requests and flash operations keep their sizes.
 //!
-//! Whether a twin is large enough for a workload is measured: [`sizes`] are the twins that a search goes through
-//! (`run::search`), each several times as large as the one before.
+//! A search measures the smallest sufficient model (`run::search`). [`sizes`] returns its models,
+//! each several times larger than the one before.
 
 use base::Bytes;
 use ssd::DeviceConfig;
@@ -21,7 +21,7 @@ use crate::error::LabError;
 pub struct Scale(pub u32);
 
 impl Scale {
-    /// The drive itself.
+    /// The full-size drive.
     pub const FULL: Scale = Scale(1);
 }
 
@@ -56,8 +56,8 @@ impl<'de> serde::Deserialize<'de> for Scale {
     }
 }
 
-/// What a device that is saved was a twin of, so that a workload is shrunk for it again when it goes on. It stands in the
-/// snapshot's note.
+/// Origin of a saved device, stored in the note of the snapshot. A continued workload must shrink
+/// by the same scale.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct TwinOrigin {
     pub scale: Scale,
@@ -66,7 +66,7 @@ pub struct TwinOrigin {
 }
 
 impl TwinOrigin {
-    /// A drive that is no twin.
+    /// Origin of a full-size drive.
     pub fn itself(device: DeviceConfig) -> TwinOrigin {
         TwinOrigin {
             scale: Scale::FULL,
@@ -74,32 +74,33 @@ impl TwinOrigin {
         }
     }
 
-    /// The note of a snapshot.
+    /// Returns the note of a snapshot.
     pub fn note(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a device serializes")
     }
 
-    /// What a note says; `None` if it is none of [`TwinOrigin::note`].
+    /// Parses a note. `None` if [`TwinOrigin::note`] did not write it.
     pub fn of_note(note: &[u8]) -> Option<TwinOrigin> {
         serde_json::from_slice(note).ok()
     }
 }
 
-/// The scale that a caller asks for.
+/// Scale requested by a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScaleChoice {
     Fixed(Scale),
-    /// That of the first twin that agrees with the next smaller one.
+    /// Scale of the first model that agrees with the next smaller one.
     Auto {
-        /// The largest twin that may be run; `None`: the largest whose page maps fit half of the machine's memory.
+        /// Largest allowed model. `None`: the largest whose page maps fit in half of the machine's
+        /// memory.
         largest: Option<Scale>,
     },
 }
 
 impl ScaleChoice {
-    /// The drive itself.
+    /// The full-size drive.
     pub const FULL: ScaleChoice = ScaleChoice::Fixed(Scale::FULL);
-    /// The smallest twin that can be trusted.
+    /// The smallest reliable model.
     pub const AUTO: ScaleChoice = ScaleChoice::Auto { largest: None };
 }
 
@@ -145,10 +146,11 @@ impl<'de> serde::Deserialize<'de> for ScaleChoice {
     }
 }
 
-/// Pages of a twin's reclaim units from which on its write amplification hardly depends on them.
+/// Minimum pages of a model's reclaim units, above which write amplification hardly depends on
+/// them.
 pub const UNIT_PAGES_MIN: u64 = 1024;
 
-/// How many times as large as the one before a twin is at least that is compared with it.
+/// Minimum ratio of the sizes of two compared models.
 const STEP: u32 = 4;
 
 /// Pages of the smallest reclaim units of a device.
@@ -157,17 +159,18 @@ pub fn unit_pages(layout: &Layout) -> u64 {
     pages.min().expect("a device has reclaim units of a size")
 }
 
-/// The twins that a search goes through, the smallest first: it has reclaim units of [`UNIT_PAGES_MIN`] pages or more,
-/// each other one is the next that is [`STEP`] times as large or more, the last one is the drive itself. The search goes
-/// as far as `largest`; if that is not said, as far as the page maps fit half of the machine's memory, which is the same
-/// every time. It has one twin at least.
+/// Scaled models of a search, at least one, smallest first. The first has reclaim units of
+/// [`UNIT_PAGES_MIN`] pages or more. Each next one is at least [`STEP`] times larger, and the last
+/// is the full-size drive. The search ends at `largest`. The default limit is half of the machine's
+/// memory for page maps, which is the same in each run.
 ///
 /// # Errors
 /// The device is impossible.
 pub fn sizes(device: &str, config: &DeviceConfig, largest: Option<Scale>) -> Result<Vec<Scale>, LabError> {
     let (_, full) = twin(device, config, Scale::FULL)?;
     let enough = |layout: &Layout| unit_pages(layout) >= UNIT_PAGES_MIN;
-    // A divisor may still be refused: the parts of a small block must make room for what the device keeps free.
+    // A divisor can still be impossible, because parts of a small block must hold the device's
+    // reserves.
     let layout_of = |divisor: &u32| Some(twin(device, config, Scale(*divisor)).ok()?.1).filter(enough);
     let divisors = (2..=full.block_pages)
         .rev()
@@ -196,10 +199,11 @@ pub fn sizes(device: &str, config: &DeviceConfig, largest: Option<Scale>) -> Res
     Ok(sizes.into_iter().take(count).map(|(scale, _)| scale).collect())
 }
 
-/// The twin of a device.
+/// Returns the scaled model of a device.
 ///
 /// # Errors
-/// The device is impossible, or its reclaim units cannot be divided by the scale: says which scale works.
+/// The device is impossible, or the scale does not divide its reclaim units. The error names a
+/// valid scale.
 pub fn twin(device: &str, config: &DeviceConfig, scale: Scale) -> Result<(DeviceConfig, Layout), LabError> {
     let impossible = |error| LabError::Device {
         device: device.to_string(),
@@ -229,8 +233,8 @@ pub fn twin(device: &str, config: &DeviceConfig, scale: Scale) -> Result<(Device
     let mut config = config.clone();
     let geometry = &mut config.geometry;
     geometry.reclaim_unit_bytes /= divisor;
-    // Times go with operations: those stay as large as the drive's where a block still holds one, and erasing fewer
-    // pages takes less, so that both have the same share of the time.
+    // Times belong to operations. Operations keep the drive's size while a block holds one. Erases
+    // cover fewer pages and take less time, so both keep their share of the time.
     let program_divisor = if config.timing.is_some() { 1 } else { divisor };
     geometry.program_unit_bytes = geometry
         .program_unit_bytes
@@ -240,7 +244,7 @@ pub fn twin(device: &str, config: &DeviceConfig, scale: Scale) -> Result<(Device
     if let Some(timing) = &mut config.timing {
         timing.nand.erase_ns /= divisor;
     }
-    // Both sizes follow the pages that the full drive came to, so that the number of reclaim units is the same.
+    // Both sizes follow the full drive's page count, to keep the number of reclaim units.
     geometry.capacity_bytes = Some(u64::from(full.logical_pages) * page_bytes / divisor / page_bytes * page_bytes);
     geometry.physical_bytes = None;
     geometry.over_provisioning = full.effective_over_provisioning();
@@ -253,12 +257,15 @@ pub fn twin(device: &str, config: &DeviceConfig, scale: Scale) -> Result<(Device
     Ok((config, layout))
 }
 
-/// A drive like `config` of another capacity: the same over-provisioning and, as nearly as possible, the same number of reclaim units. Unlike
-/// a twin it may have any capacity; results are those of a similar drive, not of the same one.
+/// Returns a drive like `config` with another capacity. It has the same over-provisioning and
+/// nearly the same number of reclaim units. Unlike a scaled model it may have any capacity. Results
+/// are those of a similar drive, not of the same one.
 ///
-/// A superblock is dies x planes x block. Drives of one series have the same dies, and more or fewer of them, so the size of a superblock goes
-/// with the capacity and their number stays. A Micron 7450 of 800 GB has superblocks of 1 to 2 GiB by its measured curves; the rule gives 0.8 GiB from the 8 GiB of
-/// ssd_a at 7.68 TB. Drives too large for 32-bit numbers of mapping units have larger mapping units, as those that are sold do.
+/// A superblock is dies x planes x block. Drives of one series differ in the number of equal dies.
+/// So the superblock size scales with the capacity and the number of superblocks stays. A Micron
+/// 7450 of 800 GB has superblocks of 1 to 2 GiB by its measured curves. The rule gives 0.8 GiB from
+/// the 8 GiB of ssd_a at 7.68 TB. Drives whose mapping units exceed 32-bit numbers get larger
+/// mapping units, like real ones.
 ///
 /// # Errors
 /// The device is impossible at that size.
@@ -302,7 +309,7 @@ pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Resu
         )
     });
     if let Some(timing) = &mut config.timing {
-        // A drive of more dies erases no longer.
+        // More dies do not slow an erase.
         timing.nand.erase_ns = (timing.nand.erase_ns as f64 * ratio.min(1.0)) as u64;
     }
     let window_bytes = config.handles.separation_bytes;
@@ -313,7 +320,8 @@ pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Resu
     Ok(config)
 }
 
-/// The smallest mapping unit, not below that of `config`, with which a drive of another capacity can number its flash.
+/// Smallest mapping unit, at least that of `config`, for which 32-bit numbers suffice at this
+/// capacity.
 fn mapping_unit_bytes(config: &DeviceConfig, capacity_bytes: u64) -> u64 {
     let physical_bytes = capacity_bytes as f64 * (1.0 + config.geometry.over_provisioning) * ROUNDING;
     let mut unit_bytes = config.geometry.mapping_unit_bytes;
@@ -323,22 +331,23 @@ fn mapping_unit_bytes(config: &DeviceConfig, capacity_bytes: u64) -> u64 {
     unit_bytes
 }
 
-/// Room for superblocks that are rounded up.
+/// Margin for superblocks that are rounded up.
 const ROUNDING: f64 = 1.05;
 
-/// Pages of a block to five binary digits, so that twins of the drive can be made.
+/// Rounds the pages of a block to five binary digits, which allows scaled models of the drive.
 fn divisible(pages: u64) -> u64 {
     let shift = (pages.ilog2() + 1).saturating_sub(5);
     ((pages + (1 << shift >> 1)) >> shift) << shift
 }
 
-/// A window of bytes that the host writes, on a twin: as large a part of the drive, but some of it.
+/// Scales a window of host bytes to a model: the same share of the drive, at least one page unless
+/// it is 0.
 fn twin_window(bytes: u64, shrunk_bytes: u64, page_bytes: u64) -> u64 {
     let at_least = if bytes == 0 { 0 } else { page_bytes };
     shrunk_bytes.max(at_least)
 }
 
-/// The largest part of a block, in whole pages, that is no larger than the shrunk program unit.
+/// Largest part of a block, in whole pages, up to the scaled program unit.
 fn twin_program_unit(bytes: u64, page_bytes: u64, block_bytes: u64) -> u64 {
     let most = (bytes / page_bytes).max(1);
     let pages = (1..=most)
@@ -396,7 +405,7 @@ mod tests {
                 let (_, layout) = twin(&device, &config, scale).expect("it is possible");
                 assert!(unit_pages(&layout) >= UNIT_PAGES_MIN, "{device}: {scale}");
             }
-            // No smaller twin would do.
+            // No smaller model is valid.
             let smaller = Scale(scales[0].0 * 2);
             let smaller = twin(&device, &config, smaller).map(|(_, layout)| unit_pages(&layout));
             assert!(

@@ -1,11 +1,11 @@
-//! Workloads by name: job files, tables with a `kind`, block traces, and changes to them.
+//! Named workloads: job files, tables with a `kind`, block traces, and changes to them.
 //!
 //! ```text
 //! jobs/*.fio, workloads/*.toml, a trace + WorkloadChanges -> applications::Spec
 //! ```
 //!
-//! A name is looked up by path, then in the working folder, then among those built into the program. A trace of what a cache was asked
-//! goes through a model of a cache, because such a request is no write to a drive.
+//! A name is searched by path, in the working folder, and among the built-in ones. A trace of cache
+//! requests passes through a cache model, because such a request is not a drive write.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -34,14 +34,14 @@ struct BuiltInWorkloads;
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum WorkloadChoice {
-    /// A job file of `jobs/`, a workload of `workloads/`, or a path.
+    /// Name in `jobs/` or `workloads/`, or a path.
     Named(String),
-    /// The workload itself: a `kind` and its settings.
+    /// Inline workload: a `kind` and its settings.
     Table(toml::Table),
 }
 
 impl WorkloadChoice {
-    /// What it is called: the name of its file without folder and ending, or its kind.
+    /// Name of the workload: its file name without folder and extension, or its kind.
     pub fn name(&self) -> String {
         match self {
             WorkloadChoice::Named(name) => label(name),
@@ -50,7 +50,7 @@ impl WorkloadChoice {
     }
 }
 
-/// What a workload with this name is called: the name of its file without folder and ending, or that of its generator.
+/// Name of a workload: its file name without folder and extension, or that of its generator.
 pub fn label(name: &str) -> String {
     generator::label(name).map_or_else(|| find::stem(name), str::to_string)
 }
@@ -58,13 +58,13 @@ pub fn label(name: &str) -> String {
 /// Finds and reads a job file, with changed options.
 ///
 /// # Errors
-/// There is none, or a line of it (or a change) is wrong.
+/// No such file exists, or a line or change is wrong.
 pub fn read_jobs(name: &str, changes: &[fio::Override]) -> Result<JobFile, LabError> {
     let found = find_jobs(name)?;
     jobs_of_text(&found.text, &found.file, changes)
 }
 
-/// Finds a job file, which is one by its ending or, of a path, by its text.
+/// Finds a job file by its extension or, for a path, by its text.
 fn find_jobs(name: &str) -> Result<find::TextFile, LabError> {
     if begins_with_section(Path::new(name)) {
         let text = base::input::open(Path::new(name))
@@ -82,7 +82,8 @@ fn find_jobs(name: &str) -> Result<find::TextFile, LabError> {
     find::find::<BuiltInJobs>("job file", "jobs", name, "fio")
 }
 
-/// Whether a file is a job file of another ending, compressed or not: the first of its lines that is no comment is a section's.
+/// Returns true if a file without known extension is a job file, compressed or not. Its first line
+/// without comment then is a section header.
 fn begins_with_section(path: &Path) -> bool {
     const LOOKED_AT_BYTES: u64 = 64 << 10;
     let is_other = !is_text(&path.to_string_lossy()) && path.is_file();
@@ -101,10 +102,10 @@ fn begins_with_section(path: &Path) -> bool {
     first.is_some_and(|line| line.starts_with(b"[") && line.ends_with(b"]"))
 }
 
-/// Reads the text of a job file, with changed options; `file` is what messages call it.
+/// Reads the text of a job file, with changed options. `file` is its name in messages.
 ///
 /// # Errors
-/// A line of it (or a change) is wrong.
+/// A line or change is wrong.
 pub fn jobs_of_text(text: &str, file: &str, changes: &[fio::Override]) -> Result<JobFile, LabError> {
     let surroundings = fio::Surroundings {
         read: &|path| base::input::read_text(path, TEXT_BYTES_MAX).or_else(|error| built_in_jobs(path).ok_or(error)),
@@ -113,47 +114,46 @@ pub fn jobs_of_text(text: &str, file: &str, changes: &[fio::Override]) -> Result
     Ok(fio::parse_within(text, file, changes, &surroundings)?)
 }
 
-/// The text of a job file of `jobs/` that is built in, for those that include it.
+/// Text of a built-in job file of `jobs/`, for files that include it.
 fn built_in_jobs(path: &Path) -> Option<String> {
     let file = BuiltInJobs::get(path.strip_prefix("jobs").ok()?.to_str()?)?;
     Some(String::from_utf8_lossy(&file.data).into_owned())
 }
 
-/// The text of a job file.
+/// Text of a job file.
 ///
 /// # Errors
-/// There is none.
+/// No such file exists.
 pub fn text_of_jobs(name: &str) -> Result<String, LabError> {
     Ok(find_jobs(name)?.text)
 }
 
-/// The text of a workload with a `kind`.
+/// Text of a workload with a `kind`.
 ///
 /// # Errors
-/// There is none.
+/// No such workload exists.
 pub fn text_of_workload(name: &str) -> Result<String, LabError> {
     Ok(find::find::<BuiltInWorkloads>("workload", "workloads", name, "toml")?.text)
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct WorkloadChanges {
-    /// Options of a job file.
     pub jobs: Vec<fio::Override>,
-    /// Settings by dotted path: of a workload with a `kind`; of a job file, options as `SECTION.OPTION`, `classifier.SETTING`
-    /// and `share_percent`.
+    /// Settings by dotted path of a workload with a `kind`. For a job file: options as
+    /// `SECTION.OPTION`, `classifier.SETTING` and `share_percent`.
     pub settings: toml::Table,
 }
 
 impl WorkloadChanges {
-    /// Changes a workload's table and reads it; `file` is what messages call it.
+    /// Changes a workload's table and reads it. `file` is its name in messages.
     ///
     /// # Errors
-    /// Something in it, or a change, is wrong: names it.
+    /// A setting or change is wrong. The error names it.
     pub fn parse(&self, file: &str, table: &toml::Table) -> Result<Spec, LabError> {
         let mut table = table.clone();
         let is_job_file = table.get("kind").and_then(Value::as_str) == Some("fio");
         if is_job_file {
-            // The settings of a job file are its options, wherever it stands.
+            // Settings of a job file are its options, independent of its place.
             let jobs = self.of_jobs(file, &mut table)?;
             return WorkloadChanges {
                 jobs,
@@ -165,7 +165,7 @@ impl WorkloadChanges {
             find::insert(&mut table, path, value.clone())
                 .map_err(|problem| LabError::invalid(file, format!("workload.{path}: {problem}")))?;
         }
-        // The job files of tenants share no sections but the global one.
+        // The job files of tenants share only the global section.
         let of_section = |change: &&fio::Override| change.section != "global";
         if let Some(change) = self.jobs.iter().find(of_section) {
             let problem = format!(
@@ -177,14 +177,14 @@ impl WorkloadChanges {
         self.read(file, &table)
     }
 
-    /// Whether they are about a trace of blocks: a trace of a cache is replayed as one then.
+    /// Returns true if the changes concern a block trace. A cache trace is then replayed as blocks.
     fn is_about_blocks(&self) -> bool {
         let of_blocks = ["format", "csv", "columns", "mapping", "kv_block_bytes"];
         self.settings.get("kind").and_then(Value::as_str) == Some(TRACE)
             || of_blocks.iter().any(|setting| self.settings.contains_key(*setting))
     }
 
-    /// Reads a workload's table, whose settings are changed already.
+    /// Reads a workload's table after its changes.
     fn read(&self, file: &str, table: &toml::Table) -> Result<Spec, LabError> {
         let mut table = table.clone();
         for key in TRACE_FILES {
@@ -206,7 +206,8 @@ impl WorkloadChanges {
         Spec::parse("workload", table, &find_jobs).map_err(|error| LabError::invalid(file, error.to_string()))
     }
 
-    /// The changed options of a job file; settings that any workload has go into its table. `file` is what messages call it.
+    /// Returns the changed options of a job file. Settings of any workload go into `of_any`. `file`
+    /// is its name in messages.
     fn of_jobs(&self, file: &str, of_any: &mut toml::Table) -> Result<Vec<fio::Override>, LabError> {
         let mut options = self.jobs.clone();
         for (path, value) in &self.settings {
@@ -229,11 +230,12 @@ impl WorkloadChanges {
     }
 }
 
-/// Finds and reads a workload: a job file (`*.fio`, a file that begins with a section, or a name in `jobs/`), a workload (`*.toml`, or a name in
-/// `workloads/`), a block trace by its path, or a generator that is registered.
+/// Finds and reads a workload. It is a job file (`*.fio`, a file that begins with a section, or a
+/// name in `jobs/`), a table (`*.toml`, or a name in `workloads/`), a block trace by path, or a
+/// registered generator.
 ///
 /// # Errors
-/// There is none, or something in it (or a change) is wrong.
+/// No such workload exists, or a setting or change is wrong.
 pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabError> {
     if let Some((file, table)) = table_file(name, changes)? {
         return changes.parse(&file, &table);
@@ -252,16 +254,17 @@ pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabE
     spec.map_err(|error| LabError::invalid(name, error.to_string()))
 }
 
-/// The kind of block traces.
+/// Kind of block traces.
 const TRACE: &str = "trace";
 /// Settings that name the files of a trace.
 const TRACE_FILES: [&str; 2] = ["files", "trace"];
-/// Keys and values of a trace of a cache, percent of the drive that is the cache: it holds a quarter of what is asked for.
+/// Working set of a cache trace, in percent of the drive that is the cache. The cache holds a
+/// quarter of it.
 const WORKING_SET_PERCENT: f64 = 400.0;
-/// Keys and values of 512 tokens, of a model with 128 KiB for each token (docs/workloads.md).
+/// KV cache data of 512 tokens, for a model with 128 KiB per token (docs/workloads.md).
 const MOONCAKE_CHUNK: &str = "64MiB";
 
-/// The table of a workload that is not a job file, and what messages call it.
+/// Returns the table of a workload other than a job file, and its name in messages.
 fn table_file(name: &str, changes: &WorkloadChanges) -> Result<Option<(String, toml::Table)>, LabError> {
     if generator::label(name).is_some() {
         let settings = [("kind", "generator"), ("name", name)];
@@ -293,10 +296,10 @@ fn table_file(name: &str, changes: &WorkloadChanges) -> Result<Option<(String, t
     Ok(Some((name.to_string(), cache.unwrap_or_else(blocks))))
 }
 
-/// Refuses a table file whose settings stand one level too deep, as in an experiment.
+/// Rejects a workload file with settings one level too deep, as in an experiment.
 ///
 /// # Errors
-/// It has a table `workload` and no `kind`.
+/// The file has a table `workload` and no `kind`.
 fn check_table(file: &str, table: &toml::Table) -> Result<(), LabError> {
     let is_inside = !table.contains_key("kind") && table.get("workload").is_some_and(Value::is_table);
     let problem = "a workload file has its keys at the top; remove the line [workload]";
@@ -307,10 +310,10 @@ fn check_table(file: &str, table: &toml::Table) -> Result<(), LabError> {
     }
 }
 
-/// Refuses a file of a workload that says no kind.
+/// Rejects a workload file without a kind.
 ///
 /// # Errors
-/// As for the table; it is no TOML.
+/// The file has no kind, has its settings one level too deep, or is not TOML.
 pub fn check_kind(name: &str) -> Result<(), LabError> {
     if !name.ends_with(".toml") {
         return Ok(());
@@ -325,7 +328,7 @@ pub fn check_kind(name: &str) -> Result<(), LabError> {
     }
 }
 
-/// The table of a cache that a trace goes through, if it is one of what a cache was asked.
+/// Returns the table of the cache model for a cache trace. `None` for another trace.
 fn cache_table(files: &[String]) -> Option<toml::Table> {
     let first = PathBuf::from(files.first()?);
     if is_mooncake(&first) {
@@ -354,8 +357,8 @@ fn cache_table(files: &[String]) -> Option<toml::Table> {
     ]))
 }
 
-/// The first line about a trace of what a cache was asked: the engine and the size of the cache that it goes through, and how it is replayed
-/// otherwise. None of any other workload. `device_bytes` is the capacity of the drive at full size.
+/// Describes the cache model of a cache trace, its size, and the block replay alternative. `None`
+/// for another workload. `device_bytes` is the capacity of the full-size drive.
 pub fn cache_sentence(name: &str, spec: &Spec, device_bytes: u64) -> Option<String> {
     let cache = spec.traced_cache(device_bytes).filter(|_| is_trace(name))?;
     Some(format!(
@@ -364,7 +367,7 @@ pub fn cache_sentence(name: &str, spec: &Spec, device_bytes: u64) -> Option<Stri
     ))
 }
 
-/// The files of a trace by its path: of a folder those in it, one after another.
+/// Files of a trace by its path. A folder yields its files, one after another.
 fn trace_files(name: &str) -> Result<Vec<String>, LabError> {
     if !Path::new(name).is_dir() {
         return Ok(vec![name.to_string()]);
@@ -380,7 +383,7 @@ fn trace_files(name: &str) -> Result<Vec<String>, LabError> {
     }
 }
 
-/// The same list with the files of a folder in its place.
+/// Expands each folder of the list into its files.
 fn without_folders(files: &[Value]) -> Result<Vec<Value>, LabError> {
     let mut all = Vec::new();
     for file in files {
@@ -392,10 +395,10 @@ fn without_folders(files: &[Value]) -> Result<Vec<Value>, LabError> {
     Ok(all)
 }
 
-/// Workloads in a folder, by their paths in order. Files of a trace that are read side by side are one.
+/// Workloads in a folder, as sorted paths. Trace files that are read in parallel form one workload.
 ///
 /// # Errors
-/// It cannot be read, has more files than a folder of traces, or none.
+/// The folder is unreadable, empty or too large for traces.
 pub fn files_in(folder: &str) -> Result<Vec<String>, LabError> {
     const FILES_MAX: usize = 65_536;
     let failed = |source| LabError::Io {
@@ -429,10 +432,10 @@ pub fn files_in(folder: &str) -> Result<Vec<String>, LabError> {
     Ok(files)
 }
 
-/// Refuses a list of columns for anything that is no trace.
+/// Rejects a column list for a workload other than a trace.
 ///
 /// # Errors
-/// The workload is a job file or a model, or there is none of this name.
+/// The workload is a job file or a model, or does not exist.
 pub fn check_columns(name: &str) -> Result<(), LabError> {
     find::check_path(name)?;
     match is_trace(name) {
@@ -444,18 +447,18 @@ pub fn check_columns(name: &str) -> Result<(), LabError> {
     }
 }
 
-/// Refuses a path that leads nowhere.
+/// Rejects a path without file.
 ///
 /// # Errors
-/// There is no such file.
+/// The file does not exist.
 pub fn check_path(name: &str) -> Result<(), LabError> {
     find::check_path(name)
 }
 
-/// The table of any workload, changed by nothing: of a job file, one of the kind `fio`.
+/// Unchanged table of any workload. A job file has kind `fio`.
 ///
 /// # Errors
-/// There is no such table, or it is not TOML.
+/// The table does not exist, or is not TOML.
 pub fn table_of(name: &str, changes: &WorkloadChanges) -> Result<toml::Table, LabError> {
     let of_jobs = || {
         toml::Table::from_iter([
@@ -466,7 +469,8 @@ pub fn table_of(name: &str, changes: &WorkloadChanges) -> Result<toml::Table, La
     Ok(table_file(name, changes)?.map_or_else(of_jobs, |(_, table)| table))
 }
 
-/// Whether a name says itself that it is a workload's: a job file, a table with a `kind`, a block trace, a generator.
+/// Returns true if a name denotes a workload by itself: a job file, a table with a `kind`, a block
+/// trace, or a generator.
 pub fn is_workload_file(name: &str) -> bool {
     let has_kind = || {
         let text = base::input::read_text(Path::new(name), TEXT_BYTES_MAX).unwrap_or_default();
@@ -479,12 +483,12 @@ pub fn is_workload_file(name: &str) -> bool {
         || (name.ends_with(".toml") && has_kind())
 }
 
-/// Whether a name is the path of a trace: an existing file (or a stream) that is neither a job file nor a table, or a folder of such. What
-/// is no regular file is refused where it is read.
+/// Returns true if a name is the path of a trace. It is an existing file or stream, neither job
+/// file nor table, or a folder of such. Reading rejects irregular files.
 fn is_trace(name: &str) -> bool {
     let path = Path::new(name);
     if path.is_dir() {
-        // A folder that happens to be called as something known is not meant.
+        // A folder with a known name is not a trace.
         let is_known = || {
             [job_names(), workload_names(), folders::names()]
                 .concat()
@@ -496,7 +500,7 @@ fn is_trace(name: &str) -> bool {
     !is_text(name) && !begins_with_section(path) && (workload::trace::spool::is_stream(path) || path.exists())
 }
 
-/// Whether a name ends as those of job files and tables do.
+/// Returns true for the extensions of job files and tables.
 fn is_text(name: &str) -> bool {
     let ending = Path::new(name).extension().and_then(|ending| ending.to_str());
     matches!(ending, Some("fio" | "toml"))
@@ -512,7 +516,7 @@ pub fn job_names() -> Vec<String> {
     find::names::<BuiltInJobs>("jobs", "fio")
 }
 
-/// A TOML value as fio or a table heading would write it: strings without quotes.
+/// TOML value in the form of fio or a table heading: strings without quotes.
 pub fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! An experiment multiplied out into its cells.
+//! Expansion of an experiment into its cells.
 
 use std::path::{Path, PathBuf};
 
@@ -15,23 +15,23 @@ use crate::run_options::RunSettings;
 use crate::twin::TwinOrigin;
 use crate::workloads::{WorkloadChanges, WorkloadChoice, plain, read_workload};
 
-/// A device that was saved, to go on with.
+/// A saved device from which a run continues.
 #[derive(Clone, Debug)]
 pub(crate) struct SavedDevice {
     path: PathBuf,
-    /// What it is.
+    /// The full-size device and the scale of the saved one.
     pub(crate) origin: TwinOrigin,
 }
 
 impl SavedDevice {
-    /// Reads what a snapshot says of its device.
+    /// Reads the description of a snapshot's device.
     ///
     /// # Errors
     /// The file cannot be read, or is no snapshot.
     pub(crate) fn find(path: &Path) -> Result<SavedDevice, LabError> {
         let (config, note) = Device::saved(path)?;
         let origin = if note.is_empty() {
-            // A served drive's, or one of a device that is nobody's twin.
+            // A served drive, or a device that is no scaled model.
             TwinOrigin::itself(config)
         } else {
             TwinOrigin::of_note(&note).ok_or_else(|| {
@@ -47,7 +47,7 @@ impl SavedDevice {
     }
 }
 
-/// Where the devices of cells come from.
+/// Origin of the devices of cells.
 enum Origin<'a> {
     Profile(Box<Profile>),
     Saved(&'a SavedDevice),
@@ -75,19 +75,19 @@ impl Origin<'_> {
     }
 }
 
-/// A device of the experiment, or of a member of an ensemble, and what else a member changes.
+/// A device of the experiment or of an ensemble member, with the member's other changes.
 struct Start<'a> {
     device: String,
     origin: Origin<'a>,
     part: Option<EnsemblePart>,
-    /// Of the experiment's own ensemble.
+    /// Changes of a member of the experiment's own ensemble.
     change: Change,
-    /// What messages call it.
+    /// Name in messages.
     place: Option<String>,
 }
 
 impl<'a> Start<'a> {
-    /// Nothing but a device.
+    /// Creates a start that only has a device.
     fn new(device: &str, origin: Origin<'a>, part: Option<EnsemblePart>) -> Start<'a> {
         Start {
             device: device.to_string(),
@@ -98,11 +98,12 @@ impl<'a> Start<'a> {
         }
     }
 
-    /// A cell of a member of the experiment's ensemble, if its device is one; any other cell's is looked at when it is prepared.
+    /// Checks a cell of an ensemble member of the experiment. Other cells are checked during
+    /// planning.
     fn checked(&self, cell: Cell) -> Result<Cell, LabError> {
         if self.place.is_some() {
             let mut config = cell.device.clone();
-            // What is not possible with times is refused where the member runs in time.
+            // Timed members are checked with timing in their own run.
             config.timing = None;
             Layout::new(&config).map_err(|error| LabError::Device {
                 device: self.device.clone(),
@@ -112,7 +113,7 @@ impl<'a> Start<'a> {
         Ok(cell)
     }
 
-    /// An error with the place of the member that it is of.
+    /// Adds the place of the member to an error.
     fn placed(&self, error: LabError) -> LabError {
         match &self.place {
             Some(place) => LabError::invalid(place, error.to_string()),
@@ -121,18 +122,19 @@ impl<'a> Start<'a> {
     }
 }
 
-/// Whether two cells of an ensemble are the same run.
+/// Returns true if two cells of an ensemble are the same run.
 fn is_same_run(one: &Cell, other: &Cell) -> bool {
     let workload = |cell: &Cell| serde_json::to_string(&cell.workload).expect("a workload is JSON");
     one.key == other.key && one.seed == other.seed && one.device == other.device && workload(one) == workload(other)
 }
 
 impl Experiment {
-    /// All runs, in the order devices, grid, variants, seeds; `last` changes them after everything else. With an interval the runs of
-    /// the members of the experiment's ensemble, or of a profile's, follow each profile's own.
+    /// All runs, in the order devices, grid, variants, seeds. `last` changes each run last. With
+    /// `interval`, the runs of ensemble members follow those of each profile. They come from the
+    /// experiment's ensemble or, if it has none, from the profile's.
     ///
     /// # Errors
-    /// A device, workload or change that does not fit: names file and field.
+    /// A device, workload or change does not fit. The error names file and field.
     pub(crate) fn cells(
         &self,
         run: &RunSettings,
@@ -153,7 +155,7 @@ impl Experiment {
         for start in self.starts(saved, interval)? {
             for point in self.grid_points(run) {
                 for variant in variants {
-                    // What a member says of the common settings, the grid and the variants still change.
+                    // Grid and variants override the common settings of a member.
                     let changes = [&self.change, &start.change]
                         .into_iter()
                         .chain(point.iter().map(|value| &value.change));
@@ -170,7 +172,7 @@ impl Experiment {
                             .map_err(|error| start.placed(error))?;
                         let ensemble = start.part;
                         let cell = Cell { ensemble, ..cell };
-                        // Changes can make members alike.
+                        // Changes can make members equal.
                         let is_known = ensemble.is_some() && cells.iter().any(|known| is_same_run(known, &cell));
                         cells.extend((!is_known).then_some(cell));
                     }
@@ -180,8 +182,9 @@ impl Experiment {
         Ok(cells)
     }
 
-    /// What cells begin with, in their order: the saved device, or profiles, and with an interval after each the members of the
-    /// experiment's ensemble or, if it has none, of the profile's.
+    /// Starting points of cells in order: the saved device, or the profiles. With `interval`,
+    /// ensemble members follow each profile. They come from the experiment's ensemble or, if it has
+    /// none, from the profile's.
     fn starts<'a>(&self, saved: Option<&'a SavedDevice>, interval: bool) -> Result<Vec<Start<'a>>, LabError> {
         let mut starts = Vec::new();
         for device in &self.devices {
@@ -210,7 +213,7 @@ impl Experiment {
         Ok(starts)
     }
 
-    /// The members of the experiment's ensemble on a device; without one, of its profile's.
+    /// Members of the experiment's ensemble on a device, or of the profile's if it has none.
     fn members(&self, device: &str, profile: &Profile) -> Result<Vec<Start<'static>>, LabError> {
         let Some(ensemble) = self.ensemble.as_ref().or(profile.ensemble.as_ref()) else {
             return Ok(Vec::new());
@@ -254,7 +257,7 @@ impl Experiment {
         points
     }
 
-    /// How to run a cell with this change.
+    /// Settings of a cell with this change.
     fn changed_run(&self, run: &RunSettings, change: &Change) -> Result<RunSettings, LabError> {
         let mut run = run.clone();
         run.prefill_capacities = change.prefill_capacities.unwrap_or(run.prefill_capacities);
@@ -285,7 +288,8 @@ impl Experiment {
         let mut changes_of_work = WorkloadChanges::default();
         for change in changes {
             all.extend(change);
-            // Options of all jobs and of one replace each other in the order of the changes.
+            // Options for all jobs and options for one override each other in the order of the
+            // changes.
             for (section, table) in &change.jobs {
                 let option = |(name, value): (&String, &Value)| fio::Override {
                     section: section.clone(),
@@ -301,7 +305,8 @@ impl Experiment {
         let workload =
             workload.ok_or_else(|| LabError::invalid(&self.file, "no workload: name one of jobs/ or workloads/"))?;
         if seed != 1 && origin.snapshot().is_none() {
-            // fio's own default seed, moved; seed 1 leaves the job file's streams as real fio draws them.
+            // fio's default seed plus an offset. Seed 1 draws the streams of the job file like real
+            // fio.
             let value = fio::DEFAULT_SEED.wrapping_add(seed).to_string();
             changes_of_work.jobs.push(fio::Override {
                 section: "global".to_string(),
@@ -356,7 +361,7 @@ impl Experiment {
 mod tests {
     use super::*;
 
-    /// Bytes that the cells of a small experiment write, x capacity, or what is wrong with it.
+    /// Bytes that the cells of a small experiment write, in capacities, or its error.
     fn written(run: &str, share: &str) -> Result<Vec<Option<f64>>, String> {
         let text = format!(
             "title = \"t\"\nsource = \"s\"\ndevices = [\"ssd_a\"]\nworkload = \"three_stream\"\n[run]\n{run}scale = \"1/2048\"\n\

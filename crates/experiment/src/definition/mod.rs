@@ -1,7 +1,8 @@
-//! Experiments: which drives run which workload in which variants, how much they write, and what is claimed of it.
+//! Experiments: drives, workload, variants, amounts to write, and claims about the results.
 //!
-//! `experiments/<slug>/experiment.toml` is read into an [`Experiment`]; [`Experiment::select`] multiplies it out into
-//! [`crate::cell::Cell`]s, each of which is one run. `docs/experiments.md` is the manual of the format.
+//! [`Experiment`] represents `experiments/<slug>/experiment.toml`. [`Experiment::select`] expands
+//! it into [`crate::cell::Cell`]s, each of which is one run. `docs/experiments.md` is the manual of
+//! the format.
 
 mod cells;
 
@@ -25,31 +26,31 @@ pub use crate::change::Change;
 pub use crate::folders::BuiltIn;
 pub(crate) use cells::SavedDevice;
 
-/// How the place of a file ends that is in the program.
+/// Suffix of the path of a built-in file.
 const BUILT_IN: &str = " (built in)";
 
-/// A published figure or table: what to run and what the paper says.
+/// A published figure or table: runs and results of the paper.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// The name of its folder.
+    /// Name of the folder.
     #[serde(skip)]
     pub slug: String,
-    /// Where it was read.
+    /// Path of the file.
     #[serde(skip)]
     pub file: String,
-    /// One line about it; left out, the name of its folder.
+    /// Title in one line. Default: the name of the folder.
     #[serde(default)]
     pub title: String,
-    /// The figure or table; nothing, of a study of one's own.
+    /// The figure or table. Empty for an original study.
     #[serde(default)]
     pub source: String,
-    /// What was chosen where the paper leaves it open and why; what differs from the paper and why.
+    /// Choices where the paper is open, differences from the paper, and the reasons for both.
     #[serde(default)]
     pub notes: String,
-    /// Device profiles to run on: names, or paths, also of files that lie beside its own.
+    /// Device profiles: names or paths, also of files beside the experiment's.
     pub devices: Vec<String>,
-    /// Workload that all cells share unless a variant or a grid value has another.
+    /// Workload of all cells, unless a variant or grid value has another.
     #[serde(default)]
     pub workload: Option<WorkloadChoice>,
     pub run: RunOptions,
@@ -58,22 +59,23 @@ pub struct Experiment {
     /// Changes common to all cells.
     #[serde(default)]
     pub change: Change,
-    /// Ways to run the workload (NoFDP, FDP, ...); at least one, in the order of the file.
+    /// Variants of the workload (NoFDP, FDP, ...), at least one, in file order.
     #[serde(default)]
     pub variants: Vec<Variant>,
-    /// What else is varied; every combination is run.
+    /// Further axes. Every combination is run.
     #[serde(default)]
     pub grid: Vec<Axis>,
-    /// Numbers to compare with.
+    /// Published numbers for comparison.
     #[serde(default)]
     pub published: Vec<PaperFigures>,
-    /// What to put among them that nobody has published.
+    /// Predictions to list among them, without published numbers.
     #[serde(default)]
     pub predicted: Vec<Predicted>,
-    /// What has to hold.
+    /// Claims about the results.
     #[serde(default)]
     pub claims: Vec<Claim>,
-    /// Other settings of device and workload that explain what is published as well: what the paper leaves open.
+    /// Alternative settings of device and workload that explain the published numbers equally well,
+    /// where the paper is open.
     #[serde(skip)]
     pub ensemble: Option<Ensemble>,
 }
@@ -86,26 +88,26 @@ pub struct Variant {
     pub change: Change,
 }
 
-/// Something that is varied.
+/// Axis of the grid.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
-    /// What it is called.
+    /// Name of the axis.
     pub axis: String,
-    /// Device setting that takes each of the `over` values: a short form of `values`.
+    /// Device setting that takes each of the `over` values, a short form of `values`.
     #[serde(default)]
     pub sweep: Option<String>,
     /// Values of `sweep`.
     #[serde(default)]
     pub over: Vec<Value>,
-    /// Named values with the changes that they make.
+    /// Named values with their changes.
     #[serde(default)]
     pub values: Vec<Variant>,
 }
 
-/// Says in a file's table what it leaves out and what has another default there: `[run]`, `[quick]`, which is then as
-/// `[run]`, their times and their scales. Virtual time takes longer, so a file asks for it. Without a clock a scale is searched for;
-/// latencies cannot tell twins apart, so in virtual time the drive itself runs.
+/// Adds the defaults of an experiment file to its table. `quick` defaults to `run`. Virtual time is
+/// slow, so a file must request it. Untimed runs search for a scale. Timed runs use the full-size
+/// drive, because latencies cannot compare models.
 fn say_what_is_left_out(table: &mut toml::Table) {
     let run = table.entry("run").or_insert_with(|| toml::Table::new().into()).clone();
     table.entry("quick").or_insert(run);
@@ -120,7 +122,7 @@ fn say_what_is_left_out(table: &mut toml::Table) {
     }
 }
 
-/// A name that is neither an experiment's nor a workload's.
+/// Error for a name of neither an experiment nor a workload.
 fn neither(name: &str) -> LabError {
     if Profile::names().iter().any(|known| known == name) {
         let problem =
@@ -132,20 +134,20 @@ fn neither(name: &str) -> LabError {
 }
 
 impl Experiment {
-    /// Finds an experiment by the path of its file or folder; by the name of a folder in `./experiments` or here; or
-    /// built in.
+    /// Finds an experiment by path of its file or folder, by name of a folder in `./experiments` or
+    /// in the working folder, or built in.
     ///
     /// # Errors
-    /// There is none, or its file is not one: names file and field.
+    /// No such experiment exists, or its file is invalid. The error names file and field.
     pub fn find(name: &str) -> Result<Experiment, LabError> {
         let found = Experiment::text(name)?;
         Experiment::parse(&found.file, &found.text)
     }
 
-    /// The text of an experiment, found as by [`Experiment::find`].
+    /// Text of an experiment, found as by [`Experiment::find`].
     ///
     /// # Errors
-    /// There is none, or it cannot be read.
+    /// No such experiment exists, or it is unreadable.
     pub fn text(name: &str) -> Result<find::TextFile, LabError> {
         match Experiment::file_of(name) {
             Some(file) => find::find::<BuiltIn>("experiment", "experiments", &file, "toml"),
@@ -153,13 +155,13 @@ impl Experiment {
         }
     }
 
-    /// The file that a name means, if it means one that is not built in.
+    /// Returns the file that a name denotes. `None` if it can only be built in.
     fn file_of(name: &str) -> Option<String> {
         if name.ends_with(".toml") {
             return Some(name.to_string());
         }
         let folder = name.trim_end_matches('/');
-        // A path that leads nowhere is looked for there, and nowhere else.
+        // A wrong path is not searched in other places.
         let there = || name.contains('/').then(|| format!("{folder}/{FILE}"));
         folders::file_in(name).or_else(there)
     }
@@ -180,17 +182,17 @@ impl Experiment {
         folders::names()
     }
 
-    /// Folders here that hold an experiment of one's own.
+    /// Folders in the working folder that contain a user's experiment.
     pub fn names_here() -> Vec<String> {
         folders::names_here()
     }
 
-    /// Whether it is one of the project's.
+    /// Returns true if the project provides this experiment.
     pub fn is_built_in(&self) -> bool {
         BuiltIn::get(&format!("{}/{FILE}", self.slug)).is_some()
     }
 
-    /// Reads an experiment from text. `file` is its path; the folder's name is the slug.
+    /// Reads an experiment from text. `file` is its path. The folder's name is the slug.
     ///
     /// # Errors
     /// As [`Experiment::find`].
@@ -199,7 +201,7 @@ impl Experiment {
         Experiment::from_table(file, table)
     }
 
-    /// Reads an experiment from a table as it stands in a file; `file` as for [`Experiment::parse`].
+    /// Reads an experiment from the table of its file. `file` is as for [`Experiment::parse`].
     ///
     /// # Errors
     /// As [`Experiment::find`].
@@ -230,7 +232,7 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// What a device or a workload of the experiment is called: a file that lies beside its own is meant by its name.
+    /// Path or name of a device or workload. A file beside the experiment's has priority.
     pub(crate) fn beside(&self, name: &str) -> String {
         let folder = Path::new(&self.file)
             .parent()
@@ -241,7 +243,7 @@ impl Experiment {
         path.map_or_else(|| name.to_string(), |path| path.display().to_string())
     }
 
-    /// What serde cannot say.
+    /// Checks constraints beyond serde.
     fn check(&mut self) -> Result<(), LabError> {
         let invalid = |problem: String| Err(LabError::invalid(&self.file, problem));
         if self.devices.is_empty() {
@@ -282,18 +284,18 @@ impl Experiment {
             .map_err(|problem| LabError::invalid(&self.file, problem))
     }
 
-    /// Names and values of everything that distinguishes its cells.
+    /// Names and values of all coordinates of the cells.
     pub fn coordinates(&self) -> Coordinates {
         let names = |variants: &[Variant]| variants.iter().map(|variant| variant.name.clone()).collect();
         let grid = self.grid.iter().map(|axis| (axis.axis.clone(), names(&axis.values)));
         Coordinates::new(self.devices.clone(), names(&self.variants), grid.collect())
     }
 
-    /// The experiment of this name; or the workload of this name (a job file, a table with a `kind`, a block trace) on
-    /// a device, as an experiment of one cell.
+    /// Finds an experiment by name. Otherwise wraps a workload of this name (a job file, a table
+    /// with a `kind`, a block trace) on `device` as an experiment of one cell.
     ///
     /// # Errors
-    /// As [`Experiment::find`], or there is no device for the workload.
+    /// As [`Experiment::find`], or the workload lacks a device.
     pub fn find_or_workload(name: &str, device: Option<&str>) -> Result<Experiment, LabError> {
         if !Experiment::is_workload(name) {
             find::check_path(name)?;
@@ -309,14 +311,15 @@ impl Experiment {
         Ok(Experiment::of_workload(name, device))
     }
 
-    /// Whether a name is a workload's and no experiment's.
+    /// Returns true if a name denotes a workload and no experiment.
     pub fn is_workload(name: &str) -> bool {
         let is_name_of = |names: Vec<String>| names.iter().any(|known| known == name);
         let names = || [workloads::job_names(), workloads::workload_names()].concat();
         workloads::is_workload_file(name) || (is_name_of(names()) && !is_name_of(folders::names()))
     }
 
-    /// A workload on a device, as an experiment of one cell: it ends by itself, on the drive at full size.
+    /// Wraps a workload on a device as an experiment of one cell. The run ends with the workload,
+    /// on the full-size drive.
     pub fn of_workload(workload: &str, device: &str) -> Experiment {
         let run = RunOptions {
             scale: Some(ScaleChoice::FULL),
