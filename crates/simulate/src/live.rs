@@ -13,7 +13,7 @@
 //!
 //! Checkpoints use memory that no run needs ([`MemoryAccount`]), and release it on demand.
 //!
-//! Live runs have no clock, threads, scale search or caller policies.
+//! Live runs have no real clock, threads, scale search or caller policies.
 
 mod account;
 #[cfg(test)]
@@ -218,7 +218,7 @@ impl LiveRun {
     }
 
     /// Rewinds to the nearest checkpoint at or before `host_bytes`. [`LiveRun::advance`] continues
-    /// from there. A later position changes nothing. A fork from [`Forked::Here`] rewinds at most
+    /// from there. A goal ahead of the run changes nothing. A fork from [`Forked::Here`] rewinds at most
     /// to its origin.
     ///
     /// # Errors

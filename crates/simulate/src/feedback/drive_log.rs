@@ -121,7 +121,7 @@ impl DriveLog {
         }
     }
 
-    /// Completes the collection that copied them.
+    /// Completes a collection and stores its copied pages.
     pub(crate) fn reclaimed(&mut self, reclaim: &Reclaim) {
         let nothing = vec![0; self.copied.len()];
         let copied = std::mem::replace(&mut self.copied, nothing);

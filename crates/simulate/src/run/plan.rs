@@ -26,6 +26,7 @@ pub struct RunPlan {
     pub(super) scales: Vec<Scale>,
     pub(super) config: DeviceConfig,
     pub(super) layout: Layout,
+    /// Handles of the host's namespace.
     pub(super) handles: Vec<RuhId>,
     /// The device as the workload sees it.
     pub(super) target: Target,
@@ -33,8 +34,8 @@ pub struct RunPlan {
     workload: Mutex<Option<(Workload, Room)>>,
     /// Owners of logical pages, for placement feedback.
     pub(super) owners: Option<Arc<OwnerMap>>,
-    /// Memory limit of the run in bytes: page maps and workload, on its most demanding scaled
-    /// model.
+    /// Upper bound of the run's memory in bytes: page maps and workload, on its most demanding
+    /// scaled model.
     pub memory_bytes: u64,
     need: MemoryNeed,
     /// Bytes of memory that the run needs on the scaled model in `layout`.
@@ -61,7 +62,7 @@ impl Workload {
         Ok(Workload::Untimed(cell.workload.source(target, cell.seed)?))
     }
 
-    /// Memory limit in bytes of the workload and of its measurements.
+    /// Upper bound of the memory of the workload and of its measurements, bytes.
     fn memory_bytes(cell: &Cell, config: &DeviceConfig, layout: &Layout, target: &Target) -> Result<u64, LabError> {
         let source_bytes = cell.workload.memory_bytes(target)?;
         let timed_bytes = match config.timing {
@@ -174,7 +175,7 @@ impl Ground {
     }
 }
 
-/// Memory limit of a run.
+/// Upper bound of a run's memory.
 #[derive(Clone, Debug)]
 pub struct MemoryNeed {
     /// Name of the run in messages.
@@ -189,6 +190,7 @@ pub struct MemoryNeed {
 }
 
 impl MemoryNeed {
+    /// Total bytes.
     pub fn bytes(&self) -> u64 {
         self.maps_bytes.saturating_add(self.workload_bytes)
     }
@@ -425,7 +427,7 @@ impl RunPlan {
     /// Returns the requests of a block trace with recorded times. `None` for another workload.
     ///
     /// # Errors
-    /// As [`Plan::source`]. The trace has no times, or it has a classifier.
+    /// As [`RunPlan::source`]. The trace has no times, or it has a classifier.
     pub fn recorded_source(&self) -> Result<Option<Box<dyn TimedSource>>, LabError> {
         let workload = &self.cell.workload;
         let source = workload

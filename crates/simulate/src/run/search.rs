@@ -7,8 +7,8 @@
 //!
 //! Two models agree when write amplification differs by at most [`AGREEMENT`](super::AGREEMENT),
 //! both over the whole run and at its end. Each cell has its own search. The search ignores
-//! latencies. In virtual time a scaled model is a different drive, so planning rejects such
-//! searches.
+//! latencies. In virtual time a scaled model is a different drive, so planning rejects a
+//! search there.
 
 use super::plan::RunPlan;
 use super::progress::Watch;

@@ -45,6 +45,7 @@ const LOOK_REQUESTS: usize = 4096;
 pub(crate) struct Stride {
     /// Requests. While the drive is filled, extents.
     pub(crate) requests: u64,
+    /// Bytes written by the host since the workload began.
     pub(crate) host_bytes: u64,
     /// Pages that requests address. The last request may exceed the limit.
     pub(crate) pages: u64,
@@ -92,6 +93,7 @@ pub(crate) struct Run<P> {
     /// Result of the feedback, at the end of the run.
     pub(super) heard: Option<FeedbackResult>,
     pub(super) measures: Vec<Measure>,
+    /// Pages read, then the unwritten ones among them.
     pub(super) pages_read: [u64; 2],
     /// Pages that requests addressed so far, including skipped requests.
     pub(super) pages_named: u64,

@@ -78,7 +78,7 @@ impl Runner {
         }
     }
 
-    /// Returns true if a lane has used its flow share before the others have.
+    /// Returns true if a lane exceeds its weighted share of the requests of its flow.
     #[inline(never)]
     pub(super) fn is_ahead(&self, index: u32) -> bool {
         let own = self.lanes[index as usize].flow.expect("it has a flow");

@@ -50,7 +50,7 @@ pub(super) fn lanes_of_jobs(
         }
         lanes.push(lane);
     }
-    // The end of one that ends is that of all.
+    // With `exitall` the end of one lane ends all lanes of its group.
     let is_ended = |group: u16| file.exits_all() && lanes.iter().any(|lane| lane.group == group && lane.ends());
     if let Some((job, _)) = without_end.iter().find(|(_, group)| !is_ended(*group)) {
         let problem = "it never ends, and nothing that runs with it writes until enough is written";

@@ -7,8 +7,8 @@ use serde::Serialize;
 use ssd::Nanos;
 
 /// Histogram to three digits: exact values below 2048, then 1024 steps per doubling. The bins are
-/// those of HdrHistogram. Its own code supports any digits and errors, and takes three times as
-/// long.
+/// those of HdrHistogram, whose own code takes three times as long. That code supports any number
+/// of digits and handles failures.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts(Vec<u64>);
 

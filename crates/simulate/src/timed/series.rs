@@ -26,6 +26,7 @@ pub(super) const fn series_bytes_max(is_interval_given: bool) -> u64 {
 pub struct Moment {
     pub requests: u64,
     pub bytes: u64,
+    /// Sum of the latencies.
     pub latency_ns: u64,
     /// Requests that waited for garbage collection.
     pub waited: u64,
