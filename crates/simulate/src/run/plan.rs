@@ -272,7 +272,7 @@ impl RunPlan {
         &self.layout
     }
 
-    /// Scale of the scaled model of this run. A search begins with it.
+    /// Scale of this run's model. A search begins with it.
     pub fn scale(&self) -> Scale {
         self.scale
     }
@@ -486,7 +486,7 @@ pub struct RefusedCell {
 /// impossible or too small for its workload.
 ///
 /// # Errors
-/// As [`prepare`], if no cell can run or if a member of an ensemble cannot.
+/// As [`prepare`], but only if no cell can run or if a member of an ensemble cannot.
 pub fn prepare_possible(cells: Vec<Cell>) -> Result<(Vec<RunPlan>, Vec<RefusedCell>), LabError> {
     let (mut plans, mut refused, mut first) = (Vec::new(), Vec::new(), None);
     for cell in cells {
