@@ -1,4 +1,4 @@
-//! `warp assert`: whether a drive's counters keep what somebody promised.
+//! `warp assert`: checks the write amplification of a drive against limits.
 
 use std::path::Path;
 
@@ -10,12 +10,12 @@ use crate::output::complain;
 use crate::target::{Target, stored_drive};
 use crate::{AnyError, Outcome, bad_option, print};
 
-/// A promise, and what was counted.
+/// Limit with the measured write amplification.
 struct Kept {
-    /// Of what the write amplification is.
+    /// Subject of the write amplification.
     what: String,
     at_most: f64,
-    /// `None` where nothing was written: then nothing was promised of it that could be kept.
+    /// `None` if the host wrote no data. A limit does not hold then.
     found: Option<f64>,
 }
 
@@ -57,7 +57,7 @@ pub fn assert(command: &Assert) -> Result<Outcome, AnyError> {
     Ok(Outcome::Failed)
 }
 
-/// What a drive's own logs say, which know nothing of single handles.
+/// Checks the logs of a drive, which have no counters per handle.
 fn of_logs(command: &Assert, report: FdpReport) -> Result<Vec<Kept>, AnyError> {
     let Some(enabled) = report.enabled else {
         let problem = "Flexible Data Placement is not enabled on it, so it has no counters of it";
@@ -69,7 +69,7 @@ fn of_logs(command: &Assert, report: FdpReport) -> Result<Vec<Kept>, AnyError> {
     Ok(of_drive(command, write_amplification).into_iter().collect())
 }
 
-/// What a drive that was served from a file has stored.
+/// Checks the stored counters of a drive that was served from a file.
 fn of_file(command: &Assert, file: &Path) -> Result<Vec<Kept>, AnyError> {
     let stored = stored_drive(file)?;
     let Some(device) = stored.device else {

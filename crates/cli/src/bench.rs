@@ -1,4 +1,4 @@
-//! `warp bench`: how fast the model is, and the transports around it, beside what the same machine does at best.
+//! `warp bench`: benchmarks the model and the transports against the best speed of this machine.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,11 +25,11 @@ use target::{Clock, Shared, locked};
 use crate::arguments::{Bench, BenchSubject};
 use crate::{AnyError, Outcome, bad_option, execute, print};
 
-/// Capacity of the drive that transports are measured with.
+/// Capacity of the drive in the transport benchmarks, bytes.
 const SERVED_BYTES: u64 = 1 << 30;
-/// How long each load over NVMe/TCP is measured.
+/// Measurement time per workload over NVMe/TCP.
 const TCP_TIME: Duration = Duration::from_secs(2);
-/// How long a host's waits are measured, without and with checkpoints.
+/// Measurement time of the host's waits, once without and once with checkpoints.
 const CHECKPOINT_TIME: Duration = Duration::from_secs(20);
 
 pub fn bench(command: &Bench) -> Result<Outcome, AnyError> {
@@ -66,7 +66,7 @@ fn model(command: &Bench) -> Result<Outcome, LabError> {
     Ok(Outcome::Done)
 }
 
-/// A figure of a transport.
+/// Result of a transport benchmark.
 #[derive(Serialize)]
 struct Row {
     workload: String,
@@ -77,7 +77,8 @@ struct Row {
     ratio: f64,
 }
 
-/// A drive in memory with one namespace in blocks of 4 KiB over all of it, whose commands take no time.
+/// Creates a drive in memory without timing. One namespace with blocks of 4 KiB covers the whole
+/// drive.
 fn drive() -> Result<Shared, AnyError> {
     let memory = Memory::new(nvme::media::bytes_for(SERVED_BYTES));
     let config = subsystem(SERVED_BYTES, 8 << 20);
@@ -113,7 +114,8 @@ fn subsystem(capacity_bytes: u64, reclaim_unit_bytes: u64) -> SubsystemConfig {
     }
 }
 
-/// 4 and 128 KiB at random through the vfio-user socket, by a driver of our own in the place of a guest.
+/// Benchmarks random I/O of 4 and 128 KiB over the vfio-user socket. A driver of our own replaces
+/// the guest.
 fn over_vfio_user() -> Result<Vec<Row>, AnyError> {
     let folder = tempfile::tempdir()?;
     let socket = folder.path().join("bench.sock");
@@ -177,7 +179,7 @@ fn over_vfio_user() -> Result<Vec<Row>, AnyError> {
     Ok(rows)
 }
 
-/// Looks at a drive as often as the studio does while a page is open.
+/// Polls a drive as often as the studio does for an open page.
 struct Watcher {
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<()>,
@@ -226,7 +228,7 @@ fn over_tcp() -> Result<Vec<Row>, AnyError> {
     Ok(figures.iter().map(row).collect())
 }
 
-/// How long a host waited.
+/// Wait times of a host.
 #[derive(Serialize)]
 struct WaitRow {
     meanwhile: &'static str,
@@ -234,16 +236,18 @@ struct WaitRow {
     median_us: f64,
     p999_us: f64,
     longest_us: f64,
-    /// Checkpoints that were made, how long the last one took, and the longest time for which one held the drive.
+    /// Number of checkpoints, duration of the last one, and the longest time that one held the
+    /// drive lock.
     checkpoints: u64,
     checkpoint_seconds: f64,
     longest_hold_us: f64,
-    /// The most processor time of such a hold.
+    /// Maximum processor time of a held drive lock.
     longest_hold_busy_us: f64,
 }
 
-/// How long a host over NVMe/TCP waits for its commands without checkpoints, and with one after the other. The drive is full; its data is
-/// holes of a file, which lies with its snapshots where temporary files do.
+/// Measures the wait times of a host over NVMe/TCP, first without checkpoints and then with
+/// consecutive ones. The drive is full. Its data is a sparse file in the folder for temporary
+/// files, together with its snapshots.
 fn checkpoint(command: &Bench) -> Result<Outcome, AnyError> {
     if !(1..=16384).contains(&command.capacity_gib) {
         return Err(bad_option("bench", "give 1 to 16384 --capacity-gib").into());
@@ -251,7 +255,7 @@ fn checkpoint(command: &Bench) -> Result<Outcome, AnyError> {
     let capacity_bytes = command.capacity_gib << 30;
     let folder = tempfile::tempdir()?;
     let mut subsystem = subsystem(capacity_bytes, 256 << 20);
-    // As drives of that size have; the maps are smaller with it.
+    // Large drives have this over-provisioning, and it makes the maps smaller.
     subsystem.device.geometry.over_provisioning = 0.07;
     let options = DriveOptions {
         subsystem,
@@ -272,7 +276,7 @@ fn checkpoint(command: &Bench) -> Result<Outcome, AnyError> {
     };
     let mut host = waits::Host::connect(&target)?;
     host.fill()?;
-    // The first commands after the fill open the drive's reclaim units anew.
+    // The first commands after the fill open new reclaim units, so they are measured apart.
     host.measure(CHECKPOINT_TIME / 4)?;
     let without = host.measure(CHECKPOINT_TIME)?;
     let is_over = AtomicBool::new(false);

@@ -1,15 +1,15 @@
-//! `warp calibrate`: hands over to the Python package, which searches with Optuna.
+//! `warp calibrate`: calls the Python package, which searches with Optuna.
 
 use std::process::Command;
 
 use crate::arguments::Calibrate;
 use crate::{AnyError, Outcome};
 
-/// Names the interpreter that has the package installed.
+/// Environment variable with the Python interpreter that has the package.
 const INTERPRETER: &str = "WARP_PYTHON";
 
-/// `python -m warp_ssd.calibrate`, but for an interpreter without the package, which ends with [`NO_PACKAGE`] and says
-/// nothing.
+/// Python code of `python -m warp_ssd.calibrate`. An interpreter without the package exits silently
+/// with [`NO_PACKAGE`].
 const MAIN: &str = "\
 import importlib.util, sys
 if importlib.util.find_spec('warp_ssd') is None:
@@ -18,7 +18,7 @@ from warp_ssd.calibrate.__main__ import main
 sys.exit(main())
 ";
 
-/// `EX_UNAVAILABLE` of BSD's sysexits: no exit code of the package.
+/// `EX_UNAVAILABLE` of BSD's sysexits, which the package never uses.
 const NO_PACKAGE: i32 = 69;
 
 pub fn calibrate(command: &Calibrate) -> Result<Outcome, AnyError> {
@@ -33,6 +33,6 @@ pub fn calibrate(command: &Calibrate) -> Result<Outcome, AnyError> {
     if status.code() == Some(NO_PACKAGE) {
         return Err(format!("warp calibrate needs the Python package, which {name} does not have; {remedy}").into());
     }
-    // It has said what was wrong; after Ctrl-C it ends by itself.
+    // Python has printed its own error. It also handles Ctrl-C itself.
     std::process::exit(status.code().unwrap_or(i32::from(crate::STOPPED)));
 }

@@ -1,4 +1,4 @@
-//! `warp capture`: what a program asks of a disk, as a trace.
+//! `warp capture`: records the disk requests of a program as a trace.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -16,15 +16,15 @@ use crate::arguments::Capture;
 use crate::output::complain;
 use crate::{AnyError, Outcome, bad_option, execute};
 
-/// Name of the file in a folder.
+/// Default file name in a folder.
 const NAME: &str = "capture.csv.zst";
-/// Between two looks at the kernel's buffers.
+/// Pause between two polls of the kernel's buffers.
 const PAUSE: Duration = Duration::from_millis(10);
-/// After Ctrl-C the command has so long to end by itself.
+/// Time for the command to end after Ctrl-C before it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Level of compression: the one that keeps up with any disk.
+/// Compression level of zstd, low enough to keep up with any disk.
 const LEVEL: i32 = 1;
-/// Base of exit codes of a command that a signal ended, as shells count.
+/// Base of the exit code after a signal, by the convention of shells.
 const SIGNALLED: i32 = 128;
 
 pub fn capture(command: &Capture) -> Result<Outcome, AnyError> {
@@ -36,7 +36,7 @@ pub fn capture(command: &Capture) -> Result<Outcome, AnyError> {
     let path = destination(&command.out)?;
     let names: Vec<&str> = disks.iter().map(|disk| disk.name.as_str()).collect();
     let names = names.join(" and ");
-    // Nothing is left behind where nothing was captured.
+    // A failed start leaves no file behind.
     let out = Partial::create(&path)?;
     let mut capture = host_tools::capture::Capture::start(disks, out.writer()?, command.buffer)?;
     let progress = execute::stoppable();
@@ -65,7 +65,7 @@ pub fn capture(command: &Capture) -> Result<Outcome, AnyError> {
     Ok(outcome(status))
 }
 
-/// Where the capture goes; what is there already stays.
+/// Path of the capture. An existing file is an error.
 fn destination(out: &Path) -> Result<PathBuf, LabError> {
     if crate::output::is_standard_output(out) {
         return Err(bad_option("--out", "standard output is the command's own; give a file"));
@@ -82,10 +82,10 @@ fn destination(out: &Path) -> Result<PathBuf, LabError> {
     Ok(path)
 }
 
-/// A command that was told to stop by Ctrl-C, as we were, and does not.
+/// Kills the command if it ignores Ctrl-C, which it received too.
 fn end(child: &mut Child, since: &Instant) {
     if since.elapsed() > PATIENCE {
-        // It has ended meanwhile if this fails.
+        // `kill` fails if the command has ended already.
         drop(child.kill());
     }
 }
@@ -95,7 +95,7 @@ fn outcome(status: ExitStatus) -> Outcome {
     Outcome::As(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(crate::FAILED))
 }
 
-/// What there is to know about it, on standard error: standard output is the command's.
+/// Prints the summary to standard error, because standard output belongs to the command.
 fn say(summary: &Summary, disks: &str, path: &Path) {
     let written = summary.bytes_written;
     let share = (summary.bytes_of_files * 100).checked_div(written).unwrap_or(0);
@@ -122,7 +122,7 @@ fn say(summary: &Summary, disks: &str, path: &Path) {
     }
 }
 
-/// A file that is there only when all of it is.
+/// File that appears under its name only after it is complete.
 struct Partial {
     file: tempfile::NamedTempFile,
     path: PathBuf,
@@ -153,7 +153,7 @@ impl Partial {
     }
 }
 
-/// The file, compressed or not.
+/// Writer of the file, compressed or plain.
 enum Writer {
     Plain(BufWriter<File>),
     Compressed(Box<BufWriter<zstd::stream::write::Encoder<'static, File>>>),

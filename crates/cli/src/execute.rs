@@ -1,4 +1,4 @@
-//! Running cells with a progress bar and Ctrl-C.
+//! Runs cells with a progress bar and stops them at Ctrl-C.
 
 use std::io::IsTerminal;
 use std::sync::atomic::Ordering;
@@ -10,19 +10,20 @@ use experiment::LabError;
 use indicatif::{ProgressBar, ProgressStyle};
 use simulate::run::{CellResult, Options, Progress, RunPlan, Watch};
 
-/// A run shows a bar when it takes longer than this.
+/// Runs longer than this show a progress bar.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// What runs, once something does.
+/// Progress of the current run, set by the first run.
 static RUNNING: OnceLock<Arc<Progress>> = OnceLock::new();
 
-/// Progress that Ctrl-C stops. The second Ctrl-C ends the program at once.
+/// Progress that Ctrl-C stops. A second Ctrl-C ends the program immediately.
 pub fn stoppable() -> Arc<Progress> {
     listen();
     Arc::clone(RUNNING.get_or_init(Arc::default))
 }
 
-/// Ends the program with a sentence at a Ctrl-C before anything runs, as while a workload is read.
+/// Installs the Ctrl-C handler. Before the first run, for example while a workload is read, the
+/// handler prints a sentence and ends the program.
 pub fn listen() {
     let installed = ctrlc::set_handler(move || {
         let Some(running) = RUNNING.get() else {
@@ -34,11 +35,11 @@ pub fn listen() {
         }
         crate::output::complain("stopping; press Ctrl-C again to leave without results");
     });
-    // Only fails when a handler is there already, in which case Ctrl-C works.
+    // Installation fails only if a handler is installed already, which works as well.
     drop(installed);
 }
 
-/// Runs `work` while a bar on standard error follows its progress.
+/// Runs `work` and shows its progress in a bar on standard error.
 pub fn with_bar<T: Send>(progress: &Progress, cells: usize, work: impl FnOnce() -> T + Send) -> T {
     let begun = Instant::now();
     let counters = [
@@ -60,7 +61,7 @@ pub fn with_bar<T: Send>(progress: &Progress, cells: usize, work: impl FnOnce() 
                 let now = counters.map(|counter| counter.load(Ordering::Relaxed));
                 bar.set_length(now[0] - before[0]);
                 bar.set_position(now[1] - before[1]);
-                // A question learns only from its first runs which members of an ensemble follow.
+                // `warp whatif` learns the number of ensemble runs only from its first runs.
                 let all = (now[3] - before[3]).max(cells as u64);
                 bar.set_message(format!("{} of {all} runs done", now[2] - before[2]));
             }
@@ -83,7 +84,8 @@ fn new_bar(elapsed: Duration) -> ProgressBar {
     ProgressBar::new(0).with_style(style).with_elapsed(elapsed)
 }
 
-/// Runs plans; returns the results of profiles, those of their ensembles, and whether they were stopped.
+/// Runs plans. Returns the results of the profiles, the results of their ensembles, and true if
+/// Ctrl-C stopped the runs.
 pub fn run_cells(
     plans: &[RunPlan],
     options: Options<'_>,

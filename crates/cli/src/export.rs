@@ -1,4 +1,4 @@
-//! `warp export`: a workload as fio iologs, to be replayed on a real drive.
+//! `warp export`: writes a workload as fio iologs for replay on a real drive.
 
 use std::io;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
         run: RunOptions {
             scale: command.capacity.is_none().then_some(ScaleChoice::Fixed(command.scale)),
             timed: Some(false),
-            // What never ends is cut off at the number of requests.
+            // The number of requests bounds an endless workload.
             write_capacities: command.requests.map(|_| 1.0),
             ..RunOptions::default()
         },
@@ -42,7 +42,7 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
     } else if command.per_placement {
         output::check(&[], Some(&command.to), false)?;
     } else if to_standard_output {
-        // It is written there as it comes.
+        // Standard output needs no check and receives the iolog as it is made.
     } else if command.to.is_dir() {
         let to = command.to.display().to_string();
         return Err(bad_option(&to, "is a folder; give a file, or --per-placement"));
@@ -111,7 +111,7 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
     Ok(Outcome::Done)
 }
 
-/// A workload that Ctrl-C ends with an error, so that no half of it is taken for the whole.
+/// Workload that returns an error after Ctrl-C, so that a partial export never looks complete.
 struct Stoppable<'a, S: ?Sized> {
     source: Box<S>,
     progress: &'a Progress,
@@ -153,7 +153,7 @@ impl<S: TimedSource + ?Sized> TimedSource for Stoppable<'_, S> {
     }
 }
 
-/// Writes the iolog to standard output, which then has nothing else on it.
+/// Writes only the iolog to standard output.
 fn standard_output(feed: Feed<'_>, settings: &ExportSettings) -> Result<ExportSummary, LabError> {
     const NAME: &str = "standard output";
     match trace::export(feed, settings, NAME, io::stdout().lock()) {
@@ -166,7 +166,7 @@ fn one_file(command: &Export, feed: Feed<'_>, settings: &ExportSettings) -> Resu
     let mut exported = Ok(ExportSummary::default());
     let written = experiment::files::write_atomically(&command.to, |file| {
         exported = trace::export(feed, settings, &command.to.display().to_string(), file);
-        // Which of the two it was, the workload or the file, is told apart below.
+        // The match below distinguishes errors of the workload from errors of the file.
         exported.as_ref().map(|_| ()).map_err(|_| io::Error::other("stopped"))
     });
     match exported {
@@ -175,7 +175,8 @@ fn one_file(command: &Export, feed: Feed<'_>, settings: &ExportSettings) -> Resu
     }
 }
 
-/// A folder of iologs, all or none: they come to be in a folder of their own and are moved when the last one is whole.
+/// Writes a folder of iologs atomically. The files are written to a temporary folder and moved
+/// after the last one is complete.
 fn per_placement(
     command: &Export,
     feed: Feed<'_>,
@@ -200,7 +201,7 @@ fn per_placement(
     Ok(exported)
 }
 
-/// An error of what is written, or of the workload.
+/// Classifies an error as one of the output or of the workload.
 fn of_output(to: &Path, error: WorkloadError) -> LabError {
     match error {
         WorkloadError::Io { file, source } if Path::new(&file).starts_with(to) => LabError::output(to, source),

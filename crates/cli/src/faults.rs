@@ -1,4 +1,4 @@
-//! `warp faults`: what is to go wrong in a served drive from now on, and what has.
+//! `warp faults`: injects, shows or clears faults on a served drive.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::arguments::Faults;
 use crate::token::token;
 use crate::{AnyError, Outcome, bad_option, print};
 
-/// Answer of a server that has done what it was asked for.
+/// HTTP status of success.
 const OK: u16 = 200;
 
 pub fn faults(command: &Faults) -> Result<Outcome, AnyError> {
@@ -46,10 +46,10 @@ pub fn faults(command: &Faults) -> Result<Outcome, AnyError> {
     Ok(Outcome::Done)
 }
 
-/// The plan in a file.
+/// Reads the fault plan in a file.
 ///
 /// # Errors
-/// It is none; the sentence has file and line.
+/// The file is not a valid plan. The message has file and line.
 pub fn plan(file: &Path) -> Result<Plan, LabError> {
     let name = file.display().to_string();
     Plan::parse(&text(file)?).map_err(|error| LabError::invalid(&name, error.to_string()))
@@ -62,7 +62,7 @@ fn text(file: &Path) -> Result<String, LabError> {
     })
 }
 
-/// What is planned and what has come of it, as a table.
+/// Formats the planned faults with the number of their occurrences as a table.
 fn described(report: Option<&FaultsReport>) -> String {
     let Some(report) = report else {
         return "nothing is to go wrong\n".to_string();

@@ -1,4 +1,4 @@
-//! `warp guest`: a command, or a shell, in a Linux with a drive.
+//! `warp guest`: runs a command or a shell in a Linux guest with a drive.
 
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
@@ -22,15 +22,15 @@ use crate::arguments::{Guest, PrintedFormat, ServedDrive, Transport};
 use crate::output::{complain, unwritten};
 use crate::{AnyError, Outcome, bad_option, print, serve};
 
-/// Exit code where the time was up, as that of `timeout`.
+/// Exit code after the time limit, the same as that of `timeout`.
 const TIMED_OUT: u8 = 124;
-/// Exit code where there is no guest, or it died.
+/// Exit code if the guest cannot start or dies.
 const NO_GUEST: u8 = 125;
-/// Capacity of the drive if none is said: it is in memory, and a guest fills it.
+/// Default capacity. The drive is in memory, and a guest may fill it.
 const CAPACITY_BYTES: u64 = 8 << 30;
-/// Serial number of the drive.
+/// Serial number of the guest's drive.
 const SERIAL: &str = "WARP0001";
-/// How often the time that a build takes is renewed.
+/// Refresh interval of the elapsed build time.
 const TICK: Duration = Duration::from_millis(200);
 
 pub fn guest(command: &Guest) -> Result<Outcome, AnyError> {
@@ -55,7 +55,7 @@ pub fn guest(command: &Guest) -> Result<Outcome, AnyError> {
             Err(error) => no_guest(&error),
         });
     }
-    // What is wrong with the drive and its file is said before minutes are spent on a guest.
+    // Errors of the drive and its file appear before the guest is built, which takes minutes.
     let sockets = tempfile::Builder::new().prefix("warp-guest-drive.").tempdir()?;
     let server = drive.map(|drive| serve(drive, command.transport, sockets.path()));
     let server = server.transpose()?;
@@ -76,13 +76,13 @@ pub fn guest(command: &Guest) -> Result<Outcome, AnyError> {
         tell(&status, &command.output);
     }
     if let Some(error) = refused {
-        // Ends the program, so it comes last.
+        // `unwritten` ends the program, so this call is the last.
         unwritten(&error);
     }
     Ok(outcome)
 }
 
-/// The guest that the options ask for.
+/// Converts the options to a description of the guest.
 fn machine(command: &Guest, built: Built, attached: Attached, share: PathBuf) -> Machine {
     Machine {
         built,
@@ -104,13 +104,13 @@ fn machine(command: &Guest, built: Built, attached: Attached, share: PathBuf) ->
     }
 }
 
-/// Boots the guest; returns how it ended, and why its output could not be written.
+/// Boots the guest. Returns its outcome, and the error if its output could not be written.
 fn run(machine: &Machine, is_stopped: &dyn Fn() -> bool) -> (Outcome, Option<io::Error>) {
     let mut refused = None;
     let mut hand_on = |stream: Stream, bytes: &[u8]| {
         let written = match stream {
             Stream::Output => write_all(&mut io::stdout().lock(), bytes),
-            // There is nowhere to complain about that one.
+            // An error of standard error cannot be reported.
             Stream::Error => write_all(&mut io::stderr().lock(), bytes).or(Ok(())),
         };
         written.map_err(|error| {
@@ -147,7 +147,8 @@ fn no_guest(error: &GuestError) -> Outcome {
     }
 }
 
-/// Refuses files that cannot be had, and options of a drive that is not there, before minutes are spent on a guest.
+/// Rejects files that cannot be written, and drive options without a drive. This check precedes the
+/// build, which takes minutes.
 fn check_files(command: &Guest) -> Result<(), LabError> {
     let of_drive = [
         ("--data", command.drive.data != "memory"),
@@ -165,7 +166,7 @@ fn check_files(command: &Guest) -> Result<(), LabError> {
     }
 }
 
-/// The folder that is shared, as an absolute path.
+/// Absolute path of the shared folder.
 fn shared_folder(folder: &Path) -> Result<PathBuf, LabError> {
     let problem = |why: &dyn std::fmt::Display| {
         let name = folder.display();
@@ -178,7 +179,7 @@ fn shared_folder(folder: &Path) -> Result<PathBuf, LabError> {
     Ok(path)
 }
 
-/// Says when Ctrl-C or a signal that ends programs has come.
+/// Flag that Ctrl-C or a termination signal sets.
 fn stoppable() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     let stop = Arc::new(AtomicBool::new(false));
     let handler = Arc::clone(&stop);
@@ -186,7 +187,7 @@ fn stoppable() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     Ok(stop)
 }
 
-/// The guest, built if it is not there, which takes a minute and says so.
+/// Returns the guest. Builds it on the first use, which takes a minute, and shows the progress.
 fn built(packages: &[String], is_stopped: &dyn Fn() -> bool) -> Result<Built, GuestError> {
     let is_terminal = io::stderr().is_terminal();
     let mut bar: Option<ProgressBar> = None;
@@ -209,7 +210,7 @@ fn built(packages: &[String], is_stopped: &dyn Fn() -> bool) -> Result<Built, Gu
     built
 }
 
-/// This program, for the guest, unless it is part of another.
+/// Path of this program for the guest, `None` if the program is not `warp`.
 fn this_program() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     (program.file_name() == Some(OsStr::new("warp"))).then_some(program)
@@ -223,7 +224,7 @@ fn drive(options: &ServedDrive) -> Result<DriveOptions, LabError> {
     serve::drive_options(options, Some(capacity), identity)
 }
 
-/// A served drive and where.
+/// Served drive with its socket and NQN.
 struct Served {
     server: Server,
     socket: Option<PathBuf>,
@@ -255,10 +256,11 @@ fn attached(served: &Served) -> Attached {
     }
 }
 
-/// Says on standard error what the drive counted; standard output is that of the command in the guest.
+/// Prints the drive's counters to standard error, because standard output belongs to the command in
+/// the guest.
 fn tell(status: &Status, output: &PrintedFormat) {
     if output.is_json() {
-        // There is nowhere to complain about that one, so it may fail.
+        // An error of standard error cannot be reported, so the result is ignored.
         let _ = writeln!(io::stderr().lock(), "{}", counted(&status.stats, status.events));
         return;
     }
@@ -271,7 +273,7 @@ fn tell(status: &Status, output: &PrintedFormat) {
     }
 }
 
-/// What the drive counted, as JSON.
+/// Counters of the drive as JSON.
 fn counted(stats: &Stats, [of_host, of_controller]: [u64; 2]) -> serde_json::Value {
     let handles = used_handles(stats).into_iter().map(|(handle, row)| {
         serde_json::json!({
@@ -293,13 +295,13 @@ fn counted(stats: &Stats, [of_host, of_controller]: [u64; 2]) -> serde_json::Val
     })
 }
 
-/// Handles that the host wrote through, with their counters.
+/// Handles that the host wrote to, with their counters.
 fn used_handles(stats: &Stats) -> Vec<(usize, &OwnerStats)> {
     let used = |(_, row): &(usize, &OwnerStats)| row.host_pages_written > 0;
     stats.handles.iter().enumerate().filter(used).collect()
 }
 
-/// What the drive counted, in a sentence, and a table of its handles where more than one was used.
+/// Summary of the drive's counters, with a table of the handles if the host used more than one.
 fn saw(status: &Status) -> (String, Option<Rows>) {
     let stats = &status.stats;
     let Some(waf) = stats.write_amplification() else {

@@ -1,4 +1,4 @@
-//! `warp inspect`: the FDP logs of a drive, or what a served drive has stored.
+//! `warp inspect`: decodes the FDP logs of a drive or the stored state of a served drive.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub fn inspect(command: &Inspect) -> Result<Outcome, AnyError> {
     }
 }
 
-/// A raw log page, or a drive's data file, or a snapshot.
+/// Decodes a raw log page, a data file or a snapshot.
 fn of_file(command: &Inspect, file: &Path) -> Result<Outcome, AnyError> {
     if command.scrub {
         let found = target::storage::scrub(file)?;
@@ -61,7 +61,7 @@ fn show<T: Serialize>(
     Ok(Outcome::Done)
 }
 
-/// A log page that another program wrote to a file.
+/// Decodes a log page from a file of another program, such as nvme-cli.
 fn raw_log(command: &Inspect, path: &Path, log: u8) -> Result<Outcome, AnyError> {
     let bytes = base::input::read(path, RESULT_BYTES_MAX).map_err(|error| format!("{}: {error}", path.display()))?;
     match LogId::from_u8(log) {
@@ -123,7 +123,7 @@ fn show_report(command: &Inspect, report: &FdpReport) -> Result<Outcome, AnyErro
     })
 }
 
-/// A number, or nothing where 0 means "not reported".
+/// Formats a number. 0 means "not reported" and gives an empty cell.
 fn reported(value: u32) -> Value {
     Value::optional((value > 0).then_some(value), |value| Value::Count(value.into()))
 }
@@ -154,7 +154,7 @@ fn configurations(all: &[decode::Configuration], format: TextFormat) -> String {
     rows.shown(format)
 }
 
-/// Equal types in a row as "8 initially isolated".
+/// Summarizes runs of equal types, for example "8 initially isolated".
 fn handles(types: &[String]) -> String {
     let runs = types.chunk_by(|one, next| one == next);
     let runs: Vec<String> = runs.map(|run| format!("{} {}", run.len(), run[0])).collect();

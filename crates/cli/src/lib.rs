@@ -1,9 +1,17 @@
-//! The `warp` command: arguments in, lab calls, text and files out. It holds no logic of its own.
+//! The `warp` command: parses arguments, calls the other crates, and prints or writes the results.
+//! This crate has no logic of its own.
 //!
-//! Exit codes: 0 done; 1 a claim, a promise or a golden result does not hold, or a result cannot be written; 2 bad input, one sentence
-//! on standard error; 3 a served drive lost its power because a fault plan wants it; 130 stopped with Ctrl-C, after printing and writing what was measured; 141 nobody reads standard output.
-//! `warp capture` and `warp guest` have those of their command; `warp guest` also 124 where its time was up, and 125 where there is no
-//! guest.
+//! | exit code | meaning |
+//! |---|---|
+//! | 0 | success |
+//! | 1 | a claim, a limit or a golden result fails, or a result cannot be written |
+//! | 2 | bad input, with one sentence on standard error |
+//! | 3 | a fault plan cut the power of a served drive |
+//! | 130 | stopped with Ctrl-C, after the results so far were printed and written |
+//! | 141 | the reader of standard output closed the pipe |
+//!
+//! `warp capture` and `warp guest` return the exit code of their command. `warp guest` also returns
+//! 124 after its time limit and 125 without a guest.
 
 mod advise;
 mod arguments;
@@ -39,30 +47,31 @@ use experiment::LabError;
 use arguments::{Arguments, Command};
 use output::{complain, print};
 
-/// Exit code of a claim that does not hold, and of a result that cannot be written.
+/// Exit code if a claim fails or a result cannot be written.
 const FAILED: u8 = 1;
 /// Exit code of bad input.
 const BAD_INPUT: u8 = 2;
-/// Exit code of a server whose drive lost its power.
+/// Exit code of a server after a simulated power loss.
 const POWER_LOST: i32 = 3;
-/// Exit code after Ctrl-C: 128 + SIGINT, as shells count.
+/// Exit code after Ctrl-C, 128 + SIGINT by the convention of shells.
 const STOPPED: u8 = 130;
 
-/// Whatever can be wrong with the input: of the lab, a server, a drive.
+/// Any error of the input, of a server or of a drive.
 type AnyError = Box<dyn std::error::Error>;
 
-/// How a command ended, when it was not refused.
+/// Outcome of a command with valid input.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Done,
     Failed,
     Stopped,
-    /// As a command that it ran.
+    /// Exit code of a child command.
     As(u8),
 }
 
-/// Runs the command with these arguments, of which the first is its name, and returns its exit code. What clap refuses, and a reader
-/// that goes away, end the process at once.
+/// Runs the command with these arguments and returns its exit code. The first argument is the
+/// program name. Arguments that clap rejects, and a reader that closes the pipe, end the process
+/// immediately.
 pub fn main(arguments: Vec<OsString>) -> u8 {
     let is_bare = arguments.len() <= 2;
     let arguments = Arguments::try_parse_from(&arguments).unwrap_or_else(|error| refuse(&error, &arguments));
@@ -106,7 +115,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
     }
 }
 
-/// Ends the program with help, or with one sentence about the arguments where clap would write a paragraph.
+/// Ends the program with the help text, or with one sentence instead of clap's paragraph.
 fn refuse(error: &clap::Error, arguments: &[OsString]) -> ! {
     use clap::error::ErrorKind;
     if !error.use_stderr() {
@@ -122,7 +131,7 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> ! {
         .lines()
         .map(str::trim)
         .take_while(ends)
-        // What follows -- is no value of an option, whatever clap says.
+        // clap's tip about `--` is misleading, because no option takes a value after `--`.
         .filter(|line| !line.is_empty() && !line.starts_with("tip: to pass"))
     {
         match sentence.chars().last() {
@@ -144,7 +153,7 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> ! {
     std::process::exit(i32::from(BAD_INPUT))
 }
 
-/// A sentence about a negative value, which clap takes for an option.
+/// Message for a negative value, which clap mistakes for an option.
 fn negative(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
     use clap::error::{ContextKind, ContextValue};
     let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidArg) else {
@@ -153,7 +162,7 @@ fn negative(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
     let is_number = value
         .strip_prefix('-')?
         .starts_with(|letter: char| letter.is_ascii_digit());
-    // clap names the first letters only.
+    // clap names only the first letters of the argument.
     let place = arguments
         .iter()
         .position(|argument| argument.to_str().is_some_and(|text| text.starts_with(value.as_str())));
@@ -164,7 +173,7 @@ fn negative(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
         .then(|| format!("{option} {value}: must not be negative"))
 }
 
-/// An option whose value makes no sense.
+/// Error about an invalid option value.
 fn bad_option(option: &str, problem: impl std::fmt::Display) -> LabError {
     LabError::invalid(option, problem.to_string())
 }

@@ -1,4 +1,4 @@
-//! `warp lifetimes`: how long what a workload writes lives, and how far two workloads are apart in that.
+//! `warp lifetimes`: prints data lifetime distributions by stream and compares two workloads.
 
 use analysis::lifetimes::{self, Measured, Setup};
 use experiment::LabError;

@@ -1,4 +1,5 @@
-//! The `warp` command. All of it is in the library, which the Python package calls, too.
+//! Binary of the `warp` command. The library has all of its code, because the Python package calls
+//! it too.
 
 use std::process::ExitCode;
 

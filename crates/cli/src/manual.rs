@@ -1,4 +1,4 @@
-//! `warp completions` and `warp man`: what shells and `man` know of the command line.
+//! `warp completions` and `warp man`: print shell completions and manual pages.
 
 use base::hint;
 use clap::CommandFactory;
@@ -15,7 +15,7 @@ pub fn completions(command: &Completions) -> Outcome {
 }
 
 /// # Errors
-/// There is no such command.
+/// The command is unknown.
 pub fn page(command: &Man) -> Result<Outcome, LabError> {
     let mut all = Arguments::command();
     all.build();

@@ -1,8 +1,9 @@
-//! Where output goes: standard output, standard error, files; and what is refused of it before a run.
+//! Output to standard output, standard error and files, with checks of the destinations before a
+//! run.
 //!
-//! A result that cannot be written is never taken for written: the program says so in one sentence and ends with
-//! [`crate::FAILED`], or, where the reader of a pipe went away (`warp ... | head`), without a word and with the exit code
-//! that shells show for SIGPIPE.
+//! A failed write is never ignored. The program reports the failure in one sentence and ends with
+//! [`crate::FAILED`]. If the reader of a pipe closed it (`warp ... | head`), the program ends
+//! silently with the exit code that shells show for SIGPIPE.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -12,10 +13,10 @@ use experiment::LabError;
 
 use crate::bad_option;
 
-/// Exit code where nobody reads any more: 128 + SIGPIPE, as shells count.
+/// Exit code after the reader closed the pipe, 128 + SIGPIPE by the convention of shells.
 const NO_READER: i32 = 141;
 
-/// Prints to standard output, or ends the program.
+/// Prints to standard output. Ends the program on failure.
 pub fn print(text: &str) {
     let mut out = io::stdout().lock();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -23,7 +24,7 @@ pub fn print(text: &str) {
     }
 }
 
-/// Fills standard output with a document, or ends the program.
+/// Writes a document to standard output. Ends the program on failure.
 pub fn stream(fill: impl FnOnce(&mut io::BufWriter<io::Stdout>) -> io::Result<()>) {
     let mut out = io::BufWriter::new(io::stdout());
     if let Err(error) = fill(&mut out).and_then(|()| out.flush()) {
@@ -31,7 +32,7 @@ pub fn stream(fill: impl FnOnce(&mut io::BufWriter<io::Stdout>) -> io::Result<()
     }
 }
 
-/// Ends the program because standard output takes no more.
+/// Ends the program after a failed write to standard output.
 pub fn unwritten(error: &io::Error) -> ! {
     if error.kind() == io::ErrorKind::BrokenPipe {
         exit(NO_READER);
@@ -40,12 +41,12 @@ pub fn unwritten(error: &io::Error) -> ! {
     exit(i32::from(crate::FAILED))
 }
 
-/// Says something on standard error. There is nowhere to complain about that one, so it may fail.
+/// Prints a message to standard error and ignores a failure, which cannot be reported.
 pub fn complain(sentence: &str) {
     let _ = writeln!(io::stderr().lock(), "warp: {sentence}");
 }
 
-/// Help and version: in colours on a terminal.
+/// Prints help or the version, with colors on a terminal.
 pub fn print_help(help: &clap::Error) -> ! {
     if io::stdout().is_terminal() {
         help.exit();
@@ -54,35 +55,35 @@ pub fn print_help(help: &clap::Error) -> ! {
     exit(0)
 }
 
-/// Whether a destination is standard output, by any of its names.
+/// Returns true if a path is any of the names of standard output.
 pub fn is_standard_output(path: &Path) -> bool {
     let names = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
     names.iter().any(|name| path.as_os_str() == *name)
 }
 
-/// A file that a command is to write.
+/// Output file of a command.
 pub struct Destination<'a> {
-    /// The option that names it.
+    /// Option that names the file.
     pub option: &'static str,
-    /// What it names.
+    /// Path of the file.
     pub path: &'a Path,
-    /// What of it can go to standard output.
+    /// Content of the file, which decides if standard output can take it.
     pub content: Content,
 }
 
-/// What a file holds.
+/// Content of an output file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Content {
-    /// A document of text.
+    /// Text document.
     Text,
-    /// A document that no terminal shows.
+    /// Binary document, unreadable on a terminal.
     Binary,
-    /// Something that is read at random, so it must be a file.
+    /// Document with random access, which must be a file.
     Random,
 }
 
 impl Destination<'_> {
-    /// Reason why it cannot go to standard output, where those before it go too, or JSON does.
+    /// Reason against standard output, for example an earlier destination or JSON that uses it too.
     fn standard_output_problem(&self, before: &[Destination<'_>], prints_json: bool) -> Option<String> {
         let other = before.iter().find(|other| is_standard_output(other.path));
         let other = prints_json.then_some("--json").or(other.map(|other| other.option));
@@ -99,12 +100,12 @@ impl Destination<'_> {
     }
 }
 
-/// Refuses destinations that cannot be written, before hours are spent on what goes there. `folder` is made for results if
-/// there is one; `prints_json` says that standard output is taken by a document.
+/// Rejects unwritable destinations before the hours of a run. Creates `folder` for the results for
+/// a trial, and removes it again. With `prints_json`, a document occupies standard output.
 ///
 /// # Errors
-/// A folder that cannot be made or written to; two results for one file; two documents for standard output, or one that
-/// does not belong there.
+/// The folder cannot be created or written, two results share a file, or standard output cannot
+/// take the document.
 pub fn check(destinations: &[Destination<'_>], folder: Option<&Path>, prints_json: bool) -> Result<(), LabError> {
     for (index, destination) in destinations.iter().enumerate() {
         let Destination { option, path, .. } = destination;
@@ -129,10 +130,10 @@ pub fn check(destinations: &[Destination<'_>], folder: Option<&Path>, prints_jso
     Ok(())
 }
 
-/// Refuses a file that cannot be written, by a trial.
+/// Tests if a file can be written.
 ///
 /// # Errors
-/// It is a folder, or its folder does not exist or takes no file.
+/// The path is a folder, or its folder does not exist or cannot be written.
 pub fn check_file(path: &Path) -> Result<(), LabError> {
     let refuse = |reason: &str| {
         let problem = format!("cannot be written ({reason}); give a file in a folder that exists");
@@ -141,7 +142,7 @@ pub fn check_file(path: &Path) -> Result<(), LabError> {
     if path.is_dir() {
         return refuse("it is a folder");
     }
-    // A device or a pipe is opened when there is something to write.
+    // Devices and pipes are opened only when there is data to write.
     if path.exists() && !path.is_file() {
         return Ok(());
     }
@@ -156,7 +157,7 @@ fn folder_of(path: &Path) -> &Path {
     folder.unwrap_or(Path::new("."))
 }
 
-/// Folders that were made for a trial and go away again, the innermost first.
+/// Folders created for the trial, innermost first, removed on drop.
 struct MadeFolders(Vec<PathBuf>);
 
 impl MadeFolders {
@@ -179,7 +180,7 @@ impl MadeFolders {
 impl Drop for MadeFolders {
     fn drop(&mut self) {
         for folder in &self.0 {
-            // One that was not made, or in which somebody has put something meanwhile, stays.
+            // A folder that is not empty or was never created is left alone.
             let _ = std::fs::remove_dir(folder);
         }
     }

@@ -1,4 +1,4 @@
-//! `warp reproduce`.
+//! `warp reproduce`: runs experiments and compares them with the papers.
 
 use std::time::Instant;
 
@@ -29,7 +29,7 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
     } else {
         command.experiments.clone()
     };
-    // Everything is read before anything runs, so that a mistake in the last file does not cost the first's results.
+    // All files are read before the first run, so that a mistake in the last file costs no results.
     let experiments: Vec<Experiment> = names
         .iter()
         .map(|name| Experiment::find(name))
@@ -66,7 +66,7 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
         if command.quick {
             report.compare_golden(experiment, &selected.settings, &results, &refused)?;
         } else {
-            // Whatever was changed, whoever says `reproduce` asks whether the claims hold.
+            // `reproduce` checks the claims even if options changed the experiment.
             let judge = Judge::new(experiment, Form::Full, &results, selected.settings.tail_capacities)
                 .with_intervals(&intervals)
                 .with_refused(&refused);
@@ -90,7 +90,8 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
     Ok(report.outcome)
 }
 
-/// What is said of experiments that were run: as text at once, as JSON at the end, because that is one document.
+/// Reporter of the results. It prints text immediately and JSON at the end, because JSON is one
+/// document.
 struct Reproduction<'a> {
     command: &'a Reproduce,
     outcome: Outcome,
@@ -114,13 +115,13 @@ impl<'a> Reproduction<'a> {
         }
     }
 
-    /// Cells that could not be run: what was asked is not answered.
+    /// Reports cells that could not run. The outcome is a failure then.
     fn refused(&mut self, cells: &[RefusedCell]) {
         self.say(&refused_text(cells, self.command.output.tables()));
         self.count(cells.is_empty());
     }
 
-    /// What was measured of an experiment that was stopped.
+    /// Prints the results so far of a stopped experiment.
     fn stopped(&self, experiment: &Experiment, results: &[CellResult], intervals: &Intervals) {
         let format = self.command.output.tables();
         if !results.is_empty() {
@@ -133,7 +134,8 @@ impl<'a> Reproduction<'a> {
         }
     }
 
-    /// What there is to say about all of them; JSON is the object of the one experiment that was named, and else an array.
+    /// Prints the end of the output. JSON is an object for a single named experiment, and an array
+    /// for several.
     fn end(&mut self, names: &[String]) {
         if self.command.output.is_json() {
             let one = self.command.experiments.len() == 1;
@@ -154,7 +156,7 @@ impl<'a> Reproduction<'a> {
         }
     }
 
-    /// Prints the paper's numbers beside ours and the verdicts.
+    /// Prints the paper's numbers beside ours, and the verdicts.
     fn compare_paper(
         &mut self,
         experiment: &Experiment,
@@ -186,9 +188,9 @@ impl<'a> Reproduction<'a> {
         self.count(verdicts.iter().all(|verdict| verdict.holds != Some(false)));
     }
 
-    /// The result as a document, and the name under which it was kept.
+    /// Adds the result as a document, or prints the name of the stored run.
     fn kept(&mut self, document: Json, id: Option<String>) {
-        // Only JSON comes at the end; text was said at once.
+        // JSON is printed at the end. Text was printed before.
         if self.command.output.is_json() {
             self.documents.push(document);
         } else if let Some(id) = id {
@@ -208,8 +210,9 @@ impl<'a> Reproduction<'a> {
         }
     }
 
-    /// Judges the claims that are marked for the quick form, and compares with the golden results, or takes the results as
-    /// golden. Golden results under which a claim is broken are not taken: they would hide that for good.
+    /// Checks the claims of the quick variant. Then compares the results with the golden ones, or
+    /// replaces them. Results that break a claim never become golden, because they would hide the
+    /// failure for good.
     fn compare_golden(
         &mut self,
         experiment: &Experiment,
@@ -271,7 +274,7 @@ impl<'a> Reproduction<'a> {
     }
 }
 
-/// How results differ from golden ones, in words.
+/// Describes the differences from the golden results.
 fn described(slug: &str, path: &str, differences: &[String], cells: usize, judged: usize) -> String {
     if differences.is_empty() {
         return format!("{slug}: {cells} cells as golden; {judged} claims judged\n");

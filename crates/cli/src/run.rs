@@ -1,4 +1,4 @@
-//! `warp run`: arguments to a selection, results to tables and files.
+//! `warp run`: converts arguments to a selection, and results to tables and files.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -26,10 +26,10 @@ use crate::execute;
 use crate::output::{self, Content, Destination, complain, is_standard_output};
 use crate::{Outcome, bad_option, print, runs, studies};
 
-/// Runs what the command names. `is_bare`: the command line says nothing but `run`.
+/// Runs the target. `is_bare` is true if the command line is just `warp run`.
 pub fn run(command: &Run, is_bare: bool) -> Result<Outcome, LabError> {
     let Some(target) = &command.target else {
-        // Options without anything to run are a mistake; nothing at all is a question.
+        // Options without a target are a mistake. `warp run` alone prints how to start.
         return if is_bare {
             Ok(studies::doors())
         } else {
@@ -58,7 +58,7 @@ pub fn run(command: &Run, is_bare: bool) -> Result<Outcome, LabError> {
     check_destinations(command, &experiment, &plans)?;
     let folder = report_folder(command, &experiment);
     if command.save.as_ref().is_some_and(|path| path.starts_with(&folder)) {
-        // The device is saved when its run ends, before there is a report.
+        // The device is saved at the end of its run, before the report exists.
         std::fs::create_dir_all(&folder).map_err(|source| LabError::output(&folder, source))?;
     }
     let progress = execute::stoppable();
@@ -108,7 +108,7 @@ fn selection(command: &Run, target: &str) -> Result<Selection, LabError> {
     })
 }
 
-/// The options that change what is run, as they are typed.
+/// Formats the options that change the run.
 fn typed_options(command: &Run) -> String {
     let capacity = typed_size("capacity", command.capacity);
     let from = typed("from", command.from.as_ref().map(|path| path.display()));
@@ -120,7 +120,7 @@ fn typed_options(command: &Run) -> String {
     options.join(" ")
 }
 
-/// Where a report has its plotting library.
+/// Location of the plotting library of a report.
 pub fn library(single_file: bool) -> Library {
     if single_file { Library::Inside } else { Library::Beside }
 }
@@ -130,7 +130,7 @@ fn report_folder(command: &Run, experiment: &Experiment) -> PathBuf {
     command.out.clone().unwrap_or_else(default)
 }
 
-/// A document about a run, beside its report.
+/// Document about a run, written beside the report.
 #[derive(Clone, Copy)]
 enum Document {
     Events,
@@ -159,7 +159,7 @@ impl Document {
     }
 }
 
-/// The documents that are asked for, with their files or standard output.
+/// Requested documents with their files or standard output.
 fn documents(command: &Run) -> impl Iterator<Item = (Document, &Path)> {
     let asked = [
         (Document::Events, &command.events),
@@ -171,7 +171,7 @@ fn documents(command: &Run) -> impl Iterator<Item = (Document, &Path)> {
         .filter_map(|(document, path)| Some((document, path.as_deref()?)))
 }
 
-/// Refuses what cannot be written or had before hours are spent on it.
+/// Rejects unwritable destinations and impossible documents before the hours of a run.
 fn check_destinations(command: &Run, experiment: &Experiment, plans: &[RunPlan]) -> Result<(), LabError> {
     if command.fio_json.is_some() {
         check_fio_json(plans)?;
@@ -197,7 +197,7 @@ fn check_destinations(command: &Run, experiment: &Experiment, plans: &[RunPlan])
     )
 }
 
-/// fio's JSON is of one run in virtual time.
+/// Rejects fio's JSON unless there is one run with timing.
 fn check_fio_json(plans: &[RunPlan]) -> Result<(), LabError> {
     let [plan] = plans else {
         let problem = format!("these are {} runs; fio's JSON is about one", plans.len());
@@ -210,7 +210,7 @@ fn check_fio_json(plans: &[RunPlan]) -> Result<(), LabError> {
     Ok(())
 }
 
-/// fio's logs are of one run in virtual time.
+/// Rejects fio's logs unless there is one run with timing.
 fn check_fio_logs(plans: &[RunPlan]) -> Result<(), LabError> {
     for plan in plans {
         if plans.len() > 1 {
@@ -228,7 +228,7 @@ fn check_fio_logs(plans: &[RunPlan]) -> Result<(), LabError> {
         }
         let jobs = plan.cell().workload.jobs().map_or(&[][..], |file| &file.jobs);
         let begins = jobs.iter().flat_map(|job| job.logs.asked()).map(|(_, begins)| begins);
-        // The job's own name is one in this folder.
+        // An empty prefix stands for the job's name, which gives a file in this folder.
         for begins in begins.filter(|begins| !begins.is_empty()) {
             output::check_file(Path::new(&format!("{begins}.log")))?;
         }
@@ -236,7 +236,7 @@ fn check_fio_logs(plans: &[RunPlan]) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Refuses a job file that asks for logs over time (`write_bw_log` and others).
+/// Rejects a job file that requests logs over time (`write_bw_log` and others).
 pub fn refuse_logs(cell: &Cell, problem: String) -> Result<(), LabError> {
     let jobs = cell.workload.jobs().map_or(&[][..], |file| &file.jobs);
     match jobs.iter().find_map(|job| Some((job, job.logs.asked_by()?))) {
@@ -248,7 +248,7 @@ pub fn refuse_logs(cell: &Cell, problem: String) -> Result<(), LabError> {
     }
 }
 
-/// The report and the files that were asked for; then tables or JSON, whatever became of the files.
+/// Writes the report and the requested files. Then prints tables or JSON, even if a file failed.
 fn present(
     command: &Run,
     experiment: &Experiment,
@@ -264,7 +264,7 @@ fn present(
     let written = write_files(command, experiment, judge, results, intervals);
     let axes = experiment.axes();
     let printed = documents(command).find(|(_, path)| is_standard_output(path));
-    // Kept before it is printed, so that a reader who goes away costs nothing.
+    // The run is stored before it is printed, because a closed pipe ends the program.
     let json = export::judged_json(experiment, judge, results);
     let kept = runs::keep(&command.keep, origin, &json);
     if command.output.is_json() {
@@ -296,7 +296,7 @@ fn present(
     Ok(())
 }
 
-/// The cells that could not be run, as they are printed; nothing if there are none.
+/// Text about the cells that could not run, empty if all ran.
 pub fn refused_text(cells: &[RefusedCell], format: TextFormat) -> String {
     match cells {
         [] => String::new(),
@@ -304,8 +304,8 @@ pub fn refused_text(cells: &[RefusedCell], format: TextFormat) -> String {
     }
 }
 
-/// Writes the report and the files that were asked for; returns their names. A file that cannot be written does not keep
-/// the others from being.
+/// Writes the report and the requested files, and returns their names. A failure does not prevent
+/// the other files.
 fn write_files(
     command: &Run,
     experiment: &Experiment,
@@ -342,7 +342,7 @@ fn write_files(
     outcome.and(saved(command, results)).map(|()| written)
 }
 
-/// Whether the device was saved at the end, if it was to be.
+/// Returns an error if the device should have been saved and was not.
 fn saved(command: &Run, results: &[CellResult]) -> Result<(), LabError> {
     let problem = results.iter().find_map(|result| result.unsaved.clone());
     match (&command.save, problem) {
@@ -351,7 +351,7 @@ fn saved(command: &Run, results: &[CellResult]) -> Result<(), LabError> {
     }
 }
 
-/// fio's JSON of the one result.
+/// fio's JSON of the single result.
 fn fio_json_of(results: &[CellResult]) -> String {
     let timed = results[0]
         .timed

@@ -1,7 +1,8 @@
-//! `warp run --on`: the requests of a workload on a drive that somebody serves, and what its FDP statistics say of them.
+//! `warp run --on`: sends the requests of a workload to a served drive and reads its FDP
+//! statistics.
 //!
 //! ```text
-//! workload -> requests, as in the lab -> initiator::drive -> the drive (NVMe/TCP, or this machine's kernel)
+//! workload -> requests, as for a model -> initiator::drive -> the drive (NVMe/TCP, or this machine's kernel)
 //! FDP statistics before and after, bytes sent by placement -> table, JSON
 //! ```
 
@@ -31,21 +32,21 @@ use crate::run::refuse_logs;
 use crate::target::Target;
 use crate::{AnyError, Outcome, bad_option, execute, print, runs};
 
-/// Namespace that is written.
+/// Namespace to write.
 const NSID: u32 = 1;
-/// Requests taken from the workload at a time.
+/// Maximum requests per batch from the workload.
 const BATCH_REQUESTS: usize = 256;
 /// Steps of the progress bar.
 const STEPS: f64 = 1000.0;
 
-/// What became of it.
+/// Result of the run.
 struct Measured {
     complete: bool,
     seconds: f64,
     capacity_bytes: u64,
-    /// What the drive counted while it ran: bytes of the host, of the media, erased.
+    /// Increase of the drive's counters during the run, in bytes (host, media, erased).
     counted: [u128; 3],
-    /// Reclaim unit handle to bytes sent to it.
+    /// Bytes sent to each reclaim unit handle.
     sent: BTreeMap<u16, u64>,
 }
 
@@ -105,7 +106,7 @@ pub fn run(command: &Run) -> Result<Outcome, AnyError> {
     })
 }
 
-/// The workload with its changes. Which model it would run on does not matter.
+/// Cell of the workload with its changes. The cell's device model is unused.
 fn cell(command: &Run, name: &str) -> Result<Cell, AnyError> {
     let settings = &command.selection.set;
     if let Some((path, _)) = settings.iter().find(|(path, _)| !path.starts_with("workload.")) {
@@ -149,7 +150,7 @@ fn opened(port: Box<dyn DataPort + Send>, on: &str, nsid: u32) -> Result<AnyDriv
     Ok(Drive::open(port, nsid).map_err(|error| format!("{on}: {error}"))?)
 }
 
-/// A namespace of this machine, which nobody else uses and which may be overwritten.
+/// Opens an unused namespace of this machine, with permission to overwrite it.
 fn local(command: &Run, on: &str, path: &Path) -> Result<AnyDrive, AnyError> {
     if !command.drive.overwrite {
         let problem = format!("{on}: this destroys all data on it; --overwrite says that it may");
@@ -163,7 +164,7 @@ fn local(command: &Run, on: &str, path: &Path) -> Result<AnyDrive, AnyError> {
     opened(Box::new(port), on, nsid)
 }
 
-/// Sends the requests, until the workload or the limit ends or somebody stops it.
+/// Sends the requests until the workload ends, the limit is reached or Ctrl-C is pressed.
 fn measure(
     drive: &mut Drive<impl DataPort>,
     mut source: Box<dyn Source>,
@@ -221,7 +222,7 @@ fn difference(before: &Statistics, after: &Statistics) -> Result<[u128; 3], AnyE
     Ok(std::array::from_fn(|counter| after[counter] - before[counter]))
 }
 
-/// Carries out a request; returns the bytes that it writes.
+/// Executes a request and returns the bytes written.
 fn carry_out(
     drive: &mut Drive<impl DataPort>,
     request: &Request,
@@ -239,7 +240,7 @@ fn carry_out(
         Operation::Write => {
             let placement = request.placement.map(|index| index.index());
             drive.write(offset, bytes, placement)?;
-            // A write without a directive goes through the namespace's first placement handle.
+            // Writes without a directive use the namespace's first placement handle.
             let handle = drive.handles()[placement.unwrap_or(0)].reclaim_unit_handle;
             *sent.entry(handle).or_default() += bytes;
             return Ok(bytes);
@@ -248,7 +249,7 @@ fn carry_out(
     Ok(0)
 }
 
-/// In the form of `warp run --json`, as far as a drive from outside says it.
+/// Formats the result like `warp run --json`, with the values that an external drive reports.
 fn as_json(name: &str, on: &str, seed: u64, measured: &Measured) -> serde_json::Value {
     let [host, media, erased] = measured.counted;
     let owner = |(handle, bytes): (&u16, &u64)| json!({ "owner": format!("RUH {handle}"), "ruh": handle, "host_bytes_written": bytes });

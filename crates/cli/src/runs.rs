@@ -1,4 +1,4 @@
-//! `warp runs` and `warp compare`: what was run before, and two results beside each other.
+//! `warp runs` and `warp compare`: list stored runs and compare two results.
 
 use analysis::compare;
 use analysis::store::{KeptRuns, Origin, Store};
@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::arguments::{Compare, Keep, OutputFormat, Runs, RunsCommand};
 use crate::{Outcome, bad_option, print};
 
-/// Keeps a run unless the command says otherwise; returns its short name. A run that cannot be kept is a result all the
-/// same, so that is said and no more.
+/// Stores a run unless `--no-keep` is given, and returns its short name. A failure to store is
+/// printed and ignored, because the result is valid anyway.
 pub fn keep(choice: &Keep, origin: &Origin<'_>, result: &Value) -> Option<String> {
     if choice.no_keep {
         return None;

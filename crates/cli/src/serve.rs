@@ -1,4 +1,4 @@
-//! `warp serve`: a drive for QEMU and NVMe/TCP hosts, until Ctrl-C.
+//! `warp serve`: serves a drive to QEMU and NVMe/TCP hosts until Ctrl-C.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -29,11 +29,12 @@ use crate::studio::page_address;
 use crate::token::{check_private, token};
 use crate::{AnyError, Outcome, POWER_LOST, bad_option, print};
 
-/// Controllers at the same time: far more hosts than a machine has.
+/// Maximum number of controllers, many more than the hosts of a machine.
 const CONTROLLERS_MAX: u16 = 256;
-/// I/O queue pairs of each: what drives have, and enough for a queue on each core of a large host.
+/// I/O queue pairs per controller, as many as real drives have and enough for the cores of a large
+/// host.
 const IO_QUEUES_MAX: u16 = 128;
-/// How often the status line is renewed.
+/// Refresh interval of the status line.
 const STATUS_EVERY: Duration = Duration::from_secs(1);
 
 pub fn serve(command: &Serve) -> Result<Outcome, AnyError> {
@@ -52,7 +53,7 @@ pub fn serve(command: &Serve) -> Result<Outcome, AnyError> {
     let config = options.drive.subsystem.clone();
     let studio_token = command.studio_token.as_deref().map(token).transpose()?;
     let (server, opened) = Server::start(options)?;
-    // An error drops the server, which closes the drive in order.
+    // On an error, dropping the server closes the drive cleanly.
     let page = command
         .studio
         .map(|listen| studio(command, listen, studio_token, &server))
@@ -76,7 +77,7 @@ pub fn serve(command: &Serve) -> Result<Outcome, AnyError> {
     Ok(outcome)
 }
 
-/// The page of the drive, and its address.
+/// Starts the page of the drive and returns its address.
 fn studio(
     command: &Serve,
     listen: SocketAddr,
@@ -97,7 +98,7 @@ fn studio(
     Ok((studio, address))
 }
 
-/// Shows what is going on until a signal comes.
+/// Shows the status line until a signal arrives.
 fn watch(command: &Serve, server: &Server, stopped: &mpsc::Receiver<()>) -> Outcome {
     let line = (!command.quiet && std::io::stderr().is_terminal()).then(|| {
         let style = ProgressStyle::with_template("{msg}").expect("the template is valid");
@@ -162,7 +163,7 @@ fn options(command: &Serve) -> Result<ServeOptions, AnyError> {
     })
 }
 
-/// A fault plan took the drive's power: the process ends like one that lost it.
+/// Ends the process after a simulated power loss by the fault plan.
 fn power_lost(loss: &PowerLoss) {
     complain(&format!(
         "the drive lost its power before I/O command {}, as its fault plan says: of the pieces of 4 KiB that were not \
@@ -175,14 +176,14 @@ fn power_lost(loss: &PowerLoss) {
     std::process::exit(POWER_LOST)
 }
 
-/// A file of hosts that may connect.
+/// Contents of the --hosts file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct HostsFile {
     host: Vec<HostEntry>,
 }
 
-/// One of them.
+/// Host that may connect.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct HostEntry {
@@ -192,7 +193,7 @@ struct HostEntry {
     dh_group: Option<String>,
 }
 
-/// Names of DH groups in a file of hosts, the weakest first.
+/// Names of the DH groups in a hosts file, weakest first.
 const DH_GROUPS: [(&str, DhGroupId); 6] = [
     ("null", DhGroupId::Null),
     ("ffdhe2048", DhGroupId::Ffdhe2048),
@@ -202,7 +203,8 @@ const DH_GROUPS: [(&str, DhGroupId); 6] = [
     ("ffdhe8192", DhGroupId::Ffdhe8192),
 ];
 
-/// The weakest DH group that a host may choose; without a word every one, and none at all.
+/// Weakest DH group that a host may choose. Without the setting, all groups and the null group are
+/// allowed.
 fn dh_group(host: &HostEntry) -> Result<DhGroupId, String> {
     let Some(wanted) = &host.dh_group else {
         return Ok(DhGroupId::Null);
@@ -224,7 +226,7 @@ fn hosts(file: &Path) -> Result<Vec<AllowedHost>, LabError> {
         source,
     })?;
     let invalid = |problem: String| LabError::invalid(&name, problem);
-    // Without the line of the file: it may be a secret.
+    // The message omits the line of the file, because the line may be a secret.
     let listed: HostsFile = toml::from_str(&text).map_err(|error| invalid(experiment::find::toml_problem(&error)))?;
     if listed
         .host
@@ -248,10 +250,10 @@ fn hosts(file: &Path) -> Result<Vec<AllowedHost>, LabError> {
     listed.host.into_iter().map(host).collect()
 }
 
-/// The drive with these names.
+/// Identity of the drive with this serial number and NQN.
 ///
 /// # Errors
-/// A name does not fit where the standard puts it.
+/// A name does not fit its field in the standard.
 pub fn identity(serial: &str, nqn: Option<&str>) -> Result<Identity, LabError> {
     let nqn = nqn.map_or_else(|| Identity::default_nqn(serial), str::to_string);
     let printable = |text: &str| !text.is_empty() && text.bytes().all(|byte| (0x20..0x7f).contains(&byte));
@@ -272,10 +274,10 @@ pub fn identity(serial: &str, nqn: Option<&str>) -> Result<Identity, LabError> {
     })
 }
 
-/// What the options say of the drive, with one namespace over all of it.
+/// Converts the options to a drive with one namespace over its whole capacity.
 ///
 /// # Errors
-/// There is no such device, or not of this capacity.
+/// The device profile is unknown or does not allow this capacity.
 pub fn drive_options(
     drive: &ServedDrive,
     capacity_bytes: Option<u64>,
@@ -303,7 +305,7 @@ pub fn drive_options(
     })
 }
 
-/// The device of the profile at the capacity asked for.
+/// Device of the profile with the requested capacity.
 fn device(drive: &ServedDrive, capacity_bytes: Option<u64>) -> Result<DeviceConfig, LabError> {
     let mut config = Profile::find(&drive.device)?.config(&drive.set.iter().cloned().collect())?;
     if !drive.timing {
@@ -315,7 +317,7 @@ fn device(drive: &ServedDrive, capacity_bytes: Option<u64>) -> Result<DeviceConf
     }
 }
 
-/// How to attach to the server.
+/// Instructions for attaching to the server.
 fn introduction(command: &Serve, config: &SubsystemConfig, server: &Server, page: Option<&(Studio, String)>) -> String {
     let mut text = String::new();
     for socket in &command.vfio_user {

@@ -1,4 +1,4 @@
-//! `warp devices`, `jobs`, `explain`: looking at things.
+//! `warp devices`, `warp jobs` and `warp explain`: describe profiles and job files.
 
 use std::io::{self, IsTerminal};
 
@@ -57,7 +57,7 @@ pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
     let Some(name) = &command.name else {
         return studies::list_kind(Kind::Jobs, &command.output);
     };
-    // The same road as that of `warp run`, so that both accept the same.
+    // The same code as that of `warp run` prepares the file, so that both accept the same files.
     let experiment = Experiment::of_workload(name, &command.device);
     let selection = Selection {
         run: RunOptions {
@@ -98,7 +98,7 @@ pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
     Ok(Outcome::Done)
 }
 
-/// Tables in Markdown as a terminal shows them, each below its title.
+/// Converts Markdown tables to terminal tables, each below its title.
 fn tables_of(markdown: &str) -> String {
     let mut text = String::new();
     let mut table: Option<Rows> = None;
@@ -118,7 +118,7 @@ fn tables_of(markdown: &str) -> String {
     text.trim_end().to_string() + "\n"
 }
 
-/// What was accepted and changes nothing, by its reason.
+/// Groups the accepted options without effect by their reason.
 fn without_effect(options: &[(&FioOption, &str)]) -> String {
     let reasons = options.chunk_by(|(_, one), (_, next)| one == next);
     let line = |group: &[(&FioOption, &str)]| {

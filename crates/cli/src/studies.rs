@@ -1,4 +1,4 @@
-//! `warp list`, `warp new`, and `warp run` without anything to run: where to start.
+//! `warp list`, `warp new`, and the introduction that `warp run` prints without a target.
 
 use experiment::LabError;
 use report::catalogue::{Entry, Kind};
@@ -6,7 +6,7 @@ use report::catalogue::{Entry, Kind};
 use crate::arguments::{List, New, NewThing, OutputFormat};
 use crate::{Outcome, print};
 
-/// What `warp run` says when it is not told what to run.
+/// Introduction of `warp run` without a target.
 const DOORS: &str = "\
 Three ways in:
 
@@ -23,7 +23,7 @@ I have software that should use Flexible Data Placement: serve it a drive
 `warp list` shows all experiments, devices, jobs and workloads.
 ";
 
-/// Says where to start.
+/// Prints the introduction.
 pub fn doors() -> Outcome {
     print(DOORS);
     Outcome::Done
@@ -36,7 +36,7 @@ pub fn list(command: &List) -> Result<Outcome, LabError> {
     }
 }
 
-/// Lists one kind: what `warp devices` and `warp jobs` do without a name, too.
+/// Lists one kind. `warp devices` and `warp jobs` without a name call this function too.
 pub fn list_kind(kind: Kind, output: &OutputFormat) -> Result<Outcome, LabError> {
     let entries = kind.entries()?;
     print(&if output.is_json() {

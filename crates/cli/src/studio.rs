@@ -1,4 +1,4 @@
-//! `warp studio`: a page in which drives live, until Ctrl-C.
+//! `warp studio`: serves the studio's page with simulated drives until Ctrl-C.
 
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -24,7 +24,7 @@ pub fn studio(command: &Studio) -> Result<Outcome, AnyError> {
         token: token.clone(),
     };
     let options = StudioOptions {
-        // Whoever is at this machine may run its files; a page may not.
+        // The user of this machine may run any file, but a page may not.
         granted: command.target.iter().map(std::path::PathBuf::from).collect(),
         ..StudioOptions::new(http)
     };
@@ -42,14 +42,14 @@ pub fn studio(command: &Studio) -> Result<Outcome, AnyError> {
     if !command.no_open {
         open(&url);
     }
-    // The other end is the handler's, which lives as long as the process.
+    // The handler holds the sender for the life of the process, so `recv` never fails.
     let _ = stopped.recv();
     studio.stop();
     print("stopped\n");
     Ok(Outcome::Done)
 }
 
-/// What the command line orders, if it names something to begin with.
+/// Session order of the command line, `None` without a target.
 fn order(command: &Studio) -> Result<Option<Order>, LabError> {
     let Some(target) = &command.target else { return Ok(None) };
     let order = Order {
@@ -62,13 +62,13 @@ fn order(command: &Studio) -> Result<Option<Order>, LabError> {
         .map(Some)
 }
 
-/// Where a view of the page is, the token in it.
+/// Address of a view of the page, including the token.
 pub fn page_address(studio: &studio::Studio, token: Option<&str>, place: &str) -> String {
     let query = token.map_or_else(String::new, |token| format!("?token={}", escaped(token)));
     format!("http://{}/{query}{place}", studio.local_address())
 }
 
-/// A token as a part of an address.
+/// Percent-encodes a token for an address.
 fn escaped(token: &str) -> String {
     let escape = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
@@ -77,7 +77,7 @@ fn escaped(token: &str) -> String {
     token.bytes().map(escape).collect()
 }
 
-/// Opens a browser where there is a display. Where it does not open, the address stands there.
+/// Opens a browser if the machine has a display. The printed address serves as a fallback.
 fn open(url: &str) {
     let has_display = ["DISPLAY", "WAYLAND_DISPLAY"]
         .iter()
@@ -93,7 +93,7 @@ fn open(url: &str) {
         .stderr(Stdio::null())
         .spawn();
     match started {
-        // It ends when the browser has the address; nobody has to wait for that.
+        // The opener ends once the browser has the address. A thread reaps it.
         Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
         Err(error) => complain(&format!(
             "{opener} does not start ({error}); open the address in a browser"

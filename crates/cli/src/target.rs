@@ -1,4 +1,4 @@
-//! What a command goes to: a drive on NVMe/TCP, a device of this machine, or a file.
+//! Target of a command: a drive on NVMe/TCP, a device of this machine, or a file.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,23 +13,24 @@ use target::storage::{DriveError, StoredDrive, stored};
 use crate::arguments::AsHost;
 use crate::{AnyError, bad_option};
 
-/// Endurance group of a drive if none is named.
+/// Default endurance group.
 const ENDURANCE_GROUP: u16 = 1;
 
-/// A drive, or a file of one.
+/// Target of a command.
 pub enum Target {
-    /// A drive on NVMe/TCP, and as whom it is visited.
+    /// Drive on NVMe/TCP with the host's credentials.
     Tcp(SocketAddr, Visitor),
-    /// A device of this machine.
+    /// Device of this machine.
     Device(PathBuf),
     File(PathBuf),
 }
 
 impl Target {
-    /// What `text`, the value of `option`, names.
+    /// Parses `text`, the value of `option`.
     ///
     /// # Errors
-    /// It begins as an address and is none, the secret is none, or a host is named for what knows no hosts.
+    /// The address or the secret is invalid, or a host NQN is given for a target that is not on
+    /// NVMe/TCP.
     pub fn parse(option: &str, text: &str, host: &AsHost) -> Result<Target, LabError> {
         if let Some(address) = text.strip_prefix("tcp:") {
             let secret = host.secret.as_deref().map(str::parse).transpose();
@@ -53,10 +54,10 @@ impl Target {
         })
     }
 
-    /// As [`Target::parse`], for commands that want a namespace of a drive.
+    /// Parses a target that must be a namespace of a drive.
     ///
     /// # Errors
-    /// As there; or it is a file.
+    /// [`Target::parse`] fails, or the target is a file.
     pub fn parse_drive(option: &str, text: &str, host: &AsHost) -> Result<Target, LabError> {
         match Target::parse(option, text, host)? {
             Target::File(_) => {
@@ -67,10 +68,10 @@ impl Target {
         }
     }
 
-    /// What the drive's FDP logs say; the path of a file.
+    /// Reads the drive's FDP logs. Returns the path if the target is a file.
     ///
     /// # Errors
-    /// The drive cannot be reached, or refuses; an endurance group of a file.
+    /// The drive is unreachable or rejects a command, or an endurance group is given for a file.
     pub fn report(&self, endurance_group: Option<u16>) -> Result<Result<FdpReport, &Path>, AnyError> {
         let group = endurance_group.unwrap_or(ENDURANCE_GROUP);
         match self {
@@ -88,10 +89,10 @@ impl Target {
     }
 }
 
-/// What the data file of a drive that was served, or a snapshot, says.
+/// Reads the data file of a served drive, or a snapshot.
 ///
 /// # Errors
-/// It is neither, or is damaged.
+/// The file is damaged or has another format.
 pub fn stored_drive(path: &Path) -> Result<StoredDrive, AnyError> {
     let problem = |problem: &str| {
         let remedy = "give the data file of a drive (`warp serve --data FILE`), a snapshot (`warp run --save FILE`), \

@@ -1,11 +1,11 @@
-//! Files of secrets: tokens, and whether others can read them.
+//! Reads files with secrets, and checks their permissions.
 
 use std::path::Path;
 
 use base::input::TEXT_BYTES_MAX;
 use experiment::LabError;
 
-/// Refuses a file of secrets that every user of the machine can read or change.
+/// Rejects a file of secrets that all users of the machine can read or change.
 pub fn check_private(file: &Path) -> Result<(), LabError> {
     use std::os::unix::fs::PermissionsExt;
     const OTHERS: u32 = 0o007;
@@ -24,10 +24,10 @@ pub fn check_private(file: &Path) -> Result<(), LabError> {
     Ok(())
 }
 
-/// The token in a file: its first line.
+/// Reads a token, the first line of a file.
 ///
 /// # Errors
-/// The file cannot be read, or others can read it too.
+/// The file cannot be read, or all users of the machine can access it.
 pub fn token(file: &Path) -> Result<String, LabError> {
     check_private(file)?;
     let text = base::input::read_text(file, TEXT_BYTES_MAX).map_err(|source| LabError::Io {

@@ -1,4 +1,4 @@
-//! `warp whatif`: a question to the lab, its answer to a sentence, tables and a report.
+//! `warp whatif`: builds a study from the options, runs it, and prints its answer.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
                     study,
                 ));
             }
-            // One of a folder does not keep the others from their answers.
+            // In a folder, a failed workload does not prevent the other answers.
             Err(problem) if is_folder => unanswered.push(problem.to_string()),
             Err(problem) => return Err(problem),
         }
@@ -95,7 +95,7 @@ pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
     })
 }
 
-/// The workload, or those in a folder.
+/// The workload, or the workloads in a folder.
 fn workloads_of(name: &str) -> Result<Vec<String>, LabError> {
     match Path::new(name).is_dir() {
         true => workloads::files_in(name),
@@ -103,7 +103,7 @@ fn workloads_of(name: &str) -> Result<Vec<String>, LabError> {
     }
 }
 
-/// What is said first of a trace of what a cache was asked.
+/// Introductory sentence for a trace of cache requests.
 fn cache_sentence(command: &WhatIf, study: &Study, workload: &str) -> Result<Option<String>, LabError> {
     let cell = study.cells()?.remove(0);
     let layout = Layout::new(&cell.device).map_err(|error| LabError::Device {
@@ -138,7 +138,7 @@ fn question(command: &WhatIf, workload: &str) -> Result<Question, LabError> {
     })
 }
 
-/// Keeps what was run; returns what is said of that.
+/// Stores the run and returns the end of the output line, with the run's name.
 fn keep(command: &WhatIf, study: &Study, answer: &Answer, elapsed: Duration) -> Result<String, LabError> {
     let cells = study.cells()?;
     let origin = Origin {
@@ -152,7 +152,7 @@ fn keep(command: &WhatIf, study: &Study, answer: &Answer, elapsed: Duration) -> 
     Ok(kept.map_or_else(String::new, |id| format!("; kept as {id} (warp runs)")))
 }
 
-/// The options that change the answer, as they are typed.
+/// Formats the options that change the answer.
 fn typed_options(command: &WhatIf) -> String {
     let options = [
         typed_size("drive", command.drive),
@@ -170,19 +170,19 @@ fn typed_options(command: &WhatIf) -> String {
     options.join(" ")
 }
 
-/// Folder of the report: each workload of a folder has its own.
+/// Folder of the report. Each workload of a folder has its own.
 fn report_folder(command: &WhatIf, study: &Study, of_folder: Option<&String>) -> PathBuf {
     let default = || PathBuf::from("out").join(format!("whatif-{}", study.experiment.slug));
     let Some(workload) = of_folder else {
         return command.out.clone().unwrap_or_else(default);
     };
-    // With its ending: a.csv and a.fio are two.
+    // The name includes the extension, because a.csv and a.fio are different workloads.
     let name = |path: &str| Path::new(path).file_name().unwrap_or_default().to_os_string();
     let all = || PathBuf::from("out").join(format!("whatif-{}", name(&command.workload).to_string_lossy()));
     command.out.clone().unwrap_or_else(all).join(name(workload))
 }
 
-/// An answer in words, without its first notes, which were said before.
+/// Answer as text, without the first notes that were printed before.
 fn text(answer: &Answer, said: usize, format: TextFormat) -> String {
     let headline = format.words(&format!("{}\n", rows::wrapped(&answer.headline)));
     let table = answer.rows().shown(format);
@@ -203,7 +203,7 @@ fn text(answer: &Answer, said: usize, format: TextFormat) -> String {
     headline + &table + &format.words(&text)
 }
 
-/// The answers about a folder, a row each.
+/// Table of the answers for a folder, with a row per workload.
 fn side_by_side(answers: &[Answer]) -> Rows {
     let columns = ["none", "host", "blocks", "oracle"].map(|heading| Column::number(heading, ""));
     let columns = [Column::label("workload")]

@@ -1,4 +1,4 @@
-//! The drive that is watched: opened once, reached again if it was lost for a moment.
+//! Connection of `warp advise` to the drive, re-established after a short loss.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::arguments::Advise;
 use crate::target::Target;
 use crate::{AnyError, bad_option};
 
-/// When to try to reach a drive again that is lost: a restart of `warp serve` takes seconds.
+/// Delays before each attempt to reconnect. A restart of `warp serve` takes seconds.
 const RECONNECT_AFTER: [Duration; 5] = [
     Duration::from_millis(500),
     Duration::from_secs(1),
@@ -24,7 +24,7 @@ const RECONNECT_AFTER: [Duration; 5] = [
     Duration::from_secs(8),
 ];
 
-/// A namespace of a drive.
+/// Connection to a namespace of a drive.
 pub struct DriveConnection {
     name: String,
     target: Target,
@@ -32,11 +32,11 @@ pub struct DriveConnection {
     pub namespace: Namespace,
 }
 
-/// What became of an attempt to read the logs.
+/// Result of an attempt to read the logs.
 pub enum Reading {
-    /// They were read, after so many attempts to reach the drive again.
+    /// The logs were read, after this number of attempts to reconnect.
     Taken { sample: Box<Sample>, attempts: usize },
-    /// Ctrl-C was pressed while the drive was away.
+    /// Ctrl-C was pressed during a reconnection.
     Stopped,
 }
 
@@ -52,7 +52,7 @@ impl DriveConnection {
             Target::Device(path) | Target::File(path) => {
                 let mut port = Passthrough::open(path)?;
                 let Some(nsid) = command.namespace.or_else(|| port.namespace()) else {
-                    // Something that is no NVMe device says so here.
+                    // A file that is not an NVMe device fails here.
                     identify(&mut port, Cns::Controller, 0)?;
                     let problem = format!("{name} is a controller; give the device of a namespace, such as {name}n1");
                     return Err(bad_option("warp advise", problem).into());
@@ -79,12 +79,12 @@ impl DriveConnection {
         })
     }
 
-    /// The target, as given.
+    /// Target as given on the command line.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The block device of the namespace on this machine; none of a drive elsewhere.
+    /// Block device of the namespace on this machine, `None` over NVMe/TCP.
     pub fn block_device(&self) -> Option<String> {
         let Target::Device(path) = &self.target else {
             return None;
@@ -96,19 +96,20 @@ impl DriveConnection {
         })
     }
 
-    /// The device to be named in commands for nvme-cli.
+    /// Device name for nvme-cli commands.
     pub fn device(&self) -> String {
         self.block_device()
             .map_or_else(|| "DEVICE".to_string(), |name| format!("/dev/{name}"))
     }
 
-    /// The placement handles for which an event is not enabled; `None` if the drive does not say it now. A drive that
-    /// is gone is found out by the next reading, which may reach it again.
+    /// Placement handles for which an event is not enabled, `None` if the drive does not answer. A
+    /// lost drive is detected by the next reading, which may reconnect.
     pub fn handles_without_event(&mut self, event: FdpEventType) -> Option<Vec<u16>> {
         self.namespace.handles_without_event(&mut self.port, event).ok()
     }
 
-    /// Reads the logs. A drive over NVMe/TCP that does not answer is tried again for some seconds.
+    /// Reads the logs. If a drive over NVMe/TCP does not answer, this function tries to reconnect
+    /// for some seconds.
     pub fn sample(&mut self, stop: &Interrupt) -> Result<Reading, AnyError> {
         let error = match self.namespace.sample(&mut self.port) {
             Ok(sample) => {
@@ -167,7 +168,7 @@ impl DriveConnection {
     }
 }
 
-/// An error with the drive in front, once.
+/// Prefixes an error with the drive's name, unless the error begins with the name.
 fn named(name: &str, error: WatchError) -> AnyError {
     let text = error.to_string();
     if text.starts_with(name) {

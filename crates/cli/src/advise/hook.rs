@@ -1,15 +1,15 @@
-//! The command that carries out a move.
+//! The hook of `warp advise`, a shell command that carries out a move.
 
 use std::io;
 use std::process::{Command, Stdio};
 
 use ::advise::Move;
 
-/// Runs `sh -c HOOK` with the move in its environment and waits for it. What it prints goes to standard error, because
-/// standard output may be JSON.
+/// Runs `sh -c HOOK` with the move in its environment and waits for the end. The output of the hook
+/// goes to standard error, because standard output may be JSON.
 ///
 /// # Errors
-/// It cannot be run, or fails; in words.
+/// The hook cannot be run or fails.
 pub fn run(hook: &str, owner: &str, step: &Move) -> Result<(), String> {
     let mut command = Command::new("sh");
     command.arg("-c").arg(hook).stdin(Stdio::null()).stdout(io::stderr());

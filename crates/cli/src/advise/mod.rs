@@ -1,9 +1,9 @@
-//! `warp advise`: reads a drive's FDP logs again and again and says which data should be written with another placement
-//! identifier.
+//! `warp advise`: polls the FDP logs of a drive and advises which data to write with another
+//! placement identifier.
 //!
 //! ```text
-//! Drive (NVMe/TCP or kernel) -> sample -> Feed: what is new -> Advisor -> Advice -> hook
-//! owners (file, files, chunks) ----------------------------------/            \-> Output (table, JSON)
+//! Drive (NVMe/TCP or kernel) -> sample -> Feed: new events -> Advisor -> Advice -> hook
+//! owners (file, files, chunks) ---------------------------------/            \-> Output (table, JSON)
 //! ```
 
 mod connection;
@@ -39,7 +39,7 @@ impl Interrupt {
         Ok(Interrupt(stopped))
     }
 
-    /// Waits; whether it was pressed meanwhile.
+    /// Waits for this time and returns true if Ctrl-C was pressed.
     fn within(&self, wait: Duration) -> bool {
         !matches!(self.0.recv_timeout(wait), Err(mpsc::RecvTimeoutError::Timeout))
     }
@@ -79,12 +79,12 @@ pub fn advise(command: &Advise) -> Result<Outcome, AnyError> {
     outcome
 }
 
-/// One drive, one stream of readings.
+/// Monitors one drive.
 struct Watcher {
     drive: DriveConnection,
     feed: Feed<EventRecord>,
     advisor: Advisor,
-    /// What the next reading says besides its numbers.
+    /// Notices for the next reading.
     notices: Vec<Notice>,
 }
 
@@ -92,7 +92,7 @@ impl Watcher {
     fn watch(&mut self, command: &Advise, stop: &Interrupt, output: &mut Output) -> Result<Outcome, AnyError> {
         let readings = command.readings.unwrap_or(u64::MAX);
         for reading in 0..readings {
-            // What is in the log already needs no waiting.
+            // Events that are already in the log are read without a wait.
             let waits = reading > 0 || command.from_now;
             if waits && stop.within(command.every) {
                 return Ok(Outcome::Stopped);
@@ -111,7 +111,7 @@ impl Watcher {
         Ok(Outcome::Done)
     }
 
-    /// Asks again where the files are.
+    /// Locates the files again.
     fn locate(&mut self, directory: &Path, depth: Option<u64>) -> Result<(), AnyError> {
         let (owners, left_out) = owners::again(directory, depth, self.advisor.owners())?;
         self.advisor.relocate(owners);
@@ -134,7 +134,7 @@ impl Watcher {
         output.show(&Record::new(&advice, &carried_out, &self.advisor, &sample, &notices))
     }
 
-    /// What is wrong or missing in a reading.
+    /// Adds notices about lost events and events without an owner.
     fn note(&mut self, advice: &Advice, command: &Advise) {
         match advice.loss {
             Loss::None => {}
@@ -152,7 +152,7 @@ impl Watcher {
         }
     }
 
-    /// Why there are no events, or may be none.
+    /// Adds a notice if events are missing or not enabled.
     fn note_silence(&mut self, advice: &Advice) {
         let is_silent = advice.events == 0 && advice.copied_bytes > 0;
         if !is_silent && advice.reading > 1 {
@@ -173,7 +173,7 @@ impl Watcher {
         }
     }
 
-    /// Calls the hook for a move; whether it was carried out.
+    /// Calls the hook for a move and returns true if the hook succeeded.
     fn carry_out(&mut self, command: &Advise, step: &::advise::Move) -> bool {
         let Some(hook) = &command.hook else {
             return false;
@@ -205,7 +205,7 @@ fn own_events(events: &[EventRecord], namespace: &Namespace) -> Vec<Event> {
     let moved = events
         .iter()
         .filter(|event| event.event_type == FdpEventType::MediaReallocated.code())
-        // Events without a namespace may be ours; their logical block says nothing then.
+        // Events without a namespace may belong to ours. Their logical block is meaningless then.
         .filter(|event| event.nsid.is_none_or(|nsid| nsid == namespace.nsid));
     moved
         .map(|event| Event {
@@ -213,7 +213,7 @@ fn own_events(events: &[EventRecord], namespace: &Namespace) -> Vec<Event> {
             placement: event
                 .placement_identifier
                 .map(|identifier| identifier & namespace.handle_mask),
-            // 0 is "not reported"; FFFFh is "that many or more".
+            // 0 means not reported, FFFFh means that number or more.
             moved_bytes: event
                 .blocks_moved
                 .filter(|&blocks| blocks > 0)

@@ -1,4 +1,4 @@
-//! What a reading says besides its numbers: what is missing, and what to do about it.
+//! Notices of `warp advise` about a reading: missing events and the remedy.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,35 +7,35 @@ use base::Bytes;
 use initiator::inspect::file_map::Omissions;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-/// A sentence for people with a name for programs.
+/// Notice about a reading, with a text for people and a name for programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// Events between two readings are lost.
     LogWrapped { every: Duration },
-    /// Somebody emptied the log.
+    /// Another client cleared the log.
     LogCleared,
-    /// Placement handles whose collections are not reported.
+    /// Placement handles without the Media Reallocated event.
     EventNotEnabled {
         handles: Vec<u16>,
         of: u16,
         device: String,
         nsid: u32,
     },
-    /// The drive copies and says nothing, although it should.
+    /// The drive copies data and reports no event, although the event is enabled.
     NothingReported { copied_bytes: u64 },
-    /// Events that name no logical block.
+    /// Events without a logical block.
     WithoutBlock { events: usize, of: usize },
-    /// Events whose logical block nobody owns.
+    /// Events whose logical block has no owner.
     WithoutOwner { events: usize, of: usize },
-    /// The connection was lost.
+    /// The connection was lost and re-established.
     Reconnected { attempts: usize },
-    /// A move was not carried out.
+    /// The hook failed, so the owner did not move.
     HookFailed { owner: String, problem: String },
-    /// Parts of a directory that have no owner.
+    /// Parts of a directory without an owner.
     Omissions(Omissions),
-    /// Files that appeared later.
+    /// Files that appeared after the start.
     NewOwners { left_out: usize },
-    /// There is nowhere to move to.
+    /// The namespace has a single placement identifier, so data cannot move.
     OneIdentifier,
 }
 

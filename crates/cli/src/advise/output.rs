@@ -1,5 +1,5 @@
-//! What is shown of a reading: a table that is redrawn on a terminal and printed one after the other elsewhere, and
-//! lines of JSON.
+//! Output of a reading: lines of JSON, and a table. A terminal shows one table and redraws it.
+//! Other outputs get a table for each reading.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -20,18 +20,18 @@ use crate::arguments::Advise;
 use crate::output::is_standard_output;
 use crate::{AnyError, bad_option, print};
 
-/// Owners in a table, at most; JSON has all of them.
+/// Maximum number of owners in a table. JSON has all owners.
 const ROWS_MAX: usize = 20;
 
-/// Everything about a reading. Its JSON is described in docs/advise.md.
+/// Results of a reading. docs/advise.md describes its JSON.
 #[derive(Serialize)]
 pub struct Record<'a> {
     reading: u32,
-    /// Milliseconds since 1970, of this machine.
+    /// Time of this machine, milliseconds since 1970.
     time_unix_ms: u64,
     host_bytes: u64,
     copied_bytes: u64,
-    /// Since the last reading; none if nothing was written.
+    /// Write amplification since the last reading, `None` if the host wrote no data.
     write_amplification: Option<f64>,
     events: usize,
     events_without_block: usize,
@@ -43,7 +43,7 @@ pub struct Record<'a> {
     notices: &'a [Notice],
 }
 
-/// A placement identifier of the namespace.
+/// Placement identifier of the namespace.
 #[derive(Serialize)]
 struct Handle<'a> {
     placement_identifier: u16,
@@ -52,13 +52,13 @@ struct Handle<'a> {
     used: &'a str,
 }
 
-/// What speaks against an owner with a placement identifier.
+/// Evidence against an owner's placement identifier.
 #[derive(Serialize)]
 struct Row<'a> {
     owner: &'a str,
-    /// Where its data was found.
+    /// Placement identifier of the data in the events.
     found_with: u16,
-    /// Where it writes, as far as known.
+    /// Placement identifier that the owner writes with, if known.
     placement: Option<u16>,
     events: f64,
     events_total: u64,
@@ -66,7 +66,7 @@ struct Row<'a> {
     confidence: f64,
 }
 
-/// An owner that should move.
+/// Advice to move an owner.
 #[derive(Serialize)]
 struct Step<'a> {
     owner: &'a str,
@@ -123,7 +123,7 @@ fn handles(sample: &Sample) -> Vec<Handle<'_>> {
     sample.handles.iter().map(handle).collect()
 }
 
-/// All evidence, the strongest first.
+/// All evidence, strongest first.
 fn rows(advisor: &Advisor) -> Vec<Row<'_>> {
     let mut rows: Vec<Row> = advisor
         .evidence()
@@ -154,18 +154,18 @@ fn steps<'a>(moves: &[Move], carried_out: &[bool], advisor: &'a Advisor) -> Vec<
     moves.iter().zip(carried_out).map(step).collect()
 }
 
-/// Where readings go.
+/// Destinations of the readings.
 pub struct Output {
     text: Text,
     json: Option<Lines>,
     total: Total,
 }
 
-/// Lines of JSON.
+/// Destination of the JSON lines.
 enum Lines {
-    /// One after the other on standard output.
+    /// Standard output.
     Printed,
-    /// In a file, which holds whole lines only.
+    /// A file, which contains complete lines only.
     Kept { path: PathBuf, file: File, bytes: u64 },
 }
 
@@ -186,7 +186,8 @@ impl Lines {
             Lines::Printed => print(line),
             Lines::Kept { path, file, bytes } => {
                 if let Err(error) = file.write_all(line.as_bytes()) {
-                    // Half a line is none. A device or a pipe has no length, and nothing can be done about it.
+                    // Removes an incomplete line. A device or a pipe cannot be truncated, so the
+                    // result is ignored.
                     let _ = file.set_len(*bytes);
                     return Err(LabError::output(path, error));
                 }
@@ -197,10 +198,10 @@ impl Lines {
     }
 }
 
-/// Where lines of JSON go, if there are any.
+/// Destination of the JSON lines, if any.
 ///
 /// # Errors
-/// They are to go to two places.
+/// The options name two destinations.
 pub fn json_to(command: &Advise) -> Result<Option<&Path>, LabError> {
     match (command.output.is_json(), command.json.as_deref()) {
         (false, file) => Ok(file),
@@ -212,17 +213,17 @@ pub fn json_to(command: &Advise) -> Result<Option<&Path>, LabError> {
     }
 }
 
-/// How text is shown.
+/// Presentation of the text.
 enum Text {
-    /// Redrawn in place.
+    /// One table, redrawn in place.
     Live(ProgressBar),
-    /// One block after the other.
+    /// A block for each reading.
     Blocks(TextFormat),
-    /// Not at all: standard output is JSON.
+    /// No text, because standard output is JSON.
     None,
 }
 
-/// What all readings together brought.
+/// Totals of all readings.
 #[derive(Default)]
 struct Total {
     readings: u32,
@@ -266,7 +267,7 @@ impl Output {
         Ok(())
     }
 
-    /// Leaves the last table where it is and sums up.
+    /// Keeps the last table on the terminal and prints the totals.
     pub fn finish(&self) {
         let format = match &self.text {
             Text::Live(bar) => {
@@ -285,7 +286,7 @@ impl Total {
     fn add(&mut self, record: &Record<'_>) {
         self.readings += 1;
         self.events += record.events;
-        // What the log held before the first reading is not of this time.
+        // The first reading covers traffic before the start.
         if record.reading > 1 {
             self.host_bytes += record.host_bytes;
             self.copied_bytes += record.copied_bytes;
@@ -315,7 +316,7 @@ impl Total {
     }
 }
 
-/// A reading for people, without the last line's end.
+/// Text of a reading, without the final newline.
 fn text(record: &Record<'_>, format: TextFormat) -> String {
     let waf = record
         .write_amplification
@@ -357,7 +358,7 @@ fn text(record: &Record<'_>, format: TextFormat) -> String {
     all.trim_end().to_string()
 }
 
-/// RUAMW of each placement identifier.
+/// RUAMW (reclaim unit available media writes) of each placement identifier, logical blocks.
 fn left(handles: &[Handle<'_>]) -> String {
     let each = |handle: &Handle| format!("{}: {}", handle.placement_identifier, handle.blocks_left);
     let mut all: Vec<String> = handles.iter().take(ROWS_MAX).map(each).collect();

@@ -1,4 +1,4 @@
-//! Whose the data of the namespace is, as the options say.
+//! Owner map of the namespace, made from the command's options.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::notice::Notice;
 use crate::arguments::Advise;
 use crate::{AnyError, bad_option};
 
-/// The owner map, and what has to be said about it.
+/// Builds the owner map, with notices about it.
 pub fn map(command: &Advise, drive: &DriveConnection) -> Result<(OwnerMap, Vec<Notice>), AnyError> {
     let (map, source, notices) = match (&command.owners, &command.files, command.chunks) {
         (Some(file), ..) => (read(file)?, file.display().to_string(), Vec::new()),
@@ -33,16 +33,16 @@ pub fn map(command: &Advise, drive: &DriveConnection) -> Result<(OwnerMap, Vec<N
     Ok((map, notices))
 }
 
-/// The owners of a directory where they are now, and how many are left out because they were not there at the
-/// beginning.
+/// Locates the owners of a directory again. Also returns the number of owners that did not exist at
+/// the start and are ignored.
 pub fn again(directory: &Path, depth: Option<u64>, known: &OwnerMap) -> Result<(OwnerMap, usize), AnyError> {
     let found = file_map::directory(directory, depth.map(|depth| depth as usize))?;
     let (owners, left_out) = known_owners(known, found.owners);
-    // A directory that is empty for a moment keeps the places that it had.
+    // If the directory is empty for a moment, the previous extents are kept.
     Ok((OwnerMap::new(owners).unwrap_or_else(|_| known.clone()), left_out))
 }
 
-/// The owners of a map with the extents that were found, and how many were found that it does not have.
+/// Known owners with the extents found now, and the number of found owners that are not known.
 fn known_owners(known: &OwnerMap, found: Vec<(String, Vec<Extent>)>) -> (Vec<Owner>, usize) {
     let mut found: BTreeMap<String, Vec<Extent>> = found.into_iter().collect();
     let owner = |owner: &Owner| Owner {
@@ -83,8 +83,8 @@ fn files(directory: &Path, depth: Option<usize>, drive: &DriveConnection) -> Res
     Ok((owners, found.omissions))
 }
 
-/// Whether a block device of this machine is the namespace that is watched. Where neither says who it is, the name
-/// decides, and over NVMe/TCP the size.
+/// Returns true if a block device of this machine is the monitored namespace. If one of them has no
+/// NGUID, the names decide, and over NVMe/TCP the sizes.
 fn is_same(device: &BlockDevice, drive: &DriveConnection) -> bool {
     let namespace = &drive.namespace;
     match (device.nguid, drive.block_device()) {
@@ -94,7 +94,7 @@ fn is_same(device: &BlockDevice, drive: &DriveConnection) -> bool {
     }
 }
 
-/// Equal parts of the namespace, named by their bytes.
+/// Splits the namespace into equal owners, named by their byte ranges.
 fn split(namespace: &Namespace, chunks: u64) -> Result<OwnerMap, LabError> {
     if chunks > namespace.blocks {
         let problem = format!("the namespace has {} logical blocks", namespace.blocks);
@@ -116,7 +116,7 @@ fn split(namespace: &Namespace, chunks: u64) -> Result<OwnerMap, LabError> {
     Ok(owners.expect("parts of a whole do not overlap"))
 }
 
-/// Refuses owners of what the namespace does not have.
+/// Rejects owners beyond the end of the namespace or with an unknown placement identifier.
 fn check(map: &OwnerMap, source: &str, namespace: &Namespace) -> Result<(), LabError> {
     for owner in map.owners() {
         let end = owner.extents.iter().map(|(_, end)| *end).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The command line of `warp assert`.
+//! Command line of `warp assert`.
 
 use clap::{ArgGroup, Args};
 
@@ -7,12 +7,14 @@ use super::AsHost;
 #[derive(Args)]
 #[command(group = ArgGroup::new("promise").required(true).multiple(true).args(["waf_at_most", "handle"]))]
 pub struct Assert {
-    /// The drive: tcp:ADDRESS:PORT of a served one, /dev/nvme0 of this machine, the data file of one that was served, or a snapshot
+    /// Served drive (tcp:ADDRESS:PORT), drive of this machine (/dev/nvme0), data file of a stopped
+    /// server, or device snapshot
     pub target: String,
-    /// Write amplification of the drive since it was made, at most
+    /// Maximum write amplification of the drive since its creation
     #[arg(long, value_name = "WAF", value_parser = amplification, allow_negative_numbers = true)]
     pub waf_at_most: Option<f64>,
-    /// Write amplification of a reclaim unit handle, at most, such as 2:1.02 (data files only); may be given several times
+    /// Maximum write amplification of a reclaim unit handle, such as 2:1.02 (repeatable, data files
+    /// only)
     #[arg(long, value_name = "RUH:WAF", value_parser = of_handle)]
     pub handle: Vec<OfHandle>,
     /// Endurance group of the drive [default: 1]
@@ -22,12 +24,12 @@ pub struct Assert {
     pub host: AsHost,
 }
 
-/// What is promised of a handle.
+/// Limit for a reclaim unit handle.
 #[derive(Clone, Copy)]
 pub struct OfHandle {
-    /// The reclaim unit handle.
+    /// Reclaim unit handle.
     pub handle: u16,
-    /// Its own write amplification, at most.
+    /// Maximum write amplification of the handle.
     pub at_most: f64,
 }
 

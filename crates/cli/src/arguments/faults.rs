@@ -1,4 +1,4 @@
-//! What goes wrong in a served drive.
+//! Command line of `warp faults`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,15 +11,15 @@ pub struct Faults {
     /// Address and port of the server's --metrics
     #[arg(value_name = "ADDRESS:PORT")]
     pub address: SocketAddr,
-    /// TOML file of what is to go wrong from now on, in place of what was planned before
+    /// TOML file of faults to inject from now on, which replaces the previous plan
     pub file: Option<PathBuf>,
-    /// File with the token that the server was given (--metrics-token)
+    /// File with the token of the server (--metrics-token)
     #[arg(long, value_name = "FILE")]
     pub token: PathBuf,
-    /// Nothing is to go wrong any more
+    /// Clear all faults
     #[arg(long)]
     pub clear: bool,
-    /// Show what is planned, and how often it happened
+    /// Show the planned faults and the number of times each occurred
     #[arg(long)]
     pub show: bool,
 }

@@ -1,36 +1,36 @@
-//! How results are printed.
+//! Options for the output format of results.
 
 use std::io::IsTerminal;
 
 use clap::{Args, ValueEnum};
 use report::rows::TextFormat;
 
-/// What is printed of a result.
+/// Output format of a result.
 #[derive(Args, Default)]
 pub struct OutputFormat {
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
-    /// How to print tables [default: table on a terminal, plain elsewhere]
+    /// Table format [default: table on a terminal, plain for other outputs]
     #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
     format: Option<TableFormat>,
 }
 
-/// What is printed by a command whose `--json` is something else, or that it does not have.
+/// Output format of a command without `--json`, or with another meaning of it.
 #[derive(Args, Default)]
 pub struct PrintedFormat {
-    /// How to print tables [default: table on a terminal, plain elsewhere]
+    /// Table format [default: table on a terminal, plain for other outputs]
     #[arg(long, value_name = "FORMAT")]
     format: Option<TableFormat>,
 }
 
 impl PrintedFormat {
-    /// Whether JSON is printed.
+    /// Returns true if the output is JSON.
     pub fn is_json(&self) -> bool {
         self.format == Some(TableFormat::Json)
     }
 
-    /// How tables are written where they go.
+    /// Table format for this output.
     pub fn tables(&self, to: &impl IsTerminal) -> TextFormat {
         tables(self.format, to)
     }
@@ -39,31 +39,31 @@ impl PrintedFormat {
 /// Values of `--format`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum TableFormat {
-    /// With lines between the cells
+    /// Columns with lines between the cells
     Table,
     /// Columns without lines
     Plain,
-    /// Comma-separated values, with units in the heads
+    /// Comma-separated values, with units in the headings
     Csv,
-    /// Markdown
+    /// Markdown tables
     Markdown,
-    /// As --json
+    /// JSON, like --json
     Json,
 }
 
 impl OutputFormat {
-    /// Whether standard output is one JSON document.
+    /// Returns true if standard output is one JSON document.
     pub fn is_json(&self) -> bool {
         self.json || self.format == Some(TableFormat::Json)
     }
 
-    /// How tables are written.
+    /// Table format for standard output.
     pub fn tables(&self) -> TextFormat {
         tables(self.format, &std::io::stdout())
     }
 }
 
-/// How tables are written where they go.
+/// Table format for this output.
 fn tables(format: Option<TableFormat>, to: &impl IsTerminal) -> TextFormat {
     match format {
         Some(TableFormat::Csv) => TextFormat::Csv,

@@ -1,4 +1,4 @@
-//! Commands about what was run before.
+//! Command lines of `warp runs` and `warp compare`.
 
 use std::path::PathBuf;
 
@@ -6,10 +6,10 @@ use clap::{Args, Subcommand};
 
 use super::OutputFormat;
 
-/// Whether a run is kept.
+/// Option that controls the storage of a run.
 #[derive(Args)]
 pub struct Keep {
-    /// Do not keep the run for `warp runs` and `warp compare`
+    /// Do not store the run for `warp runs` and `warp compare`
     #[arg(long)]
     pub no_keep: bool,
 }
@@ -19,21 +19,21 @@ pub struct Keep {
 pub struct Runs {
     #[command(subcommand)]
     pub what: Option<RunsCommand>,
-    /// Show this run, by its short name or how that begins, instead of the list
+    /// Run to show instead of the list, by its short name or a prefix of it
     pub id: Option<String>,
-    /// Runs to list, at most
+    /// Maximum number of runs to list
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
     #[command(flatten)]
     pub output: OutputFormat,
 }
 
-/// What to do with runs that were kept.
+/// Subcommands of `warp runs`.
 #[derive(Subcommand)]
 pub enum RunsCommand {
-    /// Show one: what was run, by which engine, and what came out
+    /// Show the settings, the engine and the results of a run
     Show {
-        /// Its short name, or how that begins
+        /// Short name of the run, or a prefix of it
         id: String,
         #[command(flatten)]
         output: OutputFormat,
@@ -42,10 +42,10 @@ pub enum RunsCommand {
 
 #[derive(Args)]
 pub struct Compare {
-    /// What to compare with: a run that was kept (`warp runs`), a file of `warp run --json` or `warp whatif --json`, fio's
-    /// JSON (--output-format=json), or what `nvme fdp stats` printed, as text or JSON
+    /// Baseline, given as a stored run (`warp runs`), a file of `warp run --json` or `warp whatif
+    /// --json`, fio's JSON (--output-format=json), or output of `nvme fdp stats` as text or JSON
     pub a: String,
-    /// What to compare, likewise
+    /// Result to compare with the baseline, given in the same way
     pub b: String,
     /// Write report.html to this folder
     #[arg(long, value_name = "FOLDER")]

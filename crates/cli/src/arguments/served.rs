@@ -1,4 +1,4 @@
-//! The drive that is served, over whatever.
+//! Options of a served drive, common to `warp serve` and `warp guest`.
 
 use clap::Args;
 use toml::Value;
@@ -12,22 +12,24 @@ pub struct ServedDrive {
     /// Device profile
     #[arg(long, default_value = "warp_default")]
     pub device: String,
-    /// Logical capacity, such as 8G (powers of 1024) or 8GB (of 1000) [default: the profile's; in a guest 8G]
+    /// Logical capacity, such as 8G (powers of 1024) or 8GB (powers of 1000) [default: the
+    /// profile's, 8G in a guest]
     #[arg(long, value_name = "SIZE", value_parser = parse_capacity)]
     pub capacity: Option<u64>,
-    /// Change a setting of the device, e.g. --set geometry.over_provisioning=0.2
+    /// Change a setting of the device, such as --set geometry.over_provisioning=0.2
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
     pub set: Vec<(String, Value)>,
-    /// Where the data is: "memory", "null" (none: for studies of drives larger than the machine) or a file
+    /// Storage of the data, "memory", "null" (no data, for studies of drives larger than the
+    /// machine) or a file
     #[arg(long, value_name = "FILE", default_value = "memory")]
     pub data: String,
-    /// Whether a new drive has Flexible Data Placement enabled
+    /// Enable Flexible Data Placement on a new drive
     #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = on_or_off)]
     pub fdp: bool,
-    /// Whether commands take the time that the device's profile says, if it says one
+    /// Delay commands by the times in the device profile, if it has any
     #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = on_or_off)]
     pub timing: bool,
-    /// Bytes of a logical block of a new drive's namespace
+    /// Logical block size of a new drive's namespace, bytes
     #[arg(long, value_name = "512|4096", default_value = "4096", value_parser = logical_block)]
     pub block: u8,
 }

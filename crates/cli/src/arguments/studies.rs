@@ -1,4 +1,4 @@
-//! Commands about what there is to run.
+//! Command lines of `warp list` and `warp new`.
 
 use clap::{Args, Subcommand, ValueEnum};
 use report::catalogue::Kind;
@@ -7,16 +7,16 @@ use super::OutputFormat;
 
 #[derive(Args)]
 pub struct List {
-    /// What to list [default: everything]
+    /// Kind to list [default: all]
     pub what: Option<Listed>,
     #[command(flatten)]
     pub output: OutputFormat,
 }
 
-/// What `warp list` lists.
+/// Kinds that `warp list` lists.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Listed {
-    /// The papers' figures and tables, and studies of one's own in this folder
+    /// Figures and tables of the papers, and your own studies in this folder
     Experiments,
     /// Device profiles
     Devices,
@@ -43,12 +43,12 @@ pub struct New {
     pub what: NewThing,
 }
 
-/// What `warp new` writes.
+/// Subcommands of `warp new`.
 #[derive(Subcommand)]
 pub enum NewThing {
-    /// A folder with a commented experiment that runs as it is
+    /// Create a folder with a commented experiment that runs unchanged
     Experiment {
-        /// Name or path of the folder; there must be nothing of that name
+        /// Name or path of the folder, which must not exist
         name: String,
     },
 }

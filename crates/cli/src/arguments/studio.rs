@@ -1,4 +1,4 @@
-//! The studio.
+//! Command line of `warp studio`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,21 +13,21 @@ use super::assignment;
 #[command(mut_group("RunOptions", |options| options.requires("target")))]
 #[command(mut_arg("only", |only| only.value_delimiter(',')))]
 pub struct Studio {
-    /// What to begin with: an experiment, a job file, a workload or a block trace, as for `warp run` [default: the page
-    /// asks]
+    /// Experiment, job file, workload or block trace to start with, as for `warp run` [default:
+    /// choose on the page]
     pub target: Option<String>,
-    /// Device profile; a workload needs one
+    /// Device profile (required for a workload)
     #[arg(long, requires = "target")]
     pub device: Option<String>,
     #[command(flatten)]
     pub run: RunOptions,
-    /// Change a setting of the device or of the workload, e.g. --set geometry.over_provisioning=0.2
+    /// Change a setting of the device or the workload, such as --set geometry.over_provisioning=0.2
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment, requires = "target")]
     pub set: Vec<(String, Value)>,
-    /// Address and port to serve the page on; other than loopback needs --token
+    /// Address and port on which to serve the page (addresses other than loopback need --token)
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8090")]
     pub listen: SocketAddr,
-    /// File with the token that pages have to show; its first line, 16 bytes or more
+    /// File whose first line is the token that browsers must send, 16 bytes or more
     #[arg(long, value_name = "FILE")]
     pub token: Option<PathBuf>,
     /// Do not open a browser

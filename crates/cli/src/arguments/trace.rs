@@ -1,4 +1,4 @@
-//! What a command is told of a trace.
+//! Option for the columns of a trace.
 
 use clap::Args;
 use experiment::LabError;
@@ -7,20 +7,20 @@ use experiment::workloads;
 use toml::Value;
 use workload::trace::ColumnList;
 
-/// Columns of a trace whose format is not known.
+/// Columns of a trace in an unknown format.
 #[derive(Args)]
 pub struct TraceColumns {
-    /// Columns of a CSV trace in their order, with units: time:us,op,offset:sectors,bytes:kib. A column that is not needed
-    /// is -; volume, process, file and placement may be named too
+    /// Columns of a CSV trace in order, with units, such as time:us,op,offset:sectors,bytes:kib (-
+    /// skips a column, and volume, process, file and placement are optional)
     #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true)]
     pub columns: Option<ColumnList>,
 }
 
 impl TraceColumns {
-    /// Settings from the command line with these columns of a workload.
+    /// Combines settings of the command line with the columns of a trace.
     ///
     /// # Errors
-    /// There are columns, and the workload is no trace.
+    /// Columns are given for a workload that is not a trace.
     pub fn overrides(&self, workload: &str, set: &[(String, Value)]) -> Result<Overrides, LabError> {
         let mut overrides: Overrides = set.iter().cloned().collect();
         if let Some(columns) = &self.columns {
@@ -30,10 +30,10 @@ impl TraceColumns {
         Ok(overrides)
     }
 
-    /// The same for each of several workloads; only traces have columns.
+    /// Combines the settings with the columns for several workloads. Only traces take the columns.
     ///
     /// # Errors
-    /// There are columns, and none of the workloads is a trace.
+    /// Columns are given and no workload is a trace.
     pub fn overrides_of_traces(
         &self,
         workloads: &[&String],
