@@ -1,10 +1,10 @@
-//! Submission queue entries as a host fills them, whatever they are sent over.
+//! Builds submission queue entries for any transport.
 
 use nvme_spec::command::{GetLogPageCdw10, GetLogPageCdw11, IdentifyCdw10, ReadWriteCdw12};
 use nvme_spec::directive::DirectiveType;
 use nvme_spec::{AdminOpcode, Cns, IoOpcode, LogId, SubmissionEntry};
 
-/// An admin command without any fields.
+/// Admin command without command-specific fields.
 pub fn admin_entry(opcode: AdminOpcode) -> SubmissionEntry {
     SubmissionEntry {
         opcode: opcode.code(),
@@ -21,7 +21,8 @@ pub fn identify_command(cns: Cns, nsid: u32) -> SubmissionEntry {
     }
 }
 
-/// Get Log Page of `bytes` bytes, a multiple of 4, from an offset on. Events stay in the log for others.
+/// Get Log Page of `bytes` bytes (a multiple of 4) at an offset. Events are retained in the log for
+/// other hosts.
 pub fn log_page_command(log: LogId, specific: u8, group: u16, offset: u64, bytes: u32) -> SubmissionEntry {
     let dwords = bytes / 4 - 1;
     let dword10 = GetLogPageCdw10::new()
@@ -52,7 +53,7 @@ pub fn block_command(opcode: IoOpcode, nsid: u32, first: u64, blocks: u32) -> Su
     }
 }
 
-/// Write of `blocks` logical blocks, with a data placement directive if there is a placement identifier.
+/// Write of `blocks` logical blocks, with a data placement directive if an identifier is given.
 pub fn write_command(nsid: u32, first: u64, blocks: u32, placement_identifier: Option<u16>) -> SubmissionEntry {
     let entry = block_command(IoOpcode::Write, nsid, first, blocks);
     let Some(identifier) = placement_identifier else {

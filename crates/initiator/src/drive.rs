@@ -1,12 +1,13 @@
-//! A drive that is written: reads, writes and deallocations of byte ranges, with placement by index, one at a time.
+//! Writes, reads and deallocates byte ranges of a drive, with placement by index and one command at
+//! a time.
 //!
 //! ```text
 //! DataPort (NVMe/TCP initiator, kernel passthrough) -> Drive::open (namespace, placement identifiers) -> write | read | deallocate
 //!                                                                                \-> statistics (FDP log page)
 //! ```
 //!
-//! A placement index is found out as any host does it: from the namespace's Reclaim Unit Handle Status. Nothing here keeps
-//! several commands in flight or measures time.
+//! Placement indices come from the namespace's Reclaim Unit Handle Status, as for any host. This
+//! module keeps one command in flight and measures no times.
 
 use nvme_spec::command::{DatasetManagementCdw11, Range, SubmissionEntry};
 use nvme_spec::identify::Cns;
@@ -18,20 +19,20 @@ use crate::inspect::decode::{HandleStatus, Statistics};
 use crate::inspect::watch::{Namespace, WatchError};
 use crate::inspect::{CommandPort, InspectError, Queue, identify};
 
-/// Longest transfer, whatever else the drive allows.
+/// Maximum transfer, even if the drive allows more, bytes.
 const TRANSFER_BYTES_MAX: u64 = 1 << 20;
-/// What a memory page has at least, in which the drive counts its longest transfer.
+/// Minimum memory page size, the unit of the drive's maximum transfer (MDTS), bytes.
 const PAGE_BYTES: u64 = 4096;
 
-/// A way to send commands that change a drive, too.
+/// Port that also sends commands with host data.
 pub trait DataPort: CommandPort {
-    /// Sends an I/O command with its data; returns dword 0 of the completion.
+    /// Sends an I/O command with its data and returns dword 0 of the completion.
     ///
     /// # Errors
-    /// The drive cannot be reached, or refuses the command.
+    /// The drive is unreachable or rejects the command.
     fn send(&mut self, entry: SubmissionEntry, data: &[u8]) -> Result<u32, InspectError>;
 
-    /// Longest transfer that the way takes, bytes, whatever the drive allows.
+    /// Maximum transfer of the port, bytes.
     fn transfer_bytes_max(&self) -> u64 {
         TRANSFER_BYTES_MAX
     }
@@ -47,20 +48,20 @@ impl<P: DataPort + ?Sized> DataPort for Box<P> {
     }
 }
 
-/// A namespace that is written.
+/// Namespace opened for writing.
 pub struct Drive<P> {
     port: P,
     namespace: Namespace,
     handles: Vec<HandleStatus>,
-    /// What is written and where reads go, as long as the longest transfer.
+    /// Data of writes, as long as the maximum transfer.
     buffer: Vec<u8>,
 }
 
 impl<P: DataPort> Drive<P> {
-    /// Finds out about a namespace.
+    /// Opens a namespace.
     ///
     /// # Errors
-    /// As [`Namespace::find`].
+    /// See [`Namespace::find`].
     pub fn open(mut port: P, nsid: u32) -> Result<Drive<P>, WatchError> {
         let namespace = Namespace::find(&mut port, nsid, None)?;
         let handles = namespace.sample(&mut port)?.handles;
@@ -90,41 +91,41 @@ impl<P: DataPort> Drive<P> {
             port,
             namespace,
             handles,
-            // Not zeroes, which a drive may take for a deallocation.
+            // The data is not zero, because a drive may treat zeroes as a deallocation.
             buffer: vec![0xa5; transfer_bytes as usize],
         })
     }
 
-    /// Bytes of the namespace.
+    /// Capacity of the namespace, bytes.
     pub fn bytes(&self) -> u64 {
         self.namespace.bytes()
     }
 
-    /// Bytes of a logical block, which everything is made of.
+    /// Logical block size, bytes. All ranges are multiples of it.
     pub fn block_bytes(&self) -> u64 {
         self.namespace.block_bytes
     }
 
-    /// What its placement indices lead to, in their order; there is one at least.
+    /// Handles by placement index, at least one.
     pub fn handles(&self) -> &[HandleStatus] {
         &self.handles
     }
 
-    /// Bytes written and erased so far, of the endurance group.
+    /// Bytes of the endurance group written and erased so far.
     ///
     /// # Errors
-    /// As [`Namespace::find`].
+    /// See [`Namespace::find`].
     pub fn statistics(&mut self) -> Result<Statistics, WatchError> {
         Ok(self.namespace.sample(&mut self.port)?.statistics)
     }
 
-    /// Writes a range, with a directive if there is a placement index.
+    /// Writes a range, with a directive if a placement index is given.
     ///
     /// # Errors
-    /// As [`DataPort::send`].
+    /// See [`DataPort::send`].
     ///
     /// # Panics
-    /// The range is not made of logical blocks, or there is no such placement index.
+    /// The range is not a multiple of logical blocks, or the placement index is out of range.
     pub fn write(&mut self, offset_bytes: u64, bytes: u64, placement: Option<usize>) -> Result<(), InspectError> {
         let identifier = placement.map(|index| self.handles[index].placement_identifier);
         let nsid = self.namespace.nsid;
@@ -133,13 +134,13 @@ impl<P: DataPort> Drive<P> {
         })
     }
 
-    /// Reads a range, and forgets it.
+    /// Reads a range and discards the data.
     ///
     /// # Errors
-    /// As [`DataPort::send`].
+    /// See [`DataPort::send`].
     ///
     /// # Panics
-    /// The range is not made of logical blocks.
+    /// The range is not a multiple of logical blocks.
     pub fn read(&mut self, offset_bytes: u64, bytes: u64) -> Result<(), InspectError> {
         let nsid = self.namespace.nsid;
         let mut data = vec![0; self.buffer.len()];
@@ -152,10 +153,10 @@ impl<P: DataPort> Drive<P> {
     /// Deallocates a range.
     ///
     /// # Errors
-    /// As [`DataPort::send`].
+    /// See [`DataPort::send`].
     ///
     /// # Panics
-    /// The range is not made of logical blocks.
+    /// The range is not a multiple of logical blocks.
     pub fn deallocate(&mut self, offset_bytes: u64, bytes: u64) -> Result<(), InspectError> {
         let (first, blocks) = self.blocks_of(offset_bytes, bytes);
         let range = Range {
@@ -172,7 +173,7 @@ impl<P: DataPort> Drive<P> {
         self.port.send(entry, range.as_bytes()).map(drop)
     }
 
-    /// A range in logical blocks.
+    /// Converts a byte range to logical blocks.
     fn blocks_of(&self, offset_bytes: u64, bytes: u64) -> (u64, u64) {
         let block_bytes = self.namespace.block_bytes;
         let is_whole = offset_bytes.is_multiple_of(block_bytes) && bytes.is_multiple_of(block_bytes);
@@ -183,7 +184,7 @@ impl<P: DataPort> Drive<P> {
         (offset_bytes / block_bytes, bytes / block_bytes)
     }
 
-    /// Carries out a range in transfers that the drive allows.
+    /// Splits a range into transfers that the drive allows.
     fn each_transfer(
         &mut self,
         offset_bytes: u64,

@@ -1,15 +1,17 @@
-//! A small NVMe driver over vfio-user: what the tests and the benchmark use in place of QEMU and a guest kernel.
+//! Small NVMe driver over vfio-user that replaces QEMU and a guest kernel in tests and benchmarks.
 //!
 //! ```text
 //! Driver -> guest RAM (a memfd, shared with the server): queues, data, shadow doorbells
 //!        -> doorbell page (mapped) or messages
-//!        <- completions: polled by their phase, or announced by an eventfd for each vector
+//!        <- completions: polled by their phase, or signaled by an eventfd per vector
 //! ```
 //!
-//! It is a host, so it can make every mistake that a host can: entries are submitted as they are given, and RAM can be
-//! written anywhere. It checks what a device owes it (phases, ready within a time) and panics at nothing.
+//! As a host, the driver can make every mistake of a host. It submits entries unchanged and writes
+//! RAM at any address. It checks the obligations of a device (phases, ready in time) and returns
+//! errors instead of panics.
 //!
-//! It has one queue pair for each I/O queue identifier, no reset recovery, and no idea of namespaces.
+//! It has one queue pair per I/O queue identifier. It has no reset recovery and knows no
+//! namespaces.
 
 use std::fs::File;
 use std::io::Read;
@@ -37,49 +39,49 @@ use crate::command::admin_entry;
 const BAR0: u32 = 0;
 /// Region of configuration space.
 const CONFIG: u32 = 7;
-/// Interrupts of the MSI-X kind.
+/// Index of MSI-X interrupts.
 const MSIX: u32 = 2;
 /// VFIO_IRQ_SET_DATA_EVENTFD and VFIO_IRQ_SET_ACTION_TRIGGER.
 const SET_EVENTFDS: u32 = 4 | 32;
-/// Where RAM begins; not at 0, so that a missing translation shows.
+/// Address of RAM, above 0 so that a missing translation is noticed.
 pub const RAM_BASE: u64 = 0x10_0000;
 const PAGE_BYTES: u64 = 4096;
-/// How long the device may take for anything.
+/// Time limit for any response of the device.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Entries of the admin queues.
 const ADMIN_ENTRIES: u16 = 32;
 
-/// What went wrong between driver and device.
+/// Error of the driver or the device.
 #[derive(Debug, Error)]
 pub enum DriverError {
     #[error("vfio-user: {0}")]
     Client(#[from] vfio_user::Error),
     #[error("{action}: {source}")]
     System {
-        /// What was attempted, as a present participle.
+        /// Attempted action, as a present participle.
         action: &'static str,
-        /// The system's answer.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// The device did not do something in time.
+    /// The device exceeded the time limit.
     #[error("the device did not {0} within {PATIENCE:?}")]
     Timeout(&'static str),
-    /// The device says that it is broken (CSTS.CFS).
+    /// The device reports a fatal error (CSTS.CFS).
     #[error("controller fatal status")]
     Fatal,
-    /// A command that the driver needs failed.
+    /// A command of the driver failed.
     #[error("{opcode}: {status}")]
     Command { opcode: AdminOpcode, status: Status },
 }
 
-/// How the driver behaves.
+/// Options of the driver.
 #[derive(Clone, Copy, Debug)]
 pub struct DriverOptions {
-    /// Guest RAM.
+    /// Guest RAM, bytes.
     pub ram_bytes: u64,
-    /// Whether to ring doorbells in the mapped page, if the server offers it.
+    /// Ring doorbells in the mapped page, if the server offers it.
     pub map_doorbells: bool,
-    /// Vectors to receive interrupts for, from 0 on.
+    /// Number of interrupt vectors, from vector 0.
     pub vectors: u16,
 }
 
@@ -93,15 +95,15 @@ impl Default for DriverOptions {
     }
 }
 
-/// A pair of queues as the host sees it.
+/// Pair of queues on the host side.
 #[derive(Debug)]
 struct QueuePair {
     entries: u16,
     submission: u64,
     completion: u64,
-    /// Next entry to fill.
+    /// Index of the next free entry.
     tail: u16,
-    /// Next completion to look at, and the phase it will have.
+    /// Index of the next completion, and its expected phase.
     head: u16,
     phase: bool,
 }
@@ -113,16 +115,16 @@ struct Shadow {
     event_indexes: u64,
 }
 
-/// The driver. See the module.
+/// NVMe driver, described in the module documentation.
 pub struct Driver {
     client: Client,
     ram: MmapRegion,
     ram_file: OwnedFd,
-    /// First byte of RAM that is not given out.
+    /// First free byte of RAM.
     unused: u64,
     doorbells: Option<MmapRegion>,
     shadow: Option<Shadow>,
-    /// By queue identifier.
+    /// Queue pairs by queue identifier.
     queues: Vec<Option<QueuePair>>,
     events: Vec<File>,
     next_cid: u16,
@@ -133,10 +135,11 @@ fn system(action: &'static str) -> impl FnOnce(std::io::Error) -> DriverError {
 }
 
 impl Driver {
-    /// Connects to a server, gives it RAM and event file descriptors. The controller stays as it is.
+    /// Connects to a server and registers RAM and event file descriptors. The controller keeps its
+    /// state.
     ///
     /// # Errors
-    /// There is no server, or the system has no memory.
+    /// The server does not exist, or the system has no memory.
     pub fn connect(path: &Path, options: DriverOptions) -> Result<Driver, DriverError> {
         let mut client = Client::new(path)?;
         let (ram, ram_file) = shared_memory(options.ram_bytes).map_err(system("making guest RAM"))?;
@@ -161,10 +164,10 @@ impl Driver {
         Ok(driver)
     }
 
-    /// Connects, resets and enables the controller.
+    /// Connects to a server, then resets and enables the controller.
     ///
     /// # Errors
-    /// There is no server, or the controller does not become ready.
+    /// The server does not exist, or the controller does not become ready.
     pub fn start(path: &Path, options: DriverOptions) -> Result<Driver, DriverError> {
         let mut driver = Driver::connect(path, options)?;
         driver.enable()?;
@@ -183,22 +186,22 @@ impl Driver {
         Ok(())
     }
 
-    /// The protocol's client, for what this driver has no function for.
+    /// Client of the protocol, for functions missing in this driver.
     pub fn client(&mut self) -> &mut Client {
         &mut self.client
     }
 
-    /// Whether doorbells are rung without messages.
+    /// Returns true if doorbells need no messages.
     pub fn has_mapped_doorbells(&self) -> bool {
         self.doorbells.is_some()
     }
 
     // ------------------------------------------------------------------------------------------------------ RAM --
 
-    /// Takes pages of RAM; they are never given back, only all together by [`Driver::enable`].
+    /// Allocates pages of RAM. Only [`Driver::enable`] frees them, all at the same time.
     ///
     /// # Panics
-    /// RAM is used up: the test should ask for more.
+    /// RAM is exhausted. The test should configure more.
     pub fn allocate(&mut self, bytes: u64) -> u64 {
         let address = self.unused;
         self.unused += bytes.next_multiple_of(PAGE_BYTES);
@@ -212,7 +215,7 @@ impl Driver {
     /// Writes RAM.
     ///
     /// # Panics
-    /// There is no RAM at the address.
+    /// The address is outside RAM.
     pub fn write_ram(&self, address: u64, data: &[u8]) {
         self.ram
             .get_slice((address - RAM_BASE) as usize, data.len())
@@ -223,7 +226,7 @@ impl Driver {
     /// Reads RAM.
     ///
     /// # Panics
-    /// There is no RAM at the address.
+    /// The address is outside RAM.
     pub fn read_ram(&self, address: u64, data: &mut [u8]) {
         self.ram
             .get_slice((address - RAM_BASE) as usize, data.len())
@@ -231,7 +234,7 @@ impl Driver {
             .copy_to(data);
     }
 
-    /// Takes RAM and fills it.
+    /// Allocates RAM and fills it.
     pub fn allocate_with(&mut self, data: &[u8]) -> u64 {
         let address = self.allocate(data.len() as u64);
         self.write_ram(address, data);
@@ -244,7 +247,7 @@ impl Driver {
             .expect("a number in RAM")
     }
 
-    /// The file behind RAM, which begins at [`RAM_BASE`].
+    /// File of the RAM, which starts at [`RAM_BASE`].
     pub fn ram_file(&self) -> &OwnedFd {
         &self.ram_file
     }
@@ -254,7 +257,7 @@ impl Driver {
     /// Reads a register of 4 bytes.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The server disconnected.
     pub fn read_register(&mut self, offset: u32) -> Result<u32, DriverError> {
         let mut data = [0; 4];
         self.client.region_read(BAR0, u64::from(offset), &mut data)?;
@@ -264,7 +267,7 @@ impl Driver {
     /// Writes a register of 4 bytes.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The server disconnected.
     pub fn write_register(&mut self, offset: u32, value: u32) -> Result<(), DriverError> {
         Ok(self
             .client
@@ -277,18 +280,18 @@ impl Driver {
             .region_write(BAR0, u64::from(offset), &value.to_le_bytes())?)
     }
 
-    /// Controller Status.
+    /// Reads Controller Status.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The server disconnected.
     pub fn status(&mut self) -> Result<Csts, DriverError> {
         Ok(Csts::from_bits(self.read_register(register::CSTS)?))
     }
 
-    /// Waits for Controller Status to be something.
+    /// Waits until Controller Status fulfills a condition.
     ///
     /// # Errors
-    /// It takes too long, or the controller fails.
+    /// The time limit expires, or the controller reports a fatal error.
     pub fn wait_for(&mut self, what: &'static str, wanted: impl Fn(Csts) -> bool) -> Result<(), DriverError> {
         let start = Instant::now();
         loop {
@@ -309,7 +312,7 @@ impl Driver {
     /// Reads configuration space.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The server disconnected.
     pub fn read_config(&mut self, offset: u64, data: &mut [u8]) -> Result<(), DriverError> {
         Ok(self.client.region_read(CONFIG, offset, data)?)
     }
@@ -317,15 +320,15 @@ impl Driver {
     /// Writes configuration space.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The server disconnected.
     pub fn write_config(&mut self, offset: u64, data: &[u8]) -> Result<(), DriverError> {
         Ok(self.client.region_write(CONFIG, offset, data)?)
     }
 
-    /// Lets the function access RAM, or not.
+    /// Enables or disables access of the function to RAM.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The server disconnected.
     pub fn set_bus_master(&mut self, enabled: bool) -> Result<(), DriverError> {
         let command = PciCommand::new().with_memory_space(true).with_bus_master(enabled);
         let offset = std::mem::offset_of!(ConfigHeader, command) as u64;
@@ -334,7 +337,8 @@ impl Driver {
 
     // ------------------------------------------------------------------------------------------------ lifecycle --
 
-    /// Resets the controller, forgets queues and RAM, makes the admin queues and enables the controller.
+    /// Resets the controller, drops queues and RAM, creates the admin queues and enables the
+    /// controller.
     ///
     /// # Errors
     /// The controller does not become ready.
@@ -358,7 +362,7 @@ impl Driver {
     /// Disables the controller.
     ///
     /// # Errors
-    /// It stays ready.
+    /// The controller remains ready.
     pub fn disable(&mut self) -> Result<(), DriverError> {
         self.write_register(register::CC, 0)?;
         self.wait_for("become not ready", |status| !status.rdy())
@@ -367,7 +371,7 @@ impl Driver {
     fn new_pair(&mut self, entries: u16) -> QueuePair {
         let submission = self.allocate(u64::from(entries) * 64);
         let completion = self.allocate(u64::from(entries) * 16);
-        // RAM is used again after a reset, and old phases would be mistaken for completions.
+        // RAM is reused after a reset, so old phases would look like completions.
         self.write_ram(completion, &vec![0; usize::from(entries) * 16]);
         QueuePair {
             entries,
@@ -379,10 +383,10 @@ impl Driver {
         }
     }
 
-    /// Makes I/O queues with this identifier; interrupts on `vector` unless it is `None`.
+    /// Creates I/O queues with this identifier, with interrupts on `vector` if given.
     ///
     /// # Errors
-    /// The controller refuses.
+    /// The controller rejects a command.
     pub fn create_queues(&mut self, queue: u16, entries: u16, vector: Option<u16>) -> Result<(), DriverError> {
         let pair = self.new_pair(entries);
         let identity = CreateQueueCdw10::new().with_qid(queue).with_qsize(entries - 1);
@@ -415,10 +419,10 @@ impl Driver {
         Ok(())
     }
 
-    /// Gives the controller shadow doorbells.
+    /// Configures shadow doorbells.
     ///
     /// # Errors
-    /// It refuses.
+    /// The controller rejects the command.
     pub fn use_shadow_doorbells(&mut self) -> Result<(), DriverError> {
         let shadow = Shadow {
             values: self.allocate_with(&[0; PAGE_BYTES as usize]),
@@ -447,8 +451,8 @@ impl Driver {
             .expect("a queue that was created")
     }
 
-    /// Puts an entry into a submission queue with a command identifier of its own, which is returned. The caller sees
-    /// to it that there is room, and rings.
+    /// Adds an entry to a submission queue with a new command identifier, and returns the
+    /// identifier. The caller ensures that an entry is free, and rings the doorbell.
     pub fn submit(&mut self, queue: u16, mut entry: SubmissionEntry) -> u16 {
         let cid = self.next_cid;
         self.next_cid = self.next_cid.wrapping_add(1);
@@ -457,7 +461,7 @@ impl Driver {
         cid
     }
 
-    /// Puts an entry into a submission queue as it is.
+    /// Adds an unchanged entry to a submission queue.
     pub fn submit_raw(&mut self, queue: u16, entry: &SubmissionEntry) {
         let pair = self.pair(queue);
         let address = pair.submission + u64::from(pair.tail) * 64;
@@ -468,16 +472,16 @@ impl Driver {
     /// Rings the doorbell of a submission queue.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The server disconnected.
     pub fn ring(&mut self, queue: u16) -> Result<(), DriverError> {
         let tail = self.pair(queue).tail;
         self.set_doorbell(u32::from(queue) * 2, tail)
     }
 
-    /// Sets a doorbell: 2y for the tail of queue y, 2y + 1 for the head.
+    /// Sets a doorbell. The index is 2y for the tail of queue y and 2y + 1 for its head.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The server disconnected.
     pub fn set_doorbell(&mut self, index: u32, value: u16) -> Result<(), DriverError> {
         if let Some(shadow) = self.shadow
             && index >= 2
@@ -488,7 +492,7 @@ impl Driver {
             let event = self
                 .number(shadow.event_indexes + u64::from(index) * 4)
                 .load(Ordering::Acquire) as u16;
-            // The real doorbell is wanted if the event index is among the values passed over.
+            // The controller needs the real doorbell if the tail passed the event index.
             if value.wrapping_sub(event).wrapping_sub(1) >= value.wrapping_sub(old) {
                 return Ok(());
             }
@@ -503,11 +507,13 @@ impl Driver {
         }
     }
 
-    /// Takes the next completion, if there is one. The head doorbell is the caller's ([`Driver::ring_head`]).
+    /// Takes the next completion, if any. The caller rings the head doorbell
+    /// ([`Driver::ring_head`]).
     pub fn take_completion(&mut self, queue: u16) -> Option<CompletionEntry> {
         let pair = self.pair(queue);
         let (address, phase) = (pair.completion + u64::from(pair.head) * 16, pair.phase);
-        // The phase is bit 16 of the last dword; what the device wrote before it is visible after this load.
+        // The phase is bit 16 of the last dword. Earlier writes of the device are visible after
+        // this load.
         let last = self.number(address + 12).load(Ordering::Acquire);
         if (last >> 16 & 1 == 1) != phase {
             return None;
@@ -523,10 +529,10 @@ impl Driver {
         Some(CompletionEntry::read_from_bytes(&bytes).expect("16 bytes"))
     }
 
-    /// Tells the device which completions were taken.
+    /// Reports the consumed completions to the device.
     ///
     /// # Errors
-    /// The server is gone.
+    /// The server disconnected.
     pub fn ring_head(&mut self, queue: u16) -> Result<(), DriverError> {
         let head = self.pair(queue).head;
         self.set_doorbell(u32::from(queue) * 2 + 1, head)
@@ -535,7 +541,7 @@ impl Driver {
     /// Waits for the next completion of a queue.
     ///
     /// # Errors
-    /// None comes in time.
+    /// The time limit expires.
     pub fn wait_completion(&mut self, queue: u16) -> Result<CompletionEntry, DriverError> {
         let start = Instant::now();
         loop {
@@ -550,10 +556,11 @@ impl Driver {
         }
     }
 
-    /// Submits a command and waits for it; nothing else may be outstanding on the queue.
+    /// Submits a command and waits for its completion. The queue must have no other outstanding
+    /// command.
     ///
     /// # Errors
-    /// No completion comes in time. That the command fails is no error here.
+    /// The time limit expires. A failed command is not an error here.
     pub fn command(&mut self, queue: u16, entry: SubmissionEntry) -> Result<CompletionEntry, DriverError> {
         let cid = self.submit(queue, entry);
         self.ring(queue)?;
@@ -562,10 +569,10 @@ impl Driver {
         Ok(completion)
     }
 
-    /// Waits for an interrupt, and returns how often the vector was raised since the last one.
+    /// Waits for an interrupt. Returns the number of interrupts of the vector since the last call.
     ///
     /// # Errors
-    /// None comes in time.
+    /// The time limit expires.
     pub fn wait_interrupt(&mut self, vector: u16) -> Result<u64, DriverError> {
         let event = &mut self.events[usize::from(vector)];
         let timeout = Timespec {
@@ -583,7 +590,7 @@ impl Driver {
         Ok(u64::from_ne_bytes(count))
     }
 
-    /// Fills the data pointer for contiguous RAM, with a PRP list where one is needed.
+    /// Sets the data pointer to contiguous RAM, with a PRP list if needed.
     pub fn set_prps(&mut self, entry: &mut SubmissionEntry, address: u64, bytes: u64) {
         let first_bytes = PAGE_BYTES - address % PAGE_BYTES;
         if bytes <= first_bytes {
@@ -612,7 +619,7 @@ fn shared_memory(bytes: u64) -> std::io::Result<(MmapRegion, OwnedFd)> {
     Ok((map, file))
 }
 
-/// Maps the part of BAR0 that the server offers, if it is the doorbells.
+/// Maps the part of BAR0 that the server offers, if this part is the doorbells.
 fn map_doorbells(client: &Client) -> std::io::Result<Option<MmapRegion>> {
     let Some(region) = client.region(BAR0) else {
         return Ok(None);

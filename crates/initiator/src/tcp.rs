@@ -1,13 +1,14 @@
-//! A small NVMe/TCP host: for tests, for the benchmark, and to look at drives from where no kernel has them attached.
+//! Small NVMe/TCP host for tests, benchmarks and drives that no kernel has attached.
 //!
 //! ```text
 //! Controller: admin queue (Connect, authentication, properties, admin commands) -> io_queue -> Queue
 //! Queue: submit -> capsules and data are gathered -> flush -> [socket] -> wait -> completions with their data
 //! ```
 //!
-//! A [`Queue`] is a connection. It keeps as many commands outstanding as it has entries and never blocks for ever:
-//! reading while it cannot write, and giving up after [`HostOptions::timeout`]. It is not a block layer: no retries, no
-//! reconnecting, no multipath, no TLS.
+//! A [`Queue`] is a connection. It keeps up to as many commands outstanding as it has entries. It
+//! never blocks forever, because it reads while it cannot write and gives up after
+//! [`HostOptions::timeout`]. It is not a block layer and has no retries, reconnection, multipath or
+//! TLS.
 
 mod auth;
 mod queue;
@@ -33,14 +34,14 @@ use crate::command::{admin_entry, identify_command, log_page_command};
 pub use dhchap::Secret;
 pub use queue::{Completion, Data, Queue};
 
-/// Something that did not work.
+/// Error of the initiator.
 #[derive(Debug, Error)]
 pub enum InitiatorError {
     #[error("{action}: {source}")]
     Io {
-        /// What was attempted, as a present participle.
+        /// Attempted action, as a present participle.
         action: &'static str,
-        /// The system's answer.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The controller closed the connection.
@@ -49,12 +50,12 @@ pub enum InitiatorError {
     /// The controller ended the connection with a C2HTermReq.
     #[error("the controller ended the connection: fatal error status {status:#x}, information {information:#x}")]
     Terminated {
-        /// FES.
+        /// Fatal error status (FES).
         status: u16,
-        /// FEI.
+        /// Fatal error information (FEI).
         information: u32,
     },
-    /// What the controller sent is not what it may send.
+    /// The controller broke the protocol.
     #[error("the controller breaks the protocol: {0}")]
     Protocol(String),
     /// A command failed.
@@ -65,53 +66,55 @@ pub enum InitiatorError {
         /// Dwords 0 and 1 of the completion.
         result: u64,
     },
-    /// Host and controller do not believe each other.
+    /// Authentication of the host or of the controller failed.
     #[error("authentication: {0}")]
     Authentication(String),
-    /// The controller does not become ready, or does not shut down.
+    /// The controller does not become ready or does not shut down.
     #[error("the controller does not {0} within {1:?}")]
     NotReady(&'static str, Duration),
 }
 
-/// How to connect.
+/// Options of a connection.
 #[derive(Clone, Debug)]
 pub struct HostOptions {
-    /// Where the controller listens.
+    /// Address of the controller.
     pub address: SocketAddr,
-    /// Subsystem to connect to.
+    /// NQN of the subsystem.
     pub subsystem_nqn: String,
-    /// Who we are.
+    /// NQN of the host.
     pub host_nqn: String,
-    /// Host identifier, the same for all connections of a host.
+    /// Host identifier, equal for all connections of a host.
     pub host_id: [u8; 16],
-    /// Keep alive timeout; 0 for none. Nothing here sends Keep Alive by itself.
+    /// Keep alive timeout, milliseconds, 0 for none. The initiator never sends Keep Alive by
+    /// itself.
     pub keep_alive_ms: u32,
-    /// Entries of the admin queue.
+    /// Number of entries of the admin queue.
     pub admin_entries: u16,
-    /// Ask for header digests.
+    /// Request header digests.
     pub header_digest: bool,
-    /// Ask for data digests.
+    /// Request data digests.
     pub data_digest: bool,
-    /// Alignment of data in PDUs for us, in dwords, 0-based (HPDA).
+    /// Data alignment in PDUs to the host, dwords, 0-based (HPDA).
     pub data_alignment: u8,
-    /// Whether the controller has to tell the submission queues' heads now and then. Without, it may leave out all completions of reads.
+    /// Enable submission queue flow control, so that the controller reports the queue heads
+    /// regularly. Without it, the controller may omit all completions of reads.
     pub flow_control: bool,
-    /// Most data of a write that goes into the capsule, where the controller takes as much.
+    /// Maximum in-capsule data of a write, bytes. The controller may set a lower limit.
     pub in_capsule_bytes: usize,
-    /// What we prove our identity with.
+    /// Secret of the host.
     pub secret: Option<Secret>,
-    /// What the controller has to prove its identity with; `None`: it does not have to.
+    /// Secret of the controller, `None` to skip the controller's authentication.
     pub controller_secret: Option<Secret>,
-    /// Hash functions that we offer.
+    /// Hash functions offered by the host.
     pub hashes: Vec<HashId>,
-    /// DH groups that we offer.
+    /// DH groups offered by the host.
     pub groups: Vec<DhGroupId>,
-    /// How long we wait for anything.
+    /// Time limit for any response.
     pub timeout: Duration,
 }
 
 impl HostOptions {
-    /// The usual ones.
+    /// Default options for a subsystem.
     pub fn new(address: SocketAddr, subsystem_nqn: &str) -> HostOptions {
         HostOptions {
             address,
@@ -133,23 +136,23 @@ impl HostOptions {
         }
     }
 
-    /// The same for the discovery subsystem.
+    /// Changes the subsystem to the discovery subsystem.
     pub fn discovery(mut self) -> HostOptions {
         self.subsystem_nqn = DISCOVERY_NQN.to_string();
         self
     }
 }
 
-/// A controller that we are connected to.
+/// Connected controller.
 pub struct Controller {
     options: HostOptions,
     admin: Queue,
     id: u16,
-    /// Data that capsules of I/O queues may carry: nothing before we are told.
+    /// Maximum in-capsule data of I/O queues, bytes, 0 until the controller reports it.
     in_capsule_bytes: usize,
 }
 
-/// A fabrics command as the entry that a queue sends.
+/// Converts a fabrics command to a submission queue entry.
 fn as_entry<T: IntoBytes + zerocopy::Immutable>(command: &T) -> SubmissionEntry {
     SubmissionEntry::read_from_bytes(command.as_bytes()).expect("every command is 64 bytes")
 }
@@ -160,7 +163,7 @@ fn text_field(text: &str) -> [u8; 256] {
     field
 }
 
-/// The command and the data of a Connect for queue `id` of a controller.
+/// Command and data of Connect for queue `id` of a controller.
 pub fn connect_command(options: &HostOptions, controller: u16, id: u16, entries: u16) -> (ConnectCommand, ConnectData) {
     let command = ConnectCommand {
         opcode: OPCODE,
@@ -181,8 +184,8 @@ pub fn connect_command(options: &HostOptions, controller: u16, id: u16, entries:
     (command, data)
 }
 
-/// Opens a connection and connects it to a queue, with authentication if that is asked for. Returns the controller's
-/// identifier as well.
+/// Opens a connection and connects it to a queue, with authentication if the controller requires
+/// it. Also returns the controller identifier.
 fn connect_queue(
     options: &HostOptions,
     controller: u16,
@@ -193,7 +196,7 @@ fn connect_queue(
     let (command, data) = connect_command(options, controller, id, entries);
     let done = queue.command(as_entry(&command), Data::ToController(data.as_bytes().to_vec()))?;
     let result = done.check("Connect")?;
-    // AUTHREQ: bit 1 of the second word, authentication transaction required.
+    // Bit 1 of the second word (AUTHREQ) means that an authentication transaction is required.
     if result >> 17 & 1 == 1 {
         auth::authenticate(&mut queue, options)?;
     }
@@ -201,10 +204,10 @@ fn connect_queue(
 }
 
 impl Controller {
-    /// Connects an admin queue, enables the controller and asks it how much data capsules may carry.
+    /// Connects an admin queue, enables the controller and reads its limit of in-capsule data.
     ///
     /// # Errors
-    /// It cannot be reached, does not let us in, or does not become ready.
+    /// The controller is unreachable, rejects the host or does not become ready.
     pub fn connect(options: &HostOptions) -> Result<Controller, InitiatorError> {
         let mut controller = Controller::connect_disabled(options)?;
         controller.enable()?;
@@ -213,10 +216,10 @@ impl Controller {
         Ok(controller)
     }
 
-    /// Connects an admin queue only.
+    /// Connects an admin queue without enabling the controller.
     ///
     /// # Errors
-    /// It cannot be reached or does not let us in.
+    /// The controller is unreachable or rejects the host.
     pub fn connect_disabled(options: &HostOptions) -> Result<Controller, InitiatorError> {
         let (admin, id) = connect_queue(options, CNTLID_DYNAMIC, 0, options.admin_entries)?;
         Ok(Controller {
@@ -227,12 +230,12 @@ impl Controller {
         })
     }
 
-    /// Its CNTLID.
+    /// Controller identifier (CNTLID).
     pub fn id(&self) -> u16 {
         self.id
     }
 
-    /// The admin queue.
+    /// Admin queue.
     pub fn queue(&mut self) -> &mut Queue {
         &mut self.admin
     }
@@ -273,7 +276,7 @@ impl Controller {
     /// Enables the controller and waits until it is ready.
     ///
     /// # Errors
-    /// It does not become ready.
+    /// The controller does not become ready.
     pub fn enable(&mut self) -> Result<(), InitiatorError> {
         let capabilities = Cap::from_bits(self.property_get(Property::Cap)?);
         let all_sets = capabilities.css() & CSS_IOCS != 0;
@@ -286,10 +289,10 @@ impl Controller {
         self.await_status("become ready", |status| status.rdy())
     }
 
-    /// Asks for a shutdown and waits until it is complete.
+    /// Requests a shutdown and waits for its end.
     ///
     /// # Errors
-    /// It does not complete.
+    /// The shutdown does not complete.
     pub fn shut_down(&mut self) -> Result<(), InitiatorError> {
         use nvme_spec::register::{SHN_NORMAL, SHST_COMPLETE};
         let configuration = Cc::from_bits(self.property_get(Property::Cc)? as u32).with_shn(SHN_NORMAL);
@@ -310,15 +313,15 @@ impl Controller {
         }
     }
 
-    /// Sends an admin command and waits for it.
+    /// Sends an admin command and waits for its completion.
     ///
     /// # Errors
-    /// The connection fails; a command that fails is a completion.
+    /// The connection fails. A failed command is not an error but a completion.
     pub fn admin(&mut self, entry: SubmissionEntry, data: Data) -> Result<Completion, InitiatorError> {
         self.admin.command(entry, data)
     }
 
-    /// Identify with a CNS value: the whole structure.
+    /// Reads the whole Identify structure of a CNS value.
     ///
     /// # Errors
     /// The command fails.
@@ -338,7 +341,8 @@ impl Controller {
         Ok(IdentifyController::read_from_bytes(&data).expect("the length was asked for"))
     }
 
-    /// A piece of a log page. `bytes` is a multiple of 4; `group` is the endurance group, 0 where that means nothing.
+    /// Reads a part of a log page. `bytes` is a multiple of 4. `group` is the endurance group, or 0
+    /// if the page has none.
     ///
     /// # Errors
     /// The command fails.
@@ -349,11 +353,11 @@ impl Controller {
         Ok(done.data)
     }
 
-    /// The entries of the discovery log, read in pieces as hosts do: a part of the header for the number, then one
-    /// entry after the other, then the generation again.
+    /// Reads the entries of the discovery log in parts, as hosts do. The order is a part of the
+    /// header for the number of entries, each entry, and the generation again.
     ///
     /// # Errors
-    /// A command fails, or the log kept changing.
+    /// A command fails, or the log changes during each attempt.
     pub fn discover(&mut self) -> Result<Vec<DiscoveryEntry>, InitiatorError> {
         const ATTEMPTS: usize = 10;
         const HEADER_PART: u32 = 20;
@@ -378,7 +382,7 @@ impl Controller {
         ))
     }
 
-    /// Asks for I/O queues; returns how many there may be.
+    /// Requests I/O queues and returns the number granted.
     ///
     /// # Errors
     /// The command fails.
@@ -401,7 +405,7 @@ impl Controller {
     /// Connects an I/O queue.
     ///
     /// # Errors
-    /// It cannot be connected.
+    /// The connection fails or the controller rejects it.
     pub fn io_queue(&self, id: u16, entries: u16) -> Result<Queue, InitiatorError> {
         let (mut queue, _) = connect_queue(&self.options, self.id, id, entries)?;
         queue.limit_in_capsule_bytes(self.in_capsule_bytes);
@@ -444,7 +448,7 @@ impl Completion {
         })
     }
 
-    /// How the command ended.
+    /// Status of the command.
     pub fn status(&self) -> Status {
         self.entry.status.status()
     }

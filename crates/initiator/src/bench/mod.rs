@@ -1,7 +1,7 @@
-//! Benchmarks of the transports: an initiator, and the figure beside the machine's own limit.
+//! Benchmarks of the transports, each beside the limit of the same machine.
 //!
-//! The drive is served by the caller in the same process, on threads whose names it tells, so that their processor time
-//! can be measured; nothing of what serves is linked here.
+//! The caller serves the drive in the same process and names its threads, so that this module can
+//! measure their processor time. This module links no server code.
 
 pub mod tcp;
 pub mod vfio_user;
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The threads of this process whose names start so.
+/// Threads of this process with this name prefix.
 fn threads(name: &str) -> impl Iterator<Item = PathBuf> {
     let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let is_meant =
@@ -19,14 +19,14 @@ fn threads(name: &str) -> impl Iterator<Item = PathBuf> {
     tasks.map(|task| task.path()).filter(is_meant)
 }
 
-/// Processor time that threads had up to a moment.
+/// Processor time of threads up to a point in time.
 struct ThreadTimes<'a> {
     name: &'a str,
     busy: HashMap<PathBuf, Duration>,
 }
 
 impl ThreadTimes<'_> {
-    /// Of the threads whose names start so, until now.
+    /// Processor times of the threads with this name prefix until now.
     fn until_now(name: &str) -> ThreadTimes<'_> {
         let busy = threads(name).map(|thread| {
             let time = busy(&thread);
@@ -38,7 +38,7 @@ impl ThreadTimes<'_> {
         }
     }
 
-    /// What those that are still there have had since. Others that end meanwhile do not count.
+    /// Increase since then of the threads that still exist. Threads that ended do not count.
     fn since(&self) -> Duration {
         let before = |thread: &PathBuf| self.busy.get(thread).copied().unwrap_or_default();
         let since = |thread: PathBuf| busy(&thread).saturating_sub(before(&thread));
@@ -46,7 +46,7 @@ impl ThreadTimes<'_> {
     }
 }
 
-/// Time that a thread had a processor, from the kernel's accounts; zero if it keeps none.
+/// Processor time of a thread from the kernel's statistics, zero if the kernel keeps none.
 fn busy(thread: &Path) -> Duration {
     let accounts = std::fs::read_to_string(thread.join("schedstat")).unwrap_or_default();
     let busy_ns = accounts.split_whitespace().next().and_then(|word| word.parse().ok());

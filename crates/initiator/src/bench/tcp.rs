@@ -1,15 +1,16 @@
-//! NVMe/TCP on loopback: a target and our initiator, against plain TCP between the same two threads.
+//! Benchmark of NVMe/TCP on loopback, compared with plain TCP between the same two threads.
 //!
-//! Everything is measured in one run on one machine, so the ratios mean something where the figures do not: how much of
-//! what the machine's loopback gives is left with the protocol, the controller, the device model and the data on top.
+//! Both are measured in one run on one machine, so the ratios are more meaningful than the absolute
+//! figures. A ratio is the share of the loopback speed that remains with the protocol, the
+//! controller, the device model and the data.
 //!
-//! The limits: for throughput, one thread writes blocks into a socket as fast as another one reads them; for commands,
-//! one thread sends requests of the size of a command and another one answers with the size of a block, at the same
-//! queue depth, doing nothing else.
+//! For the throughput limit, one thread writes blocks into a socket as fast as another reads them.
+//! For the limit of commands, one thread sends requests of the size of a command and another
+//! answers with the size of a block. Both use the same queue depth and do no other work.
 //!
-//! Where there are two cores, each side gets one of its own for queue depths above 1: left alone, the scheduler likes
-//! to put a thread where the one is that woke it, and two sides that could work at the same time take turns. At queue
-//! depth 1 they take turns anyway.
+//! With two or more cores, each side runs on its own core for queue depths above 1. By default the
+//! scheduler often places a woken thread on the waker's core, and the two sides take turns. At
+//! queue depth 1 they take turns anyway.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -25,31 +26,31 @@ use super::{ThreadTimes, busy, threads};
 use crate::command::block_command;
 use crate::tcp::{Controller, Data, HostOptions, InitiatorError, Queue};
 
-/// What is measured: a target in this process, whose drive has one namespace in blocks of 4 KiB over all of it.
+/// Target in this process. Its drive has one namespace in blocks of 4 KiB over the whole capacity.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
-    /// Where it listens.
+    /// Address that the target listens on.
     pub address: SocketAddr,
     pub subsystem_nqn: &'a str,
-    /// What the names of its threads start with.
+    /// Name prefix of the target's threads.
     pub thread_name: &'a str,
-    /// Capacity of the drive, which is written once before the measurements.
+    /// Capacity of the drive, bytes. The benchmark writes it once before the measurements.
     pub capacity_bytes: u64,
 }
 
-/// A measured figure with the limit of the same machine.
+/// Measured figure with the limit of the same machine.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// What was measured.
+    /// Name of the workload.
     pub name: &'static str,
     pub commands_per_second: f64,
-    /// Bytes of a command.
+    /// Bytes per command.
     pub block_bytes: u32,
-    /// What plain TCP does in place of it, in the same unit.
+    /// Rate of plain TCP, in the same unit.
     pub limit_per_second: f64,
-    /// Processor time of the target's thread for a command; what it waits for a core that others use is not in it.
+    /// Processor time of the target's thread per command, without waits for a busy core.
     pub target_busy: Duration,
-    /// Processor time of the initiator's thread for a command.
+    /// Processor time of the initiator's thread per command.
     pub initiator_busy: Duration,
 }
 
@@ -58,7 +59,7 @@ impl Figure {
         self.commands_per_second * f64::from(self.block_bytes)
     }
 
-    /// What is left of the limit.
+    /// Ratio of the figure to the limit.
     pub fn ratio(&self) -> f64 {
         self.commands_per_second / self.limit_per_second
     }
@@ -81,7 +82,7 @@ impl std::fmt::Display for Figure {
     }
 }
 
-/// One way of using the drive.
+/// Workload of the benchmark.
 #[derive(Clone, Copy)]
 struct Load {
     name: &'static str,
@@ -110,18 +111,19 @@ const LOADS: [Load; 6] = [
     load("write 128 KiB QD 16", IoOpcode::Write, 128 << 10, 16, false),
 ];
 
-/// Measures every load for a time.
+/// Runs each workload for this time.
 ///
 /// # Errors
-/// The initiator and the target do not get along.
+/// The initiator reports a protocol error or a failed command.
 ///
 /// # Panics
-/// The machine has no loopback, or no thread.
+/// The machine has no loopback, or a thread cannot start.
 pub fn run(target: &Target<'_>, time: Duration) -> Result<Vec<Figure>, InitiatorError> {
     let cores = Cores::of_this_thread();
     let initiator_busy = || busy(Path::new("/proc/thread-self"));
     let options = HostOptions {
-        // What is left out by this is left out by any host that wants speed (`nvme connect --disable-sqflow`).
+        // Hosts that are tuned for speed disable flow control too (`nvme connect
+        // --disable-sqflow`).
         flow_control: false,
         ..HostOptions::new(target.address, target.subsystem_nqn)
     };
@@ -149,7 +151,7 @@ pub fn run(target: &Target<'_>, time: Duration) -> Result<Vec<Figure>, Initiator
     Ok(figures)
 }
 
-/// Writes everything once, so that reads find data.
+/// Writes the whole drive once, so that reads find data.
 fn fill(queue: &mut Queue, capacity_bytes: u64) -> Result<(), InitiatorError> {
     const BYTES: u64 = 1 << 20;
     for offset in (0..capacity_bytes).step_by(BYTES as usize) {
@@ -161,10 +163,10 @@ fn fill(queue: &mut Queue, capacity_bytes: u64) -> Result<(), InitiatorError> {
     Ok(())
 }
 
-/// The cores that this thread may use.
+/// Cores that this thread may use.
 struct Cores {
     all: Option<CpuSet>,
-    /// One for each side, if there are two.
+    /// A core for each side, if there are two.
     sides: Option<[CpuSet; 2]>,
 }
 
@@ -185,7 +187,7 @@ impl Cores {
         Cores { all, sides }
     }
 
-    /// Where the two sides run: on a core each, or both on any.
+    /// Cores of a side: its own core if divided, any core if not.
     fn side(&self, target: bool, divided: bool) -> Option<&CpuSet> {
         match &self.sides {
             Some(sides) if divided => Some(&sides[usize::from(target)]),
@@ -193,8 +195,8 @@ impl Cores {
         }
     }
 
-    /// Assigns cores to this thread and those of the target. That a system does not do so is no error: the figures are
-    /// what they are.
+    /// Assigns cores to this thread and the target's threads. A failure is ignored, because the
+    /// figures are valid without it.
     fn assign(&self, target: &Target<'_>, divided: bool) {
         if let Some(set) = self.side(true, divided) {
             for thread in threads(target.thread_name) {
@@ -209,7 +211,7 @@ impl Cores {
         }
     }
 
-    /// Puts the calling thread where the target is.
+    /// Moves the calling thread to the target's core.
     fn join_target(&self, divided: bool) {
         if let Some(set) = self.side(true, divided) {
             let _ = sched_setaffinity(None, set);
@@ -217,7 +219,7 @@ impl Cores {
     }
 }
 
-/// Commands that were carried out under a load, and how long that took.
+/// Number of commands completed in the measurement, and the elapsed time.
 fn measure(
     queue: &mut Queue,
     load: &Load,
@@ -247,13 +249,13 @@ fn measure(
     }
     let start = Instant::now();
     let mut commands = 0u64;
-    // The clock is read once for many commands.
+    // The clock is read once per 64 commands.
     while !commands.is_multiple_of(64) || start.elapsed() < time {
         let completed = queue.wait()?;
         completed.check(load.name)?;
         submit(queue, completed.data);
         commands += 1;
-        // What completed with it is answered in the same message.
+        // Further completions are resubmitted in the same flush.
         while let Some(completed) = queue.poll() {
             completed.check(load.name)?;
             submit(queue, completed.data);
@@ -268,7 +270,7 @@ fn measure(
     Ok((commands, elapsed))
 }
 
-/// What plain TCP does in place of a load.
+/// Rate of plain TCP for a workload.
 fn limit(load: &Load, time: Duration, cores: &Cores) -> f64 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback can be listened on");
     let address = listener.local_addr().expect("it has an address");
@@ -287,7 +289,7 @@ fn limit(load: &Load, time: Duration, cores: &Cores) -> f64 {
     })
 }
 
-/// Answers requests of one size with responses of another until the other side has enough.
+/// Answers requests of one size with responses of another size until the peer disconnects.
 fn answer(mut stream: TcpStream, request: usize, response: usize) {
     stream.set_nodelay(true).expect("a socket");
     let mut input = vec![0; 256 << 10];
@@ -307,10 +309,10 @@ fn answer(mut stream: TcpStream, request: usize, response: usize) {
     }
 }
 
-/// Fewer answers than these are no rate.
+/// Minimum number of answers for a rate.
 const ANSWERS_MIN: usize = 64;
 
-/// Keeps `depth` requests outstanding for a time; returns how many were answered in a second.
+/// Keeps `depth` requests outstanding for this time and returns the answers per second.
 fn ask(mut stream: TcpStream, depth: u16, request: usize, response: usize, time: Duration) -> f64 {
     stream.set_nodelay(true).expect("a socket");
     let output = vec![1; request * usize::from(depth)];
@@ -318,7 +320,7 @@ fn ask(mut stream: TcpStream, depth: u16, request: usize, response: usize, time:
     let start = Instant::now();
     stream.write_all(&output).expect("the other side reads");
     let (mut received, mut answered) = (0, 0);
-    // A machine that does other things may give no answer in time; a rate needs some.
+    // A busy machine may give no answer in this time, and a rate needs some.
     while answered < ANSWERS_MIN || start.elapsed() < time {
         received += stream.read(&mut input).expect("the other side answers");
         let more = received / response - answered;

@@ -1,10 +1,10 @@
-//! Random reads and writes through a vfio-user socket, with the driver of [`crate::pcie`] in the place of a
-//! guest.
+//! Benchmark of random reads and writes over a vfio-user socket. The driver of [`crate::pcie`]
+//! replaces a guest.
 //!
-//! The drive is in memory and its model has no timing, so the figure is what the path costs: fetching commands from
-//! guest memory, the controller, the device model with its garbage collection, copying the data, completing. The driver
-//! runs on a thread of its own and does as little as a driver can. What the same machine's core copies at best is
-//! measured in the same run.
+//! The drive is in memory without timing, so the figure is the cost of the path: command fetch from
+//! guest memory, controller, device model with garbage collection, data copy and completion. The
+//! driver runs on its own thread and does the minimum of work. The same run measures the best copy
+//! rate of a core.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -22,41 +22,42 @@ use super::ThreadTimes;
 use crate::command::block_command;
 use crate::pcie::{Driver, DriverError, DriverOptions};
 
-/// Bytes of a logical block.
+/// Logical block size, bytes.
 const BLOCK_BYTES: u64 = 4096;
-/// Bytes of a command that fills the drive.
+/// Bytes of each command that fills the drive.
 const FILL_BYTES: u64 = 128 << 10;
-/// The queue is refilled when this part of it is free, as by a program that takes completions in batches: with a
-/// doorbell for each command the driver is what is measured.
+/// Divisor of the queue depth. The queue is refilled when this part of it is free, as in a program
+/// that takes completions in batches. With a doorbell per command the driver would limit the
+/// figure.
 const REFILLS: usize = 4;
-/// The I/O queue pair that is used.
+/// I/O queue pair of the benchmark.
 const QUEUE: u16 = 1;
 
-/// What is measured: a server in this process, whose drive has one namespace in blocks of 4 KiB over all of it.
+/// Server in this process. Its drive has one namespace in blocks of 4 KiB over the whole capacity.
 pub struct Target<'a> {
     pub socket: &'a Path,
-    /// Name of the thread that carries out commands.
+    /// Name of the thread that executes commands.
     pub worker_thread: &'a str,
-    /// Capacity of the drive, which is written once before the measurement.
+    /// Capacity of the drive, bytes. The benchmark writes it once before the measurement.
     pub capacity_bytes: u64,
-    /// Media and host bytes that the drive has written so far.
+    /// Media and host bytes written by the drive so far.
     pub bytes_written: &'a dyn Fn() -> (u64, u64),
 }
 
-/// What to measure.
+/// Workload of the benchmark.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
-    /// Commands outstanding at a time.
+    /// Outstanding commands.
     pub queue_depth: u16,
-    /// Whether doorbells are rung in the mapped page.
+    /// Ring doorbells in the mapped page instead of by messages.
     pub map_doorbells: bool,
-    /// Whether the commands write; they read otherwise.
+    /// Write if true, read if false.
     pub write: bool,
-    /// Bytes of a command: whole blocks, as many as fill the drive at a time or fewer.
+    /// Bytes per command, a multiple of the logical block size and at most `FILL_BYTES`.
     pub bytes: u64,
-    /// For how long.
+    /// Duration of the measurement.
     pub duration: Duration,
-    /// Of the addresses.
+    /// Seed of the addresses.
     pub seed: u64,
 }
 
@@ -73,29 +74,30 @@ impl Default for Workload {
     }
 }
 
-/// What was measured.
+/// Results of the benchmark.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
     pub commands: u64,
-    /// In this time.
+    /// Elapsed time.
     pub elapsed: Duration,
-    /// Time that the server's worker had a processor; less than `elapsed` if others wanted it too.
+    /// Processor time of the server's worker, less than `elapsed` on a busy machine.
     pub worker_busy: Duration,
-    /// Commands for each time that the driver rang a doorbell.
+    /// Commands per doorbell of the driver.
     pub commands_per_doorbell: f64,
-    /// Media bytes written for each byte that the host wrote, in the measurement.
+    /// Media bytes written per byte of the host, during the measurement.
     pub write_amplification: f64,
-    /// Random pieces of a command's length that one core of this machine copies in a second of its own, to memory of the drive's size.
+    /// Random copies of a command's length per second of a core's processor time, to memory of the
+    /// drive's size.
     pub copies_per_second: f64,
 }
 
 impl Figures {
-    /// Commands in a second of the clock.
+    /// Commands per second of elapsed time.
     pub fn commands_per_second(&self) -> f64 {
         self.commands as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// Commands in a second of the worker's processor.
+    /// Commands per second of the worker's processor time.
     pub fn commands_per_busy_second(&self) -> f64 {
         self.commands as f64 / self.worker_busy.as_secs_f64()
     }
@@ -117,7 +119,7 @@ impl std::fmt::Display for Figures {
     }
 }
 
-/// Why nothing was measured.
+/// Error of the benchmark.
 #[derive(Debug, Error)]
 pub enum BenchError {
     /// The driver failed.
@@ -126,15 +128,15 @@ pub enum BenchError {
     /// A command failed.
     #[error("a command failed: {0}")]
     Command(nvme_spec::Status),
-    /// There is no memory to copy.
+    /// Memory for the copies cannot be mapped.
     #[error("there is no memory to measure copies with: {0}")]
     Memory(#[from] std::io::Error),
-    /// The system does not say how long a thread ran.
+    /// The system does not report the processor time of a thread.
     #[error("the system does not tell the processor time of the server's thread")]
     ProcessorTime,
 }
 
-/// Measures.
+/// Runs the benchmark.
 ///
 /// # Errors
 /// See [`BenchError`].
@@ -164,12 +166,12 @@ pub fn run(target: &Target<'_>, workload: &Workload) -> Result<Figures, BenchErr
     })
 }
 
-/// The driver with its outstanding commands; a command's identifier is the number of its buffer.
+/// Driver with its outstanding commands. A command identifier is the index of its buffer.
 struct Run {
     driver: Driver,
     capacity_bytes: u64,
     workload: Workload,
-    /// A command for each buffer, to any place.
+    /// Command for each buffer. The address is set before submission.
     entries: Vec<SubmissionEntry>,
     random: SplitMix64,
     completed: u64,
@@ -210,7 +212,7 @@ impl Run {
         })
     }
 
-    /// Writes the whole drive once, one command after the other.
+    /// Writes the whole drive once, with one command at a time.
     fn fill(&mut self) -> Result<(), BenchError> {
         let pattern: Vec<u8> = (0..FILL_BYTES).map(|at| at as u8).collect();
         let address = self.driver.allocate_with(&pattern);
@@ -228,7 +230,8 @@ impl Run {
         Ok(())
     }
 
-    /// Keeps the queue between three quarters filled and filled until the deadline, then lets it run empty.
+    /// Keeps the queue between three quarters full and full until the deadline. Then waits for the
+    /// outstanding commands.
     fn measure(&mut self, deadline: Instant) -> Result<(), BenchError> {
         let mut free: Vec<u16> = (0..self.workload.queue_depth).collect();
         let depth = free.len();
@@ -276,20 +279,21 @@ impl Run {
     }
 }
 
-/// How many random pieces of `piece_bytes` a core copies in a second: the machine's limit for data that is written once.
+/// Random copies of `piece_bytes` bytes per second of a core. This is the machine's limit for data
+/// that is written once.
 fn copies_per_second(bytes: u64, piece_bytes: u64, seed: u64) -> std::io::Result<f64> {
     const COPIED_BYTES: u64 = 2 << 30;
     const SOURCES: usize = 32;
     let copies = COPIED_BYTES / piece_bytes;
     let piece = piece_bytes as usize;
-    // Whole pages, as buffers of guests and of the drive are.
+    // Whole pages, like the buffers of guests and of the drive.
     let mut source = MmapMut::map_anon(SOURCES * piece)?;
     source.fill(1);
-    // Written first, so that no page is missing.
+    // The fill touches all pages, so that no page fault occurs later.
     let mut target = MmapMut::map_anon(bytes as usize)?;
     target.fill(2);
     let mut random = SplitMix64::seed_from_u64(seed);
-    // The processor's time, as for the worker: others may be using this machine too.
+    // Processor time as for the worker, because other programs may use this machine too.
     let start = processor_time();
     for copy in 0..copies {
         let from = (copy as usize % SOURCES) * piece;

@@ -1,7 +1,10 @@
-//! How long a host waits for single commands over NVMe/TCP, one at a time: for what a target does beside serving.
+//! Measures the wait times of a host over NVMe/TCP with one command at a time. The caller compares
+//! a target with and without background work.
 //!
-//! The commands are Write Zeroes of a page, at random: they change the drive's mapping and move no data, so the drive may be larger than disk and
-//! memory. The longest wait is the machine's too: on shared processors a measurement without what is looked at belongs beside it.
+//! The commands are random Write Zeroes of a page. They change the drive's mapping and move no
+//! data, so the drive may be larger than disk and memory. On shared processors the longest wait
+//! includes that of the machine, so it needs a measurement without the background work for
+//! comparison.
 
 use std::time::{Duration, Instant};
 
@@ -13,32 +16,32 @@ use super::tcp::Target;
 use crate::command::block_command;
 use crate::tcp::{Controller, Data, HostOptions, InitiatorError, Queue};
 
-/// A host that is connected to a target.
+/// Host connected to a target.
 pub struct Host {
-    /// Kept: a controller without its admin queue is gone.
+    /// Keeps the admin queue open, without which the controller disconnects.
     _controller: Controller,
     queue: Queue,
     pages: u64,
     random: Xoshiro256PlusPlus,
 }
 
-/// How long commands took.
+/// Wait times of commands.
 #[derive(Clone, Copy, Debug)]
 pub struct Waits {
     pub commands_per_second: f64,
-    /// Half of them took no longer.
+    /// Median.
     pub median: Duration,
-    /// All but one in a thousand took no longer.
+    /// Percentile 99.9.
     pub p999: Duration,
-    /// None took longer.
+    /// Maximum.
     pub longest: Duration,
 }
 
 impl Host {
-    /// Connects.
+    /// Connects to a target.
     ///
     /// # Errors
-    /// The initiator and the target do not get along.
+    /// The connection fails, or the target breaks the protocol.
     pub fn connect(target: &Target<'_>) -> Result<Host, InitiatorError> {
         let controller = Controller::connect(&HostOptions::new(target.address, target.subsystem_nqn))?;
         Ok(Host {
@@ -49,12 +52,12 @@ impl Host {
         })
     }
 
-    /// Maps every page, in order.
+    /// Maps all pages in order.
     ///
     /// # Errors
-    /// As [`Host::connect`].
+    /// See [`Host::connect`].
     pub fn fill(&mut self) -> Result<(), InitiatorError> {
-        /// As many blocks as a command can have.
+        /// Maximum number of blocks of a command.
         const PAGES: u64 = 1 << 16;
         for first in (0..self.pages).step_by(PAGES as usize) {
             self.zero(first, PAGES.min(self.pages - first))?;
@@ -62,10 +65,10 @@ impl Host {
         Ok(())
     }
 
-    /// Sends commands for a time, each when the one before is complete.
+    /// Sends commands for this time, each after the completion of the previous one.
     ///
     /// # Errors
-    /// As [`Host::connect`].
+    /// See [`Host::connect`].
     pub fn measure(&mut self, time: Duration) -> Result<Waits, InitiatorError> {
         let start = Instant::now();
         let mut waits = Vec::new();

@@ -1,8 +1,8 @@
-//! From the bytes of FDP log pages to values with names.
+//! Decodes FDP log pages into named values.
 //!
-//! Bytes come from any drive, so nothing is trusted: what does not fit is an error with the offset. The address of a
-//! Media Reallocated event is read where the standard has it, at byte 4 of the type-specific field; tools that read it
-//! at byte 8 print another one.
+//! The bytes come from any drive and are not trusted. A page that is too short is an error with the
+//! offset. The address of a Media Reallocated event is at byte 4 of the type-specific field, as in
+//! the standard. Tools that read byte 8 print a different address.
 
 use nvme_spec::fdp::{
     FdpConfigurationDescriptor, FdpConfigurationsHeader, FdpEvent, FdpEventType, FdpEventsHeader, FdpStatistics,
@@ -11,7 +11,7 @@ use nvme_spec::fdp::{
 use serde::Serialize;
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
-/// A log page that is not what it should be.
+/// Log page that is shorter than its contents.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{page}: {needed} bytes are needed at offset {offset}, there are {bytes} in all")]
 pub struct DecodeError {
@@ -21,29 +21,29 @@ pub struct DecodeError {
     bytes: usize,
 }
 
-/// An FDP configuration (log page 20h).
+/// FDP configuration (log page 20h).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Configuration {
-    /// Whether it can be used.
+    /// The configuration is usable.
     pub valid: bool,
-    /// Whether a volatile write cache may be enabled with it.
+    /// A volatile write cache may be enabled with this configuration.
     pub volatile_write_cache: bool,
-    /// Top bits of a placement identifier that are the reclaim group (RGIF).
+    /// Number of high bits of a placement identifier that hold the reclaim group (RGIF).
     pub reclaim_group_bits: u8,
     pub reclaim_groups: u32,
     /// Nominal size of a reclaim unit, bytes.
     pub reclaim_unit_bytes: u64,
-    /// Placement identifiers of a namespace, at most.
+    /// Maximum number of placement identifiers per namespace.
     pub placement_identifiers_max: u32,
-    /// Namespaces, at most; 0: no limit of its own.
+    /// Maximum number of namespaces, 0 for no limit.
     pub namespaces_max: u32,
-    /// Seconds that a reclaim unit may stay open; 0: not reported.
+    /// Maximum time that a reclaim unit stays open, seconds, 0 if not reported.
     pub time_limit_s: u32,
-    /// The type of each reclaim unit handle.
+    /// Type of each reclaim unit handle.
     pub handles: Vec<String>,
 }
 
-/// What a reclaim unit handle is used for (log page 21h).
+/// Usage of a reclaim unit handle (log page 21h).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HandleUse {
     /// "unused", "host specified" or "controller specified".
@@ -53,22 +53,22 @@ pub struct HandleUse {
 /// FDP statistics (log page 22h).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Statistics {
-    /// HBMW.
+    /// Host bytes with metadata written (HBMW).
     pub host_bytes_written: u128,
-    /// MBMW.
+    /// Media bytes with metadata written (MBMW).
     pub media_bytes_written: u128,
-    /// MBE.
+    /// Media bytes erased (MBE).
     pub media_bytes_erased: u128,
-    /// MBMW / HBMW; `None` before any write.
+    /// MBMW / HBMW, `None` before the first write.
     pub write_amplification: Option<f64>,
 }
 
-/// An FDP event (log page 23h).
+/// FDP event (log page 23h).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EventRecord {
-    /// Its type, in the standard's words.
+    /// Name of the event type in the standard.
     pub event: String,
-    /// The number of the type.
+    /// Code of the event type.
     pub event_type: u8,
     /// Placement identifier, if valid.
     pub placement_identifier: Option<u16>,
@@ -78,11 +78,11 @@ pub struct EventRecord {
     pub reclaim_group: Option<u16>,
     /// Reclaim unit handle, if the location is valid.
     pub reclaim_unit_handle: Option<u16>,
-    /// Milliseconds of the drive's timestamp.
+    /// Timestamp of the drive, milliseconds.
     pub timestamp_ms: u64,
-    /// Media Reallocated: logical blocks moved.
+    /// Number of moved logical blocks, for Media Reallocated.
     pub blocks_moved: Option<u16>,
-    /// Media Reallocated: first logical block, if valid.
+    /// First logical block, if valid, for Media Reallocated.
     pub lba: Option<u64>,
 }
 
@@ -91,13 +91,13 @@ pub struct EventRecord {
 pub struct HandleStatus {
     pub placement_identifier: u16,
     pub reclaim_unit_handle: u16,
-    /// Estimated seconds until the time limit; 0: not reported.
+    /// Estimated seconds until the time limit, 0 if not reported.
     pub seconds_left: u32,
-    /// Logical blocks until the reclaim unit is full (RUAMW).
+    /// Logical blocks that still fit into the reclaim unit (RUAMW).
     pub blocks_left: u64,
 }
 
-/// Reads structures from the bytes of a page.
+/// Reader of structures from the bytes of a page.
 struct Page<'a> {
     name: &'static str,
     bytes: &'a [u8],
@@ -114,7 +114,7 @@ impl Page<'_> {
         })
     }
 
-    /// The `count` descriptors that follow a header, each as `row` says it.
+    /// Converts the `count` descriptors after a header with `row`.
     fn rows<H, D: FromBytes + KnownLayout + Immutable, R>(
         &self,
         _header: &H,
@@ -129,7 +129,7 @@ impl Page<'_> {
 /// Decodes log page 20h.
 ///
 /// # Errors
-/// It ends before what its header counts.
+/// The page is shorter than the contents that its header announces.
 pub fn configurations(bytes: &[u8]) -> Result<Vec<Configuration>, DecodeError> {
     let page = Page {
         name: "FDP Configurations (20h)",
@@ -154,7 +154,7 @@ pub fn configurations(bytes: &[u8]) -> Result<Vec<Configuration>, DecodeError> {
             time_limit_s: descriptor.erutl.get(),
             handles: handles.collect::<Result<_, _>>()?,
         });
-        // A descriptor that says it is shorter than itself would be read for ever.
+        // A descriptor with a size below its minimum would cause an endless loop.
         offset += usize::from(descriptor.dsze.get()).max(size_of::<FdpConfigurationDescriptor>());
     }
     Ok(all)
@@ -170,7 +170,7 @@ fn handle_type(code: u8) -> String {
 /// Decodes log page 21h.
 ///
 /// # Errors
-/// It ends before what its header counts.
+/// The page is shorter than the contents that its header announces.
 pub fn usage(bytes: &[u8]) -> Result<Vec<HandleUse>, DecodeError> {
     let page = Page {
         name: "Reclaim Unit Handle Usage (21h)",
@@ -191,7 +191,7 @@ pub fn usage(bytes: &[u8]) -> Result<Vec<HandleUse>, DecodeError> {
 /// Decodes log page 22h.
 ///
 /// # Errors
-/// It is shorter than 64 bytes.
+/// The page is shorter than 64 bytes.
 pub fn statistics(bytes: &[u8]) -> Result<Statistics, DecodeError> {
     let page = Page {
         name: "FDP Statistics (22h)",
@@ -210,7 +210,7 @@ pub fn statistics(bytes: &[u8]) -> Result<Statistics, DecodeError> {
 /// Decodes log page 23h, host or controller events.
 ///
 /// # Errors
-/// It ends before what its header counts.
+/// The page is shorter than the contents that its header announces.
 pub fn events(bytes: &[u8]) -> Result<Vec<EventRecord>, DecodeError> {
     let page = Page {
         name: "FDP Events (23h)",
@@ -247,7 +247,7 @@ fn record(event: &FdpEvent) -> EventRecord {
 /// Decodes the reclaim unit handle status of a namespace.
 ///
 /// # Errors
-/// It ends before what its header counts.
+/// The data is shorter than the contents that its header announces.
 pub fn handle_status(bytes: &[u8]) -> Result<Vec<HandleStatus>, DecodeError> {
     let page = Page {
         name: "Reclaim Unit Handle Status",
@@ -268,7 +268,7 @@ pub fn handle_status(bytes: &[u8]) -> Result<Vec<HandleStatus>, DecodeError> {
 mod tests {
     use super::*;
 
-    /// An event as the standard lays it out, byte by byte.
+    /// Event in the layout of the standard, byte by byte.
     #[test]
     fn the_address_of_a_moved_block_is_at_byte_20_of_the_event() {
         let mut page = vec![0u8; 64 + 64];

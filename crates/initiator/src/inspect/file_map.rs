@@ -1,12 +1,12 @@
-//! Where on an NVMe namespace the files of a mounted file system are.
+//! Maps the files of a mounted file system to byte ranges of an NVMe namespace.
 //!
 //! ```text
 //! directory -> block device (sysfs): namespace, offset of the partition
 //!           -> every regular file  -> FIEMAP -> extents -> owners (the first components of the path)
 //! ```
 //!
-//! File and device are only asked, nothing is flushed: what the file system has not placed yet is passed over and
-//! counted. It is right at the moment of asking; files that grow or are rewritten elsewhere have to be asked again.
+//! The map is read without a flush. Data that the file system has not placed yet is omitted and
+//! counted. The map is a snapshot, so callers must read it again after files grow or move.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -17,18 +17,18 @@ use std::path::{Path, PathBuf};
 
 use rustix::ioctl::{Updater, ioctl, opcode};
 
-/// `struct fiemap` of the kernel's `linux/fiemap.h` without its extents.
+/// `struct fiemap` of the kernel's `linux/fiemap.h`, without its extents.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct FiemapHeader {
-    /// First byte of the file that is asked for.
+    /// First byte of the requested range of the file.
     start: u64,
-    /// Bytes that are asked for.
+    /// Length of the requested range, bytes.
     length: u64,
     flags: u32,
-    /// Extents that the kernel filled in.
+    /// Number of extents filled in by the kernel.
     mapped_extents: u32,
-    /// Extents that there is room for.
+    /// Capacity of the extent array.
     extent_count: u32,
     reserved: u32,
 }
@@ -40,17 +40,17 @@ struct FiemapExtent {
     logical: u64,
     /// First byte on the block device.
     physical: u64,
-    /// Bytes.
+    /// Length, bytes.
     length: u64,
     reserved64: [u64; 2],
     flags: u32,
     reserved: [u32; 3],
 }
 
-/// Extents asked for at a time.
+/// Extents per request.
 const EXTENTS: usize = 128;
 
-/// `struct fiemap` with room for extents.
+/// `struct fiemap` with its extents.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct Fiemap {
@@ -61,77 +61,77 @@ struct Fiemap {
 const _: () = assert!(size_of::<FiemapHeader>() == 32 && size_of::<FiemapExtent>() == 56);
 const _: () = assert!(size_of::<Fiemap>() == 32 + EXTENTS * 56);
 
-/// `FS_IOC_FIEMAP`; its size is that of the header.
+/// `FS_IOC_FIEMAP`. Its size is the size of the header.
 const FIEMAP: u32 = opcode::read_write::<FiemapHeader>(b'f', 11);
 
 /// Extent flags (`FIEMAP_EXTENT_*`).
 const LAST: u32 = 0x1;
-/// The place is not known, not decided yet (delayed allocation), or the bytes there are not the file's (compressed,
-/// encrypted, inline in metadata, a tail in another block).
+/// The location is unknown or undecided (delayed allocation), or the bytes there are not the file's
+/// data (compressed, encrypted, inline in metadata, tail in another block).
 const WITHOUT_PLACE: u32 = 0x2 | 0x4 | 0x8 | 0x100 | 0x200 | 0x400;
 const SHARED: u32 = 0x2000;
 
-/// Bytes on a block device: first byte and first byte after.
+/// Range of a block device, first byte and first byte after it.
 pub type Extent = (u64, u64);
 
-/// What cannot be said to be anybody's.
+/// Counts of files and extents without an owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Omissions {
-    /// Files and directories that may not be read.
+    /// Files and directories that cannot be read.
     pub unreadable: u64,
-    /// Files and directories of other file systems that are mounted below.
+    /// Files and directories of other file systems mounted below the directory.
     pub elsewhere: u64,
-    /// Extents whose place is not known or not decided yet, or whose bytes are compressed, encrypted or inline.
+    /// Extents with an unknown or undecided location, or with compressed, encrypted or inline data.
     pub without_place: u64,
-    /// Extents that belong to several files.
+    /// Extents shared by several files.
     pub shared: u64,
 }
 
-/// Where a file is.
+/// Location of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileExtents {
-    /// On the block device of its file system, adjacent ones joined.
+    /// Extents on the block device of the file system, with adjacent extents joined.
     pub extents: Vec<Extent>,
-    /// What was left out.
+    /// Counts of omitted extents.
     pub omissions: Omissions,
 }
 
-/// The files of a directory by owner.
+/// Files of a directory by owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectoryMap {
-    /// What they are on.
+    /// Block device of the file system.
     pub device: BlockDevice,
-    /// Owners and their extents, bytes from the beginning of the namespace.
+    /// Owners with their extents, byte offsets in the namespace.
     pub owners: Vec<(String, Vec<Extent>)>,
-    /// What was left out.
+    /// Counts of omitted files and extents.
     pub omissions: Omissions,
 }
 
-/// An NVMe namespace, or a partition of one, as a block device.
+/// Block device of an NVMe namespace or of a partition of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockDevice {
     /// Name of the namespace, such as `nvme0n1`.
     pub namespace: String,
-    /// Where the partition begins, bytes; 0 for the whole namespace.
+    /// First byte of the partition, 0 for the whole namespace.
     pub offset_bytes: u64,
-    /// Bytes of the namespace.
+    /// Capacity of the namespace, bytes.
     pub bytes: u64,
-    /// NGUID of the namespace, if the kernel says one.
+    /// NGUID of the namespace, if the kernel reports one.
     pub nguid: Option<[u8; 16]>,
 }
 
-/// Files cannot be mapped.
+/// Error of a file map.
 #[derive(Debug, thiserror::Error)]
 pub enum FileMapError {
-    /// Something cannot be read.
+    /// A file or directory cannot be read.
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
-    /// The file system has no such map.
+    /// The file system does not support FIEMAP.
     #[error(
         "{}: its file system cannot say where files are (no FIEMAP); give the ranges in a file instead", .0.display()
     )]
     NoFiemap(PathBuf),
-    /// Addresses of the file system are not addresses of a namespace.
+    /// Addresses of the file system are not logical blocks of a namespace.
     #[error(
         "{}: its file system is on {found}, not directly on an NVMe namespace or a partition of one, so places of \
          files are not logical blocks of a drive; give the ranges in a file instead",
@@ -139,16 +139,17 @@ pub enum FileMapError {
     )]
     NotOnNamespace {
         path: PathBuf,
-        /// What it is on.
+        /// Device found below the file system.
         found: String,
     },
 }
 
-/// Maps every regular file below a directory. The owner of a file is its path below the directory, or the first `depth`
-/// components of that.
+/// Maps all regular files below a directory. The owner of a file is its path below the directory,
+/// or the first `depth` components of the path.
 ///
 /// # Errors
-/// The file system is not directly on an NVMe namespace, cannot say where files are, or the directory cannot be read.
+/// The file system is not directly on an NVMe namespace or lacks FIEMAP, or the directory cannot be
+/// read.
 pub fn directory(path: &Path, depth: Option<usize>) -> Result<DirectoryMap, FileMapError> {
     let device = BlockDevice::of(path)?;
     let (mut owners, omissions) = walk(path, depth)?;
@@ -164,10 +165,10 @@ pub fn directory(path: &Path, depth: Option<usize>) -> Result<DirectoryMap, File
 }
 
 impl BlockDevice {
-    /// The block device of the file system that a directory is on.
+    /// Block device of the file system with this path.
     ///
     /// # Errors
-    /// It is not an NVMe namespace or a partition of one.
+    /// The block device is not an NVMe namespace or a partition of it.
     pub fn of(path: &Path) -> Result<BlockDevice, FileMapError> {
         let number = std::fs::metadata(path).map_err(failed(path))?.dev();
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
@@ -175,7 +176,7 @@ impl BlockDevice {
             path: path.to_path_buf(),
             found,
         };
-        // File systems over several devices or over none have a number that no block device has.
+        // File systems on several devices or without a device have a number without a block device.
         let link = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
         let Ok(device) = link.canonicalize() else {
             return Err(elsewhere("no block device of its own".to_string()));
@@ -202,21 +203,21 @@ impl BlockDevice {
     }
 }
 
-/// Unit of sizes and offsets in sysfs, whatever the device's logical blocks are.
+/// Unit of sizes and offsets in sysfs, independent of the logical block size, bytes.
 const SECTOR_BYTES: u64 = 512;
 
 fn number_in(file: &Path) -> Option<u64> {
     std::fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
-/// 32 hexadecimal digits, with or without dashes.
+/// Parses 32 hexadecimal digits with optional dashes.
 fn parse_nguid(text: &str) -> Option<[u8; 16]> {
     let digits: String = text.trim().chars().filter(|digit| *digit != '-').collect();
     let value = u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32)?;
     Some(value.to_be_bytes())
 }
 
-/// The regular files below a directory by owner, bytes on the block device of the file system.
+/// Regular files below a directory by owner, as byte ranges of the file system's block device.
 fn walk(root: &Path, depth: Option<usize>) -> Result<(BTreeMap<String, Vec<Extent>>, Omissions), FileMapError> {
     let device = std::fs::metadata(root).map_err(failed(root))?.dev();
     let mut owners: BTreeMap<String, Vec<Extent>> = BTreeMap::new();
@@ -232,12 +233,12 @@ fn walk(root: &Path, depth: Option<usize>) -> Result<(BTreeMap<String, Vec<Exten
                 continue;
             }
         };
-        // In the order of names: of several links to a file the first one owns it, on every machine.
+        // Names are sorted, so that the first of several hard links is the owner on every machine.
         let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
         paths.sort();
         for path in paths {
             match std::fs::symlink_metadata(&path) {
-                // Gone since it was listed.
+                // The file vanished after the listing.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(_) => omissions.unreadable += 1,
                 Ok(found) if found.is_dir() && found.dev() == device => folders.push(path),
@@ -256,14 +257,14 @@ fn walk(root: &Path, depth: Option<usize>) -> Result<(BTreeMap<String, Vec<Exten
     Ok((owners, omissions))
 }
 
-/// The name of who owns a file.
+/// Name of the owner of a file.
 fn owner(path: &Path, root: &Path, depth: Option<usize>) -> String {
     let below = path.strip_prefix(root).unwrap_or(path);
     let components = below.components().take(depth.unwrap_or(usize::MAX));
     components.collect::<PathBuf>().to_string_lossy().into_owned()
 }
 
-/// Adds the extents of a file to those of its owner.
+/// Adds the extents of a file to its owner.
 fn add_file(path: &Path, of: &mut Vec<Extent>) -> Result<Omissions, FileMapError> {
     let Ok(file) = File::open(path) else {
         return Ok(Omissions {
@@ -300,7 +301,7 @@ impl Omissions {
         self.shared += other.shared;
     }
 
-    /// Takes an extent, unless it has to be passed over.
+    /// Returns an extent, or counts it as omitted.
     fn keep(&mut self, extent: &FiemapExtent) -> Option<Extent> {
         if extent.flags & WITHOUT_PLACE != 0 {
             self.without_place += 1;
@@ -314,10 +315,10 @@ impl Omissions {
     }
 }
 
-/// Where a file is.
+/// Location of a file.
 ///
 /// # Errors
-/// The file system does not say it (`EOPNOTSUPP`), or cannot read its maps.
+/// The file system lacks FIEMAP (`EOPNOTSUPP`) or cannot read its maps.
 pub fn extents(file: &File) -> io::Result<FileExtents> {
     let mut found = FileExtents::default();
     let mut start = 0;
@@ -349,9 +350,9 @@ pub fn extents(file: &File) -> io::Result<FileExtents> {
 
 #[expect(unsafe_code, reason = "there is no safe interface to FIEMAP")]
 fn fiemap(file: &File, map: &mut Fiemap) -> io::Result<()> {
-    // SAFETY: the argument of FS_IOC_FIEMAP is a `struct fiemap` whose header says how many extents there is room for
-    // behind it; `Fiemap` has room for that many, the kernel writes no more, and every bit pattern is a value of its
-    // fields.
+    // SAFETY: the argument of FS_IOC_FIEMAP is a `struct fiemap`. Its header gives the capacity of
+    // the extent array behind it. `Fiemap` has exactly this capacity, the kernel writes no more
+    // extents than this, and every bit pattern is valid for its fields.
     unsafe { ioctl(file.as_fd(), Updater::<FIEMAP, Fiemap>::new(map)) }?;
     Ok(())
 }
@@ -363,7 +364,7 @@ mod tests {
 
     const FILE_BYTES: u64 = 3 << 20;
 
-    /// A file whose blocks are on the disk.
+    /// Creates a file and syncs its blocks to the disk.
     fn write(path: &Path) {
         let mut file = File::create(path).expect("a file");
         file.write_all(&vec![7; FILE_BYTES as usize]).expect("written");
@@ -374,7 +375,8 @@ mod tests {
         extents.iter().map(|(first, after)| after - first).sum()
     }
 
-    /// Whether the temporary folder is on a file system that knows FIEMAP; says so if not.
+    /// Returns true if the temporary folder's file system supports FIEMAP, and prints a note if
+    /// not.
     fn fiemap_is_supported(folder: &Path) -> bool {
         let path = folder.join("probe");
         write(&path);
@@ -453,9 +455,9 @@ mod tests {
             (omissions.keep(&extent), omissions.without_place, omissions.shared)
         };
         assert_eq!(keep(0), (Some((4096, 12288)), 0, 0));
-        // Last; unwritten; merged.
+        // Flags for last, unwritten and merged.
         assert_eq!(keep(0x1 | 0x800 | 0x1000), (Some((4096, 12288)), 0, 0));
-        // Unknown, delayed allocation, encoded (with encrypted), inline.
+        // Flags for unknown, delayed allocation, encoded (with encrypted) and inline.
         for flags in [0x2, 0x6, 0x88, 0x300] {
             assert_eq!(keep(flags), (None, 1, 0), "{flags:#x}");
         }

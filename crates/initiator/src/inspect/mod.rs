@@ -1,12 +1,13 @@
-//! Looking into drives: the FDP logs of any drive, over NVMe/TCP or through this machine's kernel.
+//! Reads the FDP state of any drive over NVMe/TCP or through this machine's kernel.
 //!
 //! ```text
-//! CommandPort (NVMe/TCP initiator, kernel passthrough) -> get_log -> decode -> FdpReport   everything, once
-//!                                                                          \-> watch     what changes, again and again
-//! file system -> file_map: where on the namespace its files are
+//! CommandPort (NVMe/TCP initiator, kernel passthrough) -> get_log -> decode -> FdpReport   complete report, once
+//!                                                                          \-> watch     changing logs, repeatedly
+//! file system -> file_map: locations of its files on the namespace
 //! ```
 //!
-//! Only commands that read are sent, so it may be used on a drive in use; [`crate::drive`] sends others.
+//! This module sends only commands that read, so it is safe on a drive in use. [`crate::drive`]
+//! sends commands that write.
 
 pub mod decode;
 pub mod file_map;
@@ -24,7 +25,7 @@ use zerocopy::FromBytes;
 use crate::command::{identify_command, log_page_command};
 use decode::{Configuration, DecodeError, EventRecord, HandleStatus, HandleUse, Statistics};
 
-/// Which queue a command goes to.
+/// Kind of queue for a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
     Admin,
@@ -32,30 +33,30 @@ pub enum Queue {
     Io,
 }
 
-/// A drive cannot be looked into.
+/// Error while reading the state of a drive.
 #[derive(Debug, thiserror::Error)]
 pub enum InspectError {
-    /// It does not answer, or not as a drive does.
+    /// The drive does not answer, or breaks the protocol.
     #[error("{target}: {problem}")]
     Unreachable { target: String, problem: String },
-    /// It refused a command.
+    /// The drive rejected a command.
     #[error("{command}: the drive answers \"{status}\"")]
     Refused {
-        /// What was asked.
+        /// Name of the command.
         command: String,
         status: Status,
     },
-    /// It sent something that is not a log page.
+    /// The drive sent an invalid log page.
     #[error(transparent)]
     Decode(#[from] DecodeError),
 }
 
-/// A way to send commands that read to a drive.
+/// Port that sends reading commands to a drive.
 pub trait CommandPort {
-    /// Sends a command and fills `data` with what it returns; returns dword 0 of the completion.
+    /// Sends a command, fills `data` with the returned data and returns dword 0 of the completion.
     ///
     /// # Errors
-    /// The drive cannot be reached, or refuses the command.
+    /// The drive is unreachable or rejects the command.
     fn receive(&mut self, queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError>;
 }
 
@@ -65,21 +66,21 @@ impl<P: CommandPort + ?Sized> CommandPort for Box<P> {
     }
 }
 
-/// Everything about a drive's Flexible Data Placement.
+/// Report of a drive's Flexible Data Placement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FdpReport {
     pub model: String,
     pub serial: String,
     pub firmware: String,
-    /// Whether the controller supports FDP at all.
+    /// The controller supports FDP.
     pub supported: bool,
-    /// The configurations that it offers.
+    /// Supported configurations.
     pub configurations: Vec<Configuration>,
-    /// What follows is there only while FDP is enabled.
+    /// State of FDP, `None` if FDP is disabled.
     pub enabled: Option<PlacementState>,
 }
 
-/// The part of the report that exists while FDP is enabled.
+/// Part of the report that exists while FDP is enabled.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlacementState {
     pub usage: Vec<HandleUse>,
@@ -98,10 +99,10 @@ pub struct NamespaceHandles {
     pub handles: Vec<HandleStatus>,
 }
 
-/// Reads everything about the Flexible Data Placement of an endurance group.
+/// Reads the complete FDP state of an endurance group.
 ///
 /// # Errors
-/// As [`CommandPort::receive`], or the drive sends something that is not a log page.
+/// See [`CommandPort::receive`]. Also fails if the drive sends an invalid log page.
 pub fn report(port: &mut impl CommandPort, endurance_group: u16) -> Result<FdpReport, InspectError> {
     let mut bytes = identify(port, Cns::Controller, 0)?;
     let controller = IdentifyController::read_from_bytes(&bytes).expect("4096 bytes were asked for");
@@ -147,16 +148,16 @@ pub fn report(port: &mut impl CommandPort, endurance_group: u16) -> Result<FdpRe
     })
 }
 
-/// Events of one of the two logs.
+/// Reads the events of one of the two logs.
 ///
 /// # Errors
-/// As [`report`].
+/// See [`report`].
 pub fn events(
     port: &mut impl CommandPort,
     endurance_group: u16,
     specific: u8,
 ) -> Result<Vec<EventRecord>, InspectError> {
-    /// Header and 63 events.
+    /// Size of the header and 63 events, bytes.
     const PAGE_BYTES: usize = 64 + 63 * 64;
     Ok(decode::events(&get_log(
         port,
@@ -167,9 +168,10 @@ pub fn events(
     )?)?)
 }
 
-/// The configurations page is as long as its header says.
+/// Reads the configurations page. Its header gives its length.
 fn whole_configurations(port: &mut impl CommandPort, endurance_group: u16) -> Result<Vec<u8>, InspectError> {
-    /// More than 128 handles in each of 16 configurations need; a drive that says more is not believed.
+    /// Size limit, bytes. It is above the need of 128 handles in each of 16 configurations. Larger
+    /// sizes are not trusted.
     const PAGE_BYTES_MAX: usize = 64 << 10;
     let header = get_log(
         port,
@@ -209,20 +211,20 @@ fn handle_status(port: &mut impl CommandPort, nsid: u32) -> Result<Vec<u8>, Insp
     read(16 + handles * 32)
 }
 
-/// An Identify data structure.
+/// Reads an Identify data structure.
 ///
 /// # Errors
-/// As [`CommandPort::receive`].
+/// See [`CommandPort::receive`].
 pub fn identify(port: &mut impl CommandPort, cns: Cns, nsid: u32) -> Result<Vec<u8>, InspectError> {
     let mut data = vec![0; nvme_spec::IDENTIFY_SIZE];
     port.receive(Queue::Admin, identify_command(cns, nsid), &mut data)?;
     Ok(data)
 }
 
-/// A log page of an endurance group from its beginning; `bytes` a multiple of 4.
+/// Reads a log page of an endurance group from its start. `bytes` must be a multiple of 4.
 ///
 /// # Errors
-/// As [`CommandPort::receive`].
+/// See [`CommandPort::receive`].
 pub fn get_log(
     port: &mut impl CommandPort,
     log: LogId,
@@ -236,10 +238,11 @@ pub fn get_log(
     Ok(data)
 }
 
-/// The current value of a feature: dword 0 of the completion. `data` is filled with the feature's data, if it has any.
+/// Reads the current value of a feature, dword 0 of the completion. `data` receives the feature's
+/// data, if it has any.
 ///
 /// # Errors
-/// As [`CommandPort::receive`].
+/// See [`CommandPort::receive`].
 pub fn get_feature(
     port: &mut impl CommandPort,
     feature: FeatureId,

@@ -1,6 +1,8 @@
-//! Commands to a drive of this machine, through the kernel's NVMe passthrough (`/dev/nvme0`, `/dev/ng0n1`).
+//! Sends commands to a drive of this machine through the kernel's NVMe passthrough (`/dev/nvme0`,
+//! `/dev/ng0n1`).
 //!
-//! Three ioctl calls, which have no safe interface; the other unsafe code of this crate is in [`super::file_map`].
+//! The module needs unsafe code for three ioctl calls without a safe interface. The other unsafe
+//! code of this crate is in [`super::file_map`].
 
 use std::fs::File;
 use std::io;
@@ -19,13 +21,14 @@ use rustix::ioctl::{ioctl, opcode};
 use super::{CommandPort, InspectError, Queue};
 use crate::drive::DataPort;
 
-/// An open NVMe character device.
+/// Open NVMe device.
 pub struct Passthrough {
     device: File,
     name: String,
 }
 
-/// `struct nvme_passthru_cmd` of the kernel's `linux/nvme_ioctl.h`: a submission queue entry with lengths and a result.
+/// `struct nvme_passthru_cmd` of the kernel's `linux/nvme_ioctl.h`: a submission queue entry with
+/// lengths and a result.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct PassthroughCommand {
@@ -51,20 +54,21 @@ const NAMESPACE: u32 = opcode::none(b'N', 0x40);
 const ADMIN: u32 = opcode::read_write::<PassthroughCommand>(b'N', 0x41);
 const IO: u32 = opcode::read_write::<PassthroughCommand>(b'N', 0x43);
 
-/// What the kernel returns as status: the status field without the phase tag; its status code type, and the one of them
-/// with which the kernel itself ends commands.
+/// Parts of the status that the kernel returns: the status field without the phase tag, its status
+/// code type, and the type that the kernel sets when it ends a command itself.
 const STATUS_FIELD: u16 = 0x7ff;
 const STATUS_CODE_TYPE: u16 = 0x700;
 const PATH_RELATED: u16 = 0x300;
 
-/// What the kernel's driver can always describe to a drive: it takes 127 pieces of memory, and pages of 4 KiB may lie anywhere.
+/// Maximum transfer that the kernel's driver can always describe, bytes. The driver accepts 127
+/// memory segments, and each page of 4 KiB may need its own segment.
 const KERNEL_TRANSFER_BYTES_MAX: u64 = 256 << 10;
 
-/// How long a device may be neither there nor gone: 3 s.
+/// Maximum time that a device may be unsettled, 30 attempts with 100 ms between them (3 s).
 const UNSETTLED_ATTEMPTS: u32 = 30;
 const UNSETTLED_WAIT: Duration = Duration::from_millis(100);
 
-/// Why a device cannot be opened, and what to do about it.
+/// Reason why a device cannot be opened, with a remedy.
 fn not_opened(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => format!("{error}; NVMe devices can be opened by root"),
@@ -79,7 +83,7 @@ impl Passthrough {
     /// Opens a device.
     ///
     /// # Errors
-    /// It is not there, or may not be opened.
+    /// The device does not exist or cannot be opened.
     pub fn open(path: &Path) -> Result<Passthrough, InspectError> {
         let name = path.display().to_string();
         match File::open(path) {
@@ -91,10 +95,11 @@ impl Passthrough {
         }
     }
 
-    /// Opens the block device of a namespace that neither a file system nor anything else of the kernel uses, and keeps it from them.
+    /// Opens the block device of an unused namespace exclusively, so that no file system can mount
+    /// it meanwhile.
     ///
     /// # Errors
-    /// It is in use, is no block device, or cannot be opened.
+    /// The device is in use, is not a block device, or cannot be opened.
     pub fn open_unused(path: &Path) -> Result<Passthrough, InspectError> {
         let name = path.display().to_string();
         let refused = |problem: String| InspectError::Unreachable {
@@ -112,23 +117,23 @@ impl Passthrough {
                 _ => not_opened(&error),
             })
         })?;
-        // Only a block device is kept from others.
+        // Exclusive opening works only for block devices.
         if !device.metadata().is_ok_and(|found| found.file_type().is_block_device()) {
             return Err(refused("is no block device; give one such as /dev/nvme0n1".to_string()));
         }
         Ok(Passthrough { device, name })
     }
 
-    /// The namespace that the device file is of; `None` for a controller (`/dev/nvme0`) or something else.
+    /// Namespace of the device file, `None` for a controller (`/dev/nvme0`) or another file.
     pub fn namespace(&self) -> Option<u32> {
-        // The kernel returns the identifier and does not look at the command.
+        // The kernel returns the identifier and ignores the command.
         let answer = submit::<NAMESPACE>(&self.device, &mut PassthroughCommand::default());
         answer.ok().and_then(|nsid| u32::try_from(nsid).ok())
     }
 }
 
 impl PassthroughCommand {
-    /// A command with its data, where the kernel finds it.
+    /// Command with its data at an address of this process.
     fn new(entry: &SubmissionEntry, address: u64, data_bytes: usize) -> PassthroughCommand {
         PassthroughCommand {
             opcode: entry.opcode,
@@ -149,7 +154,7 @@ impl PassthroughCommand {
 }
 
 impl Passthrough {
-    /// What the kernel's answer to a command means.
+    /// Converts the kernel's answer to a result.
     fn judged(&self, opcode: u8, answer: Result<i32, Errno>) -> Result<(), InspectError> {
         let status = answer.map_err(|error| InspectError::Unreachable {
             target: self.name.clone(),
@@ -185,7 +190,7 @@ impl DataPort for Passthrough {
     fn send(&mut self, entry: SubmissionEntry, data: &[u8]) -> Result<u32, InspectError> {
         let mut command = PassthroughCommand::new(&entry, data.as_ptr() as u64, data.len());
         assert_eq!(entry.opcode & 0b11, 0b01, "only commands from host to controller");
-        // Once: what the kernel ended itself may have been carried out.
+        // Sent once, because the drive may have executed a command that the kernel ended.
         let answer = submit::<IO>(&self.device, &mut command);
         self.judged(entry.opcode, answer).map(|()| command.result)
     }
@@ -195,11 +200,12 @@ impl DataPort for Passthrough {
     }
 }
 
-/// Sends a command until the drive has answered it or the kernel has decided what becomes of the device.
+/// Sends a command until the drive answers or the device is gone.
 ///
-/// While a device is removed or its controller reset, the kernel ends commands itself: with an error that says nothing
-/// (EIO, EINTR, EAGAIN) or with a path related status. A moment later the device is gone (ENODEV) or answers again. The
-/// commands of a [`CommandPort`] only read, so they may be sent twice.
+/// While a device is removed or its controller reset, the kernel ends commands itself. It returns a
+/// generic error (EIO, EINTR, EAGAIN) or a path related status. Soon afterwards the device is gone
+/// (ENODEV) or answers again. The commands of a [`CommandPort`] only read, so sending them twice is
+/// safe.
 fn settled(wait: impl Fn(Duration), mut attempt: impl FnMut() -> Result<i32, Errno>) -> Result<i32, Errno> {
     let unsettled = |answer: &Result<i32, Errno>| match answer {
         Ok(status) => *status as u16 & STATUS_CODE_TYPE == PATH_RELATED,
@@ -216,15 +222,16 @@ fn settled(wait: impl Fn(Duration), mut attempt: impl FnMut() -> Result<i32, Err
     answer
 }
 
-/// Sends a command; returns the NVMe status, or what else the ioctl returns.
+/// Sends a command. Returns the NVMe status, or another return value of the ioctl.
 #[expect(unsafe_code, reason = "there is no safe interface to NVMe passthrough")]
 fn submit<const OPCODE: u32>(device: &File, command: &mut PassthroughCommand) -> Result<i32, Errno> {
-    /// An ioctl whose output is the kernel's return value.
+    /// Ioctl whose output is the kernel's return value.
     struct Submit<'a, const OPCODE: u32>(&'a mut PassthroughCommand);
 
-    // SAFETY: the opcodes are those of NVMe passthrough, whose argument is a PassthroughCommand that the kernel reads
-    // and writes, or none at all; `address` and `data_bytes` in it describe a slice that outlives the call: a mutable one where the
-    // opcode (checked by the caller) makes the kernel write to it, and otherwise one that it only reads.
+    // SAFETY: the opcodes are those of NVMe passthrough. Their argument is a PassthroughCommand
+    // that the kernel reads and writes, or is unused. `address` and `data_bytes` describe a slice
+    // that outlives the call. The slice is mutable if the opcode makes the kernel write to it,
+    // which the caller checks. For other opcodes the kernel only reads it.
     unsafe impl<const OPCODE: u32> rustix::ioctl::Ioctl for Submit<'_, OPCODE> {
         type Output = i32;
         const IS_MUTATING: bool = true;
@@ -245,7 +252,7 @@ fn submit<const OPCODE: u32>(device: &File, command: &mut PassthroughCommand) ->
         }
     }
 
-    // SAFETY: as above.
+    // SAFETY: see above.
     unsafe { ioctl(device.as_fd(), Submit::<OPCODE>(command)) }
 }
 
@@ -254,7 +261,7 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// What becomes of commands that are answered in this order, and how often there was a wait.
+    /// Result of `settled` for these answers in order, with the number of waits.
     fn settle(answers: &[Result<i32, Errno>]) -> (Result<i32, Errno>, u32) {
         let (mut answers, waits) = (answers.iter().copied(), Cell::new(0));
         let answer = settled(

@@ -1,4 +1,4 @@
-//! Commands to a drive over NVMe/TCP.
+//! Sends commands to a drive over NVMe/TCP.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -11,16 +11,16 @@ use crate::drive::DataPort;
 use crate::tcp::{self, Completion, Controller, Data, HostOptions, InitiatorError};
 use dhchap::Secret;
 
-/// Who looks into the drive.
+/// Host credentials.
 #[derive(Clone, Debug, Default)]
 pub struct Visitor {
-    /// Host NQN; `None` for a new one.
+    /// Host NQN, `None` for the default of the initiator.
     pub host_nqn: Option<String>,
-    /// DH-HMAC-CHAP secret of the host, where the drive demands one.
+    /// DH-HMAC-CHAP secret of the host, if the drive requires authentication.
     pub secret: Option<Secret>,
 }
 
-/// A connection to the first subsystem that the discovery log of an address names.
+/// Connection to the first subsystem in the discovery log of an address.
 pub struct Remote {
     name: String,
     controller: Controller,
@@ -31,7 +31,7 @@ impl Remote {
     /// Finds the subsystem by discovery and connects to it.
     ///
     /// # Errors
-    /// Nobody listens there, there is no subsystem, or it does not let us in.
+    /// The address does not answer, has no subsystem, or rejects the host.
     pub fn connect(address: SocketAddr, visitor: &Visitor) -> Result<Remote, InspectError> {
         let name = format!("tcp:{address}");
         let unreachable = |error: InitiatorError| InspectError::Unreachable {

@@ -1,12 +1,12 @@
-//! What placement feedback needs of a drive: what a namespace is like, once, and the log pages that change, again and
-//! again.
+//! Reads the inputs of placement feedback: the properties of a namespace once, and its changing log
+//! pages repeatedly.
 //!
 //! ```text
 //! Namespace::find -> [ Namespace::sample ]*    events, statistics, reclaim unit handles
-//!                 -> handles_without_event     why there may be no events
+//!                 -> handles_without_event     handles that report no events
 //! ```
 //!
-//! It draws no conclusions and waits for nothing.
+//! This module draws no conclusions and never waits.
 
 use nvme_spec::fdp::{FdpEventType, FdpEventsFeatureCdw11, FdpFeature, FdpFeatureCdw11, LSP_CONTROLLER_EVENTS};
 use nvme_spec::identify::Cns;
@@ -16,67 +16,68 @@ use zerocopy::FromBytes;
 use super::decode::{self, EventRecord, HandleStatus, HandleUse, Statistics};
 use super::{CommandPort, InspectError, get_feature, get_log, handle_status, identify, usage, whole_configurations};
 
-/// A namespace whose placement is watched.
+/// Monitored namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Namespace {
     pub nsid: u32,
-    /// Endurance group whose logs are read.
+    /// Endurance group of the logs.
     pub endurance_group: u16,
-    /// Bytes of a logical block.
+    /// Logical block size, bytes.
     pub block_bytes: u64,
-    /// Logical blocks.
+    /// Capacity in logical blocks.
     pub blocks: u64,
-    /// NGUID, all zeroes if it has none.
+    /// NGUID, all zeroes if the namespace has none.
     pub nguid: [u8; 16],
-    /// Low bits of a placement identifier that are the placement handle; the others are the reclaim group.
+    /// Mask of the placement handle in a placement identifier. The remaining high bits are the
+    /// reclaim group.
     pub handle_mask: u16,
     pub placement_handles: u16,
 }
 
-/// What is read of a drive at one moment.
+/// Logs of a drive at one point in time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// The controller events of the endurance group, oldest first.
+    /// Controller events of the endurance group, oldest first.
     pub events: Vec<EventRecord>,
-    /// Bytes written and erased, of the endurance group.
+    /// Bytes of the endurance group written and erased.
     pub statistics: Statistics,
-    /// The placement identifiers of the namespace with what their reclaim units can still take.
+    /// Placement identifiers of the namespace, with the free space of their reclaim units.
     pub handles: Vec<HandleStatus>,
-    /// Who uses the reclaim unit handles of the endurance group, by handle.
+    /// Usage of the endurance group's reclaim unit handles, by handle.
     pub usage: Vec<HandleUse>,
 }
 
-/// A namespace cannot be watched.
+/// Error of a monitored namespace.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// The drive cannot be looked into.
+    /// The state of the drive cannot be read.
     #[error(transparent)]
     Inspect(#[from] InspectError),
-    /// The controller lacks FDP.
+    /// The controller does not support FDP.
     #[error("the controller does not support Flexible Data Placement, so it reports no events")]
     NotSupported,
-    /// FDP is off.
+    /// FDP is disabled.
     #[error(
         "Flexible Data Placement is not enabled in endurance group {endurance_group}, so there are no events; \
          `nvme fdp feature DEVICE --endgrp-id={endurance_group} --enable-conf-idx=0` enables it while the drive has \
          no namespace"
     )]
     Disabled { endurance_group: u16 },
-    /// The namespace is not there.
+    /// The namespace does not exist.
     #[error("namespace {nsid} is not there; {}", attached(.others))]
     NoNamespace {
         nsid: u32,
-        /// The namespaces that are there.
+        /// Existing namespaces.
         others: Vec<u32>,
     },
-    /// What it says of itself cannot be.
+    /// The namespace reports impossible properties.
     #[error("namespace {nsid}: {problem}")]
     Implausible {
         nsid: u32,
-        /// What the drive says.
+        /// Description of the reported values.
         problem: String,
     },
-    /// After a lost connection the namespace is another one.
+    /// The namespace was replaced while the connection was lost.
     #[error("namespace {0} is another one than before the connection was lost: start again")]
     Changed(u32),
 }
@@ -92,10 +93,10 @@ fn attached(others: &[u32]) -> String {
 }
 
 impl Namespace {
-    /// Finds out about a namespace; `endurance_group` is the namespace's own if it is not given.
+    /// Reads the properties of a namespace. The default `endurance_group` is the namespace's own.
     ///
     /// # Errors
-    /// It is not there, the drive has no FDP or has it disabled, or it cannot be looked into.
+    /// The namespace does not exist, FDP is unsupported or disabled, or a command fails.
     pub fn find(port: &mut impl CommandPort, nsid: u32, endurance_group: Option<u16>) -> Result<Namespace, WatchError> {
         let controller = identify(port, Cns::Controller, 0)?;
         let controller = IdentifyController::read_from_bytes(&controller).expect("4096 bytes were asked for");
@@ -130,13 +131,14 @@ impl Namespace {
     /// Reads the logs.
     ///
     /// # Errors
-    /// As [`Namespace::find`]: it may have vanished, or FDP may have been disabled.
+    /// See [`Namespace::find`]. The namespace may have vanished, or FDP may have been disabled.
     pub fn sample(&self, port: &mut impl CommandPort) -> Result<Sample, WatchError> {
         self.read(port).map_err(|error| match error {
             InspectError::Refused { status, .. } if status == Status::FDP_DISABLED => WatchError::Disabled {
                 endurance_group: self.endurance_group,
             },
-            // What a drive answers for a namespace that is gone differs; what it says about it does not.
+            // Drives answer these commands differently for a deleted namespace. Identify Namespace
+            // is consistent.
             InspectError::Refused { .. } => match structure(port, self.nsid) {
                 Err(gone @ WatchError::NoNamespace { .. }) => gone,
                 _ => error.into(),
@@ -155,16 +157,17 @@ impl Namespace {
         })
     }
 
-    /// The placement handles for which an event is not enabled (feature 1Eh).
+    /// Placement handles for which an event is not enabled (feature 1Eh).
     ///
     /// # Errors
-    /// The drive cannot be looked into.
+    /// A command fails.
     pub fn handles_without_event(
         &self,
         port: &mut impl CommandPort,
         event: FdpEventType,
     ) -> Result<Vec<u16>, InspectError> {
-        /// As many event types as can be asked for, two bytes each, in whole dwords.
+        /// Size of the data, bytes: the maximum number of event types with two bytes each, rounded
+        /// up to dwords.
         const DATA_BYTES: usize = 512;
         let mut without = Vec::new();
         for handle in 0..self.placement_handles {
@@ -184,11 +187,11 @@ impl Namespace {
     }
 }
 
-/// Identify Namespace of a namespace that is there.
+/// Identify Namespace data of an existing namespace.
 fn structure(port: &mut impl CommandPort, nsid: u32) -> Result<IdentifyNamespace, WatchError> {
     let structure = match identify(port, Cns::Namespace, nsid) {
         Ok(bytes) => IdentifyNamespace::read_from_bytes(&bytes).expect("4096 bytes were asked for"),
-        // A namespace that cannot exist is refused, one that does not is all zeroes.
+        // Drives reject an impossible NSID, and return zeroes for one that is unused.
         Err(InspectError::Refused { status, .. }) if status == Status::INVALID_NAMESPACE_OR_FORMAT => {
             IdentifyNamespace::default()
         }
@@ -207,7 +210,8 @@ fn structure(port: &mut impl CommandPort, nsid: u32) -> Result<IdentifyNamespace
     })
 }
 
-/// Bytes of a logical block (LBADS), of which a page of 64 KiB holds one at least, and of which the namespace has fewer than 2^64 bytes.
+/// Logical block size (LBADS), bytes. It must be at most 64 KiB, and the capacity must be below
+/// 2^64 bytes.
 fn block_bytes(nsid: u32, structure: &IdentifyNamespace) -> Result<u64, WatchError> {
     let index = usize::from(structure.flbas.fidxl()) | usize::from(structure.flbas.fidxu()) << 4;
     let bits = structure.lbaf[index].lbads;
@@ -219,7 +223,7 @@ fn block_bytes(nsid: u32, structure: &IdentifyNamespace) -> Result<u64, WatchErr
     Ok(1 << bits)
 }
 
-/// Which bits of a placement identifier are the placement handle, with the configuration that is enabled.
+/// Mask of the placement handle in a placement identifier of the enabled configuration.
 fn handle_mask(port: &mut impl CommandPort, endurance_group: u16) -> Result<u16, WatchError> {
     let dword11 = FdpFeatureCdw11::new().with_endgid(endurance_group).into_bits();
     let feature = get_feature(port, FeatureId::FlexibleDataPlacement, 0, dword11, &mut [])?;
@@ -241,7 +245,7 @@ mod tests {
     use crate::inspect::Queue;
     use nvme_spec::SubmissionEntry;
 
-    /// A port that answers each opcode with the same bytes and result.
+    /// Port that answers each opcode with the same bytes and result.
     struct CannedPort(Vec<(u8, u32, Vec<u8>)>);
 
     impl CommandPort for CannedPort {
@@ -266,7 +270,7 @@ mod tests {
         }
     }
 
-    /// Get Features 1Eh: two descriptors are valid, whatever stands behind them.
+    /// Get Features 1Eh with two valid descriptors. Bytes after them are ignored.
     #[test]
     fn only_descriptors_that_are_counted_say_what_is_enabled() {
         let without = |list: &[u8]| {
@@ -302,7 +306,7 @@ mod tests {
                 .to_string()
         };
         assert!(found(&controller).contains("does not support Flexible Data Placement"));
-        // CTRATT bit 19; the same zeroes are then the namespace's structure.
+        // CTRATT bit 19. The other bytes are zero and also serve as the namespace data.
         controller[98] = 1 << 3;
         assert!(found(&controller).starts_with("namespace 1 is not there"));
     }

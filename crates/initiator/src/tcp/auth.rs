@@ -1,7 +1,7 @@
-//! DH-HMAC-CHAP, the host's side (Base Specification, "DH-HMAC-CHAP Protocol").
+//! Host side of DH-HMAC-CHAP (Base Specification, "DH-HMAC-CHAP Protocol").
 //!
-//! Written on its own, from the same description as the controller's side in `target::tcp::auth`, so that a mistake
-//! in one of them makes authentication fail.
+//! The code is independent of the controller's side in `target::tcp::auth`. Both follow the same
+//! description, so a mistake in one of them makes authentication fail.
 
 use nvme_spec::SubmissionEntry;
 use nvme_spec::auth::{
@@ -16,7 +16,7 @@ use super::queue::{Data, Queue};
 use super::{HostOptions, InitiatorError, as_entry};
 use dhchap::arithmetic::{self, KeyPair};
 
-/// Room for any message of a controller.
+/// Buffer size for any message of a controller, bytes.
 const RECEIVE_BYTES: u32 = 4096;
 
 fn refused(why: impl Into<String>) -> InitiatorError {
@@ -42,7 +42,7 @@ fn send(queue: &mut Queue, message: Vec<u8>) -> Result<(), InitiatorError> {
     done.check("Authentication Send").map(|_| ())
 }
 
-/// Fetches a message of the given kind.
+/// Receives a message of the given kind.
 fn receive(queue: &mut Queue, transaction: u16, expected: MessageId) -> Result<Vec<u8>, InitiatorError> {
     let entry = command(FabricsCommandType::AuthenticationReceive, RECEIVE_BYTES);
     let done = queue.command(entry, Data::ToHost(vec![0; RECEIVE_BYTES as usize]))?;
@@ -60,11 +60,11 @@ fn receive(queue: &mut Queue, transaction: u16, expected: MessageId) -> Result<V
     Ok(done.data)
 }
 
-/// What both responses are computed with.
+/// Common inputs of both responses.
 struct Transaction {
     id: u16,
     hash: HashId,
-    /// H(session key); none with the NULL group.
+    /// H(session key), `None` with the NULL group.
     session: Option<Vec<u8>>,
 }
 
@@ -89,7 +89,7 @@ impl Transaction {
         };
         text.extend(sequence.to_le_bytes());
         text.extend(self.id.to_le_bytes());
-        // No secure channel.
+        // SC_C is 0, no secure channel.
         text.push(0);
         text.extend(role.bytes());
         text.extend(names[0].bytes());
@@ -99,7 +99,7 @@ impl Transaction {
     }
 }
 
-/// Proves who we are, and lets the controller prove who it is if a secret for that is given.
+/// Authenticates the host, and the controller if its secret is given.
 pub fn authenticate(queue: &mut Queue, options: &HostOptions) -> Result<(), InitiatorError> {
     let secret = options.secret.as_ref();
     let secret = secret.ok_or_else(|| refused("the controller asks for it, but there is no secret"))?;
@@ -127,7 +127,7 @@ pub fn authenticate(queue: &mut Queue, options: &HostOptions) -> Result<(), Init
         seqnum: ours.as_ref().map_or(0, |ours| ours.sequence).into(),
         ..Reply::default()
     };
-    // Without a challenge of ours there are zeroes in its place.
+    // Without a challenge to the controller, the field contains zeroes.
     let challenge = ours
         .as_ref()
         .map_or_else(|| vec![0; response.len()], |ours| ours.value.clone());
@@ -141,10 +141,10 @@ pub fn authenticate(queue: &mut Queue, options: &HostOptions) -> Result<(), Init
     check_controller(queue, id, &message, &expected)
 }
 
-/// What the controller has to answer.
+/// Challenge to the controller.
 struct OurChallenge {
     value: Vec<u8>,
-    /// Not 0, which says that there is no challenge.
+    /// Sequence number, never 0, which means no challenge.
     sequence: u32,
 }
 
@@ -160,7 +160,7 @@ impl OurChallenge {
     }
 }
 
-/// Ends the transaction: the controller is who it says it is, or is told that it is not.
+/// Ends the transaction. Accepts the controller, or sends a failure message.
 fn check_controller(queue: &mut Queue, id: u16, message: &[u8], expected: &[u8]) -> Result<(), InitiatorError> {
     let (success, values) = Success1::ref_from_prefix(message).expect("it is longer than that");
     if success.rvalid != 1 || !arithmetic::equal(&values[..expected.len()], expected) {
@@ -169,7 +169,7 @@ fn check_controller(queue: &mut Queue, id: u16, message: &[u8], expected: &[u8])
             rc: REASON_AUTHENTICATION_FAILURE,
             rce: FailureReason::AuthenticationFailed.code(),
         };
-        // The controller hangs up; whether it still answers does not matter.
+        // The controller disconnects after this message, so its answer is irrelevant.
         let _ = send(queue, failure.as_bytes().to_vec());
         return Err(refused("the controller is not the one that it says it is"));
     }
@@ -201,7 +201,7 @@ fn negotiate(options: &HostOptions, transaction: u16) -> Vec<u8> {
     [negotiate.as_bytes(), descriptor.as_bytes()].concat()
 }
 
-/// What the controller offers.
+/// Parameters in the controller's challenge.
 struct Offer<'a> {
     hash: HashId,
     group: DhGroupId,

@@ -1,4 +1,4 @@
-//! One connection of the initiator, which is one queue: commands out, completions and data in.
+//! Queue of the initiator, one connection that sends commands and receives completions and data.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read};
@@ -20,37 +20,38 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use super::{HostOptions, InitiatorError};
 
-/// Bytes that are read at once, beside data that goes straight to its command.
+/// Size of the read buffer, bytes. Data for a known command bypasses it.
 const BUFFER_BYTES: usize = 256 << 10;
-/// Data that goes straight to its command and is so much that little else is read with it.
+/// Minimum remaining data, bytes, for which a read takes few bytes after it.
 const LARGE_DATA_BYTES: usize = 16 << 10;
-/// That little: a few headers.
+/// Bytes read after large data, enough for a few headers.
 const BEHIND_LARGE_DATA_BYTES: usize = 1 << 10;
-/// Pieces of output that are given to the system at once; its limit is 1024.
+/// Maximum pieces of output per system call. The system's limit is 1024.
 const PIECES_MAX: usize = 512;
-/// Data that capsules of admin queues may carry, and the one that connects a queue: the TCP Transport Specification fixes it.
+/// In-capsule data limit of admin queues and of the Connect command, bytes, fixed by the TCP
+/// Transport Specification.
 const ADMIN_IN_CAPSULE_BYTES: usize = 8192;
 
-/// The data of a command.
+/// Data of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Data {
     None,
-    /// What the controller gets.
+    /// Data for the controller.
     ToController(Vec<u8>),
-    /// A buffer for what the controller sends; its length is the most that it may.
+    /// Buffer for data from the controller, as long as its maximum.
     ToHost(Vec<u8>),
 }
 
-/// A command that is complete.
+/// Completed command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// Its identifier, as [`Queue::submit`] returned it.
+    /// Command identifier, as returned by [`Queue::submit`].
     pub cid: u16,
     pub entry: CompletionEntry,
-    /// The buffer that came with it. For data from the controller, what is beyond [`Completion::received`] is as
-    /// before.
+    /// Buffer of the command. For data from the controller, bytes after [`Completion::received`]
+    /// are unchanged.
     pub data: Vec<u8>,
-    /// Bytes that the controller sent.
+    /// Bytes received from the controller.
     pub received: usize,
 }
 
@@ -60,25 +61,25 @@ struct OutstandingCommand {
     received: usize,
 }
 
-/// Output that waits.
+/// Output that has not been sent.
 enum Piece {
-    /// Bytes of the header buffer.
+    /// Range of the header buffer.
     Headers(Range<usize>),
-    /// A part of a command's data.
+    /// Range of a command's data.
     Data { cid: u16, range: Range<usize> },
 }
 
-/// Data that is coming in.
+/// Data in reception.
 struct IncomingData {
     cid: u16,
     at: usize,
     left: usize,
     digest: Option<u32>,
-    /// No completion follows.
+    /// The data also completes the command, without a response capsule.
     success: bool,
 }
 
-/// A connected queue. See the module above.
+/// Connected queue, described in the module documentation.
 pub struct Queue {
     stream: TcpStream,
     options: HostOptions,
@@ -95,7 +96,7 @@ pub struct Queue {
     end: usize,
     receiving: Option<IncomingData>,
     completed: VecDeque<Completion>,
-    /// Completions in a row that were left out, and with them the submission queue's head.
+    /// Consecutive omitted completions, each without a submission queue head.
     heads_left_out: usize,
 }
 
@@ -108,10 +109,10 @@ fn broken(why: impl Into<String>) -> InitiatorError {
 }
 
 impl Queue {
-    /// Opens a connection and agrees on digests; the queue is not connected yet.
+    /// Opens a connection and negotiates digests. The queue is not connected yet.
     ///
     /// # Errors
-    /// Nobody answers, or not as a controller.
+    /// The address does not answer, or its server is not a controller.
     pub fn open(options: &HostOptions, entries: u16) -> Result<Queue, InitiatorError> {
         let stream = TcpStream::connect_timeout(&options.address, options.timeout).map_err(io("connecting"))?;
         stream.set_nodelay(true).map_err(io("setting up the socket"))?;
@@ -125,7 +126,7 @@ impl Queue {
             h2c_data_bytes_max: 0,
             in_capsule_bytes_max: options.in_capsule_bytes.min(ADMIN_IN_CAPSULE_BYTES),
             pending: (0..entries).map(|_| None).collect(),
-            // Identifiers are used from 0 on.
+            // Identifiers start at 0.
             free: (0..entries).rev().collect(),
             headers: Vec::new(),
             output: VecDeque::new(),
@@ -171,28 +172,29 @@ impl Queue {
         Ok(())
     }
 
-    /// Commands that are outstanding.
+    /// Number of outstanding commands.
     pub fn outstanding(&self) -> usize {
         self.pending.len() - self.free.len()
     }
 
-    /// Whether another command may be submitted.
+    /// Returns true if an entry is free for another command.
     pub fn has_room(&self) -> bool {
         !self.free.is_empty()
     }
 
-    /// Most data that the controller takes in one H2CData PDU.
+    /// Maximum data of an H2CData PDU that the controller accepts, bytes.
     pub fn h2c_data_bytes_max(&self) -> usize {
         self.h2c_data_bytes_max
     }
 
-    /// Sends a command, waits for it, and leaves what else completes meanwhile for [`Queue::wait`].
+    /// Sends a command and waits for its completion. Other completions are kept for
+    /// [`Queue::wait`].
     ///
     /// # Errors
-    /// The connection fails; a command that fails is a completion.
+    /// The connection fails. A failed command is not an error but a completion.
     ///
     /// # Panics
-    /// There is no room.
+    /// No entry is free.
     pub fn command(&mut self, entry: SubmissionEntry, data: Data) -> Result<Completion, InitiatorError> {
         let cid = self.submit(entry, data);
         loop {
@@ -204,15 +206,15 @@ impl Queue {
         }
     }
 
-    /// From now on capsules carry at most so much data, and no more than is wished for.
+    /// Sets the controller's limit of in-capsule data. The limit of the options still applies.
     pub(super) fn limit_in_capsule_bytes(&mut self, bytes: usize) {
         self.in_capsule_bytes_max = self.options.in_capsule_bytes.min(bytes);
     }
 
-    /// Prepares a command for sending; returns its identifier.
+    /// Prepares a command for sending and returns its identifier.
     ///
     /// # Panics
-    /// There is no room.
+    /// No entry is free.
     pub fn submit(&mut self, mut entry: SubmissionEntry, data: Data) -> u16 {
         let cid = self.free.pop().expect("room for a command");
         let (data, to_host) = match data {
@@ -250,10 +252,10 @@ impl Queue {
         cid
     }
 
-    /// The next completion, sending what waits first.
+    /// Sends the pending output and returns the next completion.
     ///
     /// # Errors
-    /// The connection fails, or nothing completes in time.
+    /// The connection fails, or the time limit expires.
     pub fn wait(&mut self) -> Result<Completion, InitiatorError> {
         loop {
             self.flush()?;
@@ -264,7 +266,7 @@ impl Queue {
         }
     }
 
-    /// A completion that is there already.
+    /// Returns the next received completion, if any.
     pub fn poll(&mut self) -> Option<Completion> {
         self.completed.pop_front()
     }
@@ -313,7 +315,7 @@ impl Queue {
         }
     }
 
-    /// Sends everything that waits. While the controller does not take it, what it sends is read.
+    /// Sends all pending output. Receives while the controller accepts none.
     ///
     /// # Errors
     /// The connection fails.
@@ -324,7 +326,7 @@ impl Queue {
                 Err(Errno::AGAIN) => self.wait_for_room()?,
                 Err(Errno::INTR) => {}
                 Err(error) => {
-                    // The reason may be there to be read.
+                    // The controller may have sent the reason.
                     self.receive()?;
                     return Err(io("sending")(error.into()));
                 }
@@ -382,7 +384,7 @@ impl Queue {
         &self.input[self.start..self.end]
     }
 
-    /// Reads what there is, waiting for something.
+    /// Reads available bytes, and waits for at least one.
     fn fill(&mut self) -> Result<(), InitiatorError> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -401,7 +403,8 @@ impl Queue {
         }
         let direct_bytes = direct.len();
         if direct_bytes >= LARGE_DATA_BYTES {
-            // What comes behind much data is likely more of it, better read to its place than copied there.
+            // Bytes after large data are probably more of the same data. Reading them to their
+            // place later is faster than copying them.
             let bytes = space.len().min(BEHIND_LARGE_DATA_BYTES);
             space = &mut space[..bytes];
         }
@@ -422,11 +425,11 @@ impl Queue {
         Ok(())
     }
 
-    /// Reads once and looks at all that is there.
+    /// Reads once and parses all complete PDUs.
     fn receive(&mut self) -> Result<(), InitiatorError> {
         self.fill()?;
         while self.parse_one()? {}
-        // Answers to R2Ts go out at once; while sending is under way already, it takes them along.
+        // Answers to R2Ts are sent immediately. If a send is in progress, it includes them.
         if self.output.is_empty() {
             Ok(())
         } else {
@@ -515,7 +518,7 @@ impl Queue {
         let cid = entry.cid.get();
         self.outstanding_command(cid)?;
         let pending = self.pending[usize::from(cid)].take().expect("it was just found");
-        // Data that was asked for and then not waited for must not be sent any more.
+        // Pending data of a completed command must not be sent any more.
         self.output
             .retain(|piece| !matches!(piece, Piece::Data { cid: other, .. } if *other == cid));
         self.free.push(cid);
@@ -560,7 +563,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Moves data out of the input buffer. Returns whether there may be more to look at.
+    /// Moves data out of the input buffer. Returns true if parsing can continue.
     fn take_data(&mut self) -> Result<bool, InitiatorError> {
         let receiving = self.receiving.as_ref().expect("data is coming in");
         let bytes = (self.end - self.start).min(receiving.left);
@@ -588,7 +591,7 @@ impl Queue {
         let receiving = self.receiving.take().expect("data is coming in");
         if receiving.success {
             self.heads_left_out += 1;
-            // With flow control a tenth of the queue may go by without a word of its head.
+            // With flow control, at most a tenth of the queue may complete without a reported head.
             if self.options.flow_control && self.heads_left_out >= (self.pending.len() / 10).max(1) {
                 let count = self.heads_left_out;
                 let why = format!("{count} completions in a row say nothing of the submission queue's head");
@@ -616,7 +619,7 @@ impl Queue {
         receiving.left -= bytes;
     }
 
-    /// Sends the data that an R2T asks for, in pieces that the controller takes.
+    /// Sends the data requested by an R2T, in PDUs that the controller accepts.
     fn answer_request(&mut self) -> Result<(), InitiatorError> {
         let (request, _) = R2t::read_from_prefix(self.unread()).expect("it is there");
         let (mut at, bytes) = (request.r2to.get() as usize, request.r2tl.get() as usize);
@@ -651,7 +654,7 @@ impl Queue {
     }
 }
 
-/// The SGL descriptor of a command's data.
+/// SGL descriptor of a command's data.
 fn describe(bytes: usize, in_capsule: bool) -> SglDescriptor {
     let (kind, subtype) = if in_capsule {
         (SglType::DataBlock, SGL_SUBTYPE_OFFSET)
