@@ -5,7 +5,7 @@
 //! guest:   boots a Linux in QEMU with a drive                                 <- warp guest
 //! ```
 //!
-//! Nothing here is linked into the server of a drive.
+//! The server of a drive does not link this crate.
 
 pub mod capture;
 pub mod guest;

@@ -1,14 +1,15 @@
-//! Lines of the kernel's tracing: block requests as `trace_pipe` prints them.
+//! Parses the block requests in the kernel's trace output, as `trace_pipe` prints them.
 //!
 //! ```text
 //!   fio-697     [001] d..1.   123.456789: block_rq_issue: 259,0 WS 4096 () 2048 + 8 none,0,0 [fio]
 //! thread number CPU  flags    seconds     event           disk  |  bytes   sector + sectors   thread's name
 //! ```
 //!
-//! `include/trace/events/block.h` of Linux has the format; what stands between the number of sectors and the name, and
-//! between operation and sector, differs between versions and is not needed.
+//! `include/trace/events/block.h` of Linux defines the format. The fields between operation and
+//! sector, and between the number of sectors and the name, differ between kernel versions. The
+//! parser skips them.
 
-/// What a request does.
+/// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     Read,
@@ -17,7 +18,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// As captures have it.
+    /// Letter of the operation in captures.
     pub fn letter(self) -> char {
         match self {
             Operation::Read => 'R',
@@ -27,36 +28,36 @@ impl Operation {
     }
 }
 
-/// A request to a disk.
+/// Request to a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockRequest<'a> {
     /// Major and minor number of the disk.
     pub disk: (u32, u32),
-    /// Microseconds of the kernel's clock.
+    /// Time of the kernel's clock, microseconds.
     pub time_us: u64,
-    /// Name of the thread that issued it.
+    /// Name of the thread that issued the request.
     pub thread: &'a str,
-    /// What it does.
+    /// Operation.
     pub operation: Operation,
     /// First byte on the disk.
     pub offset_bytes: u64,
-    /// Bytes, not 0.
+    /// Length, bytes, never 0.
     pub bytes: u64,
 }
 
-/// What a line says.
+/// Content of a trace line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     Request(BlockRequest<'a>),
-    /// A flush, a passthrough command, a line about the trace itself.
+    /// Flush, passthrough command or line about the trace itself.
     Nothing,
-    /// It is none of the lines that are known here.
+    /// Line in an unknown format.
     Unknown,
 }
 
 const SECTOR_BYTES: u64 = 512;
 
-/// Reads a line about the event of this name.
+/// Parses a line of this event.
 pub fn parse<'a>(line: &'a str, event: &str) -> Event<'a> {
     let text = line.trim();
     if text.is_empty() || text.starts_with('#') || text.starts_with("CPU:") {
@@ -68,7 +69,7 @@ pub fn parse<'a>(line: &'a str, event: &str) -> Event<'a> {
 fn request<'a>(line: &'a str, event: &str) -> Option<Event<'a>> {
     let (head, tail) = line.split_once(&format!(": {event}: "))?;
     let time_us = microseconds(head.rsplit(' ').next()?)?;
-    // In front of the name, words; in the name, anything.
+    // Fields before the name are words. The name may contain any character.
     let (place, after) = tail.split_once(" + ")?;
     let mut words = place.split_whitespace();
     let (disk, flags) = (words.next()?, words.next()?);
@@ -90,7 +91,7 @@ fn request<'a>(line: &'a str, event: &str) -> Option<Event<'a>> {
     }))
 }
 
-/// Seconds with six digits behind the point.
+/// Parses seconds with six decimals into microseconds.
 fn microseconds(text: &str) -> Option<u64> {
     let (seconds, fraction) = text.split_once('.')?;
     if fraction.len() != 6 {
@@ -100,7 +101,8 @@ fn microseconds(text: &str) -> Option<u64> {
     seconds.checked_mul(1_000_000)?.checked_add(fraction)
 }
 
-/// The first letter that says what it does, among flags: F in front is a flush, N is nothing that has a place.
+/// Finds the operation among the flags. A leading F is a flush. N is an operation without a
+/// location.
 fn operation(flags: &str) -> Option<Operation> {
     flags.chars().find_map(|flag| match flag {
         'R' => Some(Some(Operation::Read)),

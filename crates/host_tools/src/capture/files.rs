@@ -1,20 +1,20 @@
-//! Which file is where on a disk, now.
+//! Maps byte ranges of a disk to files at the present time.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use initiator::inspect::file_map::{self, Extent, FileMapError};
 
-/// A file system that is mounted.
+/// Mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mount {
-    /// Of the block device that it is on.
+    /// Major and minor number of its block device.
     pub(super) number: (u32, u32),
     folder: PathBuf,
 }
 
 impl Mount {
-    /// Has the kernel write what it holds; a file system that cannot is left as it is.
+    /// Flushes the file system. A failure is ignored.
     pub(super) fn synchronise(&self) {
         if let Ok(folder) = File::open(&self.folder) {
             let _ = rustix::fs::syncfs(&folder);
@@ -22,12 +22,12 @@ impl Mount {
     }
 }
 
-/// All of this process's mounts, each file system once.
+/// Mounts of this process, with each file system once.
 pub(super) fn mounts() -> Vec<Mount> {
     parse_mounts(&std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
 }
 
-/// Lines of mountinfo (proc(5)): number, parent, device, root, mount point, ...
+/// Parses lines of mountinfo (proc(5)): number, parent, device, root, mount point, ...
 fn parse_mounts(text: &str) -> Vec<Mount> {
     let mut mounts: Vec<Mount> = Vec::new();
     for line in text.lines() {
@@ -35,7 +35,7 @@ fn parse_mounts(text: &str) -> Vec<Mount> {
         let (Some(number), Some(root), Some(folder)) = (words.next(), words.next(), words.next()) else {
             continue;
         };
-        // A part of a file system that is mounted elsewhere, too, would give its files twice.
+        // A bind mount of a part of a file system would list its files twice.
         if let Some(number) = parse_number(number)
             && root == "/"
             && mounts.iter().all(|mount| mount.number != number)
@@ -47,13 +47,13 @@ fn parse_mounts(text: &str) -> Vec<Mount> {
     mounts
 }
 
-/// `major:minor`.
+/// Parses `major:minor`.
 pub(super) fn parse_number(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Blanks in mountinfo are octal: `\040`.
+/// Decodes the octal escapes of mountinfo, such as `\040` for a space.
 fn unescaped(text: &str) -> String {
     let codes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
     codes
@@ -61,7 +61,7 @@ fn unescaped(text: &str) -> String {
         .fold(text.to_string(), |text, (code, byte)| text.replace(code, byte))
 }
 
-/// A name as a column: what would end it, and percent signs, are percent-encoded.
+/// Percent-encodes commas, control characters and percent signs of a name for a column.
 pub(super) fn escaped(name: &str) -> String {
     let is_plain = |letter: char| !letter.is_control() && letter != ',' && letter != '%';
     let mut text = String::with_capacity(name.len());
@@ -72,15 +72,15 @@ pub(super) fn escaped(name: &str) -> String {
             text += &format!("%{:02X}", u32::from(letter));
         }
     }
-    // A column has no blanks around it.
+    // Columns have no leading or trailing spaces.
     text.trim().to_string()
 }
 
-/// Files by place, bytes on the whole disk.
+/// Files by location, byte ranges of the whole disk.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FileMap {
     names: Vec<String>,
-    /// First byte, first byte after, name; rising.
+    /// First byte, first byte after it, and name index, in ascending order.
     extents: Vec<(u64, u64, u32)>,
 }
 
@@ -97,7 +97,7 @@ impl FileMap {
         map
     }
 
-    /// The files of these file systems. Where there are several, names begin with where they are mounted.
+    /// Maps the files of these file systems. With several, names start with the mount point.
     pub(super) fn of(mounts: &[Mount], are_several: bool) -> Result<FileMap, FileMapError> {
         let mut files = Vec::new();
         for mount in mounts {
@@ -113,7 +113,7 @@ impl FileMap {
         Ok(FileMap::new(files))
     }
 
-    /// Whose this byte is.
+    /// Returns the file that contains this byte.
     pub(super) fn find(&self, at: u64) -> Option<&str> {
         let after = self.extents.partition_point(|(from, ..)| *from <= at);
         let (_, to, number) = self.extents[..after].last()?;

@@ -1,18 +1,21 @@
-//! What a program asks of a disk: the kernel's block events as a trace, with thread and file.
+//! Records the disk requests of programs: the kernel's block events as a trace with thread and
+//! file.
 //!
 //! ```text
 //! Disks (sysfs) -> tracefs instance -> events -> pending -> file maps -> lines of a capture
 //!                                     mounts  -> file_map, every second /
 //! ```
 //!
-//! A request knows its thread; the file is found by place: files of the file systems on the disk are mapped at the
-//! beginning, every second and at the end, and a request is of the file that is there in the next map, or was in the
-//! one before. What is in none of them (metadata, the journal, files that came and went between two maps) has no file.
-//! A write-back is issued by whoever writes back: the kernel's threads count as `kworker`.
+//! The kernel reports the thread of a request. The capture finds the file by location. It maps the
+//! files of the disk's file systems at the start, every second and at the end. The file of a
+//! request is taken from the next map, or else from the previous one. Data in neither map
+//! (metadata, the journal, files that existed only between two maps) has no file. Write-back is
+//! attributed to the thread that issues it. All kernel workers count as `kworker`.
 //!
-//! Bounded: the kernel's buffers (what they cannot take is lost and counted), a second of requests, two maps. The
-//! kernel's events do not carry write hints, and passthrough commands have no place in them. Nothing is sent to the
-//! disk but what `syncfs` causes.
+//! Memory is bounded by the kernel's buffers, a second of requests and two maps. Events that
+//! overflow the buffers are lost and counted. The kernel's events contain no write hints, and their
+//! passthrough commands have no location. The capture itself sends only the writes of `syncfs` to
+//! the disk.
 
 pub mod events;
 mod files;
@@ -28,23 +31,23 @@ use events::{Event, Operation};
 use files::{FileMap, Mount};
 use tracefs::Instance;
 
-/// The first line of a capture.
+/// First line of a capture.
 pub const HEADER: &str = "time,process,file,operation,offset,length";
-/// What it ends with where several disks are captured, as do all lines.
+/// Suffix of the first line with several disks. Each line then ends with the disk.
 const DISK_COLUMN: &str = ",disk";
 
-/// Files are mapped so often, and not more than a tenth of the time.
+/// Interval of the file maps, limited to a tenth of the time.
 const MAP_EVERY: Duration = Duration::from_secs(1);
 const MAP_SHARE: u32 = 10;
-/// Requests that wait for a map at most.
+/// Maximum number of requests that wait for a map.
 const PENDING_MAX: usize = 1 << 20;
-/// No event for so long means that what was asked for at the end has come.
+/// Time without an event after which the final flush is considered complete.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// Nothing can be captured.
+/// Error of a capture.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// Something cannot be read or written.
+    /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     /// The kernel has no tracing.
@@ -54,10 +57,10 @@ pub enum CaptureError {
          elsewhere and give its files to `warp whatif`"
     )]
     NoTracing,
-    /// Tracing is for root.
+    /// Tracing requires root.
     #[error("{}: only root may trace requests; run `sudo warp capture ...`", .0.display())]
     NotAllowed(PathBuf),
-    /// The kernel has tracing, but not of requests.
+    /// The kernel has tracing, but no block events.
     #[error(
         "this kernel has no event block:{0} (it was built without CONFIG_BLK_DEV_IO_TRACE or block events), so requests \
          cannot be captured; record elsewhere"
@@ -65,39 +68,39 @@ pub enum CaptureError {
     NoEvent(&'static str),
     #[error("{}: is no block device; give a disk or a partition, such as /dev/nvme0n1", .0.display())]
     NoDisk(PathBuf),
-    /// Two that are asked for are, or are parts of, one disk.
+    /// The disk is given twice, or as several partitions.
     #[error("{0} is to be captured twice; give each disk once, and of several partitions the whole disk")]
     Twice(String),
 }
 
-/// Whether there is anything to capture with.
+/// Checks that the kernel's tracing is usable.
 ///
 /// # Errors
-/// The kernel has no tracing, or it may not be used.
+/// The kernel has no tracing or denies access.
 pub fn check() -> Result<(), CaptureError> {
     tracefs::find_root().map(drop)
 }
 
-/// A disk, or a partition of one.
+/// Disk or partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disk {
     /// Name of the whole disk, such as `nvme0n1`.
     pub name: String,
-    /// Major and minor number of the disk and of its partitions; of a partition that is asked for, its own is the last.
+    /// Major and minor numbers of the disk and its partitions.
     numbers: Vec<(u32, u32)>,
-    /// What is asked for: first byte and first byte after it.
+    /// Captured range, first byte and first byte after it.
     range: (u64, u64),
-    /// Number of the partition that is asked for.
+    /// Number of the captured partition, `None` for the whole disk.
     partition: Option<(u32, u32)>,
-    /// It has several paths, each of which is a hidden disk without a number.
+    /// The disk has several paths, each a hidden disk without a number.
     is_multipath: bool,
 }
 
 impl Disk {
-    /// A disk by its device file.
+    /// Opens a disk by its device file.
     ///
     /// # Errors
-    /// It is no block device, or the system does not know it.
+    /// The file is not a block device, or the system does not know it.
     pub fn of(device: &Path) -> Result<Disk, CaptureError> {
         let failed = |path: &Path| {
             let path = path.to_path_buf();
@@ -148,7 +151,8 @@ impl Disk {
     }
 }
 
-/// What is traced: what the disks get, after merging; what is sent to them where one is not known by its number there.
+/// Name of the traced event. The default event follows merging. Disks with several paths need the
+/// event before it, because the paths have no number.
 fn event(disks: &[Disk]) -> &'static str {
     if disks.iter().any(|disk| disk.is_multipath) {
         "block_bio_queue"
@@ -157,38 +161,38 @@ fn event(disks: &[Disk]) -> &'static str {
     }
 }
 
-/// Bytes in a file of sysfs that counts sectors.
+/// Converts a number of sectors in a sysfs file to bytes.
 fn sectors_in(file: &Path) -> u64 {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     text.trim().parse::<u64>().unwrap_or(0) * 512
 }
 
-/// Major and minor number of an entry of sysfs.
+/// Major and minor number of a sysfs entry.
 fn number_in(entry: &Path) -> Option<(u32, u32)> {
     files::parse_number(std::fs::read_to_string(entry.join("dev")).ok()?.trim())
 }
 
-/// What was captured.
+/// Summary of a capture.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// Requests in the capture.
+    /// Number of requests in the capture.
     pub requests: u64,
-    /// Bytes that they write.
+    /// Bytes of the write requests.
     pub bytes_written: u64,
-    /// Those of files that are known.
+    /// Bytes of write requests to known files.
     pub bytes_of_files: u64,
-    /// Events that the kernel's buffers could not take.
+    /// Events lost because the kernel's buffers were full.
     pub lost: u64,
-    /// Lines of the kernel that were not understood.
+    /// Kernel lines in an unknown format.
     pub unknown: u64,
-    /// Why files are not known, if something is in the way.
+    /// Reason why files are unknown, if any.
     pub without_files: Option<String>,
 }
 
-/// A request that waits for the next map.
+/// Request that waits for the next map.
 #[derive(Clone, Debug)]
 struct Pending {
-    /// Place of its disk among those that are captured.
+    /// Index of its disk among the captured disks.
     disk: usize,
     time_us: u64,
     thread: String,
@@ -197,7 +201,7 @@ struct Pending {
     bytes: u64,
 }
 
-/// A capture under way.
+/// Capture in progress.
 pub struct Capture<W> {
     instance: Instance,
     recorder: Recorder<W>,
@@ -206,10 +210,12 @@ pub struct Capture<W> {
 }
 
 impl<W: Write> Capture<W> {
-    /// Begins, with kernel buffers of so many bytes for each processor. Several disks have a column that names them.
+    /// Starts a capture with this buffer size per processor, bytes. With several disks, a column
+    /// names the disk.
     ///
     /// # Errors
-    /// The kernel has no tracing, or it may not be used; a disk is there twice; `out` cannot be written.
+    /// The kernel has no tracing or denies access, a disk is given twice, or `out` cannot be
+    /// written.
     pub fn start(disks: Vec<Disk>, out: W, buffer_bytes: u64) -> Result<Capture<W>, CaptureError> {
         for (place, disk) in disks.iter().enumerate() {
             if disks[..place].iter().any(|other| other.name == disk.name) {
@@ -229,10 +235,10 @@ impl<W: Write> Capture<W> {
         Ok(capture)
     }
 
-    /// Takes what has come; false if there was nothing.
+    /// Reads new events. Returns false if there were no events.
     ///
     /// # Errors
-    /// Events cannot be read, or the capture not be written.
+    /// Events cannot be read or the capture cannot be written.
     pub fn poll(&mut self) -> Result<bool, CaptureError> {
         let recorder = &mut self.recorder;
         let event = recorder.event;
@@ -246,10 +252,10 @@ impl<W: Write> Capture<W> {
         Ok(came)
     }
 
-    /// Has what the file systems still hold written, takes that too, and ends.
+    /// Flushes the file systems, records the resulting requests and ends the capture.
     ///
     /// # Errors
-    /// As [`Capture::poll`].
+    /// See [`Capture::poll`].
     pub fn finish(mut self) -> Result<(Summary, W), CaptureError> {
         for recorded in &self.recorder.disks {
             for mount in recorded.disk.mounts() {
@@ -292,13 +298,13 @@ impl<W: Write> Capture<W> {
     }
 }
 
-/// A disk of a capture.
+/// Disk of a capture.
 struct Recorded {
     disk: Disk,
     before: FileMap,
 }
 
-/// Turns requests into lines.
+/// Converts requests to lines.
 struct Recorder<W> {
     out: W,
     event: &'static str,
@@ -355,7 +361,7 @@ impl<W: Write> Recorder<W> {
         }
     }
 
-    /// Writes what waits, with the files of these maps, one for each disk, or of the ones before.
+    /// Writes pending requests with the files of these maps (one per disk) or of the previous ones.
     fn write_pending(&mut self, maps: Vec<FileMap>) -> Result<(), CaptureError> {
         let are_several = self.disks.len() > 1;
         for request in self.pending.drain(..) {
@@ -392,16 +398,16 @@ fn unwritten(source: io::Error) -> CaptureError {
     }
 }
 
-/// Names of threads as captures have them: without what would end a column.
+/// Thread names for captures, without characters that end a column.
 #[derive(Debug, Default)]
 struct ThreadNames {
-    /// Names of io_uring's workers, with those of the threads that they work for.
+    /// Names of io_uring workers, with the names of the threads they work for.
     workers: BTreeMap<String, String>,
 }
 
 impl ThreadNames {
-    /// Kernel threads that write back are one. A worker of io_uring (`iou-wrk-697`, `iou-sqp-697`) is whom it works
-    /// for.
+    /// Returns the name for a capture. All kernel workers share one name. An io_uring worker
+    /// (`iou-wrk-697`, `iou-sqp-697`) gets the name of its thread.
     fn of(&mut self, name: &str) -> String {
         if name.starts_with("kworker/") {
             return "kworker".to_string();
@@ -412,7 +418,7 @@ impl ThreadNames {
         };
         let known = self.workers.entry(name.to_string()).or_insert_with(|| {
             let found = std::fs::read_to_string(format!("/proc/{thread}/comm"));
-            // It may have ended.
+            // The thread may have ended.
             found.map_or_else(|_| files::escaped(name), |found| files::escaped(found.trim_end()))
         });
         known.clone()

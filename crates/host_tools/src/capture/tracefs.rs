@@ -1,12 +1,12 @@
-//! The kernel's tracing, of one event in an instance of its own.
+//! Traces one event in a tracefs instance.
 //!
 //! ```text
 //! mkdir instances/warp-capture-PID -> filter, buffer, enable -> trace_pipe -> lines -> rmdir
 //! ```
 //!
-//! An instance has buffers of its own, so that nothing else that traces on the machine is touched or seen. What the
-//! buffers cannot take is lost and counted by the kernel. Instances of captures that were killed are removed by the
-//! next one.
+//! An instance has its own buffers, so other traces on the machine are unaffected and invisible.
+//! The kernel counts the events that overflow the buffers. Each capture removes the instances of
+//! killed ones.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,30 +15,30 @@ use std::path::{Path, PathBuf};
 
 use super::CaptureError;
 
-/// Where it is mounted, and where older kernels have it.
+/// Mount points of tracefs on present and older kernels.
 const ROOTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 const PREFIX: &str = "warp-capture-";
-/// Bytes that are read at once.
+/// Bytes per read.
 const READ_BYTES: usize = 256 << 10;
 
-/// An instance, as long as it is needed.
+/// Tracefs instance, removed on drop.
 #[derive(Debug)]
 pub struct Instance {
     path: PathBuf,
     event: &'static str,
-    /// Closed before the instance is removed: the kernel keeps one that is read.
+    /// Closed before the instance is removed, because the kernel keeps an instance with a reader.
     pipe: Option<File>,
     buffer: Vec<u8>,
-    /// What was read and not given out: the beginning of a line.
+    /// Start of an incomplete line.
     pending: Vec<u8>,
 }
 
 impl Instance {
-    /// Begins to trace an event of the group `block` of these disks (as the kernel numbers them), with a buffer of so
-    /// many bytes for each processor.
+    /// Starts to trace an event of the group `block` for these disks (kernel numbers), with this
+    /// buffer size per processor, bytes.
     ///
     /// # Errors
-    /// There is no tracing here, or it may not be used.
+    /// The kernel has no tracing or denies access.
     pub fn start(event: &'static str, disks: &[(u32, u32)], buffer_bytes: u64) -> Result<Instance, CaptureError> {
         Instance::start_in(&find_root()?, event, disks, buffer_bytes)
     }
@@ -72,10 +72,10 @@ impl Instance {
         }
     }
 
-    /// Calls `line` with each line that has come; false if there was none.
+    /// Calls `line` for each new line. Returns false if there were no lines.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The lines cannot be read.
     pub fn read_lines(&mut self, mut line: impl FnMut(&str)) -> Result<bool, CaptureError> {
         let pipe = self.pipe.as_mut().expect("it is closed at the end");
         let bytes = match pipe.read(&mut self.buffer) {
@@ -96,15 +96,15 @@ impl Instance {
         Ok(bytes > 0)
     }
 
-    /// Stops; what was traced until now can still be read.
+    /// Stops the trace. Earlier events can still be read.
     ///
     /// # Errors
-    /// It cannot be stopped.
+    /// The trace cannot be stopped.
     pub fn stop(&self) -> Result<(), CaptureError> {
         set(&enable_file(&self.path, self.event), "0")
     }
 
-    /// Events that the buffers could not take.
+    /// Number of events that overflowed the buffers.
     pub fn lost(&self) -> u64 {
         let processors = std::fs::read_dir(self.path.join("per_cpu"))
             .into_iter()
@@ -133,7 +133,7 @@ fn remove(path: &Path) {
     drop(std::fs::remove_dir(path));
 }
 
-/// Removes instances whose capture is gone.
+/// Removes instances of captures that no longer run.
 fn remove_left_over(instances: &Path) {
     for entry in std::fs::read_dir(instances).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -144,11 +144,11 @@ fn remove_left_over(instances: &Path) {
     }
 }
 
-/// Where the kernel's tracing is.
+/// Finds the mount point of tracefs.
 pub fn find_root() -> Result<PathBuf, CaptureError> {
     let roots = ROOTS.map(PathBuf::from);
     let found = roots.iter().find(|root| root.join("instances").is_dir());
-    // A folder that may not be looked into looks empty.
+    // A folder without permission looks empty.
     let closed = |root: &&PathBuf| {
         let opened = std::fs::read_dir(root);
         opened.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
@@ -160,9 +160,9 @@ pub fn find_root() -> Result<PathBuf, CaptureError> {
     }
 }
 
-/// Sets an instance up and opens its lines, without waiting for any.
+/// Sets up an instance and opens its non-blocking pipe.
 fn set_up(path: &Path, event: &str, disks: &[(u32, u32)], buffer_bytes: u64) -> Result<File, CaptureError> {
-    // One clock for all processors.
+    // All processors share one clock.
     set(&path.join("trace_clock"), "mono")?;
     set(&path.join("buffer_size_kb"), &(buffer_bytes / 1024).max(1).to_string())?;
     let numbers = disks
@@ -228,7 +228,7 @@ mod tests {
             std::fs::create_dir(path).expect("a folder");
         }
         remove_left_over(folder.path());
-        // A plain folder keeps what an instance would be stopped with.
+        // The `tracing_on` file of the removal remains in a plain folder.
         let stopped = [&gone, &here, &other].map(|path| path.join("tracing_on").exists());
         assert_eq!(stopped, [true, false, false]);
     }

@@ -1,4 +1,4 @@
-//! Booting: QEMU with the drive, its ports, and waiting for the end.
+//! Boots QEMU with the drive and the guest's ports, and waits for the end.
 //!
 //! ```text
 //! work folder (start, command, parameters, warp) -> 9p "warp"     guest
@@ -23,57 +23,57 @@ use super::build::last_line;
 use super::group::Group;
 use super::{Built, GuestError, shell};
 
-/// The second half of the guest's start.
+/// Second half of the guest's start script.
 const START: &str = include_str!("../../guest/start.sh");
-/// Between two looks at the clock and at QEMU.
+/// Interval of the checks of time limits and of QEMU.
 const PAUSE: Duration = Duration::from_millis(20);
-/// A kernel under emulation is up after 8 s; on a machine that does ten other things, after a minute.
+/// Boot limit under emulation. A kernel needs 8 s, and a minute on a busy machine.
 const UP_WITHIN: Duration = Duration::from_secs(240);
-/// With KVM it is up after 3 s, unless that does not work.
+/// Boot limit with KVM, which needs 3 s if it works.
 const UP_WITHIN_KVM: Duration = Duration::from_secs(45);
-/// After the command's end the guest has so long to power off.
+/// Limit for power-off after the command's end.
 const OFF_WITHIN: Duration = Duration::from_secs(20);
-/// Processors of the guest: with one, a busy command would starve the kernel's own work.
+/// Processors of the guest. With one, a busy command would starve the kernel's own work.
 const PROCESSORS: u32 = 2;
-/// Output that waits for a reader, in pieces of [`PIECE_BYTES`] at most.
+/// Maximum output that waits for a reader, in pieces of up to [`PIECE_BYTES`].
 const PIECES: usize = 64;
 const PIECE_BYTES: usize = 64 << 10;
-/// What this machine is to the guest.
+/// Address of this machine in the guest.
 const HOST_ADDRESS: &str = "10.0.2.2";
 
-/// How a drive is attached.
+/// Transports of a drive.
 #[derive(Clone, Debug, Default)]
 pub struct Attached {
     /// Socket of a vfio-user server.
     pub vfio_user: Option<PathBuf>,
-    /// Port of an NVMe/TCP server on a loopback address, and the subsystem's NQN.
+    /// Loopback address of an NVMe/TCP server, and the subsystem's NQN.
     pub tcp: Option<(SocketAddr, String)>,
 }
 
-/// What is to be done in the guest.
+/// Task of the guest.
 #[derive(Clone, Debug)]
 pub enum Task {
-    /// A program and its arguments, without input.
+    /// Program with arguments, without input.
     Command(Vec<OsString>),
-    /// A shell on this terminal.
+    /// Shell on this terminal.
     Shell,
 }
 
-/// What runs the guest's processors.
+/// Execution of the guest's processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accelerator {
-    /// KVM. A guest that is not up with it after so long, or ends before, is started again under emulation: some virtual
-    /// machines offer a KVM that cannot run a stock kernel, and nothing but a trial tells.
+    /// KVM with a fallback to emulation if the guest is not up in time or dies early. Some virtual
+    /// machines offer a KVM that cannot run a stock kernel, and only a trial can detect it.
     Kvm {
-        /// So long is waited.
+        /// Boot limit before the fallback.
         up_within: Duration,
     },
-    /// QEMU emulates them.
+    /// Emulation by QEMU.
     Emulation,
 }
 
 impl Accelerator {
-    /// KVM where the processor has what it takes and this user may open it.
+    /// KVM if the processor supports it and this user may open it, emulation if not.
     pub fn of_this_machine() -> Accelerator {
         let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let has_support = processor.split_whitespace().any(|word| word == "vmx" || word == "svm");
@@ -106,58 +106,59 @@ impl Accelerator {
 pub struct Machine {
     pub built: Built,
     pub attached: Attached,
-    /// Folder of this machine that is /shared in the guest.
+    /// Folder of this machine, mounted as /shared in the guest.
     pub share: PathBuf,
-    /// A program for the guest, which finds it under the same name.
+    /// Program for the guest, available there under the same name.
     pub program: Option<PathBuf>,
-    /// What to do in it.
+    /// Task of the guest.
     pub task: Task,
-    /// What runs its processors.
+    /// Execution of the guest's processors.
     pub accelerator: Accelerator,
     pub memory_bytes: u64,
-    /// Whether it reaches this machine's loopback addresses; needed for a drive over TCP, which has it without.
+    /// Give the guest access to this machine's loopback addresses. A drive over TCP enables the
+    /// access anyway.
     pub network: bool,
-    /// It is ended when it takes longer.
+    /// Time limit, after which the guest is stopped.
     pub limit: Option<Duration>,
-    /// Arguments of the kernel, with spaces between them.
+    /// Kernel arguments, separated by spaces.
     pub kernel: String,
-    /// More arguments of QEMU.
+    /// Additional QEMU arguments.
     pub qemu: Vec<String>,
-    /// Where the kernel's console goes.
+    /// File for the kernel's console output.
     pub console: Option<PathBuf>,
 }
 
-/// Where a piece of output was written to.
+/// Stream of a piece of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
-    /// Standard output; in a shell the terminal.
+    /// Standard output, or the terminal of a shell.
     Output,
     Error,
 }
 
-/// How it ended.
+/// End of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// With this exit code of the command.
+    /// The command ended with this exit code.
     Exited(u8),
-    /// The time was up.
+    /// The time limit expired.
     TimedOut,
-    /// Somebody stopped it.
+    /// The caller stopped the guest.
     Stopped,
 }
 
-/// What the threads that read the guest's ports say.
+/// Event from the threads that read the guest's ports.
 enum Event {
     Control(String),
     Output(Stream, Vec<u8>),
 }
 
-/// Boots a guest, hands on its output as it comes, and returns how it ended. QEMU is gone then, and also when the calling
-/// thread ends. `stop` is asked all the time; an error of `on_output` stops it too and is returned. `on_notice` gets a
-/// sentence where KVM did not do and emulation is tried.
+/// Boots a guest, forwards its output and returns its end. QEMU is gone afterwards, also if the
+/// calling thread ends. `stop` is polled regularly. An error of `on_output` also stops the guest
+/// and is returned. `on_notice` gets a sentence if KVM failed and emulation is tried.
 ///
 /// # Errors
-/// The guest did not come to the command's end.
+/// The guest did not reach the command's end.
 pub fn boot(
     machine: &Machine,
     stop: &dyn Fn() -> bool,
@@ -172,7 +173,7 @@ pub fn boot(
     };
     let with_first = run.attempt(machine, stop, on_output);
     match with_first {
-        // Before it is up nothing of the command has run.
+        // Before the guest is up, no part of the command has run.
         Err(error) if machine.accelerator != Accelerator::Emulation && !run.is_up && error.is_of_start() => {
             on_notice(&format!(
                 "with KVM {error}; starting it again under emulation, which is slower"
@@ -187,18 +188,18 @@ pub fn boot(
     }
 }
 
-/// A guest that runs.
+/// Running guest.
 struct Run {
-    /// When the first attempt began, which counts for the machine's limit, and this one.
+    /// Start of the first attempt, which the time limit refers to, and of this attempt.
     begun: Instant,
     started: Instant,
     is_up: bool,
-    /// The command's exit code, and since when it is known.
+    /// Exit code of the command, and the time of its arrival.
     exited: Option<(u8, Instant)>,
 }
 
 impl Run {
-    /// Boots it once.
+    /// Boots the guest once.
     fn attempt(
         &mut self,
         machine: &Machine,
@@ -210,7 +211,7 @@ impl Run {
         let files = Files::prepare(machine, work.path())?;
         let ended = Arc::new(AtomicBool::new(false));
         let leave = Arc::new(AtomicBool::new(false));
-        // The receiver ends the threads when it is dropped.
+        // The threads end after the receiver is dropped.
         let (sender, events) = mpsc::sync_channel(PIECES);
         let is_shell = matches!(machine.task, Task::Shell);
         files.listen("control", &ended, sender.clone(), |guest, sender| {
@@ -265,7 +266,7 @@ impl Run {
                 }
                 Ok(Event::Control(line)) => self.heard(&line)?,
                 Err(RecvTimeoutError::Timeout) => {}
-                // QEMU has closed all ports.
+                // QEMU closed all ports.
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             if stop() {
@@ -289,7 +290,7 @@ impl Run {
         self.verdict(files, group)
     }
 
-    /// A word from the guest's control port.
+    /// Handles a line from the guest's control port.
     fn heard(&mut self, line: &str) -> Result<(), GuestError> {
         match line.split_once(' ') {
             Some(("up", _)) => self.is_up = true,
@@ -309,7 +310,7 @@ impl Run {
         }
         let status = group.child().wait().map_err(GuestError::io("QEMU"))?;
         if status.success() {
-            // It says nothing when the kernel panics or restarts.
+            // QEMU succeeds when the kernel panics or restarts.
             return Err(GuestError::Died(last_line(&files.console).unwrap_or_default()));
         }
         let words = last_line(&files.words).unwrap_or_else(|| "it said nothing".to_string());
@@ -317,7 +318,7 @@ impl Run {
     }
 }
 
-/// Hands on what comes from a port, until it ends or nobody listens.
+/// Forwards the output of a port until its end or until the receiver is dropped.
 fn hand_on(mut guest: UnixStream, stream: Stream, sender: &SyncSender<Event>) {
     let mut buffer = vec![0; PIECE_BYTES];
     while let Ok(count @ 1..) = guest.read(&mut buffer) {
@@ -329,11 +330,11 @@ fn hand_on(mut guest: UnixStream, stream: Stream, sender: &SyncSender<Event>) {
 
 struct Files<'a> {
     machine: &'a Machine,
-    /// What the guest has as /warp.
+    /// Folder that is /warp in the guest.
     shared: PathBuf,
     sockets: PathBuf,
     console: PathBuf,
-    /// What QEMU says.
+    /// File for QEMU's error output.
     words: PathBuf,
 }
 
@@ -360,7 +361,7 @@ impl Files<'_> {
         if let Some(name) = machine.program.as_deref().and_then(Path::file_name) {
             let program = machine.program.as_deref().expect("it has a name");
             let copy = programs.join(name);
-            // A second name of the same file costs nothing; elsewhere it is copied.
+            // A hard link is free. On another file system the program is copied.
             if fs::hard_link(program, &copy).is_err() {
                 fs::copy(program, &copy).map_err(GuestError::io(copy))?;
             }
@@ -384,7 +385,7 @@ impl Files<'_> {
         lines.map(|(name, value)| format!("{name}='{value}'\n")).concat()
     }
 
-    /// The ports that the task writes to.
+    /// Ports that the task writes to.
     fn streams(&self) -> Vec<(&'static str, Stream)> {
         match self.machine.task {
             Task::Command(_) => vec![("output", Stream::Output), ("error", Stream::Error)],
@@ -396,7 +397,7 @@ impl Files<'_> {
         self.sockets.join(format!("{port}.sock"))
     }
 
-    /// Waits in a thread for QEMU to open a port, and does `work` with it.
+    /// Waits in a thread until QEMU opens a port, then calls `work`.
     fn listen(
         &self,
         port: &str,
@@ -420,7 +421,7 @@ impl Files<'_> {
         Ok(())
     }
 
-    /// The command that starts QEMU, from its own tree, with its own loader.
+    /// Command that starts QEMU from its own tree with its own loader.
     fn qemu(&self) -> Command {
         let system = &self.machine.built.system;
         let mut command = Command::new(system.join("usr/lib64/ld-linux-x86-64.so.2"));
@@ -432,7 +433,7 @@ impl Files<'_> {
             command.arg("-L").arg(system.join("usr/share").join(folder));
         }
         let memory = self.machine.memory_bytes >> 20;
-        // A device in another process sees the guest's memory only if that is a shared memory file.
+        // A device in another process can access the guest's memory only in a shared memory file.
         command.args(["-M", "q35,hpet=off,smm=off,vmport=off,memory-backend=ram"]);
         command.args([
             "-object",
@@ -506,7 +507,7 @@ impl Files<'_> {
     }
 }
 
-/// An option of QEMU that ends with a path, in which commas are doubled.
+/// Builds a QEMU option that ends with a path, with doubled commas in the path.
 fn with_path(option: &str, path: &Path) -> OsString {
     let mut bytes = option.as_bytes().to_vec();
     for &byte in path.as_os_str().as_bytes() {
@@ -518,7 +519,7 @@ fn with_path(option: &str, path: &Path) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// A shell's script of one command with these words, whatever is in them.
+/// Builds a shell script of one command with these words, quoted.
 fn script(words: &[OsString]) -> Vec<u8> {
     let mut script = b"exec".to_vec();
     for word in words {

@@ -1,4 +1,4 @@
-//! What a guest is booted from, built once into a cache by the script `guest/build.sh` of this crate, which says how.
+//! Builds the files of a guest once into a cache with the script `guest/build.sh` of this crate.
 
 use std::env;
 use std::fs;
@@ -13,25 +13,25 @@ use super::GuestError;
 use super::group::Group;
 
 const SCRIPT: &str = include_str!("../../guest/build.sh");
-/// The first half of the guest's start, which is in its initial RAM file system.
+/// First half of the guest's start script, part of its initramfs.
 const INIT: &str = include_str!("../../guest/init.sh");
-/// Exit status of the script where there can be no guest.
+/// Exit status of the script if the machine cannot have a guest.
 const UNAVAILABLE: i32 = 77;
-/// Between two looks whether somebody stops it.
+/// Interval of the polls of `stop`.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The package manager has so long to end in order.
+/// Time for the package manager to end cleanly.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a guest is booted from.
+/// Files of a guest.
 #[derive(Clone, Debug)]
 pub struct Built {
-    /// Folder of QEMU, `vmlinux` and `initramfs`.
+    /// Folder with QEMU, `vmlinux` and `initramfs`.
     pub system: PathBuf,
-    /// The guest's root file system.
+    /// Root file system of the guest.
     pub tree: PathBuf,
 }
 
-/// Where guests are kept: `WARP_GUEST_CACHE`, else `warp-guest` among this user's caches.
+/// Cache folder of guests, `WARP_GUEST_CACHE` or `warp-guest` in this user's cache folder.
 ///
 /// # Errors
 /// The environment names no folder.
@@ -45,11 +45,12 @@ pub fn cache() -> Result<PathBuf, GuestError> {
     std::path::absolute(&found).map_err(GuestError::io(found))
 }
 
-/// Returns what a guest with these Debian packages is booted from, after building what is missing of it. `on_step` gets
-/// words for what is being done now; `stop` is asked all the time.
+/// Returns the files of a guest with these Debian packages, and builds missing parts. `on_step`
+/// gets a description of each step. `stop` is polled regularly.
 ///
 /// # Errors
-/// It cannot be had: no root, no network, no such package, no room, another kind of machine.
+/// The guest cannot be built, for example without root, network or disk space, with an unknown
+/// package, or on another architecture.
 pub fn build(
     cache: &Path,
     packages: &[String],
@@ -101,7 +102,7 @@ pub fn build(
     }
 }
 
-/// The last line of a file that says something.
+/// Last line of a file that is not blank.
 pub(super) fn last_line(path: &Path) -> Option<String> {
     let bytes = fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes);

@@ -1,4 +1,4 @@
-//! A process and all that it starts, which end with the value.
+//! Runs a process with its descendants, and ends all of them on drop.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
@@ -7,10 +7,10 @@ use std::{io, thread};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// Between two looks whether it has ended.
+/// Interval of the polls for the end of the process.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A process in a process group of its own: what is typed on the terminal does not reach it.
+/// Process in its own process group, so that keys of the terminal do not reach it.
 pub struct Group {
     child: Child,
     status: Option<ExitStatus>,
@@ -18,7 +18,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Starts a command; dropping it asks it to end, and ends it when `patience` is over.
+    /// Starts a command. Drop sends a termination signal, and kills the group after `patience`.
     pub fn start(command: &mut Command, patience: Duration) -> io::Result<Group> {
         let child = command.process_group(0).spawn()?;
         Ok(Group {
@@ -32,7 +32,7 @@ impl Group {
         &mut self.child
     }
 
-    /// How it ended, if it has.
+    /// Exit status, if the process has ended.
     pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.status.is_none() {
             self.status = self.child.try_wait()?;
@@ -40,7 +40,7 @@ impl Group {
         Ok(self.status)
     }
 
-    /// Whether it ends by itself within a time.
+    /// Returns true if the process ends by itself in this time.
     fn ends_within(&mut self, time: Duration) -> bool {
         let begun = Instant::now();
         while !matches!(self.ended(), Ok(Some(_)) | Err(_)) {
@@ -58,7 +58,8 @@ impl Drop for Group {
         if self.ends_within(Duration::ZERO) {
             return;
         }
-        // The group's number is the process's, which is ours until it is waited for. It is gone if a signal fails.
+        // The group's number is that of the process, which remains ours until `wait`. A failed
+        // signal means that the group is gone.
         let group = Pid::from_child(&self.child);
         if !self.patience.is_zero() {
             let _ = kill_process_group(group, Signal::TERM);

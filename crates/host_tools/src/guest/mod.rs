@@ -1,18 +1,20 @@
-//! A Linux with a drive: a stock kernel in a stock QEMU, built from Debian packages, that runs one command.
+//! Runs one command in a Linux guest with a drive: a stock kernel in a stock QEMU, built from
+//! Debian packages.
 //!
 //! ```text
 //! build  Debian packages -> cache: QEMU, kernel, root file system          (once; `guest/build.sh`)
 //! boot   cache, a drive's socket or port, a folder, a command -> QEMU      (each time; `init.sh`, then `start.sh` in the guest)
-//!        ports of QEMU -> output, how it ended
+//!        ports of QEMU -> output, exit code
 //! shell  this terminal <-> a terminal of the guest
 //! ```
 //!
-//! The guest's root file system is the cache's, read-only, below one in its memory: nothing stays of a boot but what was
-//! written to the drive and to the shared folder. Both come to it by 9p. It can be reached by nobody, and reaches nothing but
-//! the loopback addresses of this machine (10.0.2.2 to it), and those only where it has a network.
+//! The guest's root file system is the read-only tree of the cache below a file system in memory.
+//! After a boot, only the data on the drive and in the shared folder remains. The tree and the
+//! shared folder are mounted over 9p. The guest cannot be reached from outside. It reaches only the
+//! loopback addresses of this machine (10.0.2.2 in the guest), and only with a network.
 //!
-//! No drive is served here: that is for whoever calls, so that nothing of the host's side depends on what serves.
-//! QEMU ends with the thread that started it, however that ends.
+//! The caller serves the drive, so that this module does not depend on the server. QEMU ends with
+//! the thread that started it, even after a crash.
 
 mod boot;
 mod build;
@@ -26,47 +28,47 @@ use std::time::Duration;
 pub use boot::{Accelerator, Attached, Ended, Machine, Stream, Task, boot};
 pub use build::{Built, build, cache};
 
-/// There is no guest, or it did not come as far as the command's end.
+/// Error of a guest that did not start or did not reach the command's end.
 #[derive(Debug, thiserror::Error)]
 pub enum GuestError {
-    /// It cannot be built on this machine, or not now.
+    /// The guest cannot be built on this machine or at this time.
     #[error("the guest cannot be had: {0}")]
     Unavailable(String),
-    /// The build failed in a way that nobody thought of.
+    /// The build failed for an unexpected reason.
     #[error("building the guest failed: {0}; --build-only tries it again")]
     Build(String),
-    /// Somebody stopped the build.
+    /// The caller stopped the build.
     #[error("stopped while the guest was built; what is there already is kept")]
     Stopped,
-    /// Something of this machine cannot be read, written or started.
+    /// A file cannot be read or written, or a program cannot be started.
     #[error("{what}: {source}")]
     Io { what: String, source: io::Error },
-    /// QEMU refused its arguments, or was ended by somebody.
+    /// QEMU rejected its arguments or was killed.
     #[error("QEMU ended before the guest was done ({status}): {words}")]
     Qemu {
-        /// How it ended.
+        /// Exit status.
         status: std::process::ExitStatus,
-        /// The last that it said.
+        /// Last line of its output.
         words: String,
     },
-    /// The kernel ended without a word on how the command did.
+    /// The kernel ended without an exit code of the command.
     #[error("the guest died before it was done; its last words: {0:?} (--console FILE keeps all of them)")]
     Died(String),
-    /// The kernel does not come up.
+    /// The kernel did not come up in time.
     #[error("the guest was not up after {} s; its last words: {words:?} (--console FILE keeps all of them)", after.as_secs())]
     NotUp {
-        /// So long was waited.
+        /// Time limit.
         after: Duration,
-        /// The last line of its console.
+        /// Last line of the console.
         words: String,
     },
-    /// What the guest found missing when it was up.
+    /// The running guest reported a missing part.
     #[error("the guest is up, but {0}")]
     Incomplete(String),
 }
 
 impl GuestError {
-    /// Whether it is about a guest that does not start, as it is where KVM cannot run its kernel.
+    /// Returns true for errors of the start, which KVM may cause if it cannot run the kernel.
     fn is_of_start(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! This terminal as one of the guest's: every key goes there, everything that comes from there is shown.
+//! Connects this terminal to a terminal of the guest, for keys and output.
 
 use std::io::{self, Read, Write, stdin, stdout};
 use std::os::unix::net::UnixStream;
@@ -10,14 +10,14 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
-/// Begins a word to us instead of the guest: Ctrl-A.
+/// Escape key for commands to this program, Ctrl-A.
 const ESCAPE: u8 = 1;
-/// After it: end the guest.
+/// Command after the escape key that stops the guest.
 const END: u8 = b'x';
-/// Between two looks whether the guest is there.
+/// Interval of the checks for the end of the guest.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The terminal without its own editing, echo and signals, until this is dropped.
+/// Terminal in raw mode (no line editing, echo or signals), restored on drop.
 pub struct Raw(Termios);
 
 impl Raw {
@@ -32,12 +32,12 @@ impl Raw {
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        // A terminal that is gone needs nothing.
+        // An error is ignored, because the terminal may be gone.
         let _ = tcsetattr(stdin(), OptionalActions::Drain, &self.0);
     }
 }
 
-/// The terminal's size as `stty` takes it.
+/// Size of the terminal as arguments of `stty`.
 pub fn size() -> String {
     match tcgetwinsize(stdout()) {
         Ok(size) if size.ws_row > 0 && size.ws_col > 0 => format!("rows {} cols {}", size.ws_row, size.ws_col),
@@ -45,7 +45,7 @@ pub fn size() -> String {
     }
 }
 
-/// What keys mean that were typed: those for the guest, and whether it is to end.
+/// Parser of typed keys. Returns the keys for the guest, and true for the command that stops it.
 #[derive(Default)]
 struct Keys {
     escaped: bool,
@@ -57,7 +57,7 @@ impl Keys {
         for &key in keys {
             match (std::mem::take(&mut self.escaped), key) {
                 (true, END) => return (through, true),
-                // Twice is once.
+                // Ctrl-A twice sends one Ctrl-A to the guest.
                 (false, ESCAPE) => self.escaped = true,
                 (_, key) => through.push(key),
             }
@@ -66,7 +66,8 @@ impl Keys {
     }
 }
 
-/// Hands on what is typed until the guest has `ended`, in a thread; sets `leave` for the keys that end the guest.
+/// Forwards typed keys in a thread until the guest has `ended`. Sets `leave` after the keys that
+/// stop the guest.
 pub fn hand_on_keys(mut guest: UnixStream, ended: Arc<AtomicBool>, leave: Arc<AtomicBool>) {
     thread::spawn(move || {
         let mut keys = Keys::default();
