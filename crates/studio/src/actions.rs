@@ -1,13 +1,14 @@
-//! Actions on a served drive, for pages that show its token: a checkpoint, statistics counted anew, faults.
+//! Actions on a served drive for pages with its token: a checkpoint, a reset of the statistics,
+//! faults.
 //!
 //! ```text
-//! POST, DELETE /api/drive/... -> is there a token? -> not too often? -> target::actions, or the session -> what came of it
-//! GET /api/drive/faults       -> what is planned and what has come of it
+//! POST, DELETE /api/drive/... -> token set? -> rate limit -> target::actions, or the session -> result
+//! GET /api/drive/faults       -> planned faults and their occurrences
 //! ```
 //!
-//! Where the server has no token everybody of this machine may watch and nobody may act. That the token was shown, and that no other
-//! site has a browser ask, the HTTP server has looked at before. What is done here holds the drive for a moment, or as long as every
-//! checkpoint does.
+//! Without a token on the server, all users of this machine may watch the drive and no user may act
+//! on it. The HTTP server has already checked the token and the origin of the request. An action
+//! locks the drive briefly, or as long as any checkpoint does.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,24 +30,24 @@ use crate::drive::ServedDrive;
 use crate::page::Page;
 use crate::session::Session;
 
-/// Actions in a second, of all pages together.
+/// Maximum actions per second, for all pages together.
 pub const ACTIONS_A_SECOND: usize = 5;
-/// How to have actions.
+/// Refusal that explains how to enable actions.
 const NO_TOKEN: &str = "the served drive is only watched here; start `warp serve` with --studio-token FILE, a file with 16 bytes or more \
                         in its first line, to act on it";
 
-/// See the module.
+/// Actions on the served drive, described in the module documentation.
 pub struct DriveActions {
-    /// The session that watches the drive.
+    /// Session that monitors the drive.
     pub session: Arc<Session>,
     actions: Actions,
-    /// Whether there is a token, which whoever comes here has shown.
+    /// The server has a token. The client of each request has shown it.
     pub are_allowed: bool,
-    /// When the last ones were, the oldest first; at most [`ACTIONS_A_SECOND`].
+    /// Times of the latest actions, oldest first, at most [`ACTIONS_A_SECOND`].
     lately: Mutex<VecDeque<Instant>>,
 }
 
-/// A plan that a page sends.
+/// Fault plan sent by a page.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PlanText {
@@ -54,10 +55,10 @@ struct PlanText {
 }
 
 impl DriveActions {
-    /// Watches a drive, and says what may be done to it.
+    /// Starts to monitor a drive. `are_allowed` permits actions.
     ///
     /// # Errors
-    /// There is no thread for it.
+    /// The thread cannot start.
     pub fn begin(drive: ServedDrive, are_allowed: bool) -> Result<Arc<DriveActions>, ServeError> {
         let actions = drive.actions.clone();
         let session = Session::watch(drive).map_err(|error| ServeError::System {
@@ -72,12 +73,12 @@ impl DriveActions {
         }))
     }
 
-    /// What is answered about the drive.
+    /// Routes below `/api/drive`.
     pub fn routes(self: &Arc<DriveActions>) -> Router {
         type Of = State<Arc<DriveActions>>;
         const NO_ACTION: &str = "there is no such action; there are snapshot, reset-statistics and faults";
         let live = async |State(drive): Of, upgrade: Upgrade| upgrade.begin(Page::new(Arc::clone(&drive.session)));
-        // Who may watch may know what goes wrong on purpose: it is in what watchers are told, too.
+        // Clients that may watch may also see the faults, which are part of the status messages.
         let faults = get(|State(drive): Of| answered(move || Ok(faults_json(drive.actions.faults()))))
             .post(|State(drive): Of, Body(body): Body| answered(move || drive.act(|| drive.plan_faults(&body))))
             .delete(|State(drive): Of| answered(move || drive.act(|| drive.clear_faults())));
@@ -97,13 +98,13 @@ impl DriveActions {
             .with_state(Arc::clone(self))
     }
 
-    /// The drive as its page is told.
+    /// Session message about the drive.
     fn as_told(&self) -> Value {
         let session = self.session.shared.with(|state| Arc::clone(&state.session));
         serde_json::from_str(&session).unwrap_or(Value::Null)
     }
 
-    /// Acts, if that is allowed and not too often.
+    /// Executes an action if actions are allowed and the rate limit permits it.
     fn act<R>(&self, action: impl FnOnce() -> Result<R, Refusal>) -> Result<R, Refusal> {
         if !self.are_allowed {
             return Err(Refusal::new(StatusCode::FORBIDDEN, NO_TOKEN));
@@ -116,7 +117,7 @@ impl DriveActions {
         action()
     }
 
-    /// Whether there may be another one now; it is taken for one, then.
+    /// Returns true if the rate limit permits an action now, and counts the action.
     fn is_due(&self, now: Instant) -> bool {
         let mut lately = self.lately.lock().unwrap_or_else(PoisonError::into_inner);
         let is_past = |at: &Instant| now.saturating_duration_since(*at) >= Duration::from_secs(1);
@@ -163,7 +164,7 @@ impl DriveActions {
     }
 }
 
-/// What is planned; without a plan there is none of it.
+/// JSON of the planned faults, with null if there is no plan.
 fn faults_json(report: Option<FaultsReport>) -> Json<Value> {
     Json(json!({ "faults": report }))
 }

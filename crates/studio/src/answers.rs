@@ -1,14 +1,15 @@
-//! Answers of the server: what a worker answers, and refusals, whose sentences the HTTP server puts into JSON.
+//! Answers of the server: results of a worker, and refusals with a sentence that the HTTP server
+//! converts to JSON.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use experiment::LabError;
 
-/// Why something is not done.
+/// Refusal of a request.
 pub(crate) enum Refusal {
-    /// It is wrong.
+    /// Invalid request.
     Problem(LabError),
-    /// The status of the answer, and the sentence.
+    /// HTTP status of the answer, with a sentence.
     Status(StatusCode, String),
 }
 
@@ -40,7 +41,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// The answer of a worker.
+/// Runs a function on a worker and returns its answer.
 pub(crate) async fn answered<R: IntoResponse>(
     answer: impl FnOnce() -> Result<R, Refusal> + Send + 'static,
 ) -> Response {

@@ -1,4 +1,4 @@
-//! The page: files that were built from `web/` and come with the program.
+//! Serves the files of the page, which are built from `web/` and embedded in the program.
 
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderMap, IF_NONE_MATCH};
 use axum::http::{Method, StatusCode, Uri};
@@ -10,16 +10,17 @@ use rust_embed::RustEmbed;
 #[allow_missing = true]
 struct Built;
 
-/// What a program without the page says.
+/// Answer of a program that was built without the page.
 const MISSING: &str = "<!doctype html><meta charset=\"utf-8\"><title>WARP studio</title><p>This program was built without the page (crates/studio/web/dist); \
                        its questions are answered below /api/.";
 
-/// The components of the page as a module for notebooks (anywidget), if the program was built with the page.
+/// Module with the page's components for notebooks (anywidget), `None` if the program was built
+/// without the page.
 pub fn widget() -> Option<String> {
     String::from_utf8(Built::get("widget.js")?.data.into_owned()).ok()
 }
 
-/// The file at a path, or that there is none.
+/// Answers with the file at a path, or with status 404.
 pub async fn answer(method: Method, path: Uri, fields: HeaderMap) -> Response {
     let name = match path.path() {
         "/" => "index.html",
@@ -35,7 +36,7 @@ pub async fn answer(method: Method, path: Uri, fields: HeaderMap) -> Response {
     let digest = file.metadata.sha256_hash();
     let tag: String = digest[..12].iter().map(|byte| format!("{byte:02x}")).collect();
     let tag = format!("\"{tag}\"");
-    // Names below assets/ hold a digest of what is in them.
+    // Names below assets/ contain a digest of the file.
     let cache = match name.starts_with("assets/") {
         true => "public, max-age=31536000, immutable",
         false => "no-cache",

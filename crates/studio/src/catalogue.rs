@@ -1,4 +1,4 @@
-//! What there is to run, for the page: the lab's catalogue with what a choice needs.
+//! Catalogue of experiments, devices, jobs and workloads for the page.
 
 use experiment::LabError;
 use experiment::definition::Experiment;
@@ -9,15 +9,16 @@ use serde_json::{Value, json};
 use ssd::Layout;
 use workload::fio::{self, Effect, FioOption};
 
-/// Bytes of a name in a sentence.
+/// Maximum characters of a name in a message.
 const EXCERPT_CHARS: usize = 80;
 
-/// What was sent, short enough for a sentence.
+/// Shortens a received text for a message.
 pub fn excerpt(text: &str) -> String {
     text.chars().take(EXCERPT_CHARS).collect()
 }
 
-/// Names of all experiments, devices or workloads. Experiments are those of the catalogue, and folders here that hold one.
+/// Names of all experiments, devices or workloads. Experiments include folders in the working
+/// folder.
 pub fn names_of(kind: &str) -> Vec<String> {
     match kind {
         "experiment" => [Experiment::names(), Experiment::names_here()].concat(),
@@ -26,10 +27,10 @@ pub fn names_of(kind: &str) -> Vec<String> {
     }
 }
 
-/// Refuses an experiment, a device or a workload that is not in the catalogue; a path is not.
+/// Rejects a name that is not in the catalogue. Paths are rejected too.
 ///
 /// # Errors
-/// There is none of this name.
+/// The name is unknown.
 pub fn check_known(kind: &str, name: &str) -> Result<(), LabError> {
     let names = names_of(kind);
     if names.iter().any(|known| known == name) {
@@ -43,17 +44,17 @@ pub fn check_known(kind: &str, name: &str) -> Result<(), LabError> {
     })
 }
 
-/// Whether anything of the catalogue is called so.
+/// Returns true if the catalogue has an entry of any kind with this name.
 pub fn is_known(name: &str) -> bool {
     ["experiment", "device", "workload"]
         .iter()
         .any(|kind| check_known(kind, name).is_ok())
 }
 
-/// Everything there is.
+/// Returns the complete catalogue.
 ///
 /// # Errors
-/// A file in the working folder that is none: names file and field.
+/// A file in the working folder is invalid. The message has file and field.
 pub fn all() -> Result<Value, LabError> {
     let each = |kind: Kind, of: fn(&Entry) -> Result<Value, LabError>| {
         let entries = kind.entries()?;
@@ -99,10 +100,10 @@ fn device(entry: &Entry) -> Result<Value, LabError> {
     }))
 }
 
-/// The text of something in the catalogue; `None` if there is no such kind.
+/// Text of a catalogue entry, `None` if the kind is unknown.
 ///
 /// # Errors
-/// There is none of this name.
+/// The name is unknown.
 pub fn text(kind: &str, name: &str) -> Option<Result<String, LabError>> {
     Some(match kind {
         "experiments" => check_known("experiment", name).and_then(|()| Ok(Experiment::text(name)?.text)),
@@ -113,7 +114,7 @@ pub fn text(kind: &str, name: &str) -> Option<Result<String, LabError>> {
     })
 }
 
-/// The options of job files that are understood.
+/// Supported options of job files.
 pub fn options() -> Value {
     let is_understood = |option: &&FioOption| !matches!(option.effect, Effect::Refused(_));
     let option = |option: &FioOption| {

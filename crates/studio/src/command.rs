@@ -7,40 +7,40 @@ use toml::Table;
 
 use crate::export::Material;
 
-/// What a page has a session do.
+/// Command of a page to a session.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum PageCommand {
     Play {},
     Pause {},
-    /// Go on no faster than this.
+    /// Limit the speed.
     Speed {
-        /// `None`: as fast as possible.
+        /// Speed limit, `None` for no limit.
         host_bytes_per_second: Option<ByteCount>,
     },
-    /// Take so many requests and stand still.
+    /// Execute this number of requests and pause.
     Step {
-        /// One if left out.
+        /// Number of requests, 1 by default.
         #[serde(default = "one")]
         requests: u64,
     },
-    /// Come to the moment at which the hosts have written so much.
+    /// Go to the time at which the hosts have written this number of bytes.
     Seek {
-        /// Bytes that each host has written.
+        /// Bytes written by each host.
         host_bytes: ByteCount,
     },
-    /// Come to the first collection of any lane, wherever the lanes are.
+    /// Go to the first garbage collection of any lane, from any position.
     FirstCollection {},
-    /// Branch off a lane.
+    /// Fork a lane.
     Fork {
         lane: usize,
-        /// What the branch is called.
+        /// Name of the fork.
         name: String,
-        /// What is other.
+        /// Changed settings of the fork.
         #[serde(default)]
         set: Table,
     },
-    /// Let go of a lane.
+    /// Remove a lane.
     Drop {
         lane: usize,
     },
@@ -50,7 +50,7 @@ fn one() -> u64 {
     1
 }
 
-/// Bytes as a page sends them. JavaScript has no integers.
+/// Byte count from a page. JavaScript numbers are floats.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "f64")]
 pub struct ByteCount(pub u64);
@@ -59,7 +59,7 @@ impl TryFrom<f64> for ByteCount {
     type Error = String;
 
     fn try_from(number: f64) -> Result<ByteCount, String> {
-        // Nothing has written more.
+        // No drive can have written more.
         let is_count = (0.0..=9e18).contains(&number);
         is_count
             .then_some(ByteCount(number as u64))
@@ -67,16 +67,17 @@ impl TryFrom<f64> for ByteCount {
     }
 }
 
-/// What the engine is told.
+/// Command to an engine.
 pub enum Command {
-    /// A page has it do something.
+    /// Command of a page, with the page's number.
     Page(u64, PageCommand),
-    /// A page has come: show everything.
+    /// A page connected, so the state must be published.
     Show,
-    /// The session has another name: pages are told.
+    /// The session was renamed, so pages need a new message.
     Renamed,
     Export(SyncSender<Material>),
-    /// Statistics of a served drive are to be counted from now on; when that is, in milliseconds since 1970.
+    /// Reset the statistics of a served drive. The answer is the time of the reset, milliseconds
+    /// since 1970.
     ResetStatistics(SyncSender<u64>),
     Stop,
 }

@@ -1,15 +1,18 @@
-//! A served drive as a session of one lane: it is watched, not steered.
+//! Presents a served drive as a session with one lane, which pages monitor and do not control.
 //!
 //! ```text
-//! target::monitor::units (looks ten times a second, while a page is there) -> State -> Page
+//! target::monitor::units (polled ten times a second, while a page is connected) -> State -> Page
 //! ```
 //!
-//! Its hosts say what it does; what else may be done to it is [`crate::actions`]'s. It has no Order, no checkpoints and no export.
+//! The drive's hosts determine its work. [`crate::actions`] has the remaining actions. The session
+//! has no Order, checkpoints or export.
 //!
-//! What it counts is counted from an origin: the drive's beginning, or the moment at which somebody has reset the statistics. The
-//! origin is the server's, so all pages show the same; the drive's own counters, in log pages and metrics, know nothing of it.
+//! Statistics start at an origin, which is the drive's creation or the latest reset. The server
+//! holds the origin, so all pages show the same numbers. The drive's own counters in log pages and
+//! metrics ignore it.
 //!
-//! Nobody looks while there is no page. Pages are told what was written meanwhile, as sums.
+//! The engine polls only while a page is connected. Pages receive the writes of the time before as
+//! sums.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -31,47 +34,47 @@ use crate::series::{Beside, Moment, Series};
 use crate::shared::Shared;
 use crate::state::{EVENTS_KEPT, LaneState, Snapshot};
 
-/// Between two looks at the drive, while a page is there.
+/// Poll interval while a page is connected.
 pub const LOOK_TIME: Duration = Duration::from_millis(100);
-/// Parts of the capacity: less than one of them written without a page is not missed.
+/// Divisor of the capacity. Unwatched writes below this part are not reported.
 const MISSED_PARTS: u64 = 50;
-/// Times without a page that are told of.
+/// Maximum number of reported periods without a page.
 const UNWATCHED_MAX: usize = 16;
-/// What its only lane is called.
+/// Name of the only lane.
 const LANE: &str = "";
 
-/// A drive to watch.
+/// Served drive to monitor.
 pub struct ServedDrive {
-    /// Looks at it.
+    /// Monitor of the drive.
     pub watched: Watched,
-    /// What it is called: its device profile.
+    /// Name of the drive's device profile.
     pub name: String,
-    /// What may be done to it.
+    /// Actions on the drive.
     pub actions: Actions,
 }
 
-/// From where statistics are counted.
+/// Origin of the statistics.
 #[derive(Clone, Debug)]
 struct Origin {
-    /// When that was, in milliseconds since 1970.
+    /// Time of the origin, milliseconds since 1970.
     at_unix_ms: u64,
-    /// The drive's counters then.
+    /// Counters of the drive at the origin.
     stats: Stats,
     commands: u64,
 }
 
-/// What happened while there was no page.
+/// Writes in a period without a page.
 #[derive(Clone, Copy, Debug)]
 struct Unwatched {
-    /// Counters when somebody had looked last.
+    /// Counters at the last poll before the period.
     from: Counters,
-    /// Counters when somebody looked again.
+    /// Counters at the first poll after the period.
     to: Counters,
-    /// When that was, in milliseconds since 1970.
+    /// End of the period, milliseconds since 1970.
     until_unix_ms: u64,
 }
 
-/// Sums from the origin on.
+/// Sums since the origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     host_bytes: u64,
@@ -101,37 +104,37 @@ impl Unwatched {
     }
 }
 
-/// Commands that read or wrote, since the drive was made.
+/// Number of read and write commands since the drive's creation.
 fn commands(status: &Status) -> u64 {
     status.read_commands + status.write_commands
 }
 
-/// See the module.
+/// Engine of a served drive, described in the module documentation.
 pub struct DriveEngine {
     drive: ServedDrive,
     shared: Arc<Shared>,
     commands: Receiver<Command>,
     layout: Option<Arc<Layout>>,
-    /// The census that the records are of.
+    /// Scan that the unit records were made from.
     census: Option<Arc<Units>>,
     units: Arc<Vec<UnitRecord>>,
     holdings: Vec<Occupancy>,
-    /// `None`: the drive's beginning.
+    /// Origin of the statistics, `None` for the drive's creation.
     origin: Option<Origin>,
     opened_pages: Vec<u32>,
     hosts: Option<(Arc<HostsView>, Arc<str>)>,
-    /// Counters at the last look.
+    /// Counters at the last poll.
     seen: Counters,
-    /// Whether there was no page since the last look.
+    /// No page was connected since the last poll.
     is_away: bool,
-    /// The last times without a page in which hosts wrote, the newest last.
+    /// Latest periods with writes and without a page, newest last.
     unwatched: Vec<Unwatched>,
-    /// Pages that were programmed at the last look, and when that was.
+    /// Time of the last poll, and the number of programmed pages then.
     measured: Option<(Instant, u64)>,
 }
 
 impl DriveEngine {
-    /// An engine that has looked once: whoever asks first is told about the drive, too.
+    /// Creates an engine and polls once, so that the first page receives data immediately.
     pub fn new(drive: ServedDrive, shared: Arc<Shared>, commands: Receiver<Command>) -> DriveEngine {
         let mut engine = DriveEngine {
             drive,
@@ -145,7 +148,7 @@ impl DriveEngine {
             opened_pages: Vec::new(),
             hosts: None,
             seen: Counters::default(),
-            // What the drive did before it was served, nobody saw.
+            // No page saw the writes before the server started.
             is_away: true,
             unwatched: Vec::new(),
             measured: None,
@@ -154,7 +157,7 @@ impl DriveEngine {
         engine
     }
 
-    /// Looks, until it is told to end.
+    /// Polls until a stop command.
     pub fn run(mut self) {
         let mut looked_at = Instant::now();
         loop {
@@ -171,11 +174,12 @@ impl DriveEngine {
                         looked_at = Instant::now();
                     }
                 }
-                // A drive has the name of its profile; whoever waits for an export hears that there is none.
+                // The drive keeps the name of its profile. The channel of an export closes without
+                // an answer.
                 Ok(Command::Renamed | Command::Export(_)) => {}
                 Ok(Command::ResetStatistics(to)) => {
                     let at_unix_ms = self.reset_statistics();
-                    // Who asked may have gone.
+                    // The receiver may be gone.
                     let _ = to.try_send(at_unix_ms);
                 }
                 Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => return,
@@ -190,7 +194,7 @@ impl DriveEngine {
         }
     }
 
-    /// Looks at the drive, and has pages told.
+    /// Polls the drive and notifies pages.
     fn look(&mut self) {
         let view = self.drive.watched.look();
         if self.layout.as_ref() != Some(&view.layout) {
@@ -199,7 +203,7 @@ impl DriveEngine {
         self.show(&view);
     }
 
-    /// Counts from now on, and has pages told.
+    /// Resets the statistics and notifies pages.
     fn reset_statistics(&mut self) -> u64 {
         let view = self.drive.watched.look();
         let at_unix_ms = unix_ms(SystemTime::now());
@@ -218,7 +222,7 @@ impl DriveEngine {
         at_unix_ms
     }
 
-    /// Has pages told of a moment of the drive.
+    /// Publishes a poll of the drive.
     fn show(&mut self, view: &DriveView) {
         let is_known = |units: &Arc<Units>| self.census.as_ref().is_some_and(|known| Arc::ptr_eq(known, units));
         if let Some(census) = view.units.as_ref().filter(|units| !is_known(units)) {
@@ -267,11 +271,12 @@ impl DriveEngine {
             let lane = &mut state.lanes[0];
             let is_due = has_missed || lane.series.is_due(moment.host_bytes);
             if is_due && lane.series.take(&moment) {
-                // A page cannot forget every second one.
+                // Pages cannot thin their samples, so they must load all again.
                 lane.epoch += 1;
             }
             if was_away {
-                // What came before the events that are kept was not too fast for a page: there was none.
+                // Earlier events were missed because no page was connected, not because they were
+                // too many.
                 lane.events.forget();
             }
             let (left_out, first) = match was_away {
@@ -286,7 +291,7 @@ impl DriveEngine {
         self.shared.changed();
     }
 
-    /// The drive is another one than before: its hosts configured placement anew, or it is looked at for the first time.
+    /// Starts again after a change of the drive's layout by its hosts, and at the first poll.
     fn begin(&mut self, view: &DriveView) {
         let layout = &view.layout;
         self.layout = Some(Arc::clone(layout));
@@ -299,13 +304,14 @@ impl DriveEngine {
         self.announce(layout);
     }
 
-    /// Curves begin anew.
+    /// Resets the curves.
     fn begin_counting(&mut self) {
         self.seen = Counters::default();
         self.unwatched.clear();
     }
 
-    /// Notes what was written since the last look, if there was no page and it would be missed in the curves; says whether it would.
+    /// Records the writes since the last poll if the curves would not show them. Returns true in
+    /// this case.
     fn note_unwatched(&mut self, counted: &Stats, layout: &Layout) -> bool {
         let to = Counters::of(counted);
         let mut unwatched = Unwatched {
@@ -317,7 +323,7 @@ impl DriveEngine {
         if missed_bytes <= layout.capacity_bytes() / MISSED_PARTS {
             return false;
         }
-        // The look when the server started is no watching.
+        // The poll at the server's start does not end a period.
         if let Some(last) = self.unwatched.pop_if(|last| last.to == self.seen) {
             unwatched.from = last.from;
         }
@@ -333,14 +339,14 @@ impl DriveEngine {
         true
     }
 
-    /// Tells pages what the drive is and from where it is counted, in place of all that they were told before.
+    /// Sends pages a new description of the drive, which replaces all earlier state.
     fn announce(&self, layout: &Layout) {
         let message = self.message(layout);
         let series = Series::new(layout.handles.len() + 1, layout.capacity_bytes());
         self.shared.with(|state| {
             let before = state.lanes.pop();
             let epoch = before.as_ref().map_or(1, |lane| lane.epoch + 1);
-            // It goes on counting, because pages know how many events they were told of.
+            // The event count continues, because pages know the number of received events.
             let mut events = before.map(|lane| lane.events).unwrap_or_default();
             events.forget();
             state.session = message;
@@ -359,7 +365,7 @@ impl DriveEngine {
         });
     }
 
-    /// What the drive is and from where it is counted.
+    /// Session message with the drive and the origin of its statistics.
     fn message(&self, layout: &Layout) -> Arc<str> {
         let mut lane = drive_json(layout);
         lane.extend(object(json!({
@@ -389,7 +395,7 @@ impl DriveEngine {
         Arc::from(message.to_string())
     }
 
-    /// The drive's counters from the origin on.
+    /// Counters since the origin.
     fn counted(&self, status: &Status) -> Stats {
         match &self.origin {
             Some(origin) => status.stats.since(&origin.stats),
@@ -397,7 +403,7 @@ impl DriveEngine {
         }
     }
 
-    /// A moment; `stats` are its counters from the origin on.
+    /// Snapshot of the drive. `stats` are the counters since the origin.
     fn snapshot(&mut self, view: &DriveView, stats: &Stats) -> Snapshot {
         let programmed = view.status.stats.media_bytes_written() / view.layout.page_bytes;
         let before = self.measured.replace((Instant::now(), programmed));
@@ -425,7 +431,7 @@ impl DriveEngine {
         }
     }
 
-    /// What hosts do, once a second; the same message as before as long as there is nothing newer.
+    /// Message about the hosts. It changes once a second and is shared until then.
     fn hosts_message(&mut self, view: &DriveView) -> Arc<str> {
         if let Some((hosts, message)) = &self.hosts
             && Arc::ptr_eq(hosts, &view.hosts)
@@ -445,8 +451,9 @@ impl DriveEngine {
     }
 }
 
-/// A row for each namespace of each host; for a host that has done nothing, one without. A vfio-user socket has its controller before a
-/// guest is there and after it has gone: without a guest that enabled it there is no host.
+/// A row for each namespace of each host, and one without a namespace for an idle host. A vfio-user
+/// socket always has a controller, so it counts as a host only after a guest enabled the
+/// controller.
 fn hosts_json(view: &HostsView) -> Vec<Value> {
     let latency = |latency: Option<LatencyPercentiles>| {
         latency.map(|its| json!({ "p50": its.p50_ns, "p99": its.p99_ns, "p999": its.p999_ns }))

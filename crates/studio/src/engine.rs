@@ -1,12 +1,14 @@
-//! The engine of a session: a thread on which its lanes run, side by side by what their hosts have written.
+//! Engine of a session: a thread that runs its lanes side by side, synchronized by host bytes
+//! written.
 //!
 //! ```text
-//! commands -> what is wanted (play, speed, goals) -> the lane that is furthest behind goes on a little -> again
-//!                                                 \-> 30 times a second: State, and pages are told that it changed
+//! commands -> goals (play, speed, seek) -> step of the lane furthest behind -> repeat
+//!                                      \-> 30 times a second: State, and a notification to pages
 //! ```
 //!
-//! A lane is taken on in small steps, so a command is heard and a page sees something new at once; what comes out does not depend on the steps.
-//! Units are looked at only when a page is there. The thread ends when it is told to; a mistake of the model ends its session and nothing else.
+//! Lanes advance in small steps, so that commands and updates have a short delay. Results do not
+//! depend on the steps. Units are scanned only while a page is connected. A stop command ends the
+//! thread. A failed assertion in the model ends only its own session.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -26,22 +28,22 @@ use crate::memory::share;
 use crate::order::{LANES_MAX, LanePlan, Order, OrderFork, Prepared};
 use crate::shared::Shared;
 
-/// Between two publications.
+/// Interval between two updates.
 const FRAME_TIME: Duration = Duration::from_millis(33);
-/// How long a session that stands still waits for a command.
+/// Maximum wait of an idle session for a command.
 const REST: Duration = Duration::from_millis(500);
-/// Requests that a lane takes in a step, at most.
+/// Maximum requests per step of a lane.
 const STEP_REQUESTS: u64 = 8192;
-/// Extents of a step while a drive is filled.
+/// Extents per step while a drive is filled.
 const STEP_EXTENTS: u64 = 512;
-/// Steps of a lane to its next write, where it branches off: some seconds.
+/// Maximum steps to a lane's next write before a fork, which take some seconds.
 const FORK_STEPS_MAX: u32 = 16;
-/// Host bytes of a step: this part of the capacity, within bounds.
+/// Divisor of the capacity for the host bytes of a step, with a minimum and a maximum.
 const STEPS_A_CAPACITY: u64 = 400;
 const STEP_BYTES_MIN: u64 = 4 << 20;
 const STEP_BYTES_MAX: u64 = 256 << 20;
 
-/// See the module.
+/// Engine of a session, described in the module documentation.
 pub struct Engine {
     prepared: Arc<Prepared>,
     shared: Arc<Shared>,
@@ -50,13 +52,13 @@ pub struct Engine {
     lanes: Vec<Lane>,
     is_running: bool,
     speed: Option<Speed>,
-    /// The page that looks for the first collection, until it is found.
+    /// Page that requested the first collection, until it is found.
     looking: Option<u64>,
     published_at: Instant,
     is_changed: bool,
 }
 
-/// How fast hosts may write.
+/// Speed limit of the hosts.
 struct Speed {
     bytes_per_second: u64,
     since: Instant,
@@ -64,7 +66,7 @@ struct Speed {
 }
 
 impl Speed {
-    /// What hosts may have written by now.
+    /// Host bytes allowed so far.
     fn allowed(&self) -> u64 {
         let written = self.bytes_per_second as f64 * self.since.elapsed().as_secs_f64();
         self.from_bytes.saturating_add(written as u64)
@@ -72,10 +74,10 @@ impl Speed {
 }
 
 impl Engine {
-    /// An engine with its lanes at their beginning.
+    /// Creates an engine with its lanes at their start.
     ///
     /// # Errors
-    /// A lane that cannot begin, or for which there is no memory.
+    /// A lane cannot start or lacks memory.
     pub fn new(
         prepared: Arc<Prepared>,
         lanes: Vec<(LanePlan, MemoryShare)>,
@@ -104,12 +106,12 @@ impl Engine {
             engine.add_fork(fork.of, &fork.name, &fork.set, fork.at_host_bytes)?;
         }
         engine.lanes_changed();
-        // Whoever comes first sees all of it at once.
+        // The first page receives the complete state.
         engine.show(true);
         Ok(engine)
     }
 
-    /// Runs until it is told to end.
+    /// Runs until a stop command.
     pub fn run(mut self) {
         while self.hear().is_continue() {
             self.branch_off();
@@ -120,7 +122,7 @@ impl Engine {
         }
     }
 
-    /// Does what it was told meanwhile; where there is nothing to do it waits for that. A break is the end.
+    /// Executes pending commands, and waits for one if the engine is idle. Breaks at the end.
     fn hear(&mut self) -> ControlFlow<()> {
         let mut wait = self.wait();
         loop {
@@ -141,18 +143,18 @@ impl Engine {
                 Command::Show => self.is_changed = true,
                 Command::Renamed => self.lanes_changed(),
                 Command::Export(to) => {
-                    // Who asked may have gone.
+                    // The receiver may be gone.
                     let _ = to.try_send(self.material());
                 }
                 Command::Page(page, command) => self.carry_out(page, command),
-                // A run of the lab begins at its beginning; whoever asks hears that nobody answers.
+                // Simulated runs have no reset. The channel closes without an answer.
                 Command::ResetStatistics(_) => {}
             }
             wait = None;
         }
     }
 
-    /// How long there is nothing to do; `None` where there is.
+    /// Time to wait for a command, `None` if a lane can advance.
     fn wait(&self) -> Option<Duration> {
         if self.next().is_some() {
             return None;
@@ -164,7 +166,7 @@ impl Engine {
         Some(if waits_for_time { FRAME_TIME / 4 } else { REST })
     }
 
-    /// Does what a page commands, or tells it why not.
+    /// Executes a command of a page, or sends a refusal.
     fn carry_out(&mut self, page: u64, command: PageCommand) {
         self.is_changed = true;
         self.stop_looking();
@@ -218,7 +220,7 @@ impl Engine {
         }
     }
 
-    /// The most that a host has written.
+    /// Maximum host bytes of any lane.
     fn front(&self) -> u64 {
         self.lanes
             .iter()
@@ -227,7 +229,7 @@ impl Engine {
             .unwrap_or(0)
     }
 
-    /// Time that stood still is not made up for.
+    /// Restarts the speed limit, so that a pause is not made up for.
     fn keep_speed(&mut self) {
         let from_bytes = self.front();
         if let Some(speed) = &mut self.speed {
@@ -239,7 +241,8 @@ impl Engine {
     fn seek(&mut self, host_bytes: u64) {
         for index in 0..self.lanes.len() {
             let branch = self.lanes[index].branch;
-            // A drive that was branched off within its run cannot be set back beyond that: it branches off again.
+            // A drive forked during its run cannot go back before the fork. It must be forked
+            // again.
             let is_before = branch.is_some_and(|branch| host_bytes < branch.at_host_bytes);
             let is_here = branch.and_then(|branch| branch.forked) == Some(Forked::Here);
             if is_before && is_here {
@@ -251,14 +254,15 @@ impl Engine {
         self.keep_speed();
     }
 
-    /// Has all lanes stand where they are, if they were looking for the first collection.
+    /// Stops the lanes at their positions if they search for the first collection.
     fn stop_looking(&mut self) {
         if self.looking.take().is_some() {
             self.lanes.iter_mut().for_each(|lane| lane.goal = None);
         }
     }
 
-    /// Sends lanes on to the first collection of any. Where it is known, all of them come to it.
+    /// Advances the lanes to the first collection of any lane. Once it is known, all lanes go
+    /// there.
     fn look_for_collection(&mut self) {
         let Some(page) = self.looking else { return };
         let first = self.lanes.iter().filter_map(|lane| lane.first_collection).min();
@@ -273,7 +277,7 @@ impl Engine {
         }
         self.stop_looking();
         match first {
-            // The first write after it, so that it has happened.
+            // The first write after the collection.
             Some(first) => self.seek(first + 1),
             None => {
                 let sentence =
@@ -284,7 +288,7 @@ impl Engine {
         }
     }
 
-    /// The lane that is to go on next and how far, if one is: the one that is furthest behind.
+    /// Next lane to advance and its goal. The lane furthest behind is next.
     fn next(&self) -> Option<(usize, u64)> {
         let of_session = match (self.is_running, &self.speed) {
             (false, _) => 0,
@@ -322,7 +326,7 @@ impl Engine {
         Some((*index, goal.min(host_bytes.saturating_add(step)).min(next_branch)))
     }
 
-    /// Goes on a little, if there is anything to do.
+    /// Advances one lane by a step, if possible.
     fn work(&mut self) {
         let Some((index, host_bytes)) = self.next() else {
             return;
@@ -339,7 +343,7 @@ impl Engine {
         self.look_for_collection();
     }
 
-    /// Has the lanes branch off that wait for that, where the moment has come.
+    /// Starts waiting forks whose parent has reached their position.
     fn branch_off(&mut self) {
         for index in 0..self.lanes.len() {
             let Some(branch) = self.lanes[index].branch.filter(|_| self.lanes[index].waits()) else {
@@ -369,7 +373,8 @@ impl Engine {
                 lane.take_run(run);
                 lane.goal = match forked {
                     Forked::Here => goal,
-                    // It has the way to that moment still before it.
+                    // The run starts at the beginning and must first reach the position of the
+                    // fork.
                     Forked::FromStart => Some(goal.unwrap_or(0).max(branch.at_host_bytes)),
                 };
             }
@@ -377,7 +382,7 @@ impl Engine {
         }
     }
 
-    /// Branches off a lane where it is.
+    /// Forks a lane at its position.
     fn fork(&mut self, of: usize, name: &str, set: &Table) -> Result<(), LabError> {
         let Some(parent) = self.lanes.get_mut(of) else {
             return Err(LabError::invalid("fork", format!("there is no lane {of}")));
@@ -389,7 +394,8 @@ impl Engine {
             );
             return Err(LabError::invalid("fork", problem));
         }
-        // A moment that comes again: the first at which so much is written, not one of several after a write.
+        // The position must be reproducible. It is the first one with this number of bytes, not a
+        // later one before the next write.
         let mut at_host_bytes = parent.position().host_bytes;
         if parent.position().requests > 0 && !parent.is_over() {
             at_host_bytes += 1;
@@ -414,7 +420,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Adds a lane that waits until it branches off.
+    /// Adds a lane that waits for its fork.
     fn add_fork(&mut self, of: usize, name: &str, set: &Table, at_host_bytes: u64) -> Result<(), LabError> {
         if self.lanes.len() == LANES_MAX {
             let problem = format!("a session has at most {LANES_MAX} lanes; drop one first");
@@ -469,7 +475,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The Order that makes the session again.
+    /// Order that reproduces the session.
     fn order(&self) -> Order {
         let is_lane = |lane: &&Lane| lane.branch.is_none();
         let lanes = self.lanes.iter().filter(is_lane).map(|lane| lane.plan.order.clone());
@@ -479,7 +485,7 @@ impl Engine {
                 of: branch.of,
                 name: lane.plan.order.name.clone(),
                 at_host_bytes: branch.at_host_bytes,
-                // The settings of what it branches off are said there.
+                // Settings of the parent are part of the parent's lane.
                 set: lane
                     .plan
                     .order
@@ -498,7 +504,7 @@ impl Engine {
         }
     }
 
-    /// Has pages told what the session is now.
+    /// Sends pages the new session message.
     fn lanes_changed(&mut self) {
         self.is_changed = true;
         let lanes: Vec<serde_json::Value> = self.lanes.iter().map(Lane::description).collect();
@@ -522,12 +528,12 @@ impl Engine {
         self.shared.changed();
     }
 
-    /// Tells what is new.
+    /// Publishes updates.
     fn publish(&mut self) {
         self.show(self.shared.is_watched());
     }
 
-    /// Tells what is new; of units where somebody looks.
+    /// Publishes updates. Unit records are included if a page is connected.
     fn show(&mut self, is_watched: bool) {
         self.is_changed = false;
         self.published_at = Instant::now();
@@ -547,7 +553,7 @@ impl Engine {
         self.shared.changed();
     }
 
-    /// What the session as a whole is doing: what its busiest lane does.
+    /// Phase of the session, the phase of its busiest lane.
     fn phase(&self) -> Phase {
         let phases: Vec<Phase> = self.lanes.iter().map(|lane| lane.phase(self.is_running)).collect();
         let order = [
@@ -563,7 +569,7 @@ impl Engine {
             .unwrap_or(Phase::Ended)
     }
 
-    /// What exports are made of.
+    /// Data for exports.
     fn material(&self) -> Material {
         let lane = |lane: &Lane| {
             let (log, series, activity) = lane.history();

@@ -1,150 +1,153 @@
-//! Frames: what a page is told of a lane, as bytes.
+//! Frames: binary updates about a lane for a page.
 //!
 //! ```text
-//! head (88 bytes) | owners, 40 each | units that changed, 16 each | events, 40 each | samples, 16 + 16 for each owner
+//! head (88 bytes) | owners, 40 each | changed units, 16 each | events, 40 each | samples, 16 + 16 for each owner
 //! ```
 //!
-//! Little endian, as numbers of JavaScript: counts that may be larger than 32 bits are `f64`. The same layout is read by
-//! `web/src/wire/frame.ts`. A frame is made for one page from what it has seen last; nothing is kept here.
+//! Values are little endian, as JavaScript numbers. Counts that may exceed 32 bits are `f64`.
+//! `web/src/wire/frame.ts` reads the same layout. Each frame is made for one page, from the state
+//! that the page has. This module keeps no state.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
 
 /// Version of the layout.
 pub const VERSION: u8 = 1;
-/// Bytes before the first owner.
+/// Size of the head, bytes.
 pub const HEAD_BYTES: usize = 88;
 pub const OWNER_BYTES: usize = 40;
 pub const UNIT_BYTES: usize = 16;
 pub const EVENT_BYTES: usize = 40;
-/// Bytes of a sample beside those of its owners.
+/// Size of a sample without its owners, bytes.
 pub const SAMPLE_BYTES: usize = 16;
-/// Bytes of an owner in a sample.
+/// Size of an owner in a sample, bytes.
 pub const SAMPLE_OWNER_BYTES: usize = 16;
-/// Flag: forget all units, samples and events that came before.
+/// Flag that tells the page to drop all earlier units, samples and events.
 pub const WHOLE: u8 = 1;
-/// Owner of nothing.
+/// Owner index that means no owner.
 pub const NO_OWNER: u8 = 255;
-/// State of a unit that takes no more pages.
+/// State of a unit that accepts no more pages.
 pub const CLOSED: u8 = 3;
-/// The unit that there is none of.
+/// Unit number that means no unit.
 pub const NO_UNIT: u32 = u32::MAX;
 
-/// What a lane is doing: its number in frames, its name in JSON.
+/// Phase of a lane, as a number in frames and as a name in JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[repr(u8)]
 pub enum Phase {
-    /// It has not begun.
+    /// The run has not started.
     #[default]
     Waiting = 0,
-    /// The drive is written before the workload begins.
+    /// The drive is filled before the workload starts.
     Filling = 1,
     /// The workload runs.
     Running = 2,
-    /// It stands still, somewhere within the run.
+    /// The run is paused.
     Paused = 3,
-    /// The run is over.
+    /// The run has ended.
     Ended = 4,
-    /// The run cannot go on.
+    /// The run failed.
     Failed = 5,
 }
 
-/// The counters of an owner: a reclaim unit handle, or the shared pool.
+/// Counters of an owner, which is a reclaim unit handle or the shared pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OwnerRecord {
-    /// Bytes that the host wrote through it.
+    /// Bytes written by the host through the owner.
     pub host_bytes: u64,
-    /// Pages that collection copied out of its units.
+    /// Pages that garbage collection copied out of its units.
     pub copied_out_pages: u64,
-    /// Pages that collection copied into its units.
+    /// Pages that garbage collection copied into its units.
     pub received_pages: u64,
-    /// Valid pages that its units hold.
+    /// Valid pages in its units.
     pub valid_pages: u64,
-    /// Units that it holds.
+    /// Number of its units.
     pub units: u32,
-    /// Units of it that were reclaimed.
+    /// Number of its reclaimed units.
     pub reclaimed: u64,
 }
 
-/// A reclaim unit, or a slice that is no unit's first.
+/// Reclaim unit, or a slice that is not the first of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitRecord {
-    /// 0 free, 1 open for the host, 2 open for collection, 3 closed.
+    /// State: 0 free, 1 open for the host, 2 open for collection, 3 closed.
     pub state: u8,
-    /// Whose data it holds, as an index of the owners; [`NO_OWNER`].
+    /// Index of the owner of its data, or [`NO_OWNER`].
     pub owner: u8,
-    /// Its reclaim group.
+    /// Reclaim group.
     pub group: u16,
     pub valid_pages: u32,
-    /// Pages that are written.
+    /// Written pages.
     pub written_pages: u32,
 }
 
-/// What happened to a unit.
+/// Event of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventRecord {
-    /// 1 open, 2 close, 3 reclaim, 4 redirect.
+    /// Kind: 1 open, 2 close, 3 reclaim, 4 redirect.
     pub kind: u8,
-    /// Whose it was.
+    /// Index of the owner.
     pub owner: u8,
-    /// Of a close: 0 full, 1 host update, 2 room needed, 3 isolation changed; of a reclaim: 0 background, 1 foreground, 2 forced.
+    /// Reason. Of a close: 0 full, 1 host update, 2 room needed, 3 isolation changed. Of a reclaim:
+    /// 0 background, 1 foreground, 2 forced.
     pub why: u8,
-    /// Of a reclaim: who took the copies.
+    /// Owner of the copies of a reclaim.
     pub destination_owner: u8,
     pub unit: u32,
     pub pages: u32,
-    /// Of a reclaim: pages that were valid; of a close: that were written.
+    /// Valid pages of a reclaim, or written pages of a close.
     pub valid_pages: u32,
-    /// Of a reclaim: pages that were copied.
+    /// Copied pages of a reclaim.
     pub copied_pages: u32,
-    /// Of a reclaim: the unit that took copies; [`NO_UNIT`].
+    /// Destination unit of a reclaim, or [`NO_UNIT`].
     pub destination: u32,
-    /// Bytes that the host had written then.
+    /// Host bytes written at the event.
     pub host_bytes: u64,
-    /// Virtual time then.
+    /// Virtual time of the event, nanoseconds.
     pub now_ns: u64,
 }
 
-/// The numbers of a frame's head that are no counts of its rows.
+/// Numbers in the head of a frame, without its row counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Head {
-    /// What the lane is doing.
+    /// Phase of the lane.
     pub phase: Phase,
-    /// Units that are free.
+    /// Number of free units.
     pub free_units: u32,
-    /// Bytes that the host wrote since the workload began.
+    /// Host bytes since the workload started.
     pub host_bytes: u64,
-    /// Bytes that were programmed since.
+    /// Programmed bytes since the workload started.
     pub media_bytes: u64,
-    /// Bytes that were written before.
+    /// Bytes written before the workload started.
     pub filled_bytes: u64,
-    /// Virtual time; 0 without.
+    /// Virtual time, nanoseconds, 0 without timing.
     pub now_ns: u64,
-    /// Collections so far.
+    /// Number of garbage collections.
     pub collections: u64,
-    /// Requests taken from the workload.
+    /// Number of requests taken from the workload.
     pub requests: u64,
-    /// Pages that the engine programs in a second, lately.
+    /// Recent speed of the engine, programmed pages per second.
     pub pages_per_second: f64,
 }
 
 pub struct Rows<'a> {
     pub owners: &'a [OwnerRecord],
-    /// Units that changed, with their indices.
+    /// Changed units with their indices.
     pub units: &'a [(u32, UnitRecord)],
-    /// Events that are new, the oldest first.
+    /// New events, oldest first.
     pub events: &'a [EventRecord],
-    /// Events that happened since the frame before and are not among them.
+    /// Number of events since the last frame that are omitted.
     pub events_left_out: u64,
-    /// Samples that are new: for each the host's and the media's bytes, then host bytes and pages copied out of each owner.
+    /// New samples. Each has host bytes and media bytes, then host bytes and copied-out pages of
+    /// each owner.
     pub samples: &'a [f64],
 }
 
-/// A frame of lane `lane`; `is_whole`: everything, not only what changed.
+/// Encodes a frame of lane `lane`. `is_whole` marks a complete frame instead of an update.
 ///
 /// # Panics
-/// The samples are not those of so many owners.
+/// The samples have another number of owners.
 pub fn encode(lane: u8, is_whole: bool, head: &Head, rows: &Rows<'_>) -> Bytes {
     let sample_values = 2 + 2 * rows.owners.len();
     assert!(rows.samples.len().is_multiple_of(sample_values), "samples are whole");
@@ -243,7 +246,7 @@ mod tests {
         u32::from_le_bytes(frame[at..at + 4].try_into().expect("four bytes"))
     }
 
-    /// Every field at the place where the page reads it.
+    /// All fields are at the offsets that the page reads.
     #[test]
     fn a_frame_is_laid_out_as_it_is_said() {
         let head = Head {

@@ -1,10 +1,10 @@
-//! A lane of a session: a run with what is known of it beside its drive.
+//! Lane of a session: a run with its history and its state for pages.
 //!
 //! ```text
-//! LiveRun -> advance -> events (log, new ones), moments of the series -> Snapshot -> State
+//! LiveRun -> advance -> events (log, new ones), samples of the series -> Snapshot -> State
 //! ```
 //!
-//! It belongs to the engine's thread. It does not know pages.
+//! The engine's thread owns the lane. A lane knows no pages.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,53 +24,53 @@ use crate::results;
 use crate::series::{Beside, Moment, Series};
 use crate::state::{EventRing, LaneState, Snapshot};
 
-/// Events that a lane keeps for a trace of it.
+/// Maximum events kept for a trace.
 const LOG_MAX: usize = 20_000;
-/// Memory of a lane's events and series, and of what pages are told of it, bytes.
+/// Memory of a lane's events, series and page state, bytes.
 pub const TOLD_BYTES: u64 = 8 << 20;
-/// Between two messages about latencies and wear while a lane runs.
+/// Interval between two messages about latencies and wear of a running lane.
 const MEASURES_TIME: Duration = Duration::from_secs(1);
-/// How much of the speed that was measured last counts for the speed that is told.
+/// Weight of the latest measurement in the displayed speed.
 const SPEED_WEIGHT: f64 = 0.3;
 
-/// The last events of a lane.
+/// Latest events of a lane.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
-    /// The events, the oldest first.
+    /// Events, oldest first.
     pub events: VecDeque<LoggedEvent>,
-    /// How many there were before and between them that are not kept.
+    /// Number of events that are not kept.
     pub left_out: u64,
 }
 
-/// What a lane branched off, if it did.
+/// Fork of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Branch {
     pub of: usize,
-    /// Bytes that the host had written there.
+    /// Host bytes written at the fork.
     pub at_host_bytes: u64,
-    /// How it branched off, once it has.
+    /// Kind of the fork, once it is done.
     pub forked: Option<Forked>,
 }
 
-/// See the module.
+/// Lane of a session, described in the module documentation.
 pub struct Lane {
-    /// What is run.
+    /// Plan of the run.
     pub plan: LanePlan,
-    /// What it branched off.
+    /// Fork of the lane, if it is one.
     pub branch: Option<Branch>,
-    /// Where it is to come to before anything else: a moment that somebody looks for.
+    /// Position of a seek, which has priority over play and speed.
     pub goal: Option<u64>,
-    /// Bytes that the host had written at its first collection, once it had one. A lane that branched off a drive with collections
-    /// leaves that to the other.
+    /// Host bytes written at the first garbage collection, if it has occurred. A fork of a drive
+    /// with collections leaves the value to its parent.
     pub first_collection: Option<u64>,
-    /// Whether its drive had collected when it began.
+    /// The drive had collected before this run started.
     had_collected: bool,
     run: Option<LiveRun>,
     failed: Option<String>,
     result: Option<Arc<str>>,
     latency: Option<Arc<str>>,
     wear: Option<Arc<str>>,
-    /// When latencies and wear were told, and how many requests there were.
+    /// Time of the last message about latencies and wear, and the number of requests then.
     measures_told: (Instant, u64),
     epoch: u64,
     series: Series,
@@ -78,20 +78,20 @@ pub struct Lane {
     log: Log,
     new_events: Vec<EventRecord>,
     new_left_out: u64,
-    /// Pages of the units that were opened, by the unit.
+    /// Page counts of the opened units, by unit.
     opened_pages: Vec<u32>,
-    /// Bytes that the host had written when events were taken last.
+    /// Host bytes written when events were last taken.
     events_at: u64,
     units: Arc<Vec<UnitRecord>>,
     holdings: Holdings,
     measured: (Instant, u64),
     pages_per_second: f64,
-    /// Kept for as long as the lane is there.
+    /// Memory reservation, held for the life of the lane.
     _share: MemoryShare,
 }
 
 impl Lane {
-    /// A lane without a run.
+    /// Creates a lane without a run.
     pub fn new(plan: LanePlan, branch: Option<Branch>, share: MemoryShare) -> Lane {
         let layout = plan.plan.layout();
         let owners = layout.handles.len() + 1;
@@ -123,17 +123,17 @@ impl Lane {
         }
     }
 
-    /// Gives it a run at its beginning.
+    /// Creates a run at its start.
     ///
     /// # Errors
-    /// As [`LiveRun::begin`].
+    /// See [`LiveRun::begin`].
     pub fn begin(&mut self, memory: &MemoryAccount) -> Result<(), LabError> {
         let run = LiveRun::begin(Arc::clone(&self.plan.plan), memory)?;
         self.take_run(run);
         Ok(())
     }
 
-    /// Goes on with a run of which nothing was told.
+    /// Takes a run that no page has seen.
     pub fn take_run(&mut self, run: LiveRun) {
         self.first_collection = None;
         self.had_collected = collections(&run) > 0;
@@ -142,7 +142,7 @@ impl Lane {
         self.after();
     }
 
-    /// Waits again for what it branched off.
+    /// Returns to the state before the fork.
     pub fn wait(&mut self) {
         assert!(self.branch.is_some(), "a lane that branches off has one to wait for");
         self.run = None;
@@ -156,17 +156,17 @@ impl Lane {
         self.run.as_ref()
     }
 
-    /// Whether it waits for what it branches off.
+    /// Returns true if the lane waits for its fork.
     pub fn waits(&self) -> bool {
         self.run.is_none()
     }
 
-    /// How far it is.
+    /// Position of the run.
     pub fn position(&self) -> Position {
         self.run.as_ref().map(LiveRun::position).unwrap_or_default()
     }
 
-    /// Whether nothing more comes of it.
+    /// Returns true if the run has ended or failed.
     pub fn is_over(&self) -> bool {
         self.failed.is_some()
             || self
@@ -175,14 +175,14 @@ impl Lane {
                 .is_some_and(|run| run.phase() == simulate::live::Phase::Ended)
     }
 
-    /// Whether the drive is being filled.
+    /// Returns true if the drive is being filled.
     pub fn is_filling(&self) -> bool {
         self.run
             .as_ref()
             .is_some_and(|run| run.phase() == simulate::live::Phase::Filling)
     }
 
-    /// What was told of it does not hold any more.
+    /// Invalidates the state that pages received.
     fn forget(&mut self) {
         self.epoch += 1;
         self.is_forgotten = true;
@@ -196,7 +196,8 @@ impl Lane {
         self.measured = (Instant::now(), self.programmed());
     }
 
-    /// Goes on until the host has written so much, so many requests were taken, or some time has passed.
+    /// Advances until the host has written this number of bytes, this number of requests is done,
+    /// or some time has passed.
     pub fn advance(&mut self, host_bytes: u64, requests: u64) {
         let Some(run) = &mut self.run else { return };
         if let Err(error) = run.advance_briefly(host_bytes, requests) {
@@ -205,7 +206,7 @@ impl Lane {
         self.after();
     }
 
-    /// Sets it back, to come to a moment from there.
+    /// Restores an earlier state, from which the lane advances to the position.
     pub fn seek(&mut self, host_bytes: u64) {
         let Some(run) = &mut self.run else { return };
         let before = run.position();
@@ -225,7 +226,7 @@ impl Lane {
         self.arrive();
     }
 
-    /// Takes what came of going on.
+    /// Records events, samples and results after an advance.
     fn after(&mut self) {
         self.take_events();
         let (host_bytes, is_over) = (self.position().host_bytes, self.is_over());
@@ -242,7 +243,8 @@ impl Lane {
         self.arrive();
     }
 
-    /// Tells latencies and wear: of a lane that goes on, from time to time; of one that stands, what there is.
+    /// Updates latencies and wear, at intervals for a running lane and immediately for a paused
+    /// one.
     fn tell_measures(&mut self, works: bool) {
         let requests = self.position().requests;
         let (at, told) = self.measures_told;
@@ -256,7 +258,7 @@ impl Lane {
         self.measures_told = (Instant::now(), requests);
     }
 
-    /// Whether a moment that is looked for has come.
+    /// Ends a seek if its position is reached.
     fn arrive(&mut self) {
         let host_bytes = self.position().host_bytes;
         if self.goal.is_some_and(|goal| host_bytes >= goal && !self.is_filling()) || self.is_over() {
@@ -281,7 +283,7 @@ impl Lane {
             },
         };
         if self.series.take(&moment) {
-            // A page cannot forget every second one.
+            // Pages cannot thin their samples, so they must load all again.
             self.is_forgotten = true;
             self.epoch += 1;
         }
@@ -301,7 +303,7 @@ impl Lane {
             self.new_events.clear();
             self.log.left_out += taken.left_out;
         }
-        // Only a collection says when it was; the others happened at about the same time.
+        // Only collections have a position. Other events occurred at about the same position.
         let page_bytes = self.plan.plan.layout().page_bytes;
         let begun_at = now.filled_bytes;
         if has_collected {
@@ -336,7 +338,7 @@ impl Lane {
         self.log.left_out += more as u64;
     }
 
-    /// Pages that were programmed so far, those of the filling as well.
+    /// Number of programmed pages so far, including the fill.
     fn programmed(&self) -> u64 {
         let Some(run) = &self.run else { return 0 };
         let page_bytes = self.plan.plan.layout().page_bytes;
@@ -348,7 +350,7 @@ impl Lane {
         (run.stats().media_bytes_written() + filled) / page_bytes
     }
 
-    /// How fast it is lately; nothing when it stands still.
+    /// Updates the recent speed, which is 0 for a paused lane.
     fn measure(&mut self, works: bool) {
         let (at, pages) = self.measured;
         let now = self.programmed();
@@ -362,7 +364,7 @@ impl Lane {
         };
     }
 
-    /// What it is doing, in a session that goes on or not.
+    /// Phase of the lane, for a running or paused session.
     pub fn phase(&self, is_running: bool) -> Phase {
         let Some(run) = &self.run else {
             return if self.failed.is_some() {
@@ -382,23 +384,23 @@ impl Lane {
         }
     }
 
-    /// Why it cannot go on, if it cannot.
+    /// Reason of the failure, if the run failed.
     pub fn failure(&self) -> Option<&str> {
         self.failed.as_deref()
     }
 
-    /// Says why it cannot go on in other words.
+    /// Rewords the reason of the failure.
     pub fn say_failure(&mut self, say: impl FnOnce(&str) -> String) {
         self.failed = self.failed.as_deref().map(say);
     }
 
-    /// It cannot go on.
+    /// Marks the lane as failed.
     pub fn fail(&mut self, sentence: String) {
         self.failed = Some(sentence);
         self.goal = None;
     }
 
-    /// Looks at all units, if somebody wants to see them.
+    /// Scans all units for pages.
     fn look(&mut self) {
         let Some(run) = &self.run else {
             self.units = Arc::new(Vec::new());
@@ -410,7 +412,7 @@ impl Lane {
         self.units = Arc::new(units);
     }
 
-    /// Tells what is new of it; `is_watched`: units too.
+    /// Returns the updates. `is_watched` includes the units.
     pub fn publish(&mut self, is_running: bool, is_watched: bool) -> Published {
         let works = is_running || self.goal.is_some();
         self.measure(works);
@@ -458,7 +460,7 @@ impl Lane {
             requests: position.requests,
             pages_per_second: self.pages_per_second,
         };
-        // The fill before does not count.
+        // Counters of the fill are not shown.
         let nothing = OwnerStats::default();
         let counted = |row| if is_filling { &nothing } else { row };
         Snapshot {
@@ -471,7 +473,7 @@ impl Lane {
         }
     }
 
-    /// What it is, as JSON of the session.
+    /// JSON description of the lane in the session message.
     pub fn description(&self) -> Value {
         let cell = self.plan.plan.cell();
         let forked = self.branch.and_then(|branch| branch.forked);
@@ -493,34 +495,34 @@ impl Lane {
         Value::Object(lane)
     }
 
-    /// What was measured so far.
+    /// Results so far.
     pub fn result(&self) -> Option<CellResult> {
         self.run.as_ref().map(LiveRun::result)
     }
 
-    /// Its events and its series, and what dies and channels did lately, for a trace.
+    /// Events, series and recent work of dies and channels, for a trace.
     pub fn history(&self) -> (Log, Series, Activity) {
         let activity = self.run.as_ref().map(LiveRun::activity).unwrap_or_default();
         (self.log.clone(), self.series.clone(), activity)
     }
 
-    /// The moments that pages are not told of yet.
+    /// Time series, including samples that pages have not received.
     pub fn series(&self) -> &Series {
         &self.series
     }
 }
 
-/// Collections since the workload began; before that, those of the filling.
+/// Garbage collections since the workload started. During the fill, collections of the fill.
 fn collections(run: &LiveRun) -> u64 {
     let stats = run.stats();
     stats.background_collections + stats.foreground_collections + stats.forced_collections
 }
 
-/// What the engine hands to the state.
+/// Updates that the engine hands to the state.
 pub struct Published {
     snapshot: Arc<Snapshot>,
     epoch: u64,
-    /// The series, where pages are to forget the one before.
+    /// Complete series, if pages must drop the previous one.
     series: Option<Series>,
     events: Vec<EventRecord>,
     events_left_out: u64,
@@ -530,7 +532,7 @@ pub struct Published {
 }
 
 impl Published {
-    /// Puts it in the place of what was told before of lane `index`, of this name and with this series.
+    /// Merges the updates into the state of lane `index` with this name and series.
     pub fn put(self, lanes: &mut Vec<LaneState>, index: usize, name: &str, series: &Series) {
         if index == lanes.len() {
             lanes.push(LaneState {

@@ -1,11 +1,12 @@
-//! The studio: a server for a page in which drives live.
+//! The studio: a web server for sessions with simulated drives.
 //!
 //! ```text
 //! page -> Order -> session: Engine (a thread; lanes of simulate::live) -> State -> frames -> page
 //!     \-> catalogue, texts, store, exports
 //! ```
 //!
-//! The page itself is in `web/`. Nothing is modelled, measured or judged here: runs, results, reports and names are the lab's.
+//! The page itself is in `web/`. This crate does not model, measure or judge. Runs, results,
+//! reports and names come from the same crates that `warp run` uses.
 
 mod actions;
 mod answers;

@@ -1,4 +1,5 @@
-//! The memory that sessions share: what a run takes, its workload included, is set aside before any of it is built.
+//! Shares memory between sessions. The memory of a run and its workload is reserved before it is
+//! allocated.
 
 use base::Bytes;
 use experiment::LabError;
@@ -7,10 +8,11 @@ use simulate::run::MemoryNeed;
 
 use crate::lane::TOLD_BYTES;
 
-/// Memory for a lane: its run, and what is told of it. Checkpoints of other lanes give way to it.
+/// Reserves memory for a lane: its run and its page state. Checkpoints of other lanes are dropped
+/// for it.
 ///
 /// # Errors
-/// There is not so much: says what to do.
+/// The memory is insufficient. The message has a remedy.
 pub fn share(memory: &MemoryAccount, need: &MemoryNeed) -> Result<MemoryShare, LabError> {
     let bytes = need.bytes().saturating_add(TOLD_BYTES);
     memory.take(bytes).map_err(|left| {

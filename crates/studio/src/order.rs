@@ -1,11 +1,11 @@
-//! Orders: what a session is to run, as a page says it and as a permalink holds it.
+//! Orders: specifications of a session, as a page sends them and a permalink contains them.
 //!
 //! ```text
 //! JSON -> Order (checked) -> experiment::selection::Selection of each lane -> Experiment::select -> run::prepare -> Lane
 //! ```
 //!
-//! The same Order gives the same integers on every machine. Whoever sends one reads no file of this machine with it: what it
-//! names is in the catalogue, and what it brings along is text.
+//! The same Order gives the same integers on every machine. An Order cannot read files of this
+//! machine. Its names are in the catalogue, and its own workloads are text.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,43 +25,43 @@ use toml::Table;
 use crate::catalogue::{check_known, excerpt};
 use crate::texts;
 
-/// Lanes of a session.
+/// Maximum lanes of a session.
 pub const LANES_MAX: usize = 8;
-/// Settings of a lane.
+/// Maximum settings of a lane.
 const SETTINGS_MAX: usize = 64;
 const NAME_BYTES_MAX: usize = 80;
-/// Lanes whose names are in that of their session, where it is not given.
+/// Maximum number of lanes that the default name of a session lists.
 const NAMED_LANES_MAX: usize = 4;
 
-/// Seed of a session whose order names none.
+/// Default seed of a session.
 const FIRST_SEED: u64 = 1;
 
-/// What to run. See the module.
+/// Specification of a session, described in the module documentation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Order {
-    /// What the session is called; without one, what it runs.
+    /// Name of the session [default: its experiment or workload].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// An experiment of the catalogue.
+    /// Experiment of the catalogue.
     #[serde(default)]
     pub experiment: Option<String>,
-    /// A workload, by itself or instead of the experiment's.
+    /// Workload, alone or instead of the experiment's.
     #[serde(default)]
     pub workload: Option<OrderWorkload>,
-    /// A device of the catalogue; without one the experiment's, if it has only one.
+    /// Device of the catalogue [default: the experiment's only device].
     #[serde(default)]
     pub device: Option<String>,
-    /// Options of its runs. In JSON they are keys of the order, and some have shorter names.
+    /// Options of the runs. In JSON, the options are keys of the order, some with shorter names.
     #[serde(flatten, with = "order_options")]
     pub run: RunOptions,
-    /// What runs side by side.
+    /// Runs of the session, side by side.
     pub lanes: Vec<OrderLane>,
-    /// What branches off them later.
+    /// Forks of the lanes.
     #[serde(default)]
     pub forks: Vec<OrderFork>,
 }
 
-/// Run options as keys of an order. A key that is no option is refused here.
+/// Converts run options to keys of an order and back. Unknown keys are rejected here.
 mod order_options {
     use experiment::run_options::RunOptions;
     use serde::de::Error as _;
@@ -70,7 +70,7 @@ mod order_options {
 
     use super::FIRST_SEED;
 
-    /// Keys that every order has, and the options that they are. `seed` is one of `seeds`.
+    /// Keys of every order with their run options. `seed` is a single one of `seeds`.
     const KEYS: [(&str, &str); 4] = [
         ("scale", "scale"),
         ("write", "write_capacities"),
@@ -102,85 +102,85 @@ mod order_options {
     }
 }
 
-/// A workload: one of the catalogue, or a text.
+/// Workload of the catalogue, or a text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OrderWorkload {
-    /// A name of the catalogue; with a text what it is called, whose ending says what it is: `.fio` a job file, `.toml` a
-    /// workload with a `kind`, anything else a block trace.
+    /// Name in the catalogue. For a text, a file name whose extension gives the kind: `.fio` for a
+    /// job file, `.toml` for a workload with a `kind`, any other for a block trace.
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// One run of a session.
+/// Run of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OrderLane {
-    /// What it is called.
+    /// Name of the lane.
     pub name: String,
-    /// Names of the variant and the grid values that it is.
+    /// Names of its variant and its grid values.
     #[serde(default)]
     pub only: Vec<String>,
-    /// Settings of the device by dotted path; those behind `workload.` are of the workload.
+    /// Settings of the device by dotted path. Paths below `workload.` set the workload.
     #[serde(default)]
     pub set: Table,
 }
 
-/// A run that branches off another one.
+/// Fork of another run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OrderFork {
-    /// Which, among the lanes and then the forks before.
+    /// Index of the parent among the lanes and the earlier forks.
     pub of: usize,
-    /// What it is called.
+    /// Name of the fork.
     pub name: String,
-    /// Bytes that the host has written then.
+    /// Host bytes written at the fork.
     pub at_host_bytes: u64,
-    /// What is other than in that one.
+    /// Settings that differ from the parent.
     #[serde(default)]
     pub set: Table,
 }
 
-/// A lane that is ready to run.
+/// Lane that is ready to run.
 #[derive(Clone)]
 pub struct LanePlan {
-    /// What was ordered, with the settings of what it branched off.
+    /// Order of the lane, including the settings of its parent.
     pub order: OrderLane,
-    /// How it is run, but for what its variant changes.
+    /// Run settings before the changes of the variant.
     pub settings: RunSettings,
     pub plan: Arc<RunPlan>,
 }
 
-/// An Order with all that it names.
+/// Order with its resolved names.
 pub struct Prepared {
-    /// What was ordered.
+    /// The Order.
     pub order: Order,
-    /// The experiment that the lanes are cells of.
+    /// Experiment that contains the lanes as cells.
     pub experiment: Experiment,
-    /// The workload that the lanes have, if the Order says one.
+    /// Workload of all lanes, if the Order has one.
     workload: Option<WorkloadChoice>,
-    /// Where the texts are that runs read as files.
+    /// Folder with the texts that runs read as files.
     folder: Option<tempfile::TempDir>,
 }
 
-/// Refuses an Order, with the place in it.
+/// Refusal of an Order, with the place in it.
 fn refused(place: &str, problem: impl Into<String>) -> LabError {
     LabError::invalid(place, problem)
 }
 
 impl Order {
-    /// Reads an Order.
+    /// Parses an Order.
     ///
     /// # Errors
-    /// It is no JSON, or says something that an Order does not: one sentence.
+    /// The text is not JSON or not a valid Order. The message is one sentence.
     pub fn parse(text: &[u8]) -> Result<Order, LabError> {
         let order: Order = serde_json::from_slice(text).map_err(|error| refused("order", error.to_string()))?;
         order.check()?;
         Ok(order)
     }
 
-    /// Refuses what makes no sense before anything is looked up.
+    /// Rejects an inconsistent Order before any name is resolved.
     fn check(&self) -> Result<(), LabError> {
         if let Some(name) = &self.name {
             check_name("name", name)?;
@@ -231,11 +231,12 @@ impl Order {
 }
 
 impl Order {
-    /// The order of a session with a lane for each variant of an experiment, or with one of a workload; `target` as for `warp run`. The
-    /// device and the options are this order's, and `set` are settings of all lanes.
+    /// Creates a lane per variant of an experiment, or one lane for a workload. `target` is that of
+    /// `warp run`. The device and the options come from this order. `set` are settings of all
+    /// lanes.
     ///
     /// # Errors
-    /// There is no such thing, or a name that it does not have.
+    /// The target or one of its names is unknown.
     pub fn of_target(self, target: &str, set: &Table) -> Result<Order, LabError> {
         if Experiment::is_workload(target) {
             return Ok(self.of_workload(target, set));
@@ -243,7 +244,7 @@ impl Order {
         self.of_experiment(target, &Experiment::find(target)?, set)
     }
 
-    /// As [`Order::of_target`], of a workload: a name or a file of one.
+    /// Creates the order of a workload, by name or file, like [`Order::of_target`].
     pub fn of_workload(mut self, workload: &str, set: &Table) -> Order {
         let name = Path::new(workload).file_stem().unwrap_or_default().to_string_lossy();
         self.workload = Some(OrderWorkload {
@@ -255,10 +256,10 @@ impl Order {
         self
     }
 
-    /// As [`Order::of_target`], of an experiment that is found by this name.
+    /// Creates the order of an experiment with this name, like [`Order::of_target`].
     ///
     /// # Errors
-    /// A name that it does not have.
+    /// A name of a variant or value is unknown.
     pub fn of_experiment(mut self, name: &str, experiment: &Experiment, set: &Table) -> Result<Order, LabError> {
         self.experiment = Some(name.to_string());
         if self.device.is_none() {
@@ -306,10 +307,10 @@ impl OrderLane {
     }
 }
 
-/// Place of a lane's name.
+/// Place of a lane's name in messages.
 const LANE_NAME: &str = "lanes, name";
 
-/// Refuses what a lane or a session cannot be called; `place` is in the sentence.
+/// Rejects an invalid name of a lane or a session. `place` is part of the message.
 pub fn check_name(place: &str, name: &str) -> Result<(), LabError> {
     if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
         let problem = format!("{:?}: give a name of 1 to {NAME_BYTES_MAX} bytes", excerpt(name));
@@ -318,7 +319,7 @@ pub fn check_name(place: &str, name: &str) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Refuses settings that are too many, or that name files of this machine.
+/// Rejects too many settings, and settings that name files of this machine.
 pub fn check_set(set: &Table) -> Result<(), LabError> {
     if set.len() > SETTINGS_MAX {
         return Err(refused(
@@ -333,10 +334,11 @@ pub fn check_set(set: &Table) -> Result<(), LabError> {
 }
 
 impl Prepared {
-    /// Looks up what an Order names. `granted` are files that whoever started the server named.
+    /// Resolves the names of an Order. `granted` are the files that the user who started the server
+    /// named.
     ///
     /// # Errors
-    /// A name that there is not, a text that is wrong: one sentence.
+    /// A name is unknown or a text is invalid. The message is one sentence.
     pub fn new(order: Order, granted: &[PathBuf]) -> Result<Prepared, LabError> {
         order.check()?;
         let mut folder = None;
@@ -354,10 +356,10 @@ impl Prepared {
         })
     }
 
-    /// Lays out the lanes that it begins with; `reserve` sets aside the memory of each.
+    /// Prepares the initial lanes. `reserve` reserves the memory of each lane.
     ///
     /// # Errors
-    /// As [`Prepared::lane`].
+    /// See [`Prepared::lane`].
     pub fn lanes<S>(
         &self,
         reserve: impl Fn(&MemoryNeed) -> Result<S, LabError>,
@@ -366,19 +368,21 @@ impl Prepared {
         lanes.map(|lane| self.lane(lane, &reserve)).collect()
     }
 
-    /// The runs that the lanes it begins with are.
+    /// Cells of the initial lanes.
     ///
     /// # Errors
-    /// As [`Prepared::lane`], but for what is seen only when a drive is laid out.
+    /// See [`Prepared::lane`], without the errors that occur in the layout of a drive.
     pub fn cells(&self) -> Result<Vec<Cell>, LabError> {
         let lanes = self.order.lanes.iter();
         lanes.map(|lane| Ok(self.cell(lane)?.1)).collect()
     }
 
-    /// Lays out a lane of the session. `reserve` sets aside the memory of its run before that is taken.
+    /// Prepares a lane of the session. `reserve` reserves the memory of its run before the
+    /// allocation.
     ///
     /// # Errors
-    /// A setting that is impossible, it is not one run, or there is no memory for it: one sentence.
+    /// A setting is invalid, the lane is not exactly one run, or memory is insufficient. The
+    /// message is one sentence.
     pub fn lane<S>(
         &self,
         order: &OrderLane,
@@ -387,7 +391,7 @@ impl Prepared {
         let named = |error: LabError| self.of_lane(order, &error);
         let (settings, mut cell) = self.cell(order)?;
         if let ScaleChoice::Auto { largest } = cell.run.scale {
-            // A session shows one twin; the one that a search begins with.
+            // A session shows one scaled model, the first one of an automatic search.
             let sizes = twin::sizes(&cell.key.device, &cell.device, largest).map_err(named)?;
             cell.run.scale = ScaleChoice::Fixed(sizes[0]);
         }
@@ -404,7 +408,7 @@ impl Prepared {
         Ok((lane, reserved))
     }
 
-    /// The run that a lane is, and how it is run but for what its variant changes.
+    /// Cell of a lane, and its run settings before the changes of the variant.
     fn cell(&self, order: &OrderLane) -> Result<(RunSettings, Cell), LabError> {
         check_name(LANE_NAME, &order.name)?;
         check_set(&order.set)?;
@@ -425,12 +429,12 @@ impl Prepared {
         Ok((settings, cells.remove(0)))
     }
 
-    /// An error of a lane, in the words of its order.
+    /// Error of a lane, with the names of its order.
     fn of_lane(&self, order: &OrderLane, error: &LabError) -> LabError {
         refused(&format!("lane {}", order.name), self.as_ordered(&error.to_string()))
     }
 
-    /// What is selected for a lane: the words of `warp run`.
+    /// Selection of a lane, with the same options as `warp run`.
     fn selection(&self, lane: &OrderLane) -> Selection {
         let mut run = self.order.run.clone();
         run.seeds.get_or_insert_with(|| vec![FIRST_SEED]);
@@ -448,7 +452,7 @@ impl Prepared {
         }
     }
 
-    /// A sentence about a file as who ordered it knows that.
+    /// Replaces temporary paths in a message by the file names of the Order.
     pub fn as_ordered(&self, sentence: &str) -> String {
         match &self.folder {
             Some(folder) => sentence.replace(&format!("{}/", folder.path().display()), ""),
@@ -456,16 +460,16 @@ impl Prepared {
         }
     }
 
-    /// The workload of all lanes, if the Order says one.
+    /// Workload of all lanes, if the Order has one.
     pub fn workload(&self) -> Option<&WorkloadChoice> {
         self.workload.as_ref()
     }
 
-    /// Name of the session, if its Order gives none: what runs where.
+    /// Default name of the session, made of its experiment or workload, device and lanes.
     pub fn default_name(&self) -> String {
         let order = &self.order;
         let workload = order.workload.as_ref().map(|workload| workload.name.as_str());
-        // Of a file that was named on the command line its own name.
+        // A path of the command line is shortened to the file name.
         let what = order.experiment.as_deref().or(workload).unwrap_or_default();
         let what = Path::new(what)
             .file_name()
@@ -486,13 +490,13 @@ impl Prepared {
             .collect()
     }
 
-    /// The session in a line.
+    /// Title of the session, one line.
     pub fn title(&self) -> &str {
         &self.experiment.title
     }
 }
 
-/// The experiment that the lanes are cells of: the one that is named, or the workload on the device.
+/// Experiment that contains the lanes as cells: the named one, or the workload on the device.
 fn base_experiment(
     order: &Order,
     granted: &[PathBuf],
@@ -528,7 +532,7 @@ fn base_experiment(
     Ok(experiment)
 }
 
-/// The workload that an Order says. A trace becomes a file in a folder of its own.
+/// Workload of an Order. A trace is written to a temporary folder.
 fn choice(
     workload: &OrderWorkload,
     granted: &[PathBuf],

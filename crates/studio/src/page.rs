@@ -1,4 +1,5 @@
-//! A page that looks at a session: what it says becomes commands, what is new becomes messages.
+//! Connects a page to a session: converts messages of the page to commands, and updates to
+//! messages.
 //!
 //! ```text
 //! text -> PageCommand -> engine;   State -> session, refusals, results, latencies (text), frames (binary)
@@ -17,29 +18,29 @@ use crate::session::Session;
 use crate::shared::Watching;
 use crate::state::{Seen, Telling};
 
-/// Refusals that wait to be sent; of more the oldest go.
+/// Maximum pending refusals. The oldest are dropped.
 const REFUSALS_MAX: usize = 16;
 
-/// See the module.
+/// Connection of a page, described in the module documentation.
 pub struct Page {
     id: u64,
     session: Arc<Session>,
-    /// Kept as long as the page is there.
+    /// Counts the page while it is connected.
     _watching: Watching,
     version: u64,
     lanes: Vec<Seen>,
-    /// The lane that is looked at next for something new.
+    /// Index of the next lane to check for updates.
     cursor: usize,
     refusals: VecDeque<String>,
     is_over: bool,
 }
 
 impl Page {
-    /// A page that looks at a session from now on and was told nothing yet.
+    /// Connects a new page to a session.
     pub fn new(session: Arc<Session>) -> Page {
         static PAGES: AtomicU64 = AtomicU64::new(1);
         let watching = Watching::begin(&session.shared);
-        // A session that is busy shows itself soon.
+        // A busy session publishes its state soon anyway.
         let _ = session.tell(Command::Show);
         Page {
             id: PAGES.fetch_add(1, Ordering::Relaxed),
@@ -61,7 +62,7 @@ impl Page {
         self.session.shared.changed();
     }
 
-    /// The session's own message, if it is new to the page.
+    /// Session message, if the page does not have the current version.
     fn session_text(&mut self) -> Option<String> {
         let (version, text, lanes) = self.session.shared.with(|state| {
             let is_new = state.version != self.version;
@@ -79,14 +80,14 @@ impl Page {
         let text = text?;
         self.version = version;
         if self.lanes.len() != lanes.len() || self.lanes.iter().zip(&lanes).any(|(seen, name)| seen.name() != name) {
-            // Rows of lanes moved: all of them are told anew.
+            // Indices of lanes changed, so all lanes are sent again.
             self.lanes = lanes.iter().map(|name| Seen::new(name)).collect();
         }
         self.cursor = 0;
         Some(text)
     }
 
-    /// What is new of the lanes, one message at a time.
+    /// Next update of the lanes, one message at a time.
     fn lane_speech(&mut self) -> Option<Speech> {
         while self.cursor < self.lanes.len() {
             let (index, seen) = (self.cursor, &mut self.lanes[self.cursor]);

@@ -1,6 +1,7 @@
-//! What a device is to a page: its units, owners and events as records of frames, its layout as JSON.
+//! Converts the state of a device for pages: units, owners and events to records of frames, the
+//! layout to JSON.
 //!
-//! Lanes of the lab and served drives are told of in the same way. Nothing is kept here.
+//! Simulated lanes and served drives use the same functions. This module keeps no state.
 
 use serde_json::{Map, Value, json};
 use ssd::config::Isolation;
@@ -11,23 +12,23 @@ use ssd::{Event, Layout, Owner, OwnerStats, Stats, UnitView};
 
 use crate::frames::{CLOSED, EventRecord, NO_OWNER, NO_UNIT, OwnerRecord, UnitRecord};
 
-/// An event with what a trace needs.
+/// Event with the additional data of a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct LoggedEvent {
-    /// As pages are told.
+    /// Record for pages.
     pub record: EventRecord,
-    /// The reclaim group.
+    /// Reclaim group.
     pub group: u16,
-    /// Of a reclaim, in virtual time: until the victim was erased.
+    /// Time of a reclaim until the erase of the victim, virtual nanoseconds.
     pub elapsed_ns: u64,
 }
 
-/// The counters of each owner.
+/// Counters of each owner.
 pub fn rows(stats: &Stats) -> impl Iterator<Item = &OwnerStats> {
     stats.handles.iter().chain([&stats.shared])
 }
 
-/// An owner as pages know it: the handles, then the shared pool.
+/// Index of an owner for pages. The handles come first, then the shared pool.
 pub fn owner_index(owner: Owner, handles: usize) -> u8 {
     let index = owner.handle().map_or(handles, |handle| usize::from(handle.0));
     u8::try_from(index).expect("a device has at most 128 handles")
@@ -42,7 +43,8 @@ fn state_number(state: UnitState) -> u8 {
     }
 }
 
-/// An event as pages are told of it, and what a trace needs beside. `opened_pages` has the pages of each unit that was opened, by the unit.
+/// Converts an event to a record with the data of a trace. `opened_pages` has the page count of
+/// each opened unit, by unit.
 pub fn record(
     event: &Event,
     destination: Option<u32>,
@@ -149,7 +151,7 @@ fn trigger_number(trigger: Trigger) -> u8 {
     }
 }
 
-/// An owner, by its counters and what it holds.
+/// Record of an owner, from its counters and its occupancy.
 pub fn owner_record(row: &OwnerStats, holds: &Occupancy) -> OwnerRecord {
     OwnerRecord {
         host_bytes: row.host_bytes_written,
@@ -161,7 +163,7 @@ pub fn owner_record(row: &OwnerStats, holds: &Occupancy) -> OwnerRecord {
     }
 }
 
-/// A record for each slice of a drive.
+/// Records of all slices of a drive.
 pub fn units_of(views: impl IntoIterator<Item = UnitView>, layout: &Layout) -> Vec<UnitRecord> {
     let slices_per_group = layout.slices_per_superblock * layout.superblocks_per_group;
     let handles = layout.handles.len();
@@ -185,14 +187,14 @@ pub fn units_of(views: impl IntoIterator<Item = UnitView>, layout: &Layout) -> V
     units
 }
 
-/// What follows from a drive's layout, of the JSON of a lane.
+/// JSON of a lane that depends only on the drive's layout.
 pub fn drive_json(layout: &Layout) -> Map<String, Value> {
     let groups = u64::from(layout.groups);
     let slices = u64::from(layout.slices_per_superblock);
     let handles = layout.handles.iter().enumerate().map(|(handle, settings)| {
         let isolation = match settings.isolation {
             Isolation::InitiallyIsolated => "II",
-            // An adaptive handle is persistently isolated while its group can pay for it.
+            // An adaptive handle is persistently isolated while its group can afford it.
             Isolation::PersistentlyIsolated | Isolation::Adaptive => "PI",
         };
         json!({ "name": format!("RUH {handle}"), "isolation": isolation })
@@ -214,10 +216,10 @@ pub fn drive_json(layout: &Layout) -> Map<String, Value> {
     }))
 }
 
-/// The members of an object.
+/// Members of a JSON object.
 ///
 /// # Panics
-/// It is none.
+/// The value is not an object.
 pub fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(members) => members,

@@ -1,12 +1,13 @@
-//! Orders of what a program has: an experiment, or runs that it asked the lab for.
+//! Creates Orders for a program, from an experiment or from its runs.
 //!
 //! ```text
 //! Experiment -> Source (a name or a file) -> Order::of_experiment, Order::of_workload
-//! RunRequest (Experiment + Selection), runs -> Order -> Prepared -> cells == the cells that were asked for, or a refusal
+//! RunRequest (Experiment + Selection), runs -> Order -> Prepared -> cells == the requested cells, or a refusal
 //! ```
 //!
-//! An Order has all run options, but not all of a Selection. So one that was made is read again, and refused where a cell of it is another
-//! one than that which was asked for: what is shown gives the integers of the run. Nothing is run here.
+//! An Order has all run options, but not all fields of a Selection. So each new Order is resolved
+//! again, and rejected if a cell differs from the requested cell. The session therefore gives the
+//! integers of the run. This module runs no experiment.
 
 use std::path::{Path, PathBuf};
 
@@ -23,30 +24,31 @@ use toml::Table;
 use crate::catalogue::{is_known, names_of};
 use crate::order::{LANES_MAX, Order, OrderLane, OrderWorkload, Prepared};
 
-/// An Order, and the files that it names: whoever made it may have them run.
+/// Order with the files that it names, which its author may run.
 #[derive(Clone, Debug, Default)]
 pub struct GrantedOrder {
-    /// What to run.
+    /// The Order.
     pub order: Order,
-    /// Files beside the catalogue.
+    /// Files outside the catalogue.
     pub files: Vec<PathBuf>,
 }
 
 impl GrantedOrder {
-    /// An Order that somebody wrote, which names no files.
+    /// Wraps an Order from another source, which may not name files.
     ///
     /// # Errors
-    /// A name that there is not, or a lane that is no single run: one sentence.
+    /// A name is unknown, or a lane is not a single run. The message is one sentence.
     pub fn of(order: Order) -> Result<GrantedOrder, LabError> {
         let files = Vec::new();
         GrantedOrder { order, files }.checked()
     }
 
-    /// The Order of a session with a lane for each variant of an experiment; device and options are those of `order`, and `set` are settings of
-    /// all lanes.
+    /// Creates a session with a lane per variant of an experiment. Device and options come from
+    /// `order`. `set` are settings of all lanes.
     ///
     /// # Errors
-    /// As [`GrantedOrder::of`]; or nobody finds the experiment again.
+    /// See [`GrantedOrder::of`]. Also fails if the experiment cannot be found again by name or
+    /// file.
     pub fn of_experiment(experiment: &Experiment, mut order: Order, set: &Table) -> Result<GrantedOrder, LabError> {
         let mut granted = GrantedOrder::default();
         let (name, order) = match Source::of(experiment)? {
@@ -72,7 +74,7 @@ impl GrantedOrder {
         Ok(self)
     }
 
-    /// Notes a name that is not in the catalogue as that of a file.
+    /// Records a name outside the catalogue as a file.
     fn grant(&mut self, name: &str) {
         if !is_known(name) {
             self.files.push(PathBuf::from(name));
@@ -80,23 +82,23 @@ impl GrantedOrder {
     }
 }
 
-/// Where an experiment is found again.
+/// Location of an experiment.
 enum Source {
-    /// An experiment of the catalogue, or a file of one.
+    /// Experiment of the catalogue, or its file.
     Experiment(String),
-    /// A workload on a device.
+    /// Workload on a device.
     Workload {
-        /// A workload of the catalogue, or a file.
+        /// Workload of the catalogue, or a file.
         workload: String,
         device: String,
     },
 }
 
 impl Source {
-    /// Where this one is.
+    /// Locates an experiment.
     ///
     /// # Errors
-    /// It is nowhere but in the memory of who made it.
+    /// The experiment exists only in memory.
     fn of(experiment: &Experiment) -> Result<Source, LabError> {
         let is_plain = experiment.variants.is_empty() && experiment.grid.is_empty();
         if let Some(WorkloadChoice::Named(workload)) = experiment.workload.as_ref().filter(|_| is_plain)
@@ -119,22 +121,22 @@ impl Source {
     }
 }
 
-/// What a program asked for.
+/// Runs requested by a program.
 #[derive(Clone, Debug)]
 pub struct RunRequest {
-    /// Of which experiment.
+    /// Experiment of the runs.
     pub experiment: Experiment,
-    /// Which runs of it, and how.
+    /// Selection and options of the runs.
     pub selection: Selection,
 }
 
-/// One run of what was asked for.
+/// Requested run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunKey<'a> {
     pub key: &'a CellKey,
-    /// With which seed.
+    /// Seed.
     pub seed: u64,
-    /// The twin that it ran on, if it has run.
+    /// Scaled model of the run, once it has run.
     pub scale: Option<Scale>,
 }
 
@@ -142,7 +144,7 @@ fn refused(place: &str, problem: impl Into<String>) -> LabError {
     LabError::invalid(place, problem)
 }
 
-/// The one value that all have, or a refusal that says how to come to one.
+/// Returns the common value of all runs, or a refusal with a remedy.
 fn common<T: PartialEq + ToString>(
     what: &str,
     remedy: &str,
@@ -162,10 +164,11 @@ fn common<T: PartialEq + ToString>(
 }
 
 impl RunRequest {
-    /// The Order of some of the runs, each a lane.
+    /// Creates the Order of some of the runs, each as a lane.
     ///
     /// # Errors
-    /// They are too many or too different for a session, or one of them is something that an Order has no words for.
+    /// The runs are too many or too different for a session, or an Order cannot express one of
+    /// them.
     pub fn order(&self, runs: &[RunKey<'_>]) -> Result<GrantedOrder, LabError> {
         if runs.is_empty() || runs.len() > LANES_MAX {
             let problem = format!(
@@ -198,7 +201,7 @@ impl RunRequest {
         Ok(made)
     }
 
-    /// The Order in the words that it has; whether they say it all is to be seen.
+    /// Creates the Order as far as it can express the request. The caller verifies the result.
     fn made(
         &self,
         runs: &[RunKey<'_>],
@@ -212,7 +215,7 @@ impl RunRequest {
         made.grant(&device);
         let first = &cells[0].run;
         let is_alike = |cell: &&Cell| cell.run.prefill_capacities == first.prefill_capacities;
-        // An Order knows no quick form, so it says what that says.
+        // An Order has no quick form, so the options of the quick form are copied.
         let form = if self.selection.quick {
             self.experiment.quick.clone()
         } else {
@@ -258,7 +261,7 @@ impl RunRequest {
         Ok(made)
     }
 
-    /// A lane for each cell, called by what tells them apart.
+    /// A lane for each cell, named by the values that distinguish the cells.
     fn lanes(&self, cells: &[&Cell]) -> Vec<OrderLane> {
         let set = self.selection.change.to_settings();
         let only = |cell: &Cell| {
@@ -282,7 +285,7 @@ impl RunRequest {
         cells.iter().map(lane).collect()
     }
 
-    /// Refuses an Order of another run.
+    /// Rejects an Order that gives another run.
     fn compare(&self, run: &RunKey<'_>, asked: &Cell, ordered: &Cell) -> Result<(), LabError> {
         let mut asked = asked.clone();
         if let Some(scale) = run.scale {
@@ -310,12 +313,12 @@ fn named(name: String) -> OrderWorkload {
     OrderWorkload { name, text: None }
 }
 
-/// Whether a cell is on the profile itself, and not on a member of its ensemble.
+/// Returns true if a cell uses the profile itself instead of an ensemble member.
 fn is_profile(cell: &Cell) -> bool {
     cell.ensemble.is_none_or(|part| part.member.is_none())
 }
 
-/// What the integers of a run depend on, by name. Where it stands in its experiment is not among it.
+/// Inputs that determine the integers of a run, by name, without its place in the experiment.
 fn input_of(cell: &Cell) -> Map<String, Value> {
     let Ok(Value::Object(mut fields)) = serde_json::to_value(cell) else {
         unreachable!("a cell is a JSON object")

@@ -1,4 +1,4 @@
-//! What lanes come to, as JSON: results, latencies, streams, settings.
+//! Results of lanes as JSON: results, latencies, streams, settings.
 
 use analysis::export;
 use serde_json::{Map, Value, json};
@@ -11,10 +11,10 @@ use workload::Operation;
 
 use crate::order::LanePlan;
 
-/// Points of the bandwidth over time.
+/// Maximum points of the bandwidth over time.
 const POINTS_MAX: usize = 400;
 
-/// The result of a lane as `warp run --json` has it.
+/// Result of a lane in the format of `warp run --json`.
 pub fn cell(plan: &LanePlan, result: &CellResult) -> Value {
     let axes: Vec<String> = (0..result.key.grid.len()).map(|axis| format!("axis {axis}")).collect();
     let mut json = export::to_json(
@@ -24,12 +24,12 @@ pub fn cell(plan: &LanePlan, result: &CellResult) -> Value {
         false,
     );
     let mut cell = json["cells"][0].take();
-    // What fio would print of it is an export of its own.
+    // The fio JSON is a separate export.
     cell.as_object_mut().map(|cell| cell.remove("fio"));
     cell
 }
 
-/// Latencies, and what came of them over time, as the inside of a JSON object.
+/// Latencies, also over time, as members of a JSON object.
 pub fn latency(timed: &TimedResult, page_bytes: u64) -> String {
     let rows = timed
         .jobs
@@ -48,10 +48,11 @@ pub fn latency(timed: &TimedResult, page_bytes: u64) -> String {
     )
 }
 
-/// Bars of the wear, at most.
+/// Maximum bars of the wear histogram.
 const WEAR_BARS: u32 = 48;
 
-/// How often blocks were erased: the fewest, the mean, the most, and how many blocks there are in each step from the fewest on; nothing of no blocks.
+/// Erase counts of blocks: minimum, mean, maximum, and a histogram from the minimum. Null without
+/// blocks.
 pub fn wear(block_erases: &[u32]) -> Value {
     if block_erases.is_empty() {
         return Value::Null;
@@ -72,7 +73,7 @@ pub fn wear(block_erases: &[u32]) -> Value {
     })
 }
 
-/// Percentiles of each direction over time; `null` where nothing completed.
+/// Percentiles of each direction over time, `null` for intervals without completions.
 fn latencies(series: &LatencySeries) -> Value {
     let intervals = 0..series.len();
     let seconds = |interval: usize| interval as f64 * series.interval_ns as f64 / 1e9;
@@ -110,7 +111,8 @@ fn job_json(job: &JobResult, operation: Operation) -> Value {
     })
 }
 
-/// Bandwidth of all jobs and of collection over time, in equal parts, and the share of requests that waited for collection.
+/// Bandwidth of all jobs and of garbage collection over time, in equal intervals, and the share of
+/// requests that waited for garbage collection.
 fn series(timed: &TimedResult, page_bytes: u64) -> Value {
     let series = &timed.series;
     let together = series.len().div_ceil(POINTS_MAX).max(1);
@@ -142,10 +144,10 @@ fn series(timed: &TimedResult, page_bytes: u64) -> Value {
     })
 }
 
-/// Names of streams that are told of a handle.
+/// Maximum stream names listed per handle.
 const NAMES_MAX: usize = 3;
 
-/// What writes through each owner, where the workload says it: the handles, then the shared pool.
+/// Streams of each owner, if the workload names them. The handles come first, then the shared pool.
 pub fn placements(plan: &LanePlan) -> Vec<String> {
     let named = plan.plan.streams_of_handles().unwrap_or_default();
     let of_handle = |names: Vec<String>| match names.len().checked_sub(NAMES_MAX) {
@@ -155,7 +157,7 @@ pub fn placements(plan: &LanePlan) -> Vec<String> {
     named.into_iter().map(of_handle).chain([String::new()]).collect()
 }
 
-/// The settings of the drive that a page offers to change, by the path at which they are set.
+/// Drive settings that a page can change, by path.
 pub fn settings(plan: &LanePlan) -> Map<String, Value> {
     let device = serde_json::to_value(&plan.plan.cell().device).expect("a device serializes");
     let mut settings = Map::new();

@@ -1,48 +1,50 @@
-//! The time series of a lane: host and media bytes, and each owner's part, at most so many moments.
+//! Time series of a lane: host and media bytes, and each owner's part, with a bounded number of
+//! samples.
 //!
-//! A moment each hundredth of the capacity; when there are too many, every second one goes and half as many come from then on. So a
-//! series of a long run has as many points as one of a short run has, and no bound of the run is needed before.
+//! A sample is taken each hundredth of the capacity. Above the limit, every second sample is
+//! dropped and the interval doubles. So the size does not depend on the length of the run.
 
-/// Moments that are kept.
+/// Maximum samples.
 pub const MOMENTS_MAX: usize = 4096;
-/// Moments of a drive-write, at first.
+/// Initial samples per drive write.
 const MOMENTS_A_CAPACITY: u64 = 100;
 
-/// See the module.
+/// Time series, described in the module documentation.
 #[derive(Clone, Debug)]
 pub struct Series {
     owners: usize,
-    /// Host bytes between two moments.
+    /// Host bytes between two samples.
     every_bytes: u64,
-    /// For each moment: host bytes, media bytes, and of each owner host bytes and pages copied out.
+    /// Values of each sample: host bytes, media bytes, then host bytes and copied-out pages of each
+    /// owner.
     values: Vec<f64>,
-    /// For each moment, what is not part of a frame.
+    /// Values of each sample that are not part of a frame.
     beside: Vec<Beside>,
 }
 
-/// What else is known of a moment.
+/// Values of a sample that are not part of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beside {
-    /// Virtual time.
+    /// Virtual time, nanoseconds.
     pub now_ns: u64,
-    /// Units that were free.
+    /// Free units.
     pub free_units: u64,
 }
 
-/// A moment of a lane.
+/// Sample of a lane.
 pub struct Moment<'a> {
-    /// Bytes that the host wrote.
+    /// Bytes written by the host.
     pub host_bytes: u64,
-    /// Bytes that were programmed.
+    /// Programmed bytes.
     pub media_bytes: u64,
-    /// Of each owner: host bytes, pages copied out.
+    /// Host bytes and copied-out pages of each owner.
     pub owners: &'a [(u64, u64)],
-    /// What is not part of a frame.
+    /// Values that are not part of a frame.
     pub beside: Beside,
 }
 
 impl Series {
-    /// An empty series of a drive.
+    /// Creates an empty series for a drive.
     pub fn new(owners: usize, capacity_bytes: u64) -> Series {
         Series {
             owners,
@@ -52,7 +54,7 @@ impl Series {
         }
     }
 
-    /// Values of a moment.
+    /// Number of values per sample.
     pub fn width(&self) -> usize {
         2 + 2 * self.owners
     }
@@ -61,18 +63,18 @@ impl Series {
         self.beside.len()
     }
 
-    /// The values of all moments from one on.
+    /// Values of all samples from this index.
     pub fn since(&self, moment: usize) -> &[f64] {
         &self.values[(moment * self.width()).min(self.values.len())..]
     }
 
-    /// Host bytes, media bytes and what is beside them, of each moment.
+    /// Host bytes, media bytes and further values of each sample.
     pub fn moments(&self) -> impl Iterator<Item = (f64, f64, Beside)> {
         let rows = self.values.chunks_exact(self.width());
         rows.zip(&self.beside).map(|(row, beside)| (row[0], row[1], *beside))
     }
 
-    /// Whether a moment is to be taken now.
+    /// Returns true if a sample is due.
     pub fn is_due(&self, host_bytes: u64) -> bool {
         match self.len().checked_sub(1) {
             None => true,
@@ -80,7 +82,8 @@ impl Series {
         }
     }
 
-    /// Takes a moment, if it is later than the last; says whether those before were thinned.
+    /// Adds a sample if it is later than the last one. Returns true if earlier samples were
+    /// thinned.
     pub fn take(&mut self, moment: &Moment<'_>) -> bool {
         assert_eq!(moment.owners.len(), self.owners, "a drive keeps its handles");
         let last = self.len().checked_sub(1).map(|last| self.values[last * self.width()]);
@@ -101,7 +104,7 @@ impl Series {
         true
     }
 
-    /// Forgets every second moment.
+    /// Drops every second sample.
     fn thin(&mut self) {
         let width = self.width();
         let kept = self.values.chunks_exact(width).step_by(2);
@@ -111,7 +114,7 @@ impl Series {
         assert!(self.len() <= MOMENTS_MAX, "half of them fit");
     }
 
-    /// Takes the moments that another one, which begins as this one does, has more.
+    /// Appends the additional samples of a series with the same start.
     pub fn catch_up(&mut self, with: &Series) {
         assert!(
             self.owners == with.owners && self.len() <= with.len(),
@@ -122,7 +125,7 @@ impl Series {
         self.every_bytes = with.every_bytes;
     }
 
-    /// Forgets the moments after one.
+    /// Drops the samples after a position, host bytes.
     pub fn forget_after(&mut self, host_bytes: u64) {
         let width = self.width();
         let kept = self

@@ -1,11 +1,12 @@
-//! Sessions: each an engine on a thread of its own, and what it shows to pages.
+//! Sessions: each has an engine on its own thread, and a state for pages.
 //!
 //! ```text
 //! Order -> Prepared -> Session (thread: Engine) <- commands <- Page, exports
 //!                            \-> State ---------> Page
 //! ```
 //!
-//! A session ends when it is told to, or when nobody has asked for it for a while. What it took is given back when its thread has ended.
+//! A session ends on request, or after some time without a client. Its memory is released when its
+//! thread has ended.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
@@ -26,31 +27,32 @@ use crate::memory::share;
 use crate::order::{Order, Prepared, check_name};
 use crate::shared::Shared;
 
-/// Commands that wait for an engine.
+/// Maximum pending commands of an engine.
 const COMMANDS_MAX: usize = 64;
-/// Time for the material of an export.
+/// Time limit for the data of an export.
 const MATERIAL_TIME: Duration = Duration::from_secs(30);
 
-/// Time for a look at a served drive.
+/// Time limit for a poll of a served drive.
 const RESET_TIME: Duration = Duration::from_secs(10);
 
-/// See the module.
+/// Session, described in the module documentation.
 pub struct Session {
-    /// What it shows.
+    /// State for pages.
     pub shared: Arc<Shared>,
-    /// What it is about.
+    /// Title of the session.
     pub title: String,
-    /// When it was begun, in milliseconds since 1970.
+    /// Start of the session, milliseconds since 1970.
     pub begun_unix_ms: u64,
     commands: SyncSender<Command>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Session {
-    /// Begins a session, which has this name unless its Order gives another. `slot` is kept until its thread has ended.
+    /// Starts a session with this name, unless its Order has a name. `slot` is held until its
+    /// thread has ended.
     ///
     /// # Errors
-    /// A lane that cannot be, or for which there is no memory.
+    /// A lane is invalid or lacks memory.
     pub fn begin<S: Send + 'static>(
         id: u64,
         name: String,
@@ -72,10 +74,10 @@ impl Session {
         Session::start(shared, title, commands, work)
     }
 
-    /// A session that watches a served drive.
+    /// Starts a session that monitors a served drive.
     ///
     /// # Errors
-    /// There is no thread for it.
+    /// The thread cannot start.
     pub fn watch(drive: ServedDrive) -> Result<Session, LabError> {
         let shared = Arc::new(Shared::new("drive".to_string(), Order::default()));
         let (commands, heard) = sync_channel(COMMANDS_MAX);
@@ -94,7 +96,7 @@ impl Session {
         let work = move || {
             let ended = std::panic::catch_unwind(AssertUnwindSafe(engine));
             if ended.is_err() {
-                // Whoever looks is told; the sentence of the assert is on standard error.
+                // Pages see the failed phase. The message of the panic is on standard error.
                 of_thread.with(|state| state.phase = Phase::Failed);
             }
             of_thread.end();
@@ -114,38 +116,38 @@ impl Session {
         })
     }
 
-    /// What it is doing, and how many lanes it has.
+    /// Phase of the session, and the number of its lanes.
     pub fn phase(&self) -> (Phase, usize) {
         self.shared.with(|state| (state.phase, state.lanes.len()))
     }
 
-    /// What it is called.
+    /// Name of the session.
     pub fn name(&self) -> String {
         self.shared.with(|state| state.name().to_string())
     }
 
-    /// Calls it otherwise, and has pages told.
+    /// Renames the session and notifies pages.
     ///
     /// # Errors
-    /// It is no name: one sentence.
+    /// The name is invalid. The message is one sentence.
     pub fn rename(&self, name: &str) -> Result<(), LabError> {
         check_name("name", name)?;
         self.shared.with(|state| state.order.name = Some(name.to_string()));
-        // One that is busy tells it with what it does next.
+        // A busy session sends the name with its next message.
         let _ = self.tell(Command::Renamed);
         Ok(())
     }
 
-    /// The Order that makes it again.
+    /// Order that reproduces the session.
     pub fn order(&self) -> Order {
         self.shared.see();
         self.shared.with(|state| state.order.clone())
     }
 
-    /// Tells the engine something, if it has room for it.
+    /// Sends a command to the engine.
     ///
     /// # Errors
-    /// It is busy, or over.
+    /// The queue is full or the session has ended.
     pub fn tell(&self, command: Command) -> Result<(), &'static str> {
         self.commands.try_send(command).map_err(|error| match error {
             TrySendError::Full(_) => "the session is busy; try again",
@@ -153,10 +155,10 @@ impl Session {
         })
     }
 
-    /// What exports are made of.
+    /// Data for exports.
     ///
     /// # Errors
-    /// It does not answer in time, or is over.
+    /// The session does not answer in time or has ended.
     pub fn material(&self) -> Result<Material, &'static str> {
         self.shared.see();
         let (to, from) = sync_channel(1);
@@ -165,10 +167,11 @@ impl Session {
             .map_err(|_| "the session does not answer; try again")
     }
 
-    /// Counts the statistics of a served drive from now on: when that is, in milliseconds since 1970.
+    /// Resets the statistics of a served drive. Returns the time of the reset, milliseconds since
+    /// 1970.
     ///
     /// # Errors
-    /// It does not answer in time, or is over.
+    /// The session does not answer in time or has ended.
     pub fn reset_statistics(&self) -> Result<u64, &'static str> {
         let (to, from) = sync_channel(1);
         self.tell(Command::ResetStatistics(to))?;
@@ -176,7 +179,7 @@ impl Session {
             .map_err(|_| "the drive is not looked at any more; start the server again")
     }
 
-    /// How long nobody has asked for it.
+    /// Time since the last request of a client.
     pub fn idle(&self) -> Duration {
         if self.shared.is_watched() {
             self.shared.see();
@@ -184,19 +187,19 @@ impl Session {
         self.shared.unseen_for()
     }
 
-    /// Ends it; its thread is not waited for.
+    /// Ends the session without a wait for its thread.
     pub fn end(&self) {
         if self.tell(Command::Stop).is_err() {
-            // It is busy: it ends when it has heard what was said before.
+            // The queue is full. A thread sends the command after the pending ones.
             let commands = self.commands.clone();
             std::thread::spawn(move || commands.send(Command::Stop));
         }
     }
 
-    /// Waits until its thread has ended.
+    /// Waits until the session's thread has ended.
     pub fn join(&self) {
         if let Some(thread) = self.thread.lock().expect("nobody panics with it").take() {
-            // It does not panic: what does is caught.
+            // The thread catches panics, so its result is always `Ok`.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! State that the engine of a session and its pages share.
+//! State shared by the engine of a session and its pages.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,9 +9,9 @@ use tokio::sync::watch;
 use crate::order::Order;
 use crate::state::State;
 
-/// What engine and pages share.
+/// State shared by an engine and its pages.
 pub struct Shared {
-    /// The session's name.
+    /// Identifier of the session.
     pub id: String,
     state: Mutex<State>,
     changes: watch::Sender<u64>,
@@ -32,53 +32,53 @@ impl Shared {
         }
     }
 
-    /// Works on the state, without waiting for anybody.
+    /// Calls `work` with the locked state. The lock is held briefly.
     pub fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
-        // An engine whose assert fails has its session end; what it showed last can still be read.
+        // After a failed assertion in the engine, the last state can still be read.
         work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Has pages look.
+    /// Notifies pages.
     pub fn changed(&self) {
         self.changes.send_modify(|changes| *changes += 1);
     }
 
-    /// Whether a page is there.
+    /// Returns true if a page is connected.
     pub fn is_watched(&self) -> bool {
         self.pages.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether the session is over.
+    /// Returns true if the session has ended.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// When there may be something new.
+    /// Receiver of notifications about updates.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// The session is over from now on.
+    /// Marks the session as ended.
     pub fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Time since somebody asked for it.
+    /// Time since the last request of a client.
     pub fn unseen_for(&self) -> Duration {
         self.seen_at.lock().expect("nobody panics with it").elapsed()
     }
 
-    /// Somebody has asked for it.
+    /// Records a request of a client.
     pub(crate) fn see(&self) {
         *self.seen_at.lock().expect("nobody panics with it") = Instant::now();
     }
 }
 
-/// A page that looks at a session, for as long as it does.
+/// Counter of a connected page, released on drop.
 pub struct Watching(Arc<Shared>);
 
 impl Watching {
-    /// Counts a page until this is dropped.
+    /// Counts a page until the value is dropped.
     pub fn begin(shared: &Arc<Shared>) -> Watching {
         shared.pages.fetch_add(1, Ordering::Relaxed);
         Watching(Arc::clone(shared))

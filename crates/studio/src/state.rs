@@ -1,11 +1,11 @@
-//! What a session shows: the newest state of its lanes, from which each page is told what is new to it.
+//! State of a session for pages: the latest snapshots of its lanes, and the updates for each page.
 //!
 //! ```text
 //! engine, at frame times -> State (behind a lock, held for copies of pointers and short rows) -> Page -> frames
 //! ```
 //!
-//! A page is a reader with a memory of what it was sent. However slowly it reads, it costs no more than that memory; what came in
-//! between is not sent any more, and events among it are counted.
+//! Each page has a record of the data it received. A slow page costs no more memory than this
+//! record. It skips intermediate snapshots, and its skipped events are counted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,23 +14,24 @@ use crate::frames::{CLOSED, EventRecord, Head, OwnerRecord, Phase, Rows, UnitRec
 use crate::order::Order;
 use crate::series::Series;
 
-/// Events that are kept for pages that have not seen them.
+/// Events kept for pages that have not received them.
 pub const EVENTS_KEPT: usize = 1024;
-/// Steps in which a tile of a closed unit shows how much of it is valid, while its lane goes on.
+/// Shades of a closed unit's tile for its valid pages, while its lane runs.
 const TILE_SHADES: u32 = 256;
-/// Refusals that wait for their pages.
+/// Maximum pending refusals of all pages.
 const REFUSALS_MAX: usize = 64;
 
-/// A moment of a lane.
+/// Snapshot of a lane.
 #[derive(Default)]
 pub struct Snapshot {
     pub head: Head,
     pub owners: Vec<OwnerRecord>,
-    /// A record for each slice of the drive; the same as before where nobody looked.
+    /// Records of all slices of the drive. The previous records are shared if there was no new
+    /// scan.
     pub units: Arc<Vec<UnitRecord>>,
 }
 
-/// The last events, and how many there were.
+/// Latest events, with the total number of events.
 #[derive(Default)]
 pub struct EventRing {
     records: VecDeque<EventRecord>,
@@ -38,10 +39,10 @@ pub struct EventRing {
 }
 
 impl EventRing {
-    /// Adds events, before which some were left out.
+    /// Adds events after a gap of omitted ones.
     pub fn extend(&mut self, left_out: u64, new: &[EventRecord]) {
         if left_out > 0 {
-            // What is kept is without gaps.
+            // The kept events have no gaps.
             self.records.clear();
             self.total += left_out;
         }
@@ -53,12 +54,12 @@ impl EventRing {
         assert!(self.records.len() as u64 <= self.total, "what is kept has happened");
     }
 
-    /// Keeps none of them: they did not happen, or not yet.
+    /// Drops the kept events, for example after a seek.
     pub fn forget(&mut self) {
         self.records.clear();
     }
 
-    /// What happened after so many events, and how many of that are not kept.
+    /// Events after the first `seen` ones, and the number of them that are not kept.
     fn since(&self, seen: u64) -> (Vec<EventRecord>, u64) {
         let first = self.total - self.records.len() as u64;
         let skipped = seen.saturating_sub(first).min(self.records.len() as u64);
@@ -67,39 +68,39 @@ impl EventRing {
     }
 }
 
-/// A lane, as pages are told of it.
+/// State of a lane for pages.
 pub struct LaneState {
     pub name: String,
-    /// Its newest moment.
+    /// Latest snapshot.
     pub snapshot: Arc<Snapshot>,
-    /// Grows when what was told before does not hold any more.
+    /// Incremented when earlier data becomes invalid.
     pub epoch: u64,
-    /// Its time series.
+    /// Time series.
     pub series: Series,
-    /// Its last events.
+    /// Latest events.
     pub events: EventRing,
-    /// What came out, as JSON, when it has ended.
+    /// Result as JSON, after the end.
     pub result: Option<Arc<str>>,
-    /// Latencies so far, as the inside of a JSON object.
+    /// Latencies so far, as members of a JSON object.
     pub latency: Option<Arc<str>>,
-    /// What hosts of a served drive do, as a message.
+    /// Message about the hosts of a served drive.
     pub hosts: Option<Arc<str>>,
-    /// How often blocks were erased so far, as JSON; of a served drive it is with its hosts.
+    /// Wear so far, as JSON. For a served drive, the hosts message contains it.
     pub wear: Option<Arc<str>>,
 }
 
-/// See the module.
+/// State of a session, described in the module documentation.
 pub struct State {
-    /// The message that says what the session is.
+    /// Session message.
     pub session: Arc<str>,
-    /// Grows with every other message; changed when lanes come or go.
+    /// Version of the session message, incremented with each change.
     pub version: u64,
     pub lanes: Vec<LaneState>,
-    /// What the session is doing.
+    /// Phase of the session.
     pub phase: Phase,
-    /// The Order that makes this session again.
+    /// Order that reproduces the session.
     pub order: Order,
-    /// Name of the session where its Order gives none.
+    /// Name of the session if its Order has none.
     pub default_name: String,
     refusals: VecDeque<(u64, String)>,
 }
@@ -122,12 +123,12 @@ impl State {
         self.order.name.as_deref().unwrap_or(&self.default_name)
     }
 
-    /// Leaves only the lanes of these names, in their order.
+    /// Keeps only the lanes with these names, in their order.
     pub fn keep_lanes(&mut self, names: &[&str]) {
         self.lanes.retain(|lane| names.contains(&lane.name.as_str()));
     }
 
-    /// Has a page told that what it wanted is refused.
+    /// Adds a refusal for a page.
     pub fn refuse(&mut self, page: u64, sentence: String) {
         if self.refusals.len() == REFUSALS_MAX {
             self.refusals.pop_front();
@@ -135,19 +136,19 @@ impl State {
         self.refusals.push_back((page, sentence));
     }
 
-    /// The next refusal of a page.
+    /// Takes the next refusal of a page.
     pub fn take_refusal(&mut self, page: u64) -> Option<String> {
         let place = self.refusals.iter().position(|(of, _)| *of == page)?;
         self.refusals.remove(place).map(|(_, sentence)| sentence)
     }
 }
 
-/// What a page was told of a lane.
+/// Record of the data of a lane that a page received.
 #[derive(Default)]
 pub struct Seen {
     name: String,
     snapshot: Option<Arc<Snapshot>>,
-    /// The units as they were told, which need not be of one moment; none of a lane that is new.
+    /// Units that the page has, possibly from different snapshots. Empty for a new lane.
     units: Vec<UnitRecord>,
     epoch: u64,
     moments: usize,
@@ -156,21 +157,21 @@ pub struct Seen {
     latency: Option<Arc<str>>,
     hosts: Option<Arc<str>>,
     wear: Option<Arc<str>>,
-    /// A message that follows the frame that was told last.
+    /// Message to send after the last frame.
     held: Option<String>,
 }
 
-/// What a page is told of a lane.
+/// Update for a page about a lane.
 pub enum Telling {
     Text(String),
-    /// What a frame is made of.
+    /// Data of a frame.
     Frame(News),
 }
 
-/// What is new of a lane to a page, taken out of the state, to be made a frame of without the lock.
+/// Update taken from the state, encoded as a frame without the lock.
 pub struct News {
     is_whole: bool,
-    /// Nobody has looked at the units since the page was told.
+    /// The units were not scanned again since the last frame.
     has_same_units: bool,
     now: Arc<Snapshot>,
     events: Vec<EventRecord>,
@@ -179,7 +180,7 @@ pub struct News {
 }
 
 impl Seen {
-    /// Nothing of a lane of this name.
+    /// Creates an empty record for a lane with this name.
     pub fn new(name: &str) -> Seen {
         Seen {
             name: name.to_string(),
@@ -187,12 +188,13 @@ impl Seen {
         }
     }
 
-    /// The lane's name.
+    /// Name of the lane.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is to be told next, if anything is new to it; it is taken for told. Each message follows the frame that it belongs to.
+    /// Next update for the page, if any, which then counts as received. Each message follows the
+    /// frame that it belongs to.
     pub fn next(&mut self, index: usize, lane: &LaneState) -> Option<Telling> {
         if let Some(text) = self.held.take() {
             return Some(Telling::Text(text));
@@ -206,7 +208,7 @@ impl Seen {
         }
     }
 
-    /// The message that is new to it, if there is one.
+    /// Next new message, if any.
     fn text(&mut self, index: usize, lane: &LaneState) -> Option<String> {
         if is_other(&self.latency, &lane.latency) {
             self.latency.clone_from(&lane.latency);
@@ -235,7 +237,7 @@ impl Seen {
         None
     }
 
-    /// What is new to it, if anything is; it is taken for told.
+    /// New data for a frame, if any, which then counts as received.
     fn news(&mut self, lane: &LaneState) -> Option<News> {
         let is_same = self
             .snapshot
@@ -253,7 +255,7 @@ impl Seen {
                 latency: self.latency.take(),
                 hosts: self.hosts.take(),
                 wear: self.wear.take(),
-                // What happened before there was a page is no news.
+                // Events before the page connected are not sent.
                 events: self.events,
                 ..Seen::default()
             };
@@ -282,7 +284,7 @@ impl Seen {
     }
 }
 
-/// Whether a text is not the one that was told.
+/// Returns true if a text differs from the one that was sent.
 fn is_other(told: &Option<Arc<str>>, now: &Option<Arc<str>>) -> bool {
     match (told, now) {
         (Some(told), Some(now)) => !Arc::ptr_eq(told, now),
@@ -291,7 +293,7 @@ fn is_other(told: &Option<Arc<str>>, now: &Option<Arc<str>>) -> bool {
 }
 
 impl Seen {
-    /// A frame of what is new.
+    /// Encodes an update as a frame.
     pub fn frame(&mut self, news: &News, lane: u8) -> bytes::Bytes {
         let now = &news.now;
         let units = match news.has_same_units {
@@ -308,14 +310,14 @@ impl Seen {
         encode(lane, news.is_whole, &now.head, &rows)
     }
 
-    /// The units that are to be told; they are taken for told.
+    /// Changed units, which then count as received.
     fn new_units(&mut self, news: &News) -> Vec<(u32, UnitRecord)> {
         let now = &news.now;
         if news.is_whole || self.units.len() != now.units.len() {
             self.units.clone_from(&now.units);
             return (0..).zip(now.units.iter().copied()).collect();
         }
-        // Where it stands, every page is told.
+        // A paused lane sends all changes.
         let goes_on = matches!(now.head.phase, Phase::Filling | Phase::Running);
         let mut new = Vec::new();
         for (index, (told, unit)) in (0..).zip(self.units.iter_mut().zip(now.units.iter())) {
@@ -328,8 +330,8 @@ impl Seen {
     }
 }
 
-/// Whether a closed unit has lost so few valid pages that a tile of it looks the same: a large drive at full speed loses some of every
-/// unit from one frame to the next.
+/// Returns true if a closed unit lost too few valid pages to change the shade of its tile. On a
+/// large drive at full speed, every unit loses some valid pages between two frames.
 fn looks_alike(told: &UnitRecord, now: &UnitRecord) -> bool {
     let alike = UnitRecord {
         valid_pages: now.valid_pages,
@@ -450,7 +452,7 @@ mod tests {
         assert_eq!(counts(&frame), (true, 2, 1));
     }
 
-    /// Frames that come faster than a page takes them must not push messages aside.
+    /// Frames that come faster than a page reads them must not displace messages.
     #[test]
     fn a_page_is_told_every_message_however_many_frames_come() {
         let mut seen = Seen::default();
@@ -481,7 +483,7 @@ mod tests {
         }
     }
 
-    /// What was told of a unit is at most a shade off while the lane goes on, and right when it stands.
+    /// A page's unit is off by one shade at most while the lane runs, and exact when it pauses.
     #[test]
     fn a_page_is_told_of_a_unit_when_it_looks_different() {
         let closed = |valid_pages: u32| UnitRecord {

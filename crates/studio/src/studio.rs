@@ -1,12 +1,12 @@
-//! The server: questions of pages, and what is done about them.
+//! HTTP server of the studio: routes and their handlers.
 //!
 //! ```text
 //! routes -> assets | /api/... -> catalogue, texts, sessions, exports, the store
 //!       \-> WebSocket -> Page
 //! ```
 //!
-//! Everything that a peer can make grow has a bound: sessions, lanes, memory, commands, messages. Answers are JSON, refusals
-//! `{"error": "one sentence"}`.
+//! All resources that a client controls are limited: sessions, lanes, memory, commands, messages.
+//! Answers are JSON, and refusals are `{"error": "one sentence"}`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -37,38 +37,39 @@ use crate::page::Page;
 use crate::session::Session;
 use crate::{assets, catalogue, texts};
 
-/// Sessions at the same time.
+/// Maximum number of concurrent sessions.
 pub const SESSIONS_MAX: usize = 16;
-/// Runs of the store that are listed.
+/// Maximum number of listed runs of the store.
 const RUNS_MAX: usize = 200;
-/// Where there is no served drive.
+/// Refusal without a served drive.
 const NO_DRIVE: &str = "no drive is watched here; start `warp serve --studio ADDRESS`";
-/// Orders that are laid out at the same time. The server has more workers, so that it answers while those build.
+/// Maximum number of Orders prepared at the same time. The server has more workers, so that it can
+/// answer in the meantime.
 const BUILDING_MAX: usize = 5;
 const BUSY: &str = "other sessions are just being built; try again in a moment";
-/// How long a session without a page is kept.
+/// Default time that a session without a page is kept.
 const IDLE_MAX: Duration = Duration::from_secs(600);
-/// Part of the machine's free memory that sessions may take.
+/// Divisor of the machine's free memory for the sessions.
 const MEMORY_SHARE: u64 = 2;
 
-/// How to serve.
+/// Options of the server.
 #[derive(Clone, Debug)]
 pub struct StudioOptions {
-    /// Where, and for whom.
+    /// Address and token.
     pub http: HttpOptions,
-    /// Files beside the catalogue that may be run, because whoever starts the server named them.
+    /// Files outside the catalogue that the user who started the server named, and that may be run.
     pub granted: Vec<PathBuf>,
-    /// How long a session without a page is kept.
+    /// Time that a session without a page is kept.
     pub idle_max: Duration,
-    /// Memory that sessions may take together.
+    /// Memory for all sessions together, bytes.
     pub memory_bytes: u64,
 }
 
-/// Looks at a served drive, which is called so.
+/// Served drive with its name, to be monitored.
 pub use crate::drive::ServedDrive;
 
 impl StudioOptions {
-    /// The usual ones.
+    /// Default options.
     pub fn new(http: HttpOptions) -> StudioOptions {
         StudioOptions {
             http,
@@ -79,25 +80,25 @@ impl StudioOptions {
     }
 }
 
-/// A running studio.
+/// Running studio.
 pub struct Studio {
     server: HttpServer,
     inner: Arc<Inner>,
 }
 
 impl Studio {
-    /// Starts to serve.
+    /// Starts the server.
     ///
     /// # Errors
-    /// As [`HttpServer::start`].
+    /// See [`HttpServer::start`].
     pub fn start(options: StudioOptions) -> Result<Studio, ServeError> {
         Studio::start_with(options, None)
     }
 
-    /// Starts to serve, with a drive that is served beside: its page is another view.
+    /// Starts the server with a view of a served drive.
     ///
     /// # Errors
-    /// As [`HttpServer::start`].
+    /// See [`HttpServer::start`].
     pub fn start_with(options: StudioOptions, drive: Option<ServedDrive>) -> Result<Studio, ServeError> {
         let has_token = options.http.token.is_some();
         let drive = drive.map(|drive| DriveActions::begin(drive, has_token)).transpose()?;
@@ -114,12 +115,12 @@ impl Studio {
         Ok(Studio { server, inner })
     }
 
-    /// Where it listens.
+    /// Address that the server listens on.
     pub fn local_address(&self) -> std::net::SocketAddr {
         self.server.local_address()
     }
 
-    /// Has these files be runnable too, because whoever started the server names them now.
+    /// Allows these files to be run, because the user who started the server names them.
     pub fn grant(&self, files: &[PathBuf]) {
         let mut granted = self.inner.granted.lock().expect("nobody panics with it");
         for file in files {
@@ -129,10 +130,10 @@ impl Studio {
         }
     }
 
-    /// Begins a session, as a page would; returns its name.
+    /// Starts a session like a page does, and returns its identifier.
     ///
     /// # Errors
-    /// As a page is refused.
+    /// The order is rejected for the same reasons as that of a page.
     pub fn begin(&self, order: Order) -> Result<String, LabError> {
         self.inner.begin(order).map_err(|refusal| match refusal {
             Refusal::Problem(error) => error,
@@ -151,7 +152,7 @@ impl Studio {
     }
 }
 
-/// Ends sessions that nobody asks for, as long as there is a studio.
+/// Ends idle sessions while the studio exists.
 fn watch_idle(studio: Weak<Inner>, idle_max: Duration) {
     let every = (idle_max / 8).clamp(Duration::from_millis(20), Duration::from_secs(5));
     let watch = move || {
@@ -162,7 +163,7 @@ fn watch_idle(studio: Weak<Inner>, idle_max: Duration) {
         }
     };
     let started = std::thread::Builder::new().name("studio idle".to_string()).spawn(watch);
-    // Without a thread for it sessions are kept until they are ended.
+    // Without this thread, idle sessions remain until a client ends them.
     drop(started);
 }
 
@@ -173,7 +174,7 @@ struct Sessions {
 }
 
 impl Sessions {
-    /// This name, or with a number where a session has it.
+    /// Unused name, with a number appended if a session has the name already.
     fn free_name(&self, name: &str) -> String {
         let taken: Vec<String> = self.of.values().map(|session| session.name()).collect();
         let numbered = (2..).map(|number| format!("{name} ({number})"));
@@ -188,10 +189,11 @@ struct Inner {
     memory: MemoryAccount,
     slots: Arc<Semaphore>,
     sessions: Mutex<Sessions>,
-    /// Places for Orders that are being laid out. No lock is held meanwhile: their memory is set aside before it is taken.
+    /// Permits for Orders in preparation. No lock is held meanwhile, because memory is reserved
+    /// before it is allocated.
     building: Semaphore,
     granted: Mutex<Vec<PathBuf>>,
-    /// The served drive that is watched.
+    /// Monitored served drive.
     drive: Option<Arc<DriveActions>>,
 }
 
@@ -242,7 +244,7 @@ impl Inner {
             .iter()
             .filter(|session| session.idle() > idle_max || session.shared.is_over())
         {
-            // Another one may just have ended it.
+            // A client may have ended the session just now.
             let _ = self.end(&session.shared.id);
         }
     }
@@ -300,7 +302,7 @@ impl Inner {
 
 type Of = State<Arc<Inner>>;
 
-/// What is answered. What is no file of the page may take a while.
+/// Routes of the server. Handlers other than files of the page run on workers.
 fn routes(inner: &Arc<Inner>) -> Router {
     let drive = match &inner.drive {
         Some(drive) => drive.routes(),
@@ -381,7 +383,7 @@ fn runs() -> Result<Value, LabError> {
     Ok(kept.runs.iter().map(KeptRun::row_json).collect())
 }
 
-/// Two runs of the store, cell by cell.
+/// Compares two runs of the store cell by cell.
 fn compare(store: &Store, one: &str, other: &str) -> Result<Value, LabError> {
     let side = |id: &str| Side::of_run(&store.find(id)?);
     Ok(analysis::compare::compare(side(one)?, side(other)?)?.to_json())
@@ -397,20 +399,20 @@ fn text(kind: &str, name: &str) -> Result<String, Refusal> {
     Ok(catalogue::text(kind, name).ok_or_else(kinds)??)
 }
 
-/// What a session is to be called.
+/// New name of a session.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GivenName {
     name: String,
 }
 
-/// A text that is to be checked.
+/// Text to check.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ToCheck {
     name: String,
     text: String,
-    /// What it is to be: a workload, if it is not said.
+    /// Kind of the text, a workload by default.
     #[serde(default)]
     kind: TextKind,
 }

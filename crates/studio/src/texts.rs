@@ -1,7 +1,9 @@
-//! Texts that a page sends: job files, tables of workloads, traces, fault plans; what is wrong with them, line by line.
+//! Checks texts that a page sends (job files, workload tables, traces, fault plans) and reports
+//! problems by line.
 //!
-//! A text comes from whoever reaches the server, so it must not lead to files, pipes or devices of this machine, nor to its environment:
-//! what could is refused here, before anything reads it.
+//! The author may be any client of the server. A text must not access files, pipes, devices or
+//! environment variables of this machine. This module rejects such texts before any other code
+//! reads them.
 
 use experiment::workloads;
 use serde::Serialize;
@@ -9,21 +11,21 @@ use target::actions::Plan;
 use toml::{Table, Value};
 use workload::fio::JobError;
 
-/// Bytes of a file's name.
+/// Maximum length of a file name, bytes.
 const FILE_NAME_BYTES_MAX: usize = 64;
-/// Problems that are told.
+/// Maximum number of reported problems.
 const PROBLEMS_MAX: usize = 100;
-/// Settings of workloads whose values are files.
+/// Workload settings whose values are files.
 const FILE_SETTINGS: [&str; 3] = ["file", "files", "trace"];
 /// Options of job files that read another file.
 const FILE_OPTIONS: [&str; 2] = ["include", "dp_scheme"];
 
-/// Something that is wrong with a text.
+/// Problem of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// The line, from 1, if it is about one.
+    /// Line number from 1, if the problem has a line.
     pub line: Option<usize>,
-    /// What is wrong, and what to do.
+    /// Problem with a remedy.
     pub message: String,
 }
 
@@ -36,10 +38,10 @@ impl Problem {
     }
 }
 
-/// Refuses what no file should be called.
+/// Rejects an invalid file name.
 ///
 /// # Errors
-/// What would be right.
+/// The message describes valid names.
 pub fn check_file_name(name: &str) -> Result<(), String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._- ".contains(&byte);
     if name.is_empty()
@@ -54,10 +56,11 @@ pub fn check_file_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The table of a workload that a text is; `None` of a block trace, which is a file.
+/// Parses a text as the table of a workload. Returns `None` for a block trace, which must be a
+/// file.
 ///
 /// # Errors
-/// Everything that is wrong with it, at least one problem.
+/// All problems of the text, at least one.
 pub fn table(name: &str, text: &str) -> Result<Option<Table>, Vec<Problem>> {
     if name.ends_with(".fio") {
         check_job_file(text).map_err(|problem| vec![problem])?;
@@ -77,7 +80,7 @@ pub fn table(name: &str, text: &str) -> Result<Option<Table>, Vec<Problem>> {
     Ok(Some(table))
 }
 
-/// What is wrong with a text; nothing, if it can be run.
+/// Problems of a text, empty if it can be run.
 pub fn problems(name: &str, text: &str) -> Vec<Problem> {
     if let Err(problem) = check_file_name(name) {
         return vec![Problem::new(None, problem)];
@@ -85,7 +88,7 @@ pub fn problems(name: &str, text: &str) -> Vec<Problem> {
     table(name, text).err().unwrap_or_default()
 }
 
-/// What is wrong with a fault plan; nothing, if a drive can fail as it says.
+/// Problems of a fault plan, empty if it is valid.
 pub fn problems_of_faults(text: &str) -> Vec<Problem> {
     let problem = Plan::parse(text).err();
     let problem = problem.map(|error| Problem::new(Some(error.line), error.problem));
@@ -110,7 +113,7 @@ fn problems_of(error: &experiment::LabError) -> Vec<Problem> {
     all.take(PROBLEMS_MAX).map(of).collect()
 }
 
-/// Refuses options of a job file that lead out of it.
+/// Rejects options of a job file that access files or variables of this machine.
 fn check_job_file(text: &str) -> Result<(), Problem> {
     for (index, line) in text.lines().enumerate() {
         let line = line.trim_start();
@@ -131,17 +134,18 @@ fn check_job_file(text: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Refuses settings of a workload that lead out of it, however deep they stand.
+/// Rejects settings of a workload that access files or variables of this machine, at any depth.
 fn check_table(table: &Table) -> Result<(), String> {
     table
         .iter()
         .try_for_each(|(key, value)| check_setting(key, value).map_err(|problem| format!("{key}: {problem}")))
 }
 
-/// Refuses a setting that leads to a file or a variable of this machine. A job file of the catalogue is none.
+/// Rejects a setting that accesses a file or a variable of this machine. Job files of the catalogue
+/// are allowed.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The message describes the problem.
 pub fn check_setting(key: &str, value: &Value) -> Result<(), String> {
     let is_known_job = |value: &Value| {
         value

@@ -1,11 +1,11 @@
-//! A session as an experiment: a text that `warp run` takes, in which each lane is a variant.
+//! Exports a session as an experiment for `warp run`, with each lane as a variant.
 //!
 //! ```text
 //! changes of a lane's grid values, of its variant, and its settings -> Change -> [[variants]]
 //! ```
 //!
-//! A run that branched off within another one is no experiment's: it is named in a comment and left out. One that began anew is a
-//! variant like any other.
+//! An experiment cannot express a run that was forked during another run. Such a run is omitted and
+//! named in a comment. A fork that started from the beginning becomes a normal variant.
 
 use ::experiment::change::Change;
 use ::experiment::definition::Experiment;
@@ -14,7 +14,7 @@ use toml::{Table, Value};
 
 use super::{ExportLane, Material};
 
-/// The text of the file.
+/// Text of the file.
 pub fn text(material: &Material) -> String {
     let (table, left_out) = table(material);
     let mut comment = String::from(
@@ -30,7 +30,7 @@ pub fn text(material: &Material) -> String {
     format!("{comment}\n{text}")
 }
 
-/// A trace that was sent: its file is no part of an experiment's.
+/// Name of a trace that a page sent. The experiment cannot contain its file.
 fn file_beside(material: &Material) -> Option<&str> {
     let workload = material
         .order
@@ -41,7 +41,7 @@ fn file_beside(material: &Material) -> Option<&str> {
     (!is_table).then_some(&workload.name)
 }
 
-/// The file as a table, and the names of the lanes that are not in it.
+/// The file as a table, and the names of omitted lanes.
 fn table(material: &Material) -> (Table, Vec<&str>) {
     let experiment = &material.prepared.experiment;
     let is_in = |lane: &&ExportLane| {
@@ -58,7 +58,7 @@ fn table(material: &Material) -> (Table, Vec<&str>) {
     }
     let device = first.plan.plan.cell().key.device.as_str();
     table.insert("devices".to_string(), vec![device].into());
-    // The Order's is in the place of any that the experiment has.
+    // The workload of the Order replaces the experiment's.
     let ordered = material.prepared.workload();
     let workload = ordered.or(experiment.workload.as_ref());
     let workload = workload.map(|workload| file_beside(material).map_or_else(|| value(workload), Value::from));
@@ -80,7 +80,7 @@ fn table(material: &Material) -> (Table, Vec<&str>) {
     (table, left_out.collect())
 }
 
-/// How the lanes are run: as the first, but for what variants change.
+/// Run settings of the first lane. Variants contain the changes.
 fn run_settings(lane: &ExportLane) -> Value {
     let mut settings = lane.plan.settings.clone();
     settings.only.clear();
@@ -88,7 +88,7 @@ fn run_settings(lane: &ExportLane) -> Value {
     value(&settings)
 }
 
-/// A lane's change: those of its grid values, of its variant, and its own settings, of which later ones win.
+/// Change of a lane from its grid values, its variant and its settings. Later changes win.
 fn change(experiment: &Experiment, lane: &ExportLane) -> Change {
     let cell = lane.plan.plan.cell();
     let axes = experiment.grid.iter().zip(&cell.key.grid);
@@ -106,7 +106,7 @@ fn change(experiment: &Experiment, lane: &ExportLane) -> Change {
     change
 }
 
-/// A change as a file says it, without the tables that say nothing.
+/// Change as a table, without empty tables.
 fn change_table(change: &Change) -> Table {
     let mut table = Table::try_from(change).expect("a change is TOML");
     table.retain(|_, value| !value.as_table().is_some_and(Table::is_empty));

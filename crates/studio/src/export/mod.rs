@@ -1,11 +1,11 @@
-//! What is taken out of a session: a report, results, an experiment, a program, a trace.
+//! Exports of a session: a report, results, an experiment, a Python program, a trace.
 //!
 //! ```text
-//! Engine -> Material (owned, so that the engine goes on) -> a file, on whose thread asked
+//! Engine -> Material (owned, so that the engine continues) -> a file, on the thread of the request
 //! ```
 //!
-//! Each is made by what makes it elsewhere: the lab's report and JSON, the experiment's own format. Runs that are not over are in it as far
-//! as they are.
+//! Each export uses the same code as the command line, such as the report, the JSON of results and
+//! the format of experiments. Unfinished runs are included with their results so far.
 
 mod experiment;
 mod python;
@@ -24,50 +24,50 @@ use crate::lane::{Branch, Log};
 use crate::order::{LanePlan, Order, Prepared};
 use crate::series::Series;
 
-/// A session at a moment.
+/// Data of a session for exports.
 pub struct Material {
-    /// What was ordered.
+    /// Resolved Order.
     pub prepared: Arc<Prepared>,
-    /// The Order that makes the session again.
+    /// Order that reproduces the session.
     pub order: Order,
     pub lanes: Vec<ExportLane>,
 }
 
-/// A lane at a moment.
+/// Data of a lane for exports.
 pub struct ExportLane {
-    /// What is run.
+    /// Plan of the run.
     pub plan: LanePlan,
-    /// What it branched off.
+    /// Fork of the lane, if it is one.
     pub branch: Option<Branch>,
-    /// What was measured; `None` of one that waits.
+    /// Results so far, `None` for a waiting lane.
     pub result: Option<CellResult>,
-    /// Its last events.
+    /// Latest events.
     pub log: Log,
-    /// Its time series.
+    /// Time series.
     pub series: Series,
-    /// What dies and channels did lately, in virtual time.
+    /// Recent work of dies and channels, in virtual time.
     pub activity: Activity,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// A page with tables and plots.
+    /// Page with tables and plots.
     Report,
     /// Results as JSON.
     Result,
-    /// An experiment to run.
+    /// Experiment file.
     Experiment,
-    /// A program to run.
+    /// Python program.
     Python,
     /// A trace for Perfetto.
     Trace,
 }
 
 impl Form {
-    /// All of them.
+    /// All forms.
     pub const ALL: [Form; 5] = [Form::Report, Form::Result, Form::Experiment, Form::Python, Form::Trace];
 
-    /// What its file is called.
+    /// File name of the form.
     pub fn file_name(self) -> &'static str {
         match self {
             Form::Report => "report.html",
@@ -78,12 +78,12 @@ impl Form {
         }
     }
 
-    /// The form of this file.
+    /// Form with this file name.
     pub fn of(file_name: &str) -> Option<Form> {
         Form::ALL.into_iter().find(|form| form.file_name() == file_name)
     }
 
-    /// Its media type.
+    /// Media type of the form.
     pub fn content_type(self) -> &'static str {
         match self {
             Form::Report => "text/html; charset=utf-8",
@@ -95,10 +95,10 @@ impl Form {
 }
 
 impl Material {
-    /// The file of a form.
+    /// Contents of the file of a form.
     ///
     /// # Errors
-    /// Nothing was measured yet, or a file of a report cannot be made.
+    /// No results exist yet, or a file of the report cannot be created.
     pub fn write(&self, form: Form) -> Result<Vec<u8>, LabError> {
         match form {
             Form::Report => self.report(),
@@ -113,7 +113,7 @@ impl Material {
         }
     }
 
-    /// What was measured, each under the name of its lane.
+    /// Results, each with the name of its lane.
     fn results(&self) -> Result<Vec<CellResult>, LabError> {
         let named = |lane: &ExportLane| {
             let mut result = lane.result.clone()?;

@@ -1,8 +1,8 @@
-//! A session as a program: the experiment's text in Python, which runs it.
+//! Exports a session as a Python program that runs the experiment.
 
 use super::{Material, experiment};
 
-/// The text of the program.
+/// Text of the program.
 pub fn text(material: &Material) -> String {
     let toml = experiment::text(material);
     format!(
@@ -22,7 +22,8 @@ print(result.summary())
     )
 }
 
-/// A text as Python writes it: JSON's escapes are Python's too, but for what lies beyond 16 bits, which is written as it is.
+/// Quotes a text as Python strings. Python understands JSON's escapes. serde_json writes characters
+/// above 16 bits unescaped.
 fn quoted(text: &str) -> String {
     let lines: Vec<String> = text
         .split_inclusive('\n')

@@ -1,13 +1,14 @@
-//! A session as a trace, for Perfetto and `chrome://tracing`.
+//! Exports a session as a trace for Perfetto and `chrome://tracing`.
 //!
 //! ```text
-//! a process for each lane: a track for each reclaim group (collections as slices), one for each handle (openings and closings as instants),
-//!                          counters of write amplification and free units
-//!     in virtual time too: tracks of the requests of hosts, of each channel and each die
+//! process per lane: track per reclaim group (collections as slices), track per handle (open and close as instants),
+//!                   counters of write amplification and free units
+//!     in virtual time also: tracks of host requests, of each channel and of each die
 //! ```
 //!
-//! The axis is virtual time where a lane has it. Elsewhere it is what the host has written: a microsecond is a mebibyte, and a collection
-//! is as long as the bytes that it copied. The trace says so itself.
+//! The axis is virtual time if the lane has it. For other lanes the axis is host bytes written. One
+//! microsecond is a mebibyte, and the length of a collection is its copied bytes. The trace states
+//! its axis.
 
 use serde_json::{Value, json};
 use simulate::timed::measure::TimedRequest;
@@ -19,17 +20,17 @@ use super::{ExportLane, Material};
 use crate::frames::EventRecord;
 use crate::records::LoggedEvent;
 
-/// Host bytes of a microsecond on the axis of a lane without time.
+/// Host bytes per microsecond on the axis of a lane without virtual time.
 const BYTES_A_MICROSECOND: f64 = 1_048_576.0;
-/// Tracks of a reclaim group, where collections overlap.
+/// Maximum tracks of a reclaim group for overlapping collections.
 const TRACKS_MAX: usize = 8;
-/// Numbers of tracks: those of groups, then those of owners, of dies, of channels, of requests.
+/// First track numbers of owners, dies, channels and requests. Groups start at 0.
 const OWNER_TRACKS: usize = 1 << 20;
 const DIE_TRACKS: usize = 2 << 20;
 const CHANNEL_TRACKS: usize = 3 << 20;
 const REQUEST_TRACKS: usize = 4 << 20;
 
-/// The text of the file.
+/// Text of the file.
 pub fn text(material: &Material) -> String {
     let mut events = Vec::new();
     for (index, lane) in material.lanes.iter().enumerate() {
@@ -52,13 +53,13 @@ pub fn text(material: &Material) -> String {
     json!({ "displayTimeUnit": "ns", "otherData": metadata, "traceEvents": events }).to_string()
 }
 
-/// The requests that are kept of a lane.
+/// Stored requests of a lane.
 fn requests(lane: &ExportLane) -> Option<&Ring<TimedRequest>> {
     let timed = lane.result.as_ref()?.timed.as_ref()?;
     timed.request_log.as_ref().map(|log| &log.requests)
 }
 
-/// What the axis of a lane is.
+/// Description of a lane's axis.
 fn axis(lane: &ExportLane) -> &'static str {
     if lane.plan.plan.is_timed() {
         "virtual time"
@@ -131,7 +132,7 @@ impl<'a> Tracks<'a> {
         }
     }
 
-    /// What a die or a channel did.
+    /// Adds the work of a die or a channel.
     fn pieces(&mut self, track: usize, name: &str, pieces: &[Piece]) {
         self.name("thread_name", track, name);
         for piece in pieces {
@@ -147,7 +148,7 @@ impl<'a> Tracks<'a> {
         }
     }
 
-    /// The requests of hosts, on as many tracks as there were in flight at once.
+    /// Adds the host requests, on as many tracks as requests in flight.
     fn requests(&mut self) {
         let Some(requests) = requests(self.lane) else { return };
         let jobs = &self.lane.result.as_ref().and_then(|result| result.timed.as_ref());
@@ -183,7 +184,7 @@ impl<'a> Tracks<'a> {
         }
     }
 
-    /// Where a moment is on the axis, in microseconds.
+    /// Position on the axis, microseconds.
     fn at(&self, host_bytes: f64, now_ns: u64) -> f64 {
         if self.lane.plan.plan.is_timed() {
             now_ns as f64 / 1e3
@@ -237,7 +238,7 @@ impl<'a> Tracks<'a> {
         }));
     }
 
-    /// A track of a group that is free then; of those that are all taken, the one that is free first.
+    /// Free track of a group at this time, or the track that is free first.
     fn track(&mut self, group: usize, begin: f64, long: f64) -> usize {
         let ends = &mut self.ends[group];
         let free = ends.iter().position(|end| *end <= begin);
