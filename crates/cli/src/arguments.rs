@@ -124,15 +124,16 @@ pub struct WhatIf {
     /// such as 0.07 [default: the profile's]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub op: Option<f64>,
-    /// Share of the drive that the data of a trace occupies, if the trace accesses only part of its
-    /// data [default: 85%]
+    /// Share of the drive that the data of a trace fills, on a resized drive [default: 85% if the
+    /// trace accesses less than half of the drive]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub fill: Option<f64>,
-    /// Drive writes per day of the host (DWPD), in multiples of the capacity [default: the rate in
-    /// the trace, or 1]
+    /// Host writes per day (DWPD), in multiples of the capacity [default: the rate in the trace, or
+    /// 1]
     #[arg(long, value_name = "DRIVE-WRITES", allow_negative_numbers = true)]
     pub rate: Option<f64>,
-    /// Run on a scaled model, 1/N of the drive [default: the smallest with the same behavior]
+    /// Run on a scaled model (twin), 1/N of the drive [default: the smallest with the same
+    /// behavior]
     #[arg(long, value_name = "1/N")]
     pub scale: Option<Scale>,
     /// Maximum bytes that the host writes, in multiples of the capacity [default: two passes of a
@@ -225,7 +226,7 @@ pub struct Lifetimes {
     /// Change the capacity of the device, such as 256M
     #[arg(long, value_name = "SIZE", value_parser = parse_capacity, conflicts_with = "scale")]
     pub capacity: Option<u64>,
-    /// Use a scaled model, 1/N of the drive
+    /// Use a scaled model (twin), 1/N of the drive
     #[arg(long, default_value = analysis::lifetimes::SCALE)]
     pub scale: Scale,
     /// Change a setting for both workloads, such as --set geometry.over_provisioning=0.2
@@ -252,7 +253,7 @@ pub struct Export {
     /// Change the capacity of the device, such as 8G
     #[arg(long, value_name = "SIZE", value_parser = parse_capacity, conflicts_with = "scale")]
     pub capacity: Option<u64>,
-    /// Use a scaled model, 1/N of the drive
+    /// Use a scaled model (twin), 1/N of the drive
     #[arg(long, default_value = "1/1")]
     pub scale: Scale,
     /// Change a setting, such as --set geometry.over_provisioning=0.2 or --set
@@ -632,7 +633,7 @@ pub struct Explain {
     /// Change the capacity of the device, such as 480GB
     #[arg(long, value_name = "SIZE", value_parser = parse_capacity, conflicts_with = "scale")]
     pub capacity: Option<u64>,
-    /// Explain the scaled model, 1/N of the drive
+    /// Explain a scaled model (twin), 1/N of the drive
     #[arg(long, value_name = "1/N", default_value = "1/1")]
     pub scale: Scale,
     #[command(flatten)]

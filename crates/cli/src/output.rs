@@ -100,8 +100,8 @@ impl Destination<'_> {
     }
 }
 
-/// Rejects unwritable destinations before the hours of a run. Creates `folder` for the results for
-/// a trial, and removes it again. With `prints_json`, a document occupies standard output.
+/// Rejects unwritable destinations before the hours of a run. Creates `folder` as a trial and
+/// removes it again. With `prints_json`, a document occupies standard output.
 ///
 /// # Errors
 /// The folder cannot be created or written, two results share a file, or standard output cannot

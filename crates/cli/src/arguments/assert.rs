@@ -14,7 +14,7 @@ pub struct Assert {
     #[arg(long, value_name = "WAF", value_parser = amplification, allow_negative_numbers = true)]
     pub waf_at_most: Option<f64>,
     /// Maximum write amplification of a reclaim unit handle, such as 2:1.02 (repeatable, data files
-    /// only)
+    /// and snapshots only)
     #[arg(long, value_name = "RUH:WAF", value_parser = of_handle)]
     pub handle: Vec<OfHandle>,
     /// Endurance group of the drive [default: 1]
