@@ -95,8 +95,8 @@ impl Passthrough {
         }
     }
 
-    /// Opens the block device of an unused namespace exclusively, so that no file system can mount
-    /// it meanwhile.
+    /// Opens the block device of an unused namespace exclusively, which keeps file systems and
+    /// other kernel users away.
     ///
     /// # Errors
     /// The device is in use, is not a block device, or cannot be opened.
