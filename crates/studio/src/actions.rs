@@ -78,7 +78,7 @@ impl DriveActions {
         type Of = State<Arc<DriveActions>>;
         const NO_ACTION: &str = "there is no such action; there are snapshot, reset-statistics and faults";
         let live = async |State(drive): Of, upgrade: Upgrade| upgrade.begin(Page::new(Arc::clone(&drive.session)));
-        // Clients that may watch may also see the faults, which are part of the status messages.
+        // Clients that may watch may also see the faults. The hosts message contains them too.
         let faults = get(|State(drive): Of| answered(move || Ok(faults_json(drive.actions.faults()))))
             .post(|State(drive): Of, Body(body): Body| answered(move || drive.act(|| drive.plan_faults(&body))))
             .delete(|State(drive): Of| answered(move || drive.act(|| drive.clear_faults())));
@@ -164,7 +164,7 @@ impl DriveActions {
     }
 }
 
-/// JSON of the planned faults, with null if there is no plan.
+/// JSON of the planned faults, null without a plan.
 fn faults_json(report: Option<FaultsReport>) -> Json<Value> {
     Json(json!({ "faults": report }))
 }

@@ -189,7 +189,7 @@ struct Inner {
     memory: MemoryAccount,
     slots: Arc<Semaphore>,
     sessions: Mutex<Sessions>,
-    /// Permits for Orders in preparation. No lock is held meanwhile, because memory is reserved
+    /// Permits for Orders in preparation. The preparation holds no lock, because memory is reserved
     /// before it is allocated.
     building: Semaphore,
     granted: Mutex<Vec<PathBuf>>,
