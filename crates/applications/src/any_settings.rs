@@ -1,7 +1,8 @@
-//! Any settings of any model: an error that names a setting, or a workload that stays on its drive.
+//! Fuzz test of model settings: each run gives an error that names a setting, or stays on its
+//! drive.
 //!
-//! Settings are drawn from lists that hold defaults, limits, and what is beyond them. Whatever comes of it, it is the same
-//! for the same seed, whatever the sizes of the batches.
+//! Settings come from lists of defaults, limits and values beyond the limits. The same seed must
+//! give the same result, independent of the batch sizes.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -11,7 +12,7 @@ use workload::{Request, Source, Workload};
 use crate::Spec;
 use crate::testing::twin;
 
-/// A setting, and values in TOML.
+/// A setting and its candidate values in TOML.
 type Choices = (&'static str, &'static [&'static str]);
 
 const KINDS: [(&str, &[Choices]); 4] = [
@@ -206,7 +207,7 @@ const KINDS: [(&str, &[Choices]); 4] = [
     ),
 ];
 
-/// Settings of a kind, drawn: each with one in five.
+/// Draws settings of a kind. Each setting is present with probability 1/5.
 fn drawn(random: &mut Xoshiro256PlusPlus, kind: usize) -> String {
     let (name, settings) = KINDS[kind];
     let mut text = format!("kind = \"{name}\"\n");
@@ -226,7 +227,7 @@ fn requests(source: &mut dyn Source, batch: usize) -> Vec<Request> {
         match source.next_batch(&mut requests, limit) {
             Ok(0) => break,
             Ok(_) => {}
-            // Such as a drive that is full; it stays at its end.
+            // An error such as a full drive ends the source for good.
             Err(error) => {
                 assert!(!error.to_string().is_empty());
                 break;

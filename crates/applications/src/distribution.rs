@@ -1,9 +1,11 @@
-//! What caches and databases draw from: keys by rank (Zipf) and sizes by key (quantiles).
+//! Random distributions for caches and databases: keys by rank (Zipf) and sizes by key (quantiles).
 //!
-//! Both are tables, made once with functions that give the same result on every machine; drawing needs no floating point. Ranks lie in
-//! ranges: the first thousand one each, then ranges that grow by a percent, in which all ranks are alike. A range is drawn by Walker's alias
-//! method. On a twin every key stands for as many neighbouring ranks of the full drive as the twin is smaller, so that any share of
-//! the keys gets the same share of the operations.
+//! Both are tables. Their construction gives the same result on every machine, and a draw needs no
+//! floating point. The first thousand ranks have a range each. Later ranges grow by one percent,
+//! and all ranks of a range are equally likely. Walker's alias method draws a range.
+//!
+//! On a scaled model (twin) with denominator d, each key stands for d neighbouring ranks of the
+//! full drive. Any fraction of the keys therefore gets the same fraction of the operations.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
@@ -11,9 +13,9 @@ use workload::random::below;
 
 use workload::fio::power;
 
-/// Ranks that have a range of their own.
+/// Number of ranks with a range of their own.
 const SINGLE_RANKS: u64 = 1_000;
-/// Ranks whose weights are summed one by one; those beyond by Euler and Maclaurin.
+/// Number of ranks with weights summed one by one. The Euler-Maclaurin formula sums the rest.
 const SUMMED_RANKS: u64 = 10_000;
 
 #[derive(Debug)]
@@ -23,16 +25,16 @@ pub(crate) struct Popularity {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Range {
-    /// Up to here of 2^32 the range itself is drawn, beyond its alias.
+    /// A draw of 2^32 below this value selects the range itself, a larger one its alias.
     threshold: u32,
     alias: u32,
-    /// First rank, from 0.
+    /// First rank, counted from 0.
     first: u64,
     ranks: u64,
 }
 
 impl Popularity {
-    /// Ranks 0..`keys`, each standing for `merged` ranks whose weights are rank^-alpha.
+    /// Builds ranks 0..`keys`. Each stands for `merged` ranks with weights rank^-alpha.
     pub(crate) fn new(keys: u64, merged: u64, alpha: f64) -> Popularity {
         let mut ranges = Vec::new();
         let mut first = 0;
@@ -58,7 +60,7 @@ impl Popularity {
         Popularity { ranges }
     }
 
-    /// A rank, the most popular one being 0.
+    /// Draws a rank. Rank 0 is the most popular.
     #[inline]
     pub(crate) fn draw(&self, random: &mut Xoshiro256PlusPlus) -> u64 {
         let bits = random.next_u64();
@@ -72,10 +74,10 @@ impl Popularity {
     }
 }
 
-/// Sums of rank^-alpha.
+/// Partial sums of rank^-alpha.
 struct ZipfSums {
     alpha: f64,
-    /// By number of ranks.
+    /// Sums, indexed by number of ranks.
     sums: Vec<f64>,
 }
 
@@ -106,7 +108,7 @@ impl ZipfSums {
     }
 }
 
-/// Walker's method as Vose does it: every range gives what it has too much to one that has too little.
+/// Builds the alias table with Vose's algorithm: each range above the average fills one below it.
 fn make_aliases(ranges: &mut [Range], weights: &[f64]) {
     let total: f64 = weights.iter().sum();
     let mut shares: Vec<f64> = weights
@@ -123,17 +125,17 @@ fn make_aliases(ranges: &mut [Range], weights: &[f64]) {
             small.push(rich);
         }
     }
-    // What is left has its fair share but for rounding.
+    // The remaining ranges have their exact share, apart from rounding.
     for at in small.into_iter().chain(large) {
         ranges[at].threshold = u32::MAX;
         ranges[at].alias = at as u32;
     }
 }
 
-/// Cells of the table of sizes.
+/// Cells of the size table.
 const SIZE_CELLS: u64 = 1 << 14;
 
-/// Sizes by quantile.
+/// Size distribution by quantile.
 #[derive(Debug)]
 pub(crate) struct Sizes {
     /// Bounds of the cells, bytes.
@@ -141,7 +143,8 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// From quantiles, percent and bytes, in order, the first at 0 and the last at 100; between two of them sizes are log-uniform.
+    /// Builds the table from pairs of percent and bytes in ascending order, from 0 to 100 percent.
+    /// Sizes are log-uniform between two quantiles.
     pub(crate) fn new(quantiles: &[(f64, u32)]) -> Sizes {
         let at = |cell: u64| {
             let percent = cell as f64 * 100.0 / SIZE_CELLS as f64;
@@ -157,7 +160,7 @@ impl Sizes {
         }
     }
 
-    /// The size that belongs to 32 random bits.
+    /// Size for 32 random bits.
     #[inline]
     pub(crate) fn of(&self, bits: u32) -> u32 {
         let scaled = u64::from(bits) * SIZE_CELLS;
@@ -180,7 +183,7 @@ mod tests {
     use super::*;
     use rand_xoshiro::rand_core::SeedableRng;
 
-    /// Of 1 M draws, how many are among the first ranks.
+    /// Fraction of 1 M draws that are below `ranks`.
     fn draws_below(popularity: &Popularity, ranks: u64) -> f64 {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
         (0..1_000_000).filter(|_| popularity.draw(&mut random) < ranks).count() as f64 / 1e6

@@ -1,11 +1,12 @@
-//! Workloads that the lab's caller has written: generators of requests, found by name.
+//! Registry of workload generators that the caller of the lab has written.
 //!
 //! ```text
 //! caller -> register(name, Generator) -> `kind = "generator"`, `name = "..."` -> Settings -> dyn Source
 //! ```
 //!
-//! A name stands for one generator with its code and its parameters, because results are kept under it. The registry holds
-//! no generator alive. It runs nothing, and knows no language that a generator is written in.
+//! A name identifies one version of a generator's code and parameters, because results are stored
+//! under the name. The registry holds weak references only. It runs no generator and is independent
+//! of the language that a generator is written in.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -13,19 +14,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use serde::{Deserialize, Serialize};
 use workload::{Source, Target, WorkloadError};
 
-/// Makes the requests of a workload on any drive. It can be asked for several sources, and gives each of them the same requests.
+/// Makes the requests of a workload on any drive. All sources of a generator give the same
+/// requests.
 pub trait Generator: Send + Sync {
-    /// Its requests on a drive with mapping units of so many bytes.
+    /// Creates a source for a drive with mapping units of `mapping_unit_bytes`.
     ///
     /// # Errors
-    /// It fails, or gives what are no requests.
+    /// The generator fails or returns invalid requests.
     fn source(&self, target: &Target, mapping_unit_bytes: u64, seed: u64) -> Result<Box<dyn Source>, WorkloadError>;
 
-    /// Memory that a source takes at most, bytes, without that of the caller's own code.
+    /// Maximum memory of a source, bytes, without the memory of the caller's own code.
     fn memory_bytes(&self) -> u64;
 }
 
-/// Divides the name of a generator from the digest of its code and parameters.
+/// Separates a generator's name from the digest of its code and parameters.
 const DIGEST_MARK: char = '#';
 
 type Registered = BTreeMap<String, Weak<dyn Generator>>;
@@ -35,7 +37,7 @@ fn registered() -> MutexGuard<'static, Registered> {
     REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes a generator known under `NAME#DIGEST` for as long as its owner keeps it.
+/// Registers a generator under `NAME#DIGEST` while its owner keeps it alive.
 ///
 /// # Panics
 /// The name has no digest.
@@ -49,12 +51,12 @@ pub fn register(name: &str, generator: &Arc<dyn Generator>) {
     registered.insert(name.to_string(), Arc::downgrade(generator));
 }
 
-/// The generator with this name.
+/// Looks up a generator by its full name.
 fn find(name: &str) -> Option<Arc<dyn Generator>> {
     registered().get(name).and_then(Weak::upgrade)
 }
 
-/// What a generator with this name is called where nobody asks for its version; none if there is no such generator.
+/// Display name of a registered generator, without the digest. `None` if it is not registered.
 pub fn label(name: &str) -> Option<&str> {
     find(name)?;
     name.split(DIGEST_MARK).next()
@@ -64,9 +66,9 @@ pub fn label(name: &str) -> Option<&str> {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Settings {
-    /// Under which it was registered.
+    /// Full name in the registry.
     pub(crate) name: String,
-    /// Mapping unit of the drive at full size.
+    /// Mapping unit of the drive at full size, bytes.
     #[serde(default = "smallest_unit_bytes")]
     pub(crate) mapping_unit_bytes: u64,
 }
@@ -102,7 +104,7 @@ mod tests {
     use crate::{JobsOf, Spec};
     use workload::{Operation, Request, Workload as _};
 
-    /// A write of each mapping unit in turn, once.
+    /// Writes each mapping unit once, in order.
     struct InOrder;
 
     struct Units {
@@ -179,7 +181,7 @@ mod tests {
         );
     }
 
-    /// A workload as it comes back from what it is serialized to.
+    /// Serializes a workload and parses it again.
     fn serde_json_like(spec: &Spec) -> Spec {
         let text = toml::to_string(spec).expect("settings serialize");
         toml::from_str(&text).expect("they come back")

@@ -1,4 +1,4 @@
-//! Programs as workloads: models of caches, file systems and databases, and the catalogue of all kinds of workloads.
+//! Workload models of caches, file systems and databases, and the catalogue of all workload kinds.
 //!
 //! ```text
 //! btree, cachelib, f2fs, kvcache, lsm, objects        \
@@ -6,8 +6,9 @@
 //! workload::{fio::JobFile, trace, tenants}::Settings    > Spec -> dyn workload::Source -> batches of Request
 //! ```
 //!
-//! A model decides what a program would write, where and when, and keeps none of its data. It has no clock and no threads and
-//! touches no device; all randomness comes from a seed. What a source, a request and a target are is of `workload`.
+//! A model decides the offset, the size and the order of a program's writes and stores no data. It
+//! has no clock and no threads, and never touches a device. All randomness comes from a seed. The
+//! crate `workload` defines sources, requests and targets.
 
 #[cfg(test)]
 mod any_settings;
@@ -28,7 +29,7 @@ pub mod ycsb;
 
 pub use spec::{FindJobs, JobsOf, Spec};
 
-/// A share of counts; of nothing it is 0.
+/// Fraction `part / whole`, 0 if `whole` is 0.
 fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

@@ -1,12 +1,12 @@
-//! Requests that a model has made and nobody has taken.
+//! Queue of requests that a model has made and its caller has not yet taken.
 
 use workload::Request;
 
-/// First in, first out; the memory is used again when it is empty.
+/// FIFO queue. It reuses its memory after it runs empty.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RequestQueue {
     requests: Vec<Request>,
-    /// The first that nobody has taken.
+    /// Index of the first request in the queue.
     taken: usize,
 }
 
@@ -15,7 +15,7 @@ impl RequestQueue {
         self.requests.push(request);
     }
 
-    /// A request of so many bytes, in pieces that are no larger than `piece_bytes`.
+    /// Adds a request of `bytes` bytes, split into pieces of at most `piece_bytes`.
     pub(crate) fn push_pieces(&mut self, whole: Request, bytes: u64, piece_bytes: u64) {
         let mut done = 0;
         while done < bytes {
@@ -29,12 +29,12 @@ impl RequestQueue {
         }
     }
 
-    /// Requests that are ready to be taken.
+    /// Number of queued requests.
     pub(crate) fn ready(&self) -> usize {
         self.requests.len() - self.taken
     }
 
-    /// Moves up to `limit` requests out; returns how many.
+    /// Moves up to `limit` requests out and returns their number.
     pub(crate) fn take(&mut self, requests: &mut Vec<Request>, limit: usize) -> usize {
         let count = self.ready().min(limit);
         requests.extend_from_slice(&self.requests[self.taken..self.taken + count]);

@@ -1,10 +1,11 @@
-//! Workloads as tables say them: `kind = "..."` and the settings of that kind.
+//! Workload definitions in TOML tables: `kind = "..."` and the settings of that kind.
 //!
 //! ```text
 //! toml::Table -> Spec (checked, cheap to clone) -> source(target, seed) -> dyn Source
 //! ```
 //!
-//! It reads no file; job files come from whoever calls, who knows where they are.
+//! This module reads no file. The caller finds job files, because only the caller knows their
+//! folder.
 
 use std::path::PathBuf;
 
@@ -15,7 +16,7 @@ use workload::{Source, Target, Workload, WorkloadError, classifier, deserialize,
 
 use crate::{btree, cachelib, f2fs, generator, kvcache, lsm, objects};
 
-/// Names of the kinds that files can say; a `generator` is its caller's.
+/// Names of the kinds that a file can use. `generator` is missing, because a caller registers it.
 const KINDS: [&str; 9] = [
     "fio",
     "trace",
@@ -28,30 +29,33 @@ const KINDS: [&str; 9] = [
     "tenants",
 ];
 
-/// What any kind takes beside its own settings.
+/// Settings that every kind accepts in addition to its own.
 const OF_ANY: [&str; 2] = ["classifier", "share_percent"];
 
-/// A job file that a table says.
+/// Reference from a table to a job file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobsOf<'a> {
-    /// By its name or path.
+    /// A job file, by name or path.
     File(&'a str),
-    /// The text itself.
+    /// The text of a job file.
     Text(&'a str),
 }
 
-/// Reads a job file.
+/// Function that reads a job file.
 pub type FindJobs<'a> = &'a dyn Fn(JobsOf<'_>) -> Result<JobFile, WorkloadError>;
 
-/// A workload. Serialized it is complete but for the contents of the files that it reads when it runs ([`Workload::files_mut`]), and
-/// for where it stood.
+/// A workload of any kind.
+///
+/// The serialized form lacks the contents of the files that the workload reads while it runs
+/// ([`Workload::files_mut`]) and the position of a running source.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     #[serde(rename = "workload")]
     kind: Kind,
     classifier: Option<classifier::Settings>,
-    /// Share of the drive that it takes for its drive, percent; none: all of it.
+    /// Part of the drive that the workload treats as its whole drive, percent. None means all of
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     share_percent: Option<f64>,
 }
@@ -88,10 +92,10 @@ impl From<Kind> for Spec {
 }
 
 impl Spec {
-    /// Reads a workload's table; `place` is what messages call it.
+    /// Parses a workload's table. Error messages call the table `place`.
     ///
     /// # Errors
-    /// A setting that is not known or impossible.
+    /// A setting is unknown or has an impossible value.
     pub fn parse(place: &str, table: &Table, find_jobs: FindJobs<'_>) -> Result<Spec, WorkloadError> {
         let mut settings = table.clone();
         let of_any = OF_ANY.iter().filter_map(|key| settings.remove_entry(*key)).collect();
@@ -121,11 +125,13 @@ impl Spec {
         Spec::from(kind).with(place, of_any)
     }
 
-    /// The same workload with what any kind takes beside its own settings: a `classifier`, which places in the place of what it asks for itself,
-    /// and a `share_percent`, the part of the drive, from its beginning, that it takes for its drive. `place` is what messages call the table.
+    /// Applies the settings that every kind accepts. Error messages call the table `place`.
+    ///
+    /// A `classifier` chooses placements and replaces those of the workload. A `share_percent`
+    /// limits the workload to a part of the drive that starts at offset 0.
     ///
     /// # Errors
-    /// A setting that is not known or impossible.
+    /// A setting is unknown or has an impossible value.
     pub fn with(mut self, place: &str, of_any: Table) -> Result<Spec, WorkloadError> {
         for (key, value) in of_any {
             let setting = format!("{place}.{key}");
@@ -145,15 +151,16 @@ impl Spec {
         Ok(self)
     }
 
-    /// Whether it is a block trace, placed by a classifier or as it says itself.
+    /// True for a block trace, with or without a classifier.
     pub fn is_trace(&self) -> bool {
         matches!(self.kind, Kind::Trace(_))
     }
 
-    /// A block trace with the times at which it was recorded.
+    /// Opens a block trace with its recorded times.
     ///
     /// # Errors
-    /// It is no block trace, or one without times; as [`Workload::source`].
+    /// The workload is no block trace, the trace has no times, or a classifier is set. Also all
+    /// errors of [`Workload::source`].
     pub fn timed_source(&self, target: &Target, seed: u64) -> Result<Box<dyn trace::TimedSource>, WorkloadError> {
         let refused = |problem: &str| WorkloadError::setting("replay = \"timed\" (--replay timed)", problem);
         let Kind::Trace(settings) = &self.kind else {
@@ -170,7 +177,7 @@ impl Spec {
         Ok(Box::new(settings.timed_source(part.as_ref().unwrap_or(target), seed)?))
     }
 
-    /// The job file, if it is nothing but that.
+    /// The job file, if the workload is a job file without classifier and share.
     pub fn jobs(&self) -> Option<&JobFile> {
         match (&self.kind, &self.classifier, self.share_percent) {
             (Kind::Fio(jobs), None, None) => Some(jobs),
@@ -178,7 +185,7 @@ impl Spec {
         }
     }
 
-    /// The name of the generator that makes its requests, if one does.
+    /// Name of the generator that makes the requests, for the kind `generator`.
     pub fn generator(&self) -> Option<&str> {
         match &self.kind {
             Kind::Generator(settings) => Some(&settings.name),
@@ -186,7 +193,7 @@ impl Spec {
         }
     }
 
-    /// The same workload on drives with mapping units of so many bytes, which only a generator asks for.
+    /// Sets the mapping unit of the drive, bytes. Only generators use it.
     #[must_use]
     pub fn for_mapping_units(mut self, bytes: u64) -> Spec {
         if let Kind::Generator(settings) = &mut self.kind {
@@ -197,7 +204,8 @@ impl Spec {
 }
 
 impl Spec {
-    /// The cache in words that a trace goes through, on a drive of this capacity at full size; none of any other workload.
+    /// Description of the cache in front of the drive, if the workload replays a trace through a
+    /// cache. `device_bytes` is the capacity of the full-size drive.
     pub fn traced_cache(&self, device_bytes: u64) -> Option<String> {
         match &self.kind {
             Kind::Cachelib(settings) => settings.traced(device_bytes),
@@ -280,7 +288,7 @@ impl Workload for Spec {
     }
 }
 
-/// The job file that a table of the kind `fio` names.
+/// Reads the job file that a table of the kind `fio` names.
 fn jobs(place: &str, mut settings: Table, find_jobs: FindJobs<'_>) -> Result<JobFile, WorkloadError> {
     let (file, text) = (settings.remove("file"), settings.remove("text"));
     if let Some(key) = settings.keys().next() {
@@ -349,7 +357,7 @@ mod tests {
         assert!(error.starts_with("workload.text:2: rw=wrote"), "{error}");
     }
 
-    /// Any kind can be given a part of the drive; it writes as on a drive of that size, and nothing behind it.
+    /// Every kind accepts a share of the drive. It writes the same as on a drive of that size.
     #[test]
     fn a_workload_on_a_part_of_the_drive_is_as_on_a_smaller_one() {
         let kind = "kind = \"kvcache_tier\"\n[classes.chat]\nchunk_bytes = \"256KiB\"\n";

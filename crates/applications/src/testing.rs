@@ -1,4 +1,4 @@
-//! What the tests of the models share.
+//! Helpers that the tests of the models share.
 
 use workload::{Source, Target, Twin};
 
@@ -14,7 +14,7 @@ pub(crate) fn drive(mib: u64) -> Target {
     }
 }
 
-/// The same drive as a twin of 4 KiB pages, whose requests shrink; as it is for a denominator of 1.
+/// The same drive as a scaled model (twin) with 4 KiB pages. Denominator 1 gives the full drive.
 pub(crate) fn twin(mib: u64, denominator: u64) -> Target {
     Target {
         twin: (denominator > 1).then_some(Twin {
@@ -27,20 +27,22 @@ pub(crate) fn twin(mib: u64, denominator: u64) -> Target {
     }
 }
 
-/// A figure that a model measures of itself, which it has to have.
+/// Value of a measure that the source must report.
 pub(crate) fn measure(source: &impl Source, name: &str) -> f64 {
     let found = source.measures().into_iter().find(|measure| measure.name == name);
     found.unwrap_or_else(|| panic!("no measure {name}")).value
 }
 
-/// Popularity of so many ranks by Zipf's law.
+/// Zipf weights of `ranks` ranks.
 pub(crate) fn zipf_weights(ranks: usize, exponent: f64) -> Vec<f64> {
     (1..=ranks).map(|rank| (rank as f64).powf(-exponent)).collect()
 }
 
-/// Of a cache of so many slots under independent references: hit ratios by the approximation of Che, Tung and Wang (2002) of LRU, which holds
-/// all keys for one time that follows from the slots, and by that of FIFO (Martina, Garetto, Leonardi: "A unified approach to the performance
-/// analysis of caching systems", 2014).
+/// Expected hit ratio of a cache with `slots` slots under independent references.
+///
+/// LRU uses the approximation of Che, Tung and Wang (2002): every key stays for one time that
+/// follows from the slots. FIFO uses that of Martina, Garetto and Leonardi ("A unified approach to
+/// the performance analysis of caching systems", 2014).
 pub(crate) fn expected_hits(slots: f64, weights: &[f64], fifo: bool) -> f64 {
     let total: f64 = weights.iter().sum();
     let stored = |time: f64, rate: f64| {

@@ -1,8 +1,8 @@
-//! Operations on records by key, as YCSB's core workloads mix them.
+//! Operations on records by key, mixed as in YCSB's core workloads.
 //!
-//! A key is its place in the order of all keys. YCSB hashes the numbers of its records, so that neither popular nor new records are
-//! neighbours; here a permutation of the numbers does that. Popularity is YCSB's: Zipf with exponent 0.99, uniform, or `latest`: Zipf by
-//! age.
+//! A key is its position in the sorted order of all keys. YCSB hashes record numbers to scatter
+//! popular and new records over the key space. A permutation of the numbers does the same here.
+//! Popularity follows YCSB: Zipf with exponent 0.99, uniform, or `latest`, which is Zipf by age.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -11,27 +11,27 @@ use serde::{Deserialize, Serialize};
 use crate::distribution::Popularity as Ranks;
 use workload::random::below;
 
-/// Which records are popular.
+/// Popularity of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Popularity {
-    /// A few, much.
+    /// A few records get most operations.
     Zipf,
     Uniform,
     Latest,
 }
 
-/// Which operations (YCSB's core workloads).
+/// Operation mix (YCSB's core workloads).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mix {
-    /// Inserts of all records, and no more; on an endless run they are put again in the same order.
+    /// Inserts of all records. An endless run overwrites the records in the same order.
     Load,
     /// 50 % reads, 50 % updates.
     A,
     /// 95 % reads, 5 % updates.
     B,
-    /// Reads; they write nothing.
+    /// Reads only, so the drive sees no writes.
     C,
     /// 95 % reads of new records, 5 % inserts.
     D,
@@ -39,25 +39,25 @@ pub enum Mix {
     E,
     /// 50 % reads, 50 % reads that are followed by an update.
     F,
-    /// Updates (db_bench's `overwrite`).
+    /// Updates only (db_bench's `overwrite`).
     Overwrite,
 }
 
 /// Longest scan (YCSB's `maxscanlength`).
 const SCAN_ENTRIES: u32 = 100;
 
-/// An operation on the record with a key, or on those from it on.
+/// An operation on a record, or on a range of records that begins at a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Read(u32),
     Put(u32),
-    /// So many records.
+    /// A start key and a number of records.
     Scan(u32, u32),
     ReadAndPut(u32),
 }
 
 impl Mix {
-    /// Which records are popular.
+    /// Popularity that the mix uses in place of a default.
     pub(crate) fn popularity(self) -> Popularity {
         match self {
             Mix::D => Popularity::Latest,
@@ -66,7 +66,7 @@ impl Mix {
         }
     }
 
-    /// The next operation when all records are loaded.
+    /// Draws the next operation after all records are loaded.
     pub(crate) fn next(self, keys: &mut Keys) -> Operation {
         let reads_percent = match self {
             Mix::Load | Mix::Overwrite => return Operation::Put(keys.existing()),
@@ -84,7 +84,7 @@ impl Mix {
         };
         let reads = keys.chance(reads_percent);
         match self {
-            // Without room for another record an old one is put again.
+            // If the key space is full, an insert overwrites an existing record.
             Mix::D | Mix::E if !reads => Operation::Put(keys.insert().unwrap_or_else(|| keys.existing())),
             Mix::E => {
                 let entries = keys.length(SCAN_ENTRIES);
@@ -96,7 +96,8 @@ impl Mix {
     }
 }
 
-/// A bijection of 0..`count`: two rounds of mixing on the next power of two, repeated until the result is small enough.
+/// A bijection of 0..`count`. Two rounds of mixing on the next power of two repeat until the result
+/// is below `count`.
 #[derive(Debug, Clone, Copy)]
 pub struct Permutation {
     count: u32,
@@ -105,7 +106,7 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// Of so many numbers.
+    /// Builds a permutation of `count` numbers.
     pub fn new(count: u32) -> Permutation {
         let bits = (64 - u64::from(count.max(2) - 1).leading_zeros()).max(2);
         Permutation {
@@ -115,7 +116,7 @@ impl Permutation {
         }
     }
 
-    /// The place of a number.
+    /// Position of a number.
     pub fn of(&self, number: u32) -> u32 {
         let mut mixed = u64::from(number);
         loop {
@@ -136,12 +137,13 @@ pub struct Keys {
     popularity: Popularity,
     ranks: Ranks,
     permutation: Permutation,
-    /// Records that exist; further ones may be inserted up to the end of the permutation.
+    /// Existing records. Inserts may add more, up to the size of the permutation.
     records: u32,
 }
 
 impl Keys {
-    /// Room for `most` records, of which none exists. On a twin every record stands for `merged` ones of the drive.
+    /// Creates an empty key space of `most` records. On a scaled model (twin) each record stands
+    /// for `merged` records of the full drive.
     pub fn new(most: u32, merged: u64, popularity: Popularity, exponent: f64, seed: u64) -> Keys {
         Keys {
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
@@ -152,17 +154,17 @@ impl Keys {
         }
     }
 
-    /// Number of records.
+    /// Number of existing records.
     pub fn records(&self) -> u32 {
         self.records
     }
 
-    /// Records that there can be.
+    /// Maximum number of records.
     pub fn most(&self) -> u32 {
         self.permutation.count
     }
 
-    /// The key of a new record; none if there is no room.
+    /// Inserts a record and returns its key, or `None` if the key space is full.
     pub fn insert(&mut self) -> Option<u32> {
         if self.records == self.permutation.count {
             return None;
@@ -171,7 +173,7 @@ impl Keys {
         Some(self.permutation.of(self.records - 1))
     }
 
-    /// The key of an existing record, by popularity.
+    /// Draws the key of an existing record by popularity.
     pub fn existing(&mut self) -> u32 {
         let record = match self.popularity {
             Popularity::Uniform => below(&mut self.random, u64::from(self.records)) as u32,
@@ -181,7 +183,7 @@ impl Keys {
         self.permutation.of(record)
     }
 
-    /// A rank among the records that exist: others are drawn again.
+    /// Draws a rank among the existing records. Repeats the draw while the rank is too large.
     fn rank(&mut self) -> u32 {
         loop {
             let rank = self.ranks.draw(&mut self.random);
@@ -191,12 +193,12 @@ impl Keys {
         }
     }
 
-    /// True in so many of a hundred cases.
+    /// Returns true with a probability of `percent` %.
     pub fn chance(&mut self, percent: u32) -> bool {
         below(&mut self.random, 100) < u64::from(percent)
     }
 
-    /// From 1 to `most`.
+    /// Draws a length from 1 to `most`.
     pub fn length(&mut self, most: u32) -> u32 {
         1 + (self.random.next_u64() % u64::from(most)) as u32
     }

@@ -1,11 +1,12 @@
-//! Admission: which of the items that come to flash may stay there.
+//! Admission policies: which items the flash cache accepts.
 //!
-//! The dynamic policy compares the bytes written with a target rate once per interval and turns the probability of admission up or
-//! down, within limits (CacheLib docs, "Admission policy"; navy/admission_policy/DynamicRandomAP.{h,cpp}, whose constants these are). It needs a clock,
-//! and a workload has none: time passes with operations, at a rate that the settings state.
+//! The dynamic policy compares the write rate with a target once per interval. It then raises or
+//! lowers the probability of admission within limits (CacheLib docs, "Admission policy"). Its
+//! constants are those of navy/admission_policy/DynamicRandomAP.{h,cpp}. A workload has no clock,
+//! so the policy derives time from the number of operations and a configured rate.
 //!
-//! The policy of the second request remembers what was offered of late (CacheLib's RejectFirstAP.h does so with Bloom filters, which sometimes err;
-//! here keys are remembered exactly, 40 bytes each).
+//! The second-request policy remembers recent offers. CacheLib's RejectFirstAP.h uses Bloom filters
+//! with occasional false positives. This model remembers keys exactly.
 
 use std::collections::VecDeque;
 
@@ -17,30 +18,30 @@ use serde::{Deserialize, Serialize};
 use workload::WorkloadError;
 use workload::fio::power;
 
-/// Which items flash may have.
+/// Policy that decides which items flash accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Admission {
     Always,
-    /// Each with the same probability.
+    /// Accepts each item with the same probability.
     Probabilistic {
         /// Probability, percent.
         admit_percent: f64,
     },
-    /// Large ones less likely than small ones, and all so that a rate of writing is kept.
+    /// Prefers small items and adapts the probability to keep a write rate.
     DynamicRandom {
-        /// Rate to keep on the drive at full size, bytes per second.
+        /// Target write rate on the drive at full size, bytes per second.
         #[serde(with = "base::size")]
         target_bytes_per_second: u64,
-        /// Rate never to be exceeded to make up for times with less, bytes per second (160 MiB in CacheLib).
+        /// Maximum rate after times with fewer writes, bytes per second (160 MiB in CacheLib).
         #[serde(with = "base::size", default = "max_rate")]
         max_bytes_per_second: u64,
-        /// Cache operations per second of the drive at full size, by which time passes.
+        /// Cache operations per second on the drive at full size. They define the clock.
         operations_per_second: f64,
     },
-    /// Those that were offered before, not long ago: what comes once is not written.
+    /// Accepts items offered twice within a window. An item offered once is not written.
     SecondRequest {
-        /// How long ago at most, operations on the cache of the drive at full size; on a twin 1/d.
+        /// Window, operations on the full-size cache. A scaled model (twin) uses 1/d of it.
         window_operations: u64,
     },
 }
@@ -49,15 +50,15 @@ fn max_rate() -> u64 {
     160 << 20
 }
 
-/// Seconds between two looks at the rate.
+/// Seconds between two updates of the probability.
 const INTERVAL_SECONDS: f64 = 60.0;
-/// The rate is kept over this time: what was not written until then may be written in addition.
+/// Time over which the policy keeps the rate, seconds. It adds unwritten bytes to later targets.
 const HORIZON_SECONDS: f64 = 86_400.0;
-/// Items of this size are admitted with a base probability of 1.
+/// Size with a base probability of 1, bytes.
 const BASE_BYTES: u64 = 4096;
-/// How much less likely larger ones are.
+/// Exponent of the decrease for larger items.
 const SIZE_DECAY: f64 = 0.3;
-/// Largest change of the factor in an interval.
+/// Largest change of the factor per interval.
 const CHANGE_WINDOW: f64 = 0.25;
 const FACTOR_BOUNDS: (f64, f64) = (0.001, 10.0);
 
@@ -92,7 +93,7 @@ impl Admission {
     }
 }
 
-/// What may be written: an item, and how far the cache is.
+/// An item offered to flash, with the progress of the cache.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Offer {
     /// Hash of its key.
@@ -105,17 +106,17 @@ pub(crate) struct Offer {
     pub(crate) written_bytes: u64,
 }
 
-/// Keys that were offered of late.
+/// Recently offered keys.
 #[derive(Debug, Default)]
 struct Offered {
-    /// When a key was offered last, by operations.
+    /// Operation count at the last offer of each key.
     last: FxHashMap<u64, u64>,
-    /// Offers, the oldest first.
+    /// Offers as pairs of operation count and key, oldest first.
     order: VecDeque<(u64, u64)>,
 }
 
 impl Offered {
-    /// Remembers an offer, and says whether there was one of the same key within the window.
+    /// Records an offer. Returns true if the same key was offered within the window.
     fn again(&mut self, key: u64, now: u64, window: u64) -> bool {
         while let Some(&(then, old)) = self.order.front()
             && now - then > window
@@ -130,14 +131,14 @@ impl Offered {
     }
 }
 
-/// An admission policy at work.
+/// Running state of an admission policy.
 #[derive(Debug)]
 pub(crate) struct Gate {
     policy: Admission,
     random: Xoshiro256PlusPlus,
-    /// How many times smaller than the drive everything is.
+    /// Scale of the model: full-size drive to modelled drive.
     denominator: f64,
-    /// Multiplies the probability of every item.
+    /// Factor on the probability of every item.
     factor: f64,
     updated_at_seconds: f64,
     written_bytes_then: u64,
@@ -157,9 +158,10 @@ impl Gate {
         }
     }
 
-    /// Memory that a policy takes at most, bytes.
+    /// Maximum memory of a policy, bytes.
     pub(crate) fn memory_bytes(policy: Admission, denominator: u64) -> u64 {
-        /// Of an offer that is remembered, in a queue and a hash table with their free room.
+        /// Bytes per remembered offer in the queue and the hash table, including their spare
+        /// capacity.
         const OFFER_BYTES: u64 = 72;
         match policy {
             Admission::SecondRequest { window_operations } => {
@@ -169,7 +171,7 @@ impl Gate {
         }
     }
 
-    /// Whether an item may go to flash.
+    /// Returns true if flash accepts the item.
     pub(crate) fn admits(&mut self, offer: &Offer) -> bool {
         match self.policy {
             Admission::Always => true,
@@ -197,7 +199,7 @@ impl Gate {
         }
     }
 
-    /// A number in 0..1.
+    /// Draws a number in 0..1.
     fn draw(&mut self) -> f64 {
         (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -217,7 +219,7 @@ impl Gate {
     }
 }
 
-/// Probability of an item by the number of bits of its size.
+/// Base probability of an item, from the number of bits of its size.
 fn base_probability(bytes: u64) -> f64 {
     let bits = |bytes: u64| f64::from(64 - bytes.leading_zeros());
     power::pow(bits(BASE_BYTES) / bits(bytes.max(1)), SIZE_DECAY)
@@ -252,7 +254,7 @@ mod tests {
                 denominator,
             );
             let (mut last, mut admitted) = (std::collections::HashMap::new(), 0);
-            // Not every operation offers something.
+            // Only some operations offer an item.
             for now in (1..30_000_u64).filter(|now| now % 3 > 0) {
                 let before = last.insert(random(now), now);
                 let expected = before.is_some_and(|before| now - before <= window / denominator);
@@ -281,7 +283,7 @@ mod tests {
     fn a_rate_is_kept_on_drive_and_twin() {
         const TARGET: f64 = 50.0 * 1024.0 * 1024.0;
         const OPERATIONS_PER_SECOND: f64 = 10_000.0;
-        // Items of so many operations together; three times the target is offered.
+        // Items of `STEP` operations in one offer. They offer three times the target.
         const STEP: u64 = 4096;
         let offered_bytes = (3.0 * TARGET / OPERATIONS_PER_SECOND) as u64 * STEP;
         for denominator in [1, 64] {

@@ -1,9 +1,11 @@
-//! The DRAM part of the cache: one list, least recently used first out.
+//! DRAM part of a cache: one LRU list.
 //!
-//! An item takes its key, its value and a header. What falls out at the end is handed to whoever asked for the space, which decides whether
-//! flash gets it: an item that came from flash and was not changed since is *clean*.
+//! An item occupies its key, its value and a header. An item that no longer fits is evicted. The
+//! caller decides if flash gets the evicted item. An item is *clean* if it came from flash and has
+//! not changed since.
 //!
-//! It does not model slabs and allocation classes (a few percent of the space), pools, or the other eviction policies of CacheLib.
+//! The model has no slabs or allocation classes (a few percent of the space), no pools and no other
+//! eviction policy of CacheLib.
 
 use super::index::Index;
 
@@ -14,26 +16,26 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy)]
 struct Item {
     key: u64,
-    /// Key and value; in a free entry unused.
+    /// Bytes of key and value, unused in a free entry.
     bytes: u32,
     newer: u32,
-    /// In a free entry: the next free one.
+    /// In a free entry, the next free entry.
     older: u32,
     clean: bool,
 }
 
-/// What fell out.
+/// An evicted item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FallenOut {
     /// Hash of its key.
     pub(crate) key: u64,
     /// Key and value.
     pub(crate) bytes: u32,
-    /// Flash had it when it came.
+    /// True if the item came from flash and is unchanged.
     pub(crate) clean: bool,
 }
 
-/// Items by recency.
+/// Items in LRU order.
 #[derive(Debug)]
 pub(crate) struct Dram {
     capacity_bytes: u64,
@@ -58,7 +60,7 @@ impl Dram {
         }
     }
 
-    /// Memory that so many bytes of DRAM with at most so many objects take, bytes.
+    /// Maximum memory of the model, bytes, for this DRAM capacity and number of objects.
     pub(crate) fn memory_bytes(capacity_bytes: u64, objects: u64) -> u64 {
         let items = objects.min(capacity_bytes / HEADER_BYTES + 1);
         items.saturating_mul(2 * size_of::<Item>() as u64 + Index::ITEM_BYTES)
@@ -69,7 +71,7 @@ impl Dram {
             .find(Index::tag(key), |item| self.items[item as usize].key == key)
     }
 
-    /// Looks up a key; a hit makes it the most recent.
+    /// Looks up a key. A hit becomes the most recently used item.
     pub(crate) fn touch(&mut self, key: u64) -> bool {
         let Some(item) = self.find(key) else { return false };
         if self.newest != item {
@@ -79,7 +81,7 @@ impl Dram {
         true
     }
 
-    /// Removes a key; says whether it was there, and clean.
+    /// Removes a key. Returns its clean flag if the key was present.
     pub(crate) fn remove(&mut self, key: u64) -> Option<bool> {
         let item = self.find(key)?;
         let clean = self.items[item as usize].clean;
@@ -87,7 +89,7 @@ impl Dram {
         Some(clean)
     }
 
-    /// Adds a key that is not there as the most recent. What does not fit any more comes out of [`Dram::evict`].
+    /// Adds a new key as the most recently used item. Call [`Dram::evict`] to remove excess items.
     pub(crate) fn insert(&mut self, key: u64, bytes: u32, clean: bool) {
         let new = Item {
             key,
@@ -113,7 +115,7 @@ impl Dram {
         self.link(item);
     }
 
-    /// Takes out the least recent item while there are more bytes than there is space.
+    /// Evicts the least recently used item if the items exceed the capacity.
     pub(crate) fn evict(&mut self) -> Option<FallenOut> {
         if self.used_bytes <= self.capacity_bytes {
             return None;
@@ -144,7 +146,7 @@ impl Dram {
         }
     }
 
-    /// Makes it the most recent.
+    /// Makes the item the most recently used.
     fn link(&mut self, item: u32) {
         let before = self.newest;
         self.items[item as usize].newer = NONE;
@@ -190,7 +192,7 @@ mod tests {
         );
     }
 
-    /// Of a list of `slots` keys that are as likely as their weights: share of lookups that hit.
+    /// Hit ratio of an LRU list of `slots` keys with these weights.
     fn hit_ratio(weights: &[f64], slots: usize, lookups: usize) -> f64 {
         let total: f64 = weights.iter().sum();
         let mut sum = 0.0;

@@ -1,9 +1,10 @@
-//! The synthetic stream of cache operations.
+//! Generator of a synthetic stream of cache operations.
 //!
-//! Keys are ranks drawn by popularity, one independent of the other (IRM); a key's size follows from its hash, so it is the same whenever the
-//! key comes and nothing is kept per key. Some gets ask for keys that nobody ever stores: traces have them as gets of size 0.
+//! Keys are ranks, drawn by popularity and independent of each other (IRM). A key's size is a
+//! function of its hash, so it stays the same without state per key. Some gets ask for keys that
+//! are never stored. Traces contain them as gets of size 0.
 //!
-//! It does not model times of day, keys that become popular and are forgotten again, bursts, or times to live.
+//! The generator has no time of day, no change of popularity over time, no bursts and no expiry.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
@@ -14,18 +15,18 @@ use crate::distribution::{Popularity, Sizes};
 use workload::Target;
 use workload::random::mix;
 
-/// Keys and values above this are large.
+/// Items with more bytes of key and value are large.
 const LARGE_BYTES: u32 = 2048;
 
 impl Statistics {
-    /// Keys on a drive of `device_bytes` at full size, of which a part 1/`denominator` is modelled.
+    /// Number of keys on a drive of `device_bytes` at full size, divided by `denominator`.
     fn keys(&self, sizes: &Sizes, device_bytes: u64, denominator: u64) -> u64 {
         let object_bytes = sizes.mean() + f64::from(self.key_bytes);
         let working_set_bytes = device_bytes as f64 * self.working_set_percent / 100.0;
         (working_set_bytes / object_bytes / denominator as f64).max(1.0) as u64
     }
 
-    /// Objects that a cache on a drive can have at most: one for each key.
+    /// Maximum number of objects in a cache on this drive, one for each key.
     pub(crate) fn objects_max(&self, target: &Target) -> u64 {
         self.keys(
             &Sizes::new(&self.value_quantiles),
@@ -35,22 +36,24 @@ impl Statistics {
     }
 }
 
-/// Draws operations for ever.
+/// Endless generator of operations.
 #[derive(Debug)]
 pub(crate) struct Generator {
     random: Xoshiro256PlusPlus,
     popularity: Popularity,
     sizes: Sizes,
     key_bytes: u32,
-    /// Bounds of 2^32 of: gets of absent keys, gets, sets; the rest deletes.
+    /// Cumulative bounds of 2^32 for gets of absent keys, gets and sets. Deletes are the rest.
     bounds: [u64; 3],
-    /// Of 2^32: sets of small keys that are kept, and of large ones; the others draw another key.
+    /// Acceptance thresholds of 2^32 for sets of small and large keys. A rejected set draws another
+    /// key.
     kept_sets: [u64; 2],
     salt: u64,
 }
 
 impl Generator {
-    /// For a drive of `device_bytes` at full size, of which a part 1/`denominator` is modelled.
+    /// Creates a generator for a drive of `device_bytes` at full size, scaled down by
+    /// `denominator`.
     pub(crate) fn new(
         statistics: &Statistics,
         device_bytes: u64,
@@ -77,7 +80,7 @@ impl Generator {
     pub(crate) fn next(&mut self) -> CacheOperation {
         let roll = self.random.next_u64() >> 32;
         if roll < self.bounds[0] {
-            // A key of its own: nobody stores it, so nobody ever finds it.
+            // A random key outside the key space. It is never stored, so the get always misses.
             let key = mix(self.random.next_u64() ^ self.salt);
             return CacheOperation {
                 kind: Kind::Get,
@@ -101,7 +104,7 @@ impl Generator {
         }
     }
 
-    /// A key, and its length with its value's.
+    /// Draws a key and the bytes of key and value.
     fn draw_key(&mut self) -> (u64, u32) {
         let key = mix(self.popularity.draw(&mut self.random) ^ self.salt);
         (key, self.key_bytes + self.sizes.of(mix(key) as u32))

@@ -1,25 +1,25 @@
-//! An open-addressing index: from the hash of a key to the number of an item in an array.
+//! Open-addressing index from the hash of a key to the number of an item in an array.
 //!
-//! Slots are 8 bytes: a tag of 32 bits of the hash and the item's number. The place of a slot follows from its tag, so growing and removing
-//! touch nothing but the slots themselves. Linear probing; removal shifts back what follows, so there are no tombstones and lookups
-//! stay short however long it runs.
+//! A slot has 8 bytes: a 32-bit tag from the hash and the item's number. The position of a slot
+//! follows from its tag, so growth and removal touch only slots. Collisions use linear probing.
+//! Removal shifts later slots back, so there are no tombstones and lookups stay short.
 //!
-//! It does not store keys: whoever asks compares the key of the item that the tag leads to.
+//! The index stores no keys. The caller compares the key of each item that a tag leads to.
 
 const SLOTS_MIN: usize = 1 << 10;
 
-/// From tags to numbers of items.
+/// Map from tags to item numbers.
 #[derive(Debug)]
 pub(crate) struct Index {
-    /// 0 where empty, else tag << 32 | number + 1.
+    /// 0 if empty, otherwise tag << 32 | number + 1.
     slots: Vec<u64>,
-    /// Bits of a tag that do not belong to its place.
+    /// Bits of a tag below its position.
     shift: u32,
     used: usize,
 }
 
 impl Index {
-    /// Bytes of an item, at most: of two slots and of half as many before they were doubled.
+    /// Maximum bytes per item: two slots, plus half as many from before the last doubling.
     pub(crate) const ITEM_BYTES: u64 = 4 * size_of::<u64>() as u64;
 
     pub(crate) fn new() -> Index {
@@ -30,7 +30,7 @@ impl Index {
         }
     }
 
-    /// The tag of a key's hash: bits that neither bucket numbers nor fingerprints use.
+    /// Tag of a key's hash. It uses bits that bucket numbers and fingerprints do not use.
     pub(crate) fn tag(key: u64) -> u32 {
         (key.wrapping_mul(0xd6e8_feb8_6659_fd93) >> 32) as u32
     }
@@ -39,7 +39,7 @@ impl Index {
         ((slot >> 32) as u32 >> self.shift) as usize
     }
 
-    /// The slot with this tag whose item passes the test.
+    /// Position of the slot with this tag and an item that passes the test.
     fn position(&self, tag: u32, is_it: impl Fn(u32) -> bool) -> Option<usize> {
         let mask = self.slots.len() - 1;
         let mut at = (tag >> self.shift) as usize;
@@ -55,12 +55,12 @@ impl Index {
         }
     }
 
-    /// The item with this tag that passes the test.
+    /// Item with this tag that passes the test.
     pub(crate) fn find(&self, tag: u32, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         self.position(tag, is_it).map(|at| self.slots[at] as u32 - 1)
     }
 
-    /// Adds an item that is not there yet.
+    /// Adds an item that is not in the index.
     pub(crate) fn insert(&mut self, tag: u32, item: u32) {
         if self.used * 4 >= self.slots.len() * 3 {
             self.grow();
@@ -88,7 +88,7 @@ impl Index {
         }
     }
 
-    /// Removes an item that is there.
+    /// Removes an item that is in the index.
     pub(crate) fn remove(&mut self, tag: u32, item: u32) {
         let position = self.position(tag, |other| other == item);
         let mut hole = position.expect("an item that is removed was inserted before");
@@ -124,7 +124,8 @@ mod tests {
         for step in 0..200_000_u64 {
             let random = mix(step);
             if random % 5 < 3 {
-                // Few keys, so that tags collide: the same key may be there several times under different numbers.
+                // Few keys, so that tags collide. A key may occur several times under different
+                // numbers.
                 items.push(Some(random % 5_000));
                 index.insert(Index::tag(random % 5_000), items.len() as u32 - 1);
             } else if let Some(number) = items.len().checked_sub(1 + (random as usize >> 8) % items.len().max(1))

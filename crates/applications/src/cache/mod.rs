@@ -1,4 +1,4 @@
-//! What several kinds of caches are made of.
+//! Components that several kinds of caches share.
 //!
 //! ```text
 //! preset (published numbers) -> generator \
@@ -6,7 +6,8 @@
 //! tier: slots of one size with an order of eviction
 //! ```
 //!
-//! Nothing here knows of a drive: where objects lie and which requests that makes is of each kind (`cachelib`, `kvcache`, `objects`).
+//! This module knows nothing about drives. Each kind (`cachelib`, `kvcache`, `objects`) places its
+//! own objects and makes its own requests.
 
 mod admission;
 mod dram;
@@ -31,7 +32,7 @@ pub(crate) use preset::check_quantiles;
 pub(crate) use tier::Tier;
 pub(crate) use trace::TraceFiles;
 
-/// What is done with a key.
+/// Kind of a cache operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Get,
@@ -45,6 +46,6 @@ pub(crate) struct CacheOperation {
     pub(crate) kind: Kind,
     /// Hash of the key.
     pub(crate) key: u64,
-    /// Key and value; none for a get of a key that does not exist, and where a trace does not say.
+    /// Bytes of key and value. `None` for a get of an absent key, or if the trace has no size.
     pub(crate) bytes: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! What a cache is asked, wherever it comes from.
+//! Source of cache operations: a generator or trace files.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -6,7 +6,7 @@ use super::trace::{Trace, TraceFiles};
 use super::{CacheOperation, Generator, Statistics};
 use workload::{Target, WorkloadError};
 
-/// Where the operations come from.
+/// Source of the operations.
 #[derive(Debug)]
 pub(crate) enum Operations {
     Generated(Box<Generator>),
@@ -14,7 +14,7 @@ pub(crate) enum Operations {
 }
 
 impl Operations {
-    /// From the files, if there are any, else by the statistics.
+    /// Uses the trace files if there are any, otherwise the statistics.
     pub(crate) fn new(
         statistics: &Statistics,
         files: TraceFiles,
@@ -28,7 +28,7 @@ impl Operations {
         Ok(Operations::Traced(Box::new(Trace::new(files, target.endless)?)))
     }
 
-    /// The next one; none when the files have ended.
+    /// Next operation, or `None` at the end of the files.
     pub(crate) fn next(&mut self) -> Result<Option<CacheOperation>, WorkloadError> {
         match self {
             Operations::Generated(generator) => Ok(Some(generator.next())),
@@ -36,7 +36,7 @@ impl Operations {
         }
     }
 
-    /// Lines of the files that were passed over.
+    /// Number of skipped lines.
     pub(crate) fn bad_lines(&self) -> u64 {
         match self {
             Operations::Generated(_) => 0,
@@ -44,7 +44,7 @@ impl Operations {
         }
     }
 
-    /// Part of the files that was read.
+    /// Fraction of the files already read.
     pub(crate) fn share_done(&self) -> Option<f64> {
         match self {
             Operations::Generated(_) => None,

@@ -1,17 +1,21 @@
-//! Published workloads in numbers, so that the generator can stand in for traces that nobody wants to download.
+//! Statistics of published workloads, so that a generator can replace large trace downloads.
 //!
-//! What the numbers come from:
+//! Sources of the numbers:
 //!
-//! - Meta's traces in CacheLib's public bucket, as others measured them over all of their lines and published it ("Read-through working
-//!   sets: the Meta/CacheLib traces"): of kvcache/202206 18.0 M keys, 24.9 GiB, 1485 bytes a key, quantiles of the sizes, 23 percent of
-//!   the gets of size 0, 83 gets to 17 sets counting repetitions; and the configuration beside them, `config_kvcache.json` (`ampFactor`
-//!   100, 43000 MB of DRAM, no lookaside);
-//! - CacheLib docs, "Evaluating SSD hardware for Facebook workloads" (DRAM of a host), and cachebench's test_configs/hit_ratio/cdn (sizes);
-//! - github.com/twitter/cache-trace, stat/2020Mar.md (sizes, mixes, Zipf's alpha by cluster);
+//! - "Read-through working sets: the Meta/CacheLib traces" gives measurements over all lines of
+//!   Meta's traces in CacheLib's public bucket. Trace kvcache/202206 has 18.0 M keys, 24.9 GiB,
+//!   1485 bytes a key and quantiles of the sizes. 23 percent of its gets have size 0. It has 83
+//!   gets to 17 sets with repetitions. Its `config_kvcache.json` has `ampFactor` 100, 43000 MB of
+//!   DRAM and no lookaside.
+//! - CacheLib docs, "Evaluating SSD hardware for Facebook workloads", gives the DRAM of a host.
+//!   Cachebench's test_configs/hit_ratio/cdn gives sizes.
+//! - github.com/twitter/cache-trace, stat/2020Mar.md gives sizes, mixes and Zipf's alpha by
+//!   cluster.
 //! - WARP, Table 1 (R:W) and section 3.3.
 //!
-//! R:W of WARP's Table 1 is no mix of gets and sets: the CDN trace has no sets and gets 1:1.4, cluster 12 has 1:4 and gets 1:8. It fits
-//! what the drive sees (a bucket is read before it is rewritten).
+//! R:W in WARP's Table 1 is not the ratio of gets to sets. The CDN trace has no sets and gets
+//! 1:1.4. Cluster 12 has 1:4 and gets 1:8. The ratio matches the drive's I/O, because the cache
+//! reads a bucket before it rewrites it.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,57 +25,65 @@ use workload::{WorkloadError, within};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
-    /// Meta's key-value cache, June 2022. Sizes are the trace's; working set and DRAM are as published (keys a hundredfold, 43000 MB) on
-    /// a drive of 7.68 TB, and of the same proportion on others. Fitted, once for all shares of SOC, to the six cells of WARP's Table 2
-    /// and the hit ratios of its Fig. 8: `zipf_alpha`, `absent_get_percent`, `set_percent` (the trace's sets without those that repeat
-    /// the operation before, which DRAM absorbs), `large_set_weight`, and that a miss is followed by a set.
+    /// Meta's key-value cache, June 2022.
+    ///
+    /// Sizes come from the trace. Working set and DRAM are the published ones (100 times the keys,
+    /// 43000 MB) on a drive of 7.68 TB, and scale with the drive.
+    ///
+    /// The other numbers were fitted once for all SOC shares. The fit covers the six cells of
+    /// WARP's Table 2 and the hit ratios of its Fig. 8. It set `zipf_alpha`, `absent_get_percent`,
+    /// `set_percent`, `large_set_weight` and the set after each miss. `set_percent` omits sets that
+    /// repeat the operation before, because DRAM absorbs them.
     #[serde(rename = "kvcache_202206")]
     Kvcache202206,
-    /// Meta's key-value cache, October 2022: its sets alone, as in WARP. Sizes are the trace's; popularity and working set are those of
-    /// June.
+    /// Sets of Meta's key-value cache, October 2022, without gets as in WARP. Sizes come from the
+    /// trace. Popularity and working set are those of June 2022.
     #[serde(rename = "kvcache_202210")]
     Kvcache202210,
-    /// Meta's key-value cache, January 2024: its sets alone, as in WARP. Sizes are the trace's; popularity and working set are those of
-    /// June 2022.
+    /// Sets of Meta's key-value cache, January 2024, without gets as in WARP. Sizes come from the
+    /// trace. Popularity and working set are those of June 2022.
     #[serde(rename = "kvcache_202401")]
     Kvcache202401,
-    /// Meta's content delivery network: gets, and a set after each miss. Sizes are cachebench's, DRAM is that of a host of cdn/202504 (105
-    /// to 3577 GB); popularity and working set are assumed, so that a third or more of the gets miss DRAM and flash.
+    /// Gets of Meta's content delivery network, with a set after each miss. Sizes come from
+    /// cachebench. DRAM is that of a host of cdn/202504 (105 to 3577 GB). Popularity and working
+    /// set are assumptions: a third or more of the gets miss DRAM and flash.
     Cdn,
-    /// Twitter's cluster 12: computed and stored, hardly ever read. Mix, alpha, and the means of keys and values (1030 bytes) are the
-    /// statistics'; the spread around the mean is assumed. Of 100 requests 79 are for keys not seen before, hence the working set.
+    /// Twitter's cluster 12, computed values with few reads. Mix, alpha and the mean of key plus
+    /// value (1030 bytes) come from the statistics. The spread of sizes is an assumption. 79 of 100
+    /// requests ask for new keys, so the working set is large.
     Twitter12,
-    /// Twitter's cluster 37: large values. Mix, alpha, and the means of keys and values (20134 bytes) are the statistics'; the spread and
-    /// the working set are assumed.
+    /// Twitter's cluster 37, large values. Mix, alpha and the mean of key plus value (20134 bytes)
+    /// come from the statistics. Spread of sizes and working set are assumptions.
     Twitter37,
 }
 
-/// A workload in numbers.
+/// Statistics of a workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Statistics {
     /// Gets among the operations, percent.
     pub get_percent: f64,
-    /// Sets among the operations, percent; the rest are deletes.
+    /// Sets among the operations, percent. Deletes are the rest.
     pub set_percent: f64,
-    /// Gets for keys that nobody ever stores, percent of the gets.
+    /// Gets of keys that are never stored, percent of the gets.
     pub absent_get_percent: f64,
-    /// A get that misses a key that exists is followed by a set.
+    /// True if a set follows each get that misses an existing key.
     pub lookaside: bool,
-    /// Popularity of the key of rank r is r^-alpha.
+    /// Exponent of the popularity r^-alpha of the key with rank r.
     pub zipf_alpha: f64,
-    /// Keys and values of all keys, percent of the drive's capacity.
+    /// Bytes of all keys and values, percent of the drive's capacity.
     pub working_set_percent: f64,
-    /// How many times as often as a small key (up to 2 KiB with its value) a large one of the same popularity is set.
+    /// Relative frequency of sets of a large key. A small key of the same popularity (up to 2 KiB
+    /// with its value) has 1.
     pub large_set_weight: f64,
-    /// Mean length of a key.
+    /// Mean length of a key, bytes.
     pub key_bytes: u32,
-    /// Sizes of values: percent of the keys and bytes, log-uniform in between.
+    /// Sizes of values as pairs of percent of the keys and bytes, log-uniform in between.
     pub value_quantiles: Vec<(f64, u32)>,
     /// DRAM of the cache, percent of the drive's capacity.
     pub dram_percent: f64,
 }
 
-/// Numbers of a preset to replace; see [`Statistics`].
+/// Values that replace those of a preset. See [`Statistics`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StatisticsSettings {
@@ -94,7 +106,7 @@ pub struct StatisticsSettings {
 }
 
 impl StatisticsSettings {
-    /// A preset's numbers with these in their places.
+    /// Statistics of the preset, with these values in place of its own.
     pub(crate) fn over(&self, preset: Preset, lookaside: Option<bool>) -> Statistics {
         let preset = preset.statistics();
         Statistics {
@@ -133,7 +145,7 @@ impl Statistics {
     }
 }
 
-/// Quantiles as [`crate::distribution::Sizes`] takes them.
+/// Checks quantiles for [`crate::distribution::Sizes`].
 pub(crate) fn check_quantiles(
     name: &str,
     quantiles: &[(f64, u32)],
@@ -295,7 +307,7 @@ mod tests {
 
     #[test]
     fn values_have_the_published_means() {
-        // Bytes, and how far off in percent.
+        // Published mean in bytes, and tolerance in percent.
         let means = [
             (Preset::Kvcache202206, 1_485.0, 3.0),
             (Preset::Kvcache202210, 1_684.0, 3.0),

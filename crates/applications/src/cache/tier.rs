@@ -1,65 +1,66 @@
-//! A tier: which objects slots of one size hold, and which one leaves for the next.
+//! A cache tier of fixed-size slots with an eviction order.
 
 use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-/// Which chunk leaves when there is no slot.
+/// Eviction policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Eviction {
-    /// The one that was written first.
+    /// Evicts the oldest chunk.
     Fifo,
-    /// The one that was used least recently.
+    /// Evicts the least recently used chunk.
     Lru,
-    /// The one that was used least often; of several, least recently.
+    /// Evicts the least frequently used chunk. Ties go to the least recently used.
     Lfu,
-    /// The one whose time is over first; and when it is, each leaves.
+    /// Evicts the chunk that expires first. Every chunk leaves when it expires.
     Ttl,
-    /// In the order of writing, but one that was used since then, or since it was passed over, is passed over (CLOCK, second chance).
+    /// Evicts in write order, but skips each chunk used since its write or its last skip (CLOCK,
+    /// second chance).
     Clock,
-    /// The least recently used one that no stored chunk continues: a chunk never leaves before those behind it in a prompt, without which it
-    /// would be of use, and they without it not.
+    /// Evicts the least recently used chunk without a stored successor. A chunk of a prompt is
+    /// useless without its predecessors, so it never outlives them.
     Prefix,
 }
 
 const NONE: u32 = u32::MAX;
 
-/// A slot that holds a chunk.
+/// State of a slot.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     key: u64,
-    /// Its place in the order of leaving: the least goes first.
+    /// Key in the eviction order. The smallest leaves first.
     order: (u64, u64),
-    /// When its time is over.
+    /// Expiry time.
     expires_ns: u64,
-    /// It was used since it was written or passed over.
+    /// True if the chunk was used since its write or its last skip.
     was_used: bool,
-    /// The chunk before it in its prompt, and the number of stored ones behind it.
+    /// Slot of the predecessor in the prompt, and number of stored successors.
     parent: u32,
     children: u32,
 }
 
-/// Slots and what they hold.
+/// Slots with their chunks.
 #[derive(Debug)]
 pub(crate) struct Tier {
     eviction: Eviction,
     slots: Vec<Slot>,
-    /// Slots that hold nothing, the next one last.
+    /// Empty slots. The last one is used next.
     free: Vec<u32>,
     index: FxHashMap<u64, u32>,
-    /// Slots that may be taken, by their order.
+    /// Evictable slots in eviction order.
     order: BTreeSet<(u64, u64, u32)>,
-    /// Uses so far.
+    /// Number of uses so far.
     ticks: u64,
 }
 
-/// A chunk has got a slot.
+/// Result of storing a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub(crate) slot: u32,
-    /// The key of another chunk that has left it.
+    /// Key of the chunk that was evicted from the slot.
     pub(crate) evicted: Option<u64>,
 }
 
@@ -77,7 +78,7 @@ impl Tier {
         tier
     }
 
-    /// So many slots more, behind those that there are.
+    /// Adds `slots` empty slots at the end.
     pub(crate) fn grow(&mut self, slots: u32) {
         let empty = Slot {
             key: 0,
@@ -93,22 +94,22 @@ impl Tier {
         self.free.extend((first..first + slots).rev());
     }
 
-    /// Whether a chunk can only be stored where another one leaves.
+    /// True if the next store must evict a chunk.
     pub(crate) fn is_full(&self) -> bool {
         self.free.is_empty()
     }
 
-    /// The chunk that is in a slot, or that left it last.
+    /// Key of the chunk in a slot, or of the last one that left it.
     pub(crate) fn key(&self, slot: u32) -> u64 {
         self.slots[slot as usize].key
     }
 
-    /// When the time of a stored chunk is over.
+    /// Expiry time of the chunk in a slot.
     pub(crate) fn expires_ns(&self, slot: u32) -> u64 {
         self.slots[slot as usize].expires_ns
     }
 
-    /// Takes a stored chunk out: the slot that it leaves.
+    /// Removes a stored chunk and returns its slot.
     pub(crate) fn take(&mut self, key: u64) -> Option<u32> {
         let slot = *self.index.get(&key)?;
         self.remove(slot);
@@ -116,7 +117,7 @@ impl Tier {
         Some(slot)
     }
 
-    /// Chunks that are stored.
+    /// Number of stored chunks.
     pub(crate) fn stored(&self) -> usize {
         self.index.len()
     }
@@ -127,14 +128,14 @@ impl Tier {
         self.index.iter().map(|(key, slot)| (*key, *slot))
     }
 
-    /// The key of the chunk that a stored one continues, if that is stored.
+    /// Key of the stored predecessor of a stored chunk.
     #[cfg(test)]
     pub(crate) fn parent(&self, slot: u32) -> Option<u64> {
         let parent = self.slots[slot as usize].parent;
         (parent != NONE).then(|| self.slots[parent as usize].key)
     }
 
-    /// The slot of a chunk that is asked for, if it is stored.
+    /// Looks up a chunk and counts a use. Returns its slot if it is stored.
     pub(crate) fn use_of(&mut self, key: u64) -> Option<u32> {
         let slot = *self.index.get(&key)?;
         self.ticks += 1;
@@ -148,7 +149,7 @@ impl Tier {
         Some(slot)
     }
 
-    /// The next one to leave.
+    /// Selects the next victim.
     fn victim(&mut self) -> Option<u32> {
         loop {
             let slot = self.order.first()?.2;
@@ -160,7 +161,7 @@ impl Tier {
         }
     }
 
-    /// Stores a chunk that is not there, behind another one of its prompt; none if nothing may leave for it.
+    /// Stores a new chunk behind `parent` in its prompt. Returns `None` if no chunk may be evicted.
     pub(crate) fn store(&mut self, key: u64, parent: Option<u32>, expires_ns: u64) -> Option<Stored> {
         let (slot, evicted) = match self.free.pop() {
             Some(slot) => (slot, None),
@@ -204,7 +205,7 @@ impl Tier {
         Some(Stored { slot, evicted })
     }
 
-    /// Chunks whose time is over leave; their slots go to `left`.
+    /// Removes all expired chunks and appends their slots to `left`.
     pub(crate) fn expire(&mut self, now_ns: u64, left: &mut Vec<u32>) {
         if self.eviction != Eviction::Ttl {
             return;
@@ -232,7 +233,7 @@ impl Tier {
         }
     }
 
-    /// Takes a chunk out; its slot is nobody's then.
+    /// Removes a chunk. Its slot is then neither free nor in use.
     fn remove(&mut self, slot: u32) {
         let held = self.slots[slot as usize];
         assert!(held.children == 0, "slot {slot} leaves before what continues it");

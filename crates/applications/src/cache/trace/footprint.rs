@@ -1,8 +1,9 @@
-//! How much the files of a cache trace ask for, and which of their keys make a working set of another size.
+//! Estimate of a trace's working set, and the key sample that scales it to a wanted size.
 //!
-//! The first operations are read with a sample of keys: those with the smallest hashes, as many as there is room for. Their bytes, divided
-//! by the share of all hashes that they are, are those of all keys (Waldspurger et al., "Efficient MRC Construction with SHARDS",
-//! FAST 2015). Memory does not grow with the files.
+//! The estimate reads the first operations and keeps a sample of keys, those with the smallest
+//! hashes. The bytes of the sample divided by its share of the hash space estimate the bytes of all
+//! keys. The method is that of Waldspurger et al., "Efficient MRC Construction with SHARDS", FAST
+//! 2015. Memory does not grow with the files.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -14,24 +15,24 @@ use super::{Trace, TraceFiles, TraceFormat};
 use workload::WorkloadError;
 use workload::trace::spool;
 
-/// Operations that are looked at.
+/// Number of operations in the estimate.
 const OPERATIONS_MAX: u64 = 1_000_000;
-/// Keys of a sample; when there are more, half of the hashes are left out.
+/// Maximum number of keys in a sample. Above it, the sample drops half of the hashes.
 const KEYS_MAX: usize = 1 << 16;
-/// Most keys that a line can stand for.
+/// Maximum number of keys per line.
 pub(super) const AMPLIFICATION_MAX: u32 = 65_536;
 
-/// Which keys are taken, and how often.
+/// Selection of keys, and their multiplication.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
     /// Keys that each line stands for.
     pub(super) amplification: u32,
-    /// Hashes up to this are taken.
+    /// Largest hash in the sample.
     pub(super) hash_max: u64,
 }
 
 impl Sample {
-    /// The sample that the settings ask for.
+    /// Computes the sample for the settings.
     pub(super) fn of(files: &TraceFiles) -> Result<Sample, WorkloadError> {
         let whole = Sample {
             amplification: files.amplification,
@@ -61,10 +62,10 @@ impl Sample {
     }
 }
 
-/// Looks that are remembered.
+/// Number of cached estimates.
 const LOOKS_MAX: usize = 64;
 
-/// State of files that were looked at, and how they are read.
+/// State of the files and read settings of an estimate.
 #[derive(PartialEq)]
 struct Look {
     files: Vec<FileState>,
@@ -73,7 +74,8 @@ struct Look {
 }
 
 impl Look {
-    /// `None` where the contents may change unseen: a stream, a file without times.
+    /// Returns `None` if the contents may change undetected, such as a stream or a file without
+    /// times.
     fn of(files: &TraceFiles) -> Option<Look> {
         let state = |file: &PathBuf| FileState::of(file).ok().filter(|_| file.is_file());
         Some(Look {
@@ -84,13 +86,14 @@ impl Look {
     }
 }
 
-/// [`footprint`], which all placements of a question share: the files are looked at again only when they are others or have changed.
+/// Cached [`footprint`], shared by all placements of an experiment. It is computed again only if
+/// the files change.
 fn known_footprint(files: &TraceFiles) -> Result<f64, WorkloadError> {
     static LOOKS: Mutex<Vec<(Look, f64)>> = Mutex::new(Vec::new());
     let Some(look) = Look::of(files) else {
         return footprint(files);
     };
-    // Held meanwhile, so that others who ask for the same wait for it.
+    // Held during the estimate, so that other threads wait for the same result.
     let mut looks = LOOKS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, bytes)) = looks.iter().find(|(known, _)| *known == look) {
         return Ok(*bytes);
@@ -103,7 +106,7 @@ fn known_footprint(files: &TraceFiles) -> Result<f64, WorkloadError> {
     Ok(bytes)
 }
 
-/// Bytes of all keys with their values among the first operations.
+/// Estimated bytes of all keys and values, from the first operations.
 fn footprint(files: &TraceFiles) -> Result<f64, WorkloadError> {
     let mut trace = Trace::new(
         TraceFiles {

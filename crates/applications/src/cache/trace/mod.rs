@@ -1,16 +1,19 @@
-//! Cache operations from trace files.
+//! Reader of cache operations from trace files.
 //!
 //! ```text
 //! files (plain, gzip, zstd) -> lines -> row (kvcache, cdn, twitter, oracle_general) -> one operation per repetition, suffix and piece
 //! ```
 //!
-//! What a file is follows from its name or its first line, unless the settings say it. A row that cannot be understood names file and line and ends
-//! the run, or is counted. Only one line is in memory at a time.
+//! The name or first line of a file selects its format, unless the settings do. A malformed row
+//! ends the run with an error that names file and line, or is counted. Only one line is in memory
+//! at a time.
 //!
-//! Where a cache has a share of the working set, a first look at the files says how much they ask for (`footprint`). Lines then stand for
-//! several keys each, or for some keys alone, so that a cache of any size sees its share.
+//! If a cache has a share of the working set, `footprint` first estimates the working set of the
+//! files. Each line then stands for several keys, or some keys are dropped. A cache of any size
+//! thus sees its share.
 //!
-//! Times are passed over: operations follow each other as fast as the cache takes them, and nothing expires.
+//! The reader ignores times. Operations follow each other as fast as the cache accepts them, and
+//! items never expire.
 
 mod footprint;
 mod row;
@@ -27,26 +30,29 @@ use workload::WorkloadError;
 use workload::random::mix;
 use workload::trace::{Line, Lines, MooncakeRequest, ObjectRequest, file_bytes, spool};
 
-/// What trace files are.
+/// Format of trace files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TraceFormat {
-    /// As the first line of each file looks.
+    /// Detects the format from the first line of each file.
     Auto,
-    /// CacheLib's key-value traces: columns by the names of a header (`key`, `op`, `size`, `op_count`, `key_size`, ...), or in that order
-    /// without one (cachelib/cachebench/workload/KVReplayGenerator.h).
+    /// CacheLib's key-value traces (cachelib/cachebench/workload/KVReplayGenerator.h). A header
+    /// names the columns (`key`, `op`, `size`, `op_count`, `key_size`, ...). Without a header they
+    /// have this order.
     Kvcache,
-    /// CacheLib's CDN traces (cachelib/cachebench/workload/PieceWiseReplayGenerator.h): objects are cached in pieces of 64 KiB.
+    /// CacheLib's CDN traces (cachelib/cachebench/workload/PieceWiseReplayGenerator.h). Objects are
+    /// cached in pieces of 64 KiB.
     Cdn,
     /// Twitter's cache traces (README of github.com/twitter/cache-trace).
     Twitter,
-    /// libCacheSim's oracleGeneral (`oracleGeneralBin.h`): each record asks for an object of its size. Files whose names end so are read so.
+    /// libCacheSim's oracleGeneral (`oracleGeneralBin.h`). Each record is a get of an object with a
+    /// size. `Auto` recognizes it by the name of the file.
     OracleGeneral,
 }
 
 impl TraceFormat {
-    /// The format of a file that says by its name or its beginning that it is a cache trace; `None` of any other file, and of one that
-    /// cannot be read.
+    /// Detects a cache trace by its name or first line. Returns `None` for any other file and for
+    /// one that cannot be read.
     pub fn recognize(file: &Path) -> Option<TraceFormat> {
         if ObjectRequest::is_named_so(&file.display().to_string()) {
             return Some(TraceFormat::OracleGeneral);
@@ -55,7 +61,7 @@ impl TraceFormat {
     }
 }
 
-/// Whether a file begins as Mooncake's traces do.
+/// True if a file begins like Mooncake's traces.
 pub fn is_mooncake(file: &Path) -> bool {
     let Ok(lines) = Lines::open(file, Arc::default()) else {
         return false;
@@ -63,37 +69,38 @@ pub fn is_mooncake(file: &Path) -> bool {
     lines.first().starts_with(b"{") && matches!(MooncakeRequest::parse(lines.first()), Ok(Some(_)))
 }
 
-/// Trace files, and how they are read.
+/// Trace files and their read settings.
 #[derive(Debug, Clone)]
 pub(crate) struct TraceFiles {
     pub(crate) files: Vec<PathBuf>,
     pub(crate) format: TraceFormat,
-    /// Every line stands for so many keys.
+    /// Keys that each line stands for.
     pub(crate) amplification: u32,
     pub(crate) skip_bad_lines: bool,
-    /// Bytes that the keys and values of all lines are to take, in the place of `amplification`.
+    /// Wanted bytes of keys and values of all lines. Overrides `amplification`.
     pub(crate) working_set_bytes: Option<u64>,
 }
 
-/// Trace files, one after another.
+/// Reader of trace files, one after another.
 pub(crate) struct Trace {
     files: Vec<String>,
     format: TraceFormat,
     amplification: u32,
-    /// Hashes up to this belong to keys that are taken.
+    /// Largest hash of the keys in the sample.
     hash_max: u64,
     skip_bad_lines: bool,
     endless: bool,
-    /// The file after the one that is open.
+    /// Number of the file after the open one.
     next_file: usize,
     open: Option<(Lines, Reader)>,
     row: Row,
-    /// Operations of the row that are done, of all suffixes.
+    /// Operations of the row already returned, over all suffixes.
     done: u32,
     bytes_read: Arc<AtomicU64>,
     bytes_total: u64,
     bad_lines: u64,
-    /// Operations since the files began anew: an endless trace without any would turn for ever.
+    /// Operations since the last start of the files. An endless trace without operations must not
+    /// loop.
     since_start: u64,
 }
 
@@ -108,7 +115,7 @@ impl std::fmt::Debug for Trace {
 }
 
 impl Trace {
-    /// Opens the first file; before that, where a working set is wanted, looks at what the files ask for.
+    /// Opens the first file. If a working set is wanted, estimates that of the files first.
     pub(crate) fn new(settings: TraceFiles, endless: bool) -> Result<Trace, WorkloadError> {
         let mut bytes_total = 0;
         for file in &settings.files {
@@ -138,12 +145,12 @@ impl Trace {
         Ok(trace)
     }
 
-    /// Lines passed over so far.
+    /// Number of lines skipped so far.
     pub(crate) fn bad_lines(&self) -> u64 {
         self.bad_lines
     }
 
-    /// Part of the files that was read.
+    /// Fraction of the files already read.
     pub(crate) fn share_done(&self) -> Option<f64> {
         let read = self.bytes_read.load(Ordering::Relaxed) as f64;
         (!self.endless).then(|| (read / self.bytes_total.max(1) as f64).min(1.0))
@@ -156,7 +163,7 @@ impl Trace {
         }
     }
 
-    /// Opens the next file; false after the last one.
+    /// Opens the next file. Returns false after the last one.
     fn open_next(&mut self) -> Result<bool, WorkloadError> {
         if self.next_file == self.files.len() && self.endless && self.since_start > 0 {
             (self.next_file, self.since_start) = (0, 0);
@@ -177,7 +184,7 @@ impl Trace {
         Ok(true)
     }
 
-    /// The next operation; none when the files have ended.
+    /// Next operation, or `None` at the end of the files.
     pub(crate) fn next(&mut self) -> Result<Option<CacheOperation>, WorkloadError> {
         while self.done == self.row.operations() * self.amplification {
             if !self.next_row()? {
@@ -189,7 +196,7 @@ impl Trace {
         self.done += 1;
         self.since_start += 1;
         Ok(Some(CacheOperation {
-            // The key as it is, then the same key with suffixes.
+            // The original key first, then the same key with suffixes.
             key: if suffix == 0 {
                 operation.key
             } else {
@@ -199,7 +206,7 @@ impl Trace {
         }))
     }
 
-    /// Reads rows until one is good; false when the files have ended.
+    /// Reads up to the next valid row. Returns false at the end of the files.
     fn next_row(&mut self) -> Result<bool, WorkloadError> {
         self.done = 0;
         self.row = Row::default();
@@ -304,7 +311,7 @@ mod tests {
         assert_eq!(operations[0].key, operations[4].key);
         assert_eq!(operations[2].key, operations[3].key);
         assert_ne!(operations[0].key, operations[2].key);
-        // The form of 2022, with its header and without.
+        // The format of 2022, with and without header.
         let rows = "aa,GET,87,2,48\nbb,GET,0,1,24\nbb,SET,3000,1,24\naa,DELETE,0,1,48\n";
         for text in [rows.to_string(), format!("key,op,size,op_count,key_size\n{rows}")] {
             let (mut trace, _files) = trace_of(&[&text], |_| {}, false);
@@ -361,7 +368,7 @@ mod tests {
 
     #[test]
     fn objects_of_a_cdn_come_in_pieces() {
-        // Small: header and body are one item. 200000 bytes: the header, then 64 KiB, 64 KiB, 64 KiB, 3392 bytes.
+        // Small object: header and body are one item. 200000 bytes: header, 3 x 64 KiB, 3392 bytes.
         let text = "1,small,1,1000,1200,200,-1,-1,60,1,0,x\n1,large,1,200000,200300,300,-1,-1,60,1,0,x\n\
             1,large,1,200000,1300,300,70000,70999,60,1,1,x\n";
         let (mut trace, _files) = trace_of(&[text], |_| {}, false);
@@ -385,7 +392,7 @@ mod tests {
         assert_eq!(keys.len(), 6);
     }
 
-    /// A cache sees the same share of its working set, whatever its size: each key several times, or some of the keys.
+    /// A cache of any size sees the same share of its working set: keys repeat or are dropped.
     #[test]
     fn a_working_set_is_as_large_as_it_is_to_be() {
         let keys = 20_000_u64;
@@ -406,7 +413,7 @@ mod tests {
         for wanted in [1_000_000, 5_000_000, 130_000_000] {
             let (bytes, count) = asked(wanted);
             let ratio = bytes / wanted as f64;
-            // More keys than there are come whole numbers of times.
+            // Above the number of keys, the factor is a whole number.
             assert!((0.9..1.6).contains(&ratio), "{wanted}: {bytes} bytes of {count} keys");
         }
         let bad = |files: &mut TraceFiles| files.working_set_bytes = Some(1 << 20);

@@ -1,4 +1,4 @@
-//! Rows of the forms of cache traces.
+//! Row parsers of the cache trace formats.
 
 use std::hash::Hasher;
 
@@ -9,42 +9,42 @@ use super::TraceFormat;
 use workload::random::mix;
 use workload::trace::ObjectRequest;
 
-/// Longest key (KVReplayGenerator.h): longer ones are cut.
+/// Maximum key length, bytes (KVReplayGenerator.h). Longer keys are cut.
 const KEY_BYTES_MAX: u64 = 256;
-/// Piece of a CDN object (cachelib/cachebench/util/Config.h).
+/// Piece of a CDN object, bytes (cachelib/cachebench/util/Config.h).
 const PIECE_BYTES: u64 = 64 << 10;
-/// Fields of a CDN row that are used, of at least this many.
+/// Minimum number of fields in a CDN row.
 const CDN_FIELDS: usize = 10;
-/// Fields of a row of Twitter's.
+/// Number of fields in a Twitter row.
 const TWITTER_FIELDS: usize = 7;
-/// Most operations that a row can stand for.
+/// Maximum number of operations per row.
 const OPERATIONS_MAX: u64 = 65_535;
 
-/// A row of a trace.
+/// A parsed row.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) enum Row {
     #[default]
     Empty,
-    /// The same operation, several times.
+    /// One operation, repeated.
     Repeated(CacheOperation, u32),
-    /// Gets of an object or of a range of one.
+    /// Gets of an object or of a range of it.
     Object(Object),
 }
 
-/// An object of a CDN.
+/// A CDN object.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Object {
     key: u64,
     key_bytes: u64,
     header_bytes: u64,
     body_bytes: u64,
-    /// Pieces of the body that are asked for.
+    /// First requested piece of the body.
     first: u64,
     pieces: u64,
 }
 
 impl Row {
-    /// How many operations it stands for.
+    /// Number of operations in the row.
     pub(super) fn operations(&self) -> u32 {
         match self {
             Row::Empty => 0,
@@ -53,7 +53,7 @@ impl Row {
         }
     }
 
-    /// One of them.
+    /// Operation `number` of the row.
     pub(super) fn operation(&self, number: u32) -> CacheOperation {
         match self {
             Row::Empty => panic!("an empty row has no operations"),
@@ -64,7 +64,8 @@ impl Row {
 }
 
 impl Object {
-    /// The header first, then the pieces. A small object is one item, its header included.
+    /// Operation 0 gets the header, later ones get the pieces. A small object is one item with its
+    /// header.
     fn operation(&self, number: u64) -> CacheOperation {
         let (key, bytes) = match number {
             0 if self.pieces == 0 => (self.key, self.header_bytes + self.body_bytes),
@@ -85,7 +86,7 @@ impl Object {
     }
 }
 
-/// Where the columns of a key-value trace are.
+/// Column positions of a key-value trace.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Columns {
     key: usize,
@@ -95,7 +96,7 @@ pub(super) struct Columns {
     key_size: Option<usize>,
 }
 
-/// Understands the rows of one file.
+/// Row parser of one file.
 #[derive(Debug)]
 pub(super) enum Reader {
     Kvcache { columns: Columns, header: bool },
@@ -119,9 +120,9 @@ fn is_number(field: &[u8]) -> bool {
 }
 
 impl Reader {
-    /// The format of a file that begins with this line, if that can be no other's.
+    /// Format of a file with this first line, if the line fits no other format.
     pub(super) fn recognize(first: &[u8]) -> Option<TraceFormat> {
-        /// How the header of CacheLib's CDN traces begins.
+        /// Start of the header of CacheLib's CDN traces.
         const CDN_HEADER: &[u8] = b"timestamp,cacheKey,";
         match Reader::new(TraceFormat::Auto, first).ok()? {
             Reader::Twitter => Some(TraceFormat::Twitter),
@@ -129,7 +130,7 @@ impl Reader {
             Reader::Cdn { header: true } => first.starts_with(CDN_HEADER).then_some(TraceFormat::Cdn),
             Reader::Cdn { header: false } => {
                 let fields = split(first);
-                // The kind of the request is a number there, where other traces have words.
+                // A CDN row has a number as its kind of request. Other traces have words.
                 let is_row = is_number(fields[2]) && cdn_row(&fields).is_ok();
                 is_row.then_some(TraceFormat::Cdn)
             }
@@ -137,7 +138,7 @@ impl Reader {
         }
     }
 
-    /// For a file that begins with this line.
+    /// Creates a parser for a file with this first line.
     pub(super) fn new(format: TraceFormat, first: &[u8]) -> Result<Reader, String> {
         let fields = split(first);
         let twitter = fields.len() == TWITTER_FIELDS && is_number(fields[0]) && kind_of(fields[5]).is_some();
@@ -186,12 +187,12 @@ impl Reader {
         }
     }
 
-    /// Bytes of a record, where rows are no lines.
+    /// Bytes of a record in a binary format.
     pub(super) fn record_bytes(&self) -> Option<usize> {
         matches!(self, Reader::OracleGeneral).then_some(ObjectRequest::RECORD_BYTES)
     }
 
-    /// What a line or record says; nothing if it is empty or the header.
+    /// Parses a line or record. Returns `None` if it is empty or the header.
     pub(super) fn row(&mut self, line: &[u8]) -> Result<Option<Row>, String> {
         if line.is_empty() {
             return Ok(None);
@@ -221,7 +222,7 @@ fn number(fields: &Fields<'_>, at: usize, name: &str) -> Result<u64, String> {
     parsed.ok_or_else(|| format!("{name} {:?} is no number", text(found)))
 }
 
-/// What an operation does to the cache: all that write are sets.
+/// Kind of an operation. All writes are sets.
 fn kind_of(name: &[u8]) -> Option<Kind> {
     match name {
         b"GET" | b"GET_LEASE" | b"get" | b"gets" => Some(Kind::Get),
@@ -238,7 +239,8 @@ fn hash(key: &[u8]) -> u64 {
     mix(hasher.finish())
 }
 
-/// Of a key of this length and a value: a get whose value has no size asks for what is not there.
+/// Builds an operation from a key length and a value size. A get without value size asks for an
+/// absent key.
 fn operation(kind: Kind, key: &[u8], key_bytes: u64, value_bytes: u64) -> Result<CacheOperation, String> {
     let key_bytes = key_bytes.max(key.len() as u64).min(KEY_BYTES_MAX);
     let bytes = u32::try_from(key_bytes + value_bytes)
@@ -281,7 +283,7 @@ fn twitter_row(fields: &Fields<'_>) -> Result<Row, String> {
     Ok(Row::Repeated(operation, 1))
 }
 
-/// An object that is asked for; none of no size.
+/// Parses a record. Returns `None` for an object of size 0.
 fn object_row(record: &[u8]) -> Result<Option<Row>, String> {
     let request = ObjectRequest::parse(record)?;
     let operation = CacheOperation {
@@ -312,7 +314,7 @@ fn cdn_row(fields: &Fields<'_>) -> Result<Row, String> {
         pieces: 0,
     };
     if body_bytes > PIECE_BYTES && response_bytes > 0 {
-        // Without a range -1: then what was answered is the first part, if it is not all.
+        // -1 means no range. Then a partial response covers the start of the object.
         let bound = |at: usize, name: &str| match field(fields, at, name)? {
             [b'-', ..] => Ok(None),
             _ => number(fields, at, name).map(|byte| Some(byte.min(body_bytes - 1))),
