@@ -1,33 +1,38 @@
-//! BigHash, the engine for small items (SOC): a set-associative cache whose set is one bucket on flash.
+//! BigHash, the engine for small items (SOC): a set-associative cache with one flash bucket per
+//! set.
 //!
 //! ```text
 //! key -> bucket = hash mod buckets -> read, drop the key and the oldest until it fits, append, write the whole bucket
 //! ```
 //!
-//! Facts: a bucket of 4 KiB has a header of 24 bytes, an entry one of 20 bytes before its key and value; the oldest entry goes first;
-//! insertion and removal of a key that is there rewrite the whole bucket; a Bloom filter of 8 bytes per bucket in DRAM keeps most lookups
-//! of absent keys from flash (CacheLib docs, "Small Object Cache"; navy/bighash/BigHash.cpp; allocator/nvmcache/NavyConfig.h).
+//! Rules from CacheLib: a 4 KiB bucket has a header of 24 bytes. An entry has a header of 20 bytes
+//! before its key and value. The oldest entry leaves first. An insert rewrites the whole bucket,
+//! and so does the removal of a stored key. A Bloom filter of 8 bytes per bucket in DRAM saves most
+//! flash reads for absent keys (CacheLib docs, "Small Object Cache"; navy/bighash/BigHash.cpp;
+//! allocator/nvmcache/NavyConfig.h).
 //!
-//! It keeps an entry in 4 bytes: 20 bits of the key's hash and its size. Two keys of a bucket are taken for one with a probability of one in
-//! a million. It does not keep checksums, generations, or the locks of concurrent writers.
+//! The model keeps an entry in 4 bytes: 20 bits of the key's hash, and the size. Two keys of a
+//! bucket collide with a probability of one in a million. The model has no checksums, no
+//! generations and no locks of concurrent writers.
 
 const BUCKET_HEADER_BYTES: u64 = 24;
 const ENTRY_HEADER_BYTES: u32 = 20;
-/// Functions of the Bloom filter, each with its own part of the bits (allocator/nvmcache/NavySetup.cpp).
+/// Functions of the Bloom filter. Each has its own part of the bits
+/// (allocator/nvmcache/NavySetup.cpp).
 const BLOOM_FUNCTIONS: u64 = 4;
-/// Bits of an entry that say its size in units.
+/// Bits of an entry for its size, in units.
 const SIZE_BITS: u32 = 12;
-/// Entries of a block: with its two other fields one cache line.
+/// Entries of a block. With its two other fields it fills one cache line.
 const BLOCK_ENTRIES: usize = 14;
-/// No block.
+/// Marks the absence of a block.
 const NONE: u32 = u32::MAX;
 
-/// Some entries of a bucket, oldest first, and where they go on.
+/// Some entries of a bucket, oldest first, and the number of the next block.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 struct Block {
     entries: [u32; BLOCK_ENTRIES],
-    /// In the first block of a bucket: entries of the bucket.
+    /// Number of entries of the bucket, in its first block only.
     count: u32,
     next: u32,
 }
@@ -43,14 +48,14 @@ impl Block {
 #[derive(Debug)]
 pub(super) struct BigHash {
     buckets: u64,
-    /// The first block of every bucket, then those that some need in addition.
+    /// The first block of every bucket, then additional blocks.
     blocks: Vec<Block>,
     free: u32,
     bucket_bytes: u64,
-    /// Bytes of one unit of an entry's size.
+    /// Unit of an entry's size, bytes.
     size_unit_bytes: u32,
     bloom_bits: u64,
-    /// Entries of the bucket at hand, oldest first.
+    /// Entries of the current bucket, oldest first.
     scratch: Vec<u32>,
 }
 
@@ -68,12 +73,12 @@ impl BigHash {
         }
     }
 
-    /// Bytes of a bucket that entries can take.
+    /// Bytes of a bucket for entries.
     fn capacity_bytes(&self) -> u64 {
         self.bucket_bytes - BUCKET_HEADER_BYTES
     }
 
-    /// Whether an item of this size (key and value) fits a bucket.
+    /// True if an item of this size (key and value) fits in a bucket.
     pub(super) fn fits(&self, bytes: u32) -> bool {
         self.entry_bytes(self.entry(0, bytes)) <= self.capacity_bytes()
     }
@@ -82,7 +87,7 @@ impl BigHash {
         key % self.buckets
     }
 
-    /// What is kept of a key and its size.
+    /// Compact entry of a key and its size.
     fn entry(&self, key: u64, bytes: u32) -> u32 {
         let units = (bytes + ENTRY_HEADER_BYTES).div_ceil(self.size_unit_bytes);
         fingerprint(key) << SIZE_BITS | units.min((1 << SIZE_BITS) - 1)
@@ -92,7 +97,7 @@ impl BigHash {
         u64::from(entry & ((1 << SIZE_BITS) - 1)) * u64::from(self.size_unit_bytes)
     }
 
-    /// Size (key and value) of a key that is there.
+    /// Size (key and value) of a stored key.
     #[inline]
     pub(super) fn find(&self, key: u64) -> Option<u32> {
         let wanted = fingerprint(key);
@@ -104,7 +109,8 @@ impl BigHash {
         found.map(|entry| self.entry_bytes(entry) as u32 - ENTRY_HEADER_BYTES)
     }
 
-    /// Shows the entries of the key's bucket block by block, oldest first, as long as it shall go on.
+    /// Passes the entries of the key's bucket to `go_on`, block by block and oldest first, while it
+    /// returns true.
     #[inline]
     fn visit(&self, key: u64, mut go_on: impl FnMut(&[u32]) -> bool) {
         let mut block = &self.blocks[self.bucket_of(key) as usize];
@@ -119,7 +125,7 @@ impl BigHash {
         go_on(&block.entries[..left]);
     }
 
-    /// Whether the Bloom filter of its bucket lets a lookup of this key through.
+    /// True if the bucket's Bloom filter passes this key.
     pub(super) fn may_hold(&self, key: u64) -> bool {
         if self.bloom_bits == 0 {
             return true;
@@ -139,7 +145,7 @@ impl BigHash {
         })
     }
 
-    /// Puts a key into its bucket, which is rewritten.
+    /// Inserts a key and rewrites its bucket.
     pub(super) fn insert(&mut self, key: u64, bytes: u32) {
         let entry = self.entry(key, bytes);
         self.load(key);
@@ -156,7 +162,7 @@ impl BigHash {
         self.store(key);
     }
 
-    /// Takes a key out; whether it was there, in which case its bucket is rewritten.
+    /// Removes a key. Returns true if it was stored. The bucket is then rewritten.
     pub(super) fn remove(&mut self, key: u64) -> bool {
         if self.find(key).is_none() {
             return false;
@@ -177,7 +183,8 @@ impl BigHash {
         self.scratch = scratch;
     }
 
-    /// Writes the entries at hand over those of the key's bucket, in the blocks that it has and as many more as it needs.
+    /// Replaces the entries of the key's bucket with the current ones. Adds or frees blocks as
+    /// needed.
     fn store(&mut self, key: u64) {
         let entries = std::mem::take(&mut self.scratch);
         let mut at = self.bucket_of(key) as usize;
@@ -203,7 +210,7 @@ impl BigHash {
         self.scratch = entries;
     }
 
-    /// A block that nobody uses.
+    /// Allocates a free block.
     fn take_block(&mut self) -> u32 {
         if self.free == NONE {
             self.blocks.push(Block::EMPTY);
@@ -220,7 +227,7 @@ impl BigHash {
     }
 }
 
-/// 20 bits of a hash, other ones than those that choose the bucket.
+/// 20 bits of a hash, distinct from those that select the bucket.
 fn fingerprint(key: u64) -> u32 {
     (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - (32 - SIZE_BITS))) as u32
 }
@@ -238,14 +245,14 @@ mod tests {
     #[test]
     fn a_bucket_holds_what_fits_and_the_oldest_goes_first() {
         let mut cache = BigHash::new(10, 4096, 8);
-        // 4096 - 24 bytes hold four entries of 20 + 980 bytes, and 72 bytes are left.
+        // 4096 - 24 bytes hold four entries of 20 + 980 bytes. 72 bytes remain.
         let keys: Vec<u64> = (0..6).map(|number| key_of(&cache, 3, number)).collect();
         for key in &keys[..5] {
             cache.insert(*key, 980);
         }
         assert_eq!(cache.find(keys[0]), None);
         assert!(keys[1..5].iter().all(|key| cache.find(*key) == Some(980)));
-        // A new value of an old key makes it the youngest.
+        // A new value makes an old key the youngest.
         cache.insert(keys[1], 900);
         cache.insert(keys[5], 980);
         assert_eq!(cache.find(keys[2]), None);
@@ -298,7 +305,7 @@ mod tests {
         for key in (0..100_000).map(mix) {
             cache.insert(key, 230);
         }
-        // 16 entries of 250 bytes: of the 16 bits of each function 1 - (15/16)^16 are set.
+        // 16 entries of 250 bytes set 1 - (15/16)^16 of the 16 bits of each function.
         let expected = (1.0 - (15.0_f64 / 16.0).powi(16)).powi(4);
         let errs = (0..100_000)
             .filter(|number| cache.may_hold(mix(number + (1 << 40))))
@@ -323,7 +330,8 @@ mod tests {
             .iter()
             .map(|count| (f64::from(*count) - 1_000.0).powi(2) / 1_000.0)
             .sum();
-        // 999 degrees of freedom: mean 999, standard deviation 44.7; 5 of them.
+        // 999 degrees of freedom have mean 999 and standard deviation 44.7. The bound is 5
+        // deviations.
         assert!((chi_square - 999.0).abs() < 224.0, "chi-square {chi_square}");
     }
 }

@@ -5,13 +5,15 @@
 //!                                                      clean pool <- items of the region that is evicted next
 //! ```
 //!
-//! Facts: regions of 16 MiB, one clean region in advance, eviction of whole regions, first in first out or least recently used; at the
-//! start the eviction order is 0..N (CacheLib docs, "Large Object Cache"; navy/block_cache/{RegionManager,Allocator,BlockCache}.cpp). An
-//! entry has a descriptor of 32 bytes and is aligned to at least 512 bytes, more where 32 bits of such units would not reach all of the
-//! device.
+//! Rules from CacheLib: regions have 16 MiB, and one clean region is ready in advance. Eviction
+//! removes whole regions in FIFO or LRU order. The initial eviction order is 0..N. Sources are
+//! CacheLib docs, "Large Object Cache", and
+//! navy/block_cache/{RegionManager,Allocator,BlockCache}.cpp. An entry has a descriptor of 32 bytes
+//! and an alignment of at least 512 bytes. The alignment is larger if 32 bits of 512-byte units
+//! cannot address the whole device.
 //!
-//! Without a clock a flush is done when it begins: of the in-memory buffers only that of the open region holds anything. It does not model
-//! reinsertion, size classes, or regions that readers keep from being reused.
+//! Without a clock, a flush completes when it begins. Only the open region then has data in memory.
+//! The model has no reinsertion, no size classes and no readers that block the reuse of a region.
 
 use std::collections::VecDeque;
 
@@ -19,54 +21,54 @@ use crate::cache::Index;
 
 /// Descriptor of an entry, bytes.
 const DESCRIPTOR_BYTES: u64 = 32;
-/// No item, no region.
+/// Marks the absence of an item or region.
 const NONE: u32 = u32::MAX;
 
-/// In which order regions are evicted.
+/// Eviction order of regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RegionEviction {
-    /// The region that was written first: the log goes round.
+    /// Evicts the oldest region, so the log is circular.
     Fifo,
-    /// The region that was hit least recently.
+    /// Evicts the least recently hit region.
     Lru,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Item {
     key: u64,
-    /// Next item of its region, or next free entry.
+    /// Next item of the region, or next free entry.
     next: u32,
-    /// Key and value.
+    /// Bytes of key and value.
     bytes: u32,
-    /// Place in the cache, in units of the alignment.
+    /// Position in the cache, in units of the alignment.
     place: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Region {
-    /// Its items, last one first.
+    /// Items of the region, newest first.
     items: u32,
     newer: u32,
     older: u32,
-    /// In the eviction order; else it is clean or open.
+    /// True if the region is in the eviction order. Otherwise it is clean or open.
     ordered: bool,
 }
 
-/// Where an item lies.
+/// Location of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ItemPlace {
-    /// From the start of the cache.
+    /// Offset from the start of the cache.
     pub(super) offset_bytes: u64,
-    /// With descriptor and alignment.
+    /// Bytes with descriptor and alignment.
     pub(super) stored_bytes: u64,
-    /// Key and value.
+    /// Bytes of key and value.
     pub(super) bytes: u32,
-    /// Its region is still in memory.
+    /// True if the region is still in memory.
     pub(super) in_memory: bool,
 }
 
-/// The regions.
+/// State of all regions.
 #[derive(Debug)]
 pub(super) struct BlockCache {
     region_bytes: u64,
@@ -75,7 +77,7 @@ pub(super) struct BlockCache {
     regions: Vec<Region>,
     newest: u32,
     oldest: u32,
-    /// Regions without items, next one first.
+    /// Empty regions. The first is used next.
     clean: VecDeque<u32>,
     open: u32,
     open_bytes: u64,
@@ -85,7 +87,7 @@ pub(super) struct BlockCache {
 }
 
 impl BlockCache {
-    /// A cache of at least two regions more than are kept clean.
+    /// Creates a cache. `regions` must exceed the number of clean regions by at least two.
     pub(super) fn new(
         regions: u64,
         region_bytes: u64,
@@ -132,12 +134,12 @@ impl BlockCache {
         cache
     }
 
-    /// Bytes that an item (key and value) takes.
+    /// Bytes that an item (key and value) occupies.
     pub(super) fn stored_bytes(&self, bytes: u32) -> u64 {
         (u64::from(bytes) + DESCRIPTOR_BYTES).next_multiple_of(self.align_bytes)
     }
 
-    /// Whether an item of this size (key and value) fits a region.
+    /// True if an item of this size (key and value) fits in a region.
     pub(super) fn fits(&self, bytes: u32) -> bool {
         self.stored_bytes(bytes) <= self.region_bytes
     }
@@ -151,12 +153,12 @@ impl BlockCache {
         (u64::from(item.place) * self.align_bytes / self.region_bytes) as u32
     }
 
-    /// Whether a key is there; nothing is read for that.
+    /// True if the key is stored. Causes no read.
     pub(super) fn holds(&self, key: u64) -> bool {
         self.find(key).is_some()
     }
 
-    /// Looks up a key; a hit makes its region the most recent, if that matters.
+    /// Looks up a key. With LRU, a hit makes its region the most recently used.
     pub(super) fn touch(&mut self, key: u64) -> Option<ItemPlace> {
         let item = self.items[self.find(key)? as usize];
         let region = self.region_of(item);
@@ -172,7 +174,8 @@ impl BlockCache {
         })
     }
 
-    /// Adds an item; if the open region was too full for it, that is to be written and its number returned.
+    /// Adds an item. Returns the number of the previous open region if it was full and must be
+    /// written.
     pub(super) fn insert(&mut self, key: u64, bytes: u32) -> Option<u64> {
         let size = self.stored_bytes(bytes);
         assert!(size <= self.region_bytes, "an item that is inserted fits a region");
@@ -202,14 +205,15 @@ impl BlockCache {
         flushed
     }
 
-    /// Forgets a key; whether it was there. Its space comes back with its region.
+    /// Removes a key. Returns true if it was stored. Its space is free after the eviction of its
+    /// region.
     pub(super) fn remove(&mut self, key: u64) -> bool {
         let Some(item) = self.find(key) else { return false };
         self.index.remove(Index::tag(key), item);
         true
     }
 
-    /// Closes the open region and opens a clean one; returns the closed one.
+    /// Closes the open region and opens a clean one. Returns the closed region.
     fn change_region(&mut self) -> u64 {
         let full = self.open;
         self.link(full);
@@ -220,7 +224,7 @@ impl BlockCache {
         u64::from(full)
     }
 
-    /// Evicts the items of the region that is next in order.
+    /// Evicts the items of the next region in order.
     fn reclaim(&mut self) -> u32 {
         let region = self.oldest;
         self.unlink(region);
@@ -228,7 +232,7 @@ impl BlockCache {
         while at != NONE {
             let Item { key, next, .. } = self.items[at as usize];
             let tag = Index::tag(key);
-            // An item that was removed or replaced is not in the index any more.
+            // The index no longer contains items that were removed or replaced.
             if self.index.find(tag, |other| other == at).is_some() {
                 self.index.remove(tag, at);
             }
@@ -252,7 +256,7 @@ impl BlockCache {
         self.regions[region as usize].ordered = false;
     }
 
-    /// Makes it the last to be evicted.
+    /// Makes the region the last in the eviction order.
     fn link(&mut self, region: u32) {
         let before = self.newest;
         let entry = &mut self.regions[region as usize];
@@ -272,7 +276,8 @@ mod tests {
 
     const REGION: u64 = 1 << 20;
 
-    /// Writes items of half a region until so many regions are flushed; the keys count up from `first`.
+    /// Inserts items of half a region until `regions` regions are flushed. Keys count up from
+    /// `first`.
     fn flush(cache: &mut BlockCache, first: u64, regions: usize) -> Vec<u64> {
         let mut keys = (first..).map(mix);
         let flushes = std::iter::from_fn(|| Some(cache.insert(keys.next().unwrap(), 500_000)));
@@ -292,7 +297,8 @@ mod tests {
     #[test]
     fn least_recently_used_spares_what_is_hit() {
         let mut cache = BlockCache::new(6, REGION, 512, 1, RegionEviction::Lru);
-        // Items 0 and 1 are in region 0, 2 and 3 in region 1, and so on; after four flushes region 4 is open and 5 clean.
+        // Region 0 has items 0 and 1, region 1 has items 2 and 3, and so on. After four flushes,
+        // region 4 is open and region 5 is clean.
         assert_eq!(flush(&mut cache, 0, 4), [0, 1, 2, 3]);
         assert!(cache.touch(mix(0)).is_some());
         let order = flush(&mut cache, 100, 6);
@@ -303,7 +309,8 @@ mod tests {
     fn an_evicted_region_takes_its_items_with_it() {
         let mut cache = BlockCache::new(4, REGION, 4096, 1, RegionEviction::Fifo);
         flush(&mut cache, 0, 2);
-        // Regions 0 and 1 are written, 2 is open, 3 is clean: nothing was evicted so far.
+        // Regions 0 and 1 are written, region 2 is open, region 3 is clean. No region was evicted
+        // yet.
         let held = |cache: &BlockCache| (0..8).filter(|number| cache.holds(mix(*number))).collect::<Vec<_>>();
         assert_eq!(held(&cache), [0, 1, 2, 3, 4]);
         assert!(cache.remove(mix(3)) && !cache.remove(mix(3)));

@@ -1,4 +1,4 @@
-//! The hybrid cache: DRAM in front of two engines on flash.
+//! Hybrid cache of DRAM and two engines on flash.
 //!
 //! ```text
 //! get -> DRAM -> LOC -> SOC -> miss -> (lookaside) set          a flash hit comes to DRAM, clean
@@ -7,12 +7,13 @@
 //!                                   else -> admission -> small: SOC bucket rewritten, large: into the open LOC region
 //! ```
 //!
-//! Facts: lookups ask the large engine first; an item that is read from flash is not written again while flash has it; a set removes the
-//! key from flash unless DRAM had a dirty copy (CacheLib docs, "Hybrid Cache"; allocator/CacheAllocator.h, insertOrReplace;
-//! navy/engine/EnginePair.cpp). The requests of each operation are queued in the order in which they happen.
+//! Rules from CacheLib: a lookup asks the large engine first. An item read from flash is not
+//! written again while flash holds it. A set removes the key from flash unless DRAM had a dirty
+//! copy. Sources are CacheLib docs, "Hybrid Cache", allocator/CacheAllocator.h (insertOrReplace)
+//! and navy/engine/EnginePair.cpp. The requests of an operation are queued in order.
 //!
-//! With threads (`navy`) the requests go to them, and what they cannot take is lost; without, all happens at once. It does not model times to live,
-//! or failures.
+//! With threads (`navy`), the requests go to the threads, which lose the excess. Without threads,
+//! all requests are issued immediately. The model has no expiry times and no failures.
 
 use std::collections::VecDeque;
 
@@ -24,17 +25,17 @@ use super::navy::Navy;
 use crate::cache::{CacheOperation, Dram, Gate, Kind, Offer};
 use workload::{Operation, PlacementIndex, Request};
 
-/// Reads are made of whole blocks of this size, the least that CacheLib reads from a device of 4 KiB blocks.
+/// Alignment of reads, bytes. CacheLib reads whole blocks of at least 4 KiB from such a device.
 const READ_ALIGN_BYTES: u64 = 4096;
 
-/// How the cache behaves.
+/// Behaviour settings of the cache.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Behaviour {
-    /// Larger items (key and value) go to LOC.
+    /// Items with more bytes (key and value) go to LOC.
     pub(super) small_item_max_bytes: u32,
-    /// A get that misses is followed by a set.
+    /// A set follows each get that misses.
     pub(super) lookaside: bool,
-    /// Flash reads become requests.
+    /// Flash reads are issued as requests.
     pub(super) reads: bool,
     /// Placement of the two engines.
     pub(super) placements: [Option<PlacementIndex>; 2],
@@ -50,14 +51,14 @@ pub(super) struct HybridCache {
     pub(super) gate: Gate,
     pub(super) counters: Counters,
     pub(super) recent: Recent,
-    /// Requests that the operations so far have caused; with threads those of the job at hand.
+    /// Requests of the operations so far, or with threads the requests of the current job.
     pub(super) requests: VecDeque<Request>,
-    /// In virtual time: the threads that the requests go to.
+    /// Threads that execute the requests in virtual time.
     pub(super) navy: Option<Navy>,
 }
 
 impl HybridCache {
-    /// Carries out one operation.
+    /// Executes one operation.
     pub(super) fn take(&mut self, operation: CacheOperation) {
         let CacheOperation { kind, key, bytes } = operation;
         match (kind, bytes) {
@@ -83,7 +84,7 @@ impl HybridCache {
         }
     }
 
-    /// Whether the key is there; then it is in DRAM afterwards.
+    /// Looks up a key. Returns true on a hit. DRAM then holds the key.
     fn get(&mut self, key: u64) -> bool {
         if self.dram.touch(key) {
             self.counters.dram_hits += 1;
@@ -126,7 +127,7 @@ impl HybridCache {
 
     fn set(&mut self, key: u64, bytes: u32) {
         match self.dram.remove(key) {
-            // DRAM had a dirty copy, so flash has none.
+            // DRAM had a dirty copy, so flash has no copy.
             Some(false) => {}
             Some(true) | None => self.remove_from_flash(key),
         }
@@ -134,7 +135,7 @@ impl HybridCache {
         self.make_room();
     }
 
-    /// Forgets a key; SOC rewrites its bucket for that.
+    /// Removes a key from flash. SOC rewrites its bucket.
     fn remove_from_flash(&mut self, key: u64) {
         if let Some(loc) = &mut self.loc
             && loc.remove(key)
@@ -152,7 +153,7 @@ impl HybridCache {
         }
     }
 
-    /// Moves what DRAM has no room for to flash.
+    /// Evicts items from DRAM to flash until DRAM fits.
     fn make_room(&mut self) {
         while let Some(evicted) = self.dram.evict() {
             if !(evicted.clean && self.is_on_flash(evicted.key, evicted.bytes)) {
@@ -161,12 +162,12 @@ impl HybridCache {
         }
     }
 
-    /// Whether an item of this size goes to SOC.
+    /// True if an item of this size goes to SOC.
     fn is_small(&self, bytes: u32) -> bool {
         bytes <= self.behaviour.small_item_max_bytes && self.soc.is_some()
     }
 
-    /// Whether the engine for its size still has an item.
+    /// True if the engine for this size still holds the item.
     fn is_on_flash(&self, key: u64, bytes: u32) -> bool {
         if self.is_small(bytes) {
             self.soc.as_ref().is_some_and(|soc| soc.find(key).is_some())
@@ -235,7 +236,7 @@ impl HybridCache {
         }
     }
 
-    /// A bucket is read, changed and written whole.
+    /// Reads and writes a whole bucket.
     fn rewrite_bucket(&mut self, bucket: u64) {
         if self.behaviour.reads {
             self.request_bucket(Operation::Read, bucket);
@@ -249,7 +250,7 @@ impl HybridCache {
         self.request(operation, SOC_STREAM, offset_bytes, self.layout.bucket_bytes);
     }
 
-    /// A region is written in sequence, in pieces as large as the device takes.
+    /// Writes a region sequentially in the largest pieces that the device accepts.
     fn flush_region(&mut self, region: u64) {
         let start = self.layout.loc_start_bytes + region * self.layout.region_bytes;
         let mut done = 0;
@@ -261,7 +262,7 @@ impl HybridCache {
         self.counters.loc_written_bytes += self.layout.region_bytes;
     }
 
-    /// Reads an item of LOC, unless its region is still in memory.
+    /// Reads an item from LOC, unless its region is still in memory.
     fn read_item(&mut self, found: ItemPlace) {
         if !self.behaviour.reads || found.in_memory {
             return;

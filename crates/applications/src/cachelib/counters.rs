@@ -1,15 +1,15 @@
-//! What the cache counts of itself, and the figures made of it.
+//! Counters of the cache, and the measures computed from them.
 
 use crate::ratio;
 use workload::Measure;
 
-/// Counts since the start.
+/// Counters since the start.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counters {
     pub(super) gets: u64,
-    /// Sets of the workload.
+    /// Sets by the workload.
     pub(super) sets: u64,
-    /// Sets that followed a miss.
+    /// Sets after a miss.
     pub(super) lookaside_sets: u64,
     pub(super) deletes: u64,
     pub(super) dram_hits: u64,
@@ -18,18 +18,18 @@ pub(super) struct Counters {
     pub(super) loc_lookups: u64,
     pub(super) loc_hits: u64,
     pub(super) misses: u64,
-    /// Items admitted, and their keys and values.
+    /// Number of admitted items, and bytes of their keys and values.
     pub(super) soc_items: u64,
     pub(super) soc_item_bytes: u64,
     pub(super) loc_items: u64,
     pub(super) loc_item_bytes: u64,
-    /// Buckets rewritten because a key was removed.
+    /// Bucket rewrites because of the removal of a key.
     pub(super) soc_removes: u64,
     pub(super) soc_written_bytes: u64,
     pub(super) loc_written_bytes: u64,
-    /// Items that fell out of DRAM and were not admitted or too large.
+    /// Items evicted from DRAM that were rejected or too large.
     pub(super) rejected_items: u64,
-    /// Items admitted that were lost because too much was in flight, by engine.
+    /// Admitted items lost by engine because too many inserts were in flight.
     pub(super) inserts_rejected: [u64; 2],
 }
 
@@ -39,12 +39,12 @@ impl Counters {
         self.soc_written_bytes + self.loc_written_bytes
     }
 
-    /// Operations so far.
+    /// Number of operations so far.
     pub(super) fn operations(&self) -> u64 {
         self.gets + self.sets + self.deletes
     }
 
-    /// Share of the inserts into an engine that were rejected because too much was in flight, percent.
+    /// Inserts into an engine rejected because too many were in flight, percent.
     pub(super) fn inserts_rejected_percent(&self, engine: u16) -> f64 {
         let rejected = self.inserts_rejected[usize::from(engine)];
         let items = [self.soc_items, self.loc_items][usize::from(engine)];
@@ -54,7 +54,7 @@ impl Counters {
         }
     }
 
-    /// The figures, by name.
+    /// All measures by name.
     pub(super) fn measures(&self, recent: &Recent, bad_lines: u64) -> Vec<Measure> {
         let flash_hits = self.soc_hits + self.loc_hits;
         let item_bytes = self.soc_item_bytes + self.loc_item_bytes;
@@ -94,8 +94,8 @@ impl Counters {
     }
 }
 
-/// Hits since not so long ago: of the last whole stretch of written bytes. A cache is cold at first, and a ratio over everything shows
-/// that for long.
+/// Recent hit ratio over the last complete interval of written bytes. An overall ratio would show
+/// the initial cold phase for a long time.
 #[derive(Debug)]
 pub(super) struct Recent {
     stretch_bytes: u64,
@@ -126,7 +126,7 @@ impl Recent {
         }
     }
 
-    /// Of the last whole stretch, or of what there is of the first.
+    /// Hit ratio of the last complete interval, or of the first one so far.
     pub(super) fn hit_ratio(&self) -> Option<f64> {
         let (hits, gets) = self.last.unwrap_or((self.hits, self.gets));
         (gets > 0).then(|| hits as f64 / gets as f64)

@@ -1,26 +1,28 @@
-//! Where the parts of the cache lie on the device.
+//! Layout of the cache on the device.
 //!
 //! ```text
 //! | metadata | LOC: region 0, 1, ... | SOC: bucket 0, 1, ... |
 //! ```
 //!
-//! Facts: metadata 0.5 percent at the start, SOC its percentage of the whole at the end, LOC what is between, in whole regions
-//! (allocator/nvmcache/NavySetup.cpp). Metadata are written when the cache shuts down, which it never does here.
+//! Rules from CacheLib (allocator/nvmcache/NavySetup.cpp): metadata takes 0.5 percent at the start.
+//! SOC takes its percentage of the whole at the end. LOC takes the middle in whole regions.
+//! CacheLib writes metadata at shutdown, and the model never shuts down.
 
 use workload::{Target, WorkloadError};
 
 use super::Settings;
 
-/// Number of the stream of SOC.
+/// Stream number of SOC.
 pub(super) const SOC_STREAM: u16 = 0;
-/// Number of the stream of LOC.
+/// Stream number of LOC.
 pub(super) const LOC_STREAM: u16 = 1;
-/// Larger than any item: regions of a twin shrink no further, so that they hold what those of the drive hold.
+/// Minimum region of a scaled model (twin), bytes. It exceeds any item, so a region holds the same
+/// items as on the drive.
 const REGION_BYTES_MIN: u64 = 1 << 20;
-/// Least alignment of LOC entries (navy/block_cache/BlockCache.h).
+/// Minimum alignment of LOC entries, bytes (navy/block_cache/BlockCache.h).
 const LOC_ALIGN_BYTES_MIN: u64 = 512;
 
-/// Extents on the device or its twin.
+/// Extents on the device or its scaled model (twin).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) loc_start_bytes: u64,
@@ -49,7 +51,7 @@ impl Layout {
             None => settings.region_bytes,
         };
         let device_max_write_bytes = target.request_bytes(settings.device_max_write_bytes);
-        // Addresses have 32 bits and count such units.
+        // Addresses have 32 bits and count alignment units.
         let reachable = (target.device_bytes >> 32).next_power_of_two();
         let layout = Layout {
             loc_start_bytes,
@@ -83,13 +85,13 @@ impl Layout {
         Ok(())
     }
 
-    /// First byte of LOC and the byte after it.
+    /// Start and end offset of LOC, bytes. The end is exclusive.
     pub(super) fn loc_extent(&self) -> (u64, u64) {
         let end = self.loc_start_bytes + self.regions * self.region_bytes;
         (self.loc_start_bytes, end)
     }
 
-    /// First byte of SOC and the byte after it.
+    /// Start and end offset of SOC, bytes. The end is exclusive.
     pub(super) fn soc_extent(&self) -> (u64, u64) {
         (
             self.soc_start_bytes,
@@ -97,7 +99,7 @@ impl Layout {
         )
     }
 
-    /// Whether there is a LOC: there is unless SOC and metadata are everything.
+    /// True if LOC exists, that is, if SOC and metadata leave space.
     pub(super) fn has_loc(&self, settings: &Settings) -> bool {
         settings.soc_percent + settings.metadata_percent < 100.0
     }

@@ -1,21 +1,25 @@
-//! CacheLib: a hybrid cache of DRAM and flash, and what it writes to the drive.
+//! CacheLib model: a hybrid cache of DRAM and flash, and its writes to the drive.
 //!
 //! ```text
 //! trace (KV, CDN, Twitter) \
 //! generator (presets)       > cache operations -> DRAM -> BigHash (SOC), BlockCache (LOC) -> requests, hit ratios
 //! ```
 //!
-//! A [`Settings`] is the cache and its workload; [`Settings::source`] fits it to a drive. The operations come from trace files or from a
-//! seeded generator with published statistics ([`Preset`]); the cache (`cache`) carries them out and queues the requests that its two engines
-//! make: random rewrites of 4 KiB buckets and sequential writes of whole regions, each with a placement handle of its own.
+//! [`Settings`] describes the cache and its workload. [`Settings::source`] fits both to a drive.
+//! The operations come from trace files or from a seeded generator with published statistics
+//! ([`Preset`]).
 //!
-//! On a twin everything that holds bytes shrinks (DRAM, engines, regions, the number of keys); items, buckets and percentages do not.
-//! What is counted of the cache itself comes out as measures.
+//! The module `cache` executes the operations and queues the requests of its two engines. BigHash
+//! rewrites random 4 KiB buckets. BlockCache writes whole regions sequentially. Each engine has its
+//! own placement handle.
 //!
-//! Without a clock everything happens at once. In virtual time, with a [`Pace`], operations come at a rate, and inserts wait for threads or are
-//! rejected (`navy`).
+//! On a scaled model (twin), DRAM, engines, regions and the number of keys shrink. Items, buckets
+//! and percentages do not. The cache reports its own counters as measures.
 //!
-//! It does not store values, or keep times to live.
+//! Without a clock, an operation completes immediately. In virtual time, with a [`Pace`],
+//! operations arrive at a rate. Inserts then wait for threads or are rejected (`navy`).
+//!
+//! The model stores no values and no expiry times.
 
 mod bighash;
 mod block_cache;
@@ -43,66 +47,72 @@ use crate::cache::{
 use workload::random::mix;
 use workload::{Target, WorkloadError, multiple_of, within};
 
-/// A cache and its workload: `kind = "cachelib"`. Facts are of CacheLib's documentation and source.
+/// A cache and its workload: `kind = "cachelib"`. Defaults come from CacheLib's documentation and
+/// source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Published workload to generate.
     pub preset: Preset,
-    /// Numbers of the preset to replace.
+    /// Values that replace those of the preset.
     pub statistics: StatisticsSettings,
-    /// Trace files to read instead of generating, in this order.
+    /// Trace files to read in this order, in place of a generator.
     pub trace: Vec<PathBuf>,
-    /// What the files are.
+    /// Format of the trace files.
     pub trace_format: TraceFormat,
-    /// Every line stands for so many keys, each with a suffix (`ampFactor` of cachebench).
+    /// Keys that each line stands for, each with a suffix (`ampFactor` of cachebench).
     pub amplification: u32,
-    /// Keys and values of the trace, percent of the drive, in the place of `amplification`: each line stands for as many keys as that takes, or
-    /// for some of the keys alone. By what the first million operations ask for.
+    /// Bytes of the trace's keys and values, percent of the drive. Replaces `amplification`: each
+    /// line stands for several keys, or some keys are dropped. The first million operations give
+    /// the estimate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace_working_set_percent: Option<f64>,
-    /// Count bad lines (measure `bad_lines`) instead of stopping at the first.
+    /// Counts bad lines (measure `bad_lines`). If false, the first one is an error.
     pub skip_bad_lines: bool,
-    /// Ends after so many cache operations; without it a trace ends with its files, and a generator goes on for ever.
+    /// Number of cache operations. If left out, a trace ends with its files and a generator is
+    /// endless.
     pub operations: Option<u64>,
-    /// DRAM of the cache; the preset's share of the drive if left out.
+    /// DRAM of the cache, bytes. If left out, the preset gives its share of the drive.
     #[serde(with = "base::size")]
     pub dram_bytes: Option<u64>,
-    /// A get that misses is followed by a set (`enableLookaside` of cachebench); the preset's if left out.
+    /// Follows each get miss with a set (`enableLookaside` of cachebench). If left out, the preset
+    /// decides.
     pub lookaside: Option<bool>,
     /// Metadata at the start of the device, percent (0.5, allocator/nvmcache/NavySetup.cpp).
     pub metadata_percent: f64,
     /// SOC at the end of the device, percent (`navyBigHashSizePct`).
     pub soc_percent: f64,
-    /// Largest key and value that go to SOC (2 KiB, `navySmallItemMaxSize`).
+    /// Largest item (key and value) for SOC, bytes (2 KiB, `navySmallItemMaxSize`).
     #[serde(with = "base::size")]
     pub small_item_max_bytes: u64,
-    /// Bucket of SOC (4 KiB, `navyBigHashBucketSize`).
+    /// Bucket size of SOC, bytes (4 KiB, `navyBigHashBucketSize`).
     #[serde(with = "base::size")]
     pub bucket_bytes: u64,
-    /// Bloom filter of a bucket (8 bytes, allocator/nvmcache/NavyConfig.h); 0 for none.
+    /// Bloom filter of a bucket, bytes (8, allocator/nvmcache/NavyConfig.h). 0 disables it.
     pub bloom_filter_bytes: u64,
-    /// Region of LOC (16 MiB, `navyRegionSizeMB`).
+    /// Region size of LOC, bytes (16 MiB, `navyRegionSizeMB`).
     #[serde(with = "base::size")]
     pub region_bytes: u64,
-    /// Order in which LOC regions are evicted.
+    /// Eviction order of LOC regions.
     pub region_eviction: RegionEviction,
-    /// Regions kept clean in advance (1, allocator/nvmcache/NavyConfig.h).
+    /// Number of regions kept clean in advance (1, allocator/nvmcache/NavyConfig.h).
     pub clean_regions: u64,
-    /// Least alignment of LOC entries (4 KiB: the `navyBlockSize` of the published configurations).
+    /// Minimum alignment of LOC entries, bytes (4 KiB, `navyBlockSize` of the published
+    /// configurations).
     #[serde(with = "base::size")]
     pub loc_align_bytes: u64,
-    /// Largest write of LOC (1 MiB, `deviceMaxWriteSize`).
+    /// Largest write of LOC, bytes (1 MiB, `deviceMaxWriteSize`).
     #[serde(with = "base::size")]
     pub device_max_write_bytes: u64,
-    /// Which items flash may have.
+    /// Admission policy of flash.
     pub admission: Admission,
-    /// SOC and LOC write with placement indices 1 and 2 (navy/common/FdpNvme.cpp), if the drive offers them.
+    /// SOC and LOC write with placement indices 1 and 2 (navy/common/FdpNvme.cpp), if the drive has
+    /// them.
     pub placement: bool,
-    /// Flash reads are requests too: needed where time counts, slower where it does not.
+    /// Issues flash reads as requests. Timed runs need them, and untimed runs are faster without.
     pub reads: bool,
-    /// In virtual time: how fast the cache is asked, and how much it keeps in flight. Without it requests follow each other as fast as the
-    /// drive takes them.
+    /// Rate and concurrency in virtual time. Without a pace, the drive sets the rate of the
+    /// requests.
     pub pace: Option<Pace>,
 }
 
@@ -138,21 +148,21 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Makes the source for a drive.
+    /// Creates the source for a drive.
     ///
     /// # Errors
-    /// A setting that is impossible, or a cache that does not fit the drive.
+    /// A setting is impossible, or the cache does not fit the drive.
     pub fn source(&self, target: &Target, seed: u64) -> Result<CacheSource, WorkloadError> {
         self.check()?;
         CacheSource::new(self, target, seed)
     }
 
-    /// The preset's numbers with those of the settings.
+    /// Statistics of the preset, with the replacements of the settings.
     pub fn statistics(&self) -> Statistics {
         self.statistics.over(self.preset, self.lookaside)
     }
 
-    /// The trace files, if there are any.
+    /// Trace files and read settings.
     fn files(&self, target: &Target) -> TraceFiles {
         let share = self.trace_working_set_percent.map(|percent| percent / 100.0);
         TraceFiles {
@@ -164,7 +174,8 @@ impl Settings {
         }
     }
 
-    /// The cache in words, on a drive of this capacity at full size, if it replays a trace.
+    /// Description of the cache if it replays a trace. `device_bytes` is the capacity of the
+    /// full-size drive.
     pub(crate) fn traced(&self, device_bytes: u64) -> Option<String> {
         let share = |percent: f64| Bytes((device_bytes as f64 * percent / 100.0) as u64);
         let loc_percent = 100.0 - self.soc_percent - self.metadata_percent;
@@ -183,22 +194,22 @@ impl Settings {
         })
     }
 
-    /// DRAM of the cache on a drive at full size.
+    /// DRAM of the cache on a full-size drive, bytes.
     fn dram_bytes_on(&self, device_bytes: u64) -> u64 {
         let share = self.statistics().dram_percent / 100.0;
         self.dram_bytes.unwrap_or((device_bytes as f64 * share) as u64)
     }
 
-    /// Memory that the workload takes at most, bytes.
+    /// Maximum memory of the workload, bytes.
     ///
     /// # Errors
-    /// A setting that is impossible, or a cache that does not fit the drive.
+    /// A setting is impossible, or the cache does not fit the drive.
     pub fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
-        /// Of an item in a region, with its entry in the index.
+        /// Bytes per item in a region, with its index entry.
         const LOC_ITEM_BYTES: u64 = 80;
-        /// Of a bucket's first block.
+        /// Bytes of a bucket's first block.
         const BUCKET_BYTES: u64 = 64;
-        /// Of an item in a bucket: a 14th of a block of 64 bytes, and blocks that are not full.
+        /// Bytes per item in a bucket: 1/14 of a 64-byte block, plus the loss in partial blocks.
         const SOC_ITEM_BYTES: u64 = 10;
         const FIXED_BYTES: u64 = 16 << 20;
         self.check()?;
@@ -210,7 +221,7 @@ impl Settings {
         };
         let dram_bytes = self.dram_bytes_on(target.device_bytes) / target.denominator();
         let loc_items = objects.min(layout.regions * (layout.region_bytes / layout.loc_align_bytes));
-        // A bucket holds no more items than it has bytes for their headers.
+        // The header size limits the number of items in a bucket.
         let soc_items = objects.min(layout.buckets * (layout.bucket_bytes / 16));
         let gate_bytes = Gate::memory_bytes(self.admission, target.denominator());
         let bytes = FIXED_BYTES

@@ -1,4 +1,4 @@
-//! The flash side of the cache in virtual time: its threads, what waits for them, and what is not taken any more.
+//! Flash engines in virtual time: their threads, job queues and rejected inserts.
 //!
 //! ```text
 //! get  -> caller waits -> reader (by key) -> read
@@ -6,16 +6,23 @@
 //! remove ------------------------------->                                                        full: flusher -> writes
 //! ```
 //!
-//! Facts, all of CacheLib's source: an insert is rejected, and the item lost, if with it more than so many inserts or bytes of keys and values
-//! were in flight, counted for both engines together (navy/driver/Driver.cpp, `admissionTest`; allocator/nvmcache/NavyConfig.h has the
-//! limits); removals and lookups are never rejected. Jobs of both engines wait in the queues of the same 32 threads for writes and 32
-//! for reads, each by its key's hash, and a thread does one job after the other (navy/engine/EnginePair.cpp, `scheduleInsert`;
-//! navy/scheduler/ThreadPoolJobScheduler.cpp). A bucket is read and written within its job (navy/bighash/BigHash.cpp), a large item is only
-//! copied; a full region goes to one thread of the region manager, and a job that needs a new one waits until one of two buffers for
-//! each clean region is free (navy/block_cache/{Allocator,RegionManager}.cpp; NavyConfig.h).
+//! All rules come from CacheLib's source. The cache rejects an insert, and loses the item, if the
+//! inserts in flight exceed a number or an amount of bytes of keys and values. Both engines count
+//! together (navy/driver/Driver.cpp, `admissionTest`; limits in allocator/nvmcache/NavyConfig.h).
+//! Removals and lookups are never rejected.
 //!
-//! What the cache holds changes when an insert is accepted, and only the device's work waits. It does not model that jobs of one key wait for
-//! each other, that a region is read before it is evicted, or the time of processors.
+//! Jobs of both engines share the queues of 32 writer and 32 reader threads. The key's hash selects
+//! the thread. A thread does one job after the other (navy/engine/EnginePair.cpp, `scheduleInsert`;
+//! navy/scheduler/ThreadPoolJobScheduler.cpp).
+//!
+//! A job reads and writes a bucket (navy/bighash/BigHash.cpp). A large item is only copied. A full
+//! region goes to one thread of the region manager. Each clean region has two buffers. A job that
+//! needs a new region waits for a free buffer (navy/block_cache/{Allocator,RegionManager}.cpp;
+//! NavyConfig.h).
+//!
+//! The contents of the cache change when an insert is accepted. Only the device I/O waits. The
+//! model omits waits between jobs of the same key, reads of a region before its eviction, and
+//! processor time.
 
 use std::collections::VecDeque;
 
@@ -23,32 +30,33 @@ use super::layout::{LOC_STREAM, SOC_STREAM};
 use super::pace::{Engines, Pace};
 use workload::{Request, TaggedRequest};
 
-/// What a thread does next.
+/// Next step of a thread.
 #[derive(Debug)]
 enum Step {
-    /// A request to the device, until it is complete.
+    /// Submits a request and waits for its completion.
     Request(Request),
-    /// An insert of this engine, of so many bytes, is done.
+    /// Completes an insert of this engine with this number of bytes.
     Inserted(u16, u32),
-    /// The region of this number, counted from the start, must be open: the one before is full, and there is a buffer.
+    /// Waits until the region with this number, counted from the start, can open. The previous
+    /// region must be full and a buffer must be free.
     Open(u64),
-    /// The region of this number is full and goes to the flusher.
+    /// Passes the region with this number to the flusher, because it is full.
     Flush(u64, Box<[Request]>),
-    /// A region is written, and its buffer free.
+    /// Frees the buffer of a written region.
     Flushed,
-    /// A caller has its answer.
+    /// Returns the result to a caller.
     Answer,
 }
 
-/// A thread, and what waits for it.
+/// A thread and its job queue.
 #[derive(Debug, Default)]
 struct Thread {
     steps: VecDeque<Step>,
-    /// It has a step under way, or waits for a buffer, or is about to go on.
+    /// True if the thread executes a step, waits for a buffer, or is ready.
     busy: bool,
 }
 
-/// Inserts that were accepted and are not done.
+/// Accepted inserts that are not yet done.
 #[derive(Debug, Clone, Copy, Default)]
 struct InFlight {
     inserts: u64,
@@ -62,26 +70,27 @@ pub(super) struct Navy {
     engines: Engines,
     callers: u32,
     waiting_callers: u32,
-    /// By engine, or all in the first.
+    /// One entry per engine, or only the first if the engines share limits.
     in_flight: [InFlight; 2],
     most_inserts: u64,
     readers: u64,
     writers: u64,
-    /// Readers, writers (of SOC, then of LOC, if each has its own), the flusher.
+    /// Readers, then writers (SOC, then LOC, if each has its own), then the flusher.
     threads: Vec<Thread>,
-    /// Threads that can go on, in the order in which they do.
+    /// Ready threads in execution order.
     ready: VecDeque<u16>,
     /// Threads that wait for a region.
     blocked: Vec<u16>,
     buffers: u64,
-    /// Regions of LOC since the start: into which items are admitted, how many went to the flusher, and how many are written.
+    /// Number of LOC regions since the start: opened for items, passed to the flusher, and written.
     open: u64,
     full: u64,
     flushed: u64,
 }
 
 impl Navy {
-    /// `denominator`: how many times smaller than the drive everything that holds bytes is; `clean_regions` as in the cache's settings.
+    /// Creates the threads. `denominator` is the scale of the model. `clean_regions` comes from the
+    /// settings.
     pub(super) fn new(pace: &Pace, denominator: u64, clean_regions: u64) -> Navy {
         let sets = match pace.engines {
             Engines::Together => 1,
@@ -108,27 +117,28 @@ impl Navy {
         }
     }
 
-    /// Requests in flight at most: one for each thread.
+    /// Maximum number of requests in flight, one per thread.
     pub(super) fn threads(&self) -> u64 {
         self.threads.len() as u64
     }
 
-    /// Whether a caller is free to ask for the next operation.
+    /// True if a caller is free for the next operation.
     pub(super) fn has_caller(&self) -> bool {
         self.waiting_callers < self.callers
     }
 
-    /// Whether nothing is under way.
+    /// True if all threads are idle.
     pub(super) fn is_idle(&self) -> bool {
         self.threads.iter().all(|thread| !thread.busy)
     }
 
-    /// Most inserts that were in flight at once.
+    /// Maximum number of inserts in flight so far.
     pub(super) fn most_inserts(&self) -> u64 {
         self.most_inserts
     }
 
-    /// Takes an insert (key and value of so many bytes) into an engine, unless too much is in flight.
+    /// Accepts an insert of `bytes` bytes (key and value) into an engine, unless too many are in
+    /// flight.
     pub(super) fn admits(&mut self, engine: u16, bytes: u32) -> bool {
         let in_flight = &mut self.in_flight[self.engines.index(engine)];
         let with = InFlight {
@@ -144,25 +154,26 @@ impl Navy {
         true
     }
 
-    /// A caller waits for what these requests read.
+    /// Starts a lookup. A caller waits for these reads.
     pub(super) fn look_up(&mut self, key: u64, requests: impl Iterator<Item = Request>) {
         self.waiting_callers += 1;
         let steps = requests.map(Step::Request).chain([Step::Answer]);
         self.enqueue((key % self.readers) as u16, steps);
     }
 
-    /// An item that was admitted goes into its bucket.
+    /// Starts the insert of an admitted item into its bucket.
     pub(super) fn insert_small(&mut self, key: u64, bytes: u32, requests: impl Iterator<Item = Request>) {
         let steps = requests.map(Step::Request).chain([Step::Inserted(SOC_STREAM, bytes)]);
         self.enqueue(self.writer(SOC_STREAM, key), steps);
     }
 
-    /// A key leaves its bucket.
+    /// Starts the removal of a key from its bucket.
     pub(super) fn remove(&mut self, key: u64, requests: impl Iterator<Item = Request>) {
         self.enqueue(self.writer(SOC_STREAM, key), requests.map(Step::Request));
     }
 
-    /// An item that was admitted goes into the open region; if that was too full, these requests write it and the item goes into the next.
+    /// Starts the insert of an admitted item into the open region. If that region was too full, the
+    /// requests in `full` write it and the item goes to the next region.
     pub(super) fn insert_large(&mut self, key: u64, bytes: u32, full: Option<Box<[Request]>>) {
         let flush = full.map(|writes| Step::Flush(self.open, writes));
         self.open += u64::from(flush.is_some());
@@ -184,19 +195,19 @@ impl Navy {
         }
     }
 
-    /// The request of a thread is complete.
+    /// Handles the completion of a thread's request.
     pub(super) fn completed(&mut self, thread: u16) {
         self.ready.push_back(thread);
     }
 
-    /// All threads go on as far as they can; what they submit carries their number.
+    /// Advances all ready threads. Submitted requests carry the number of their thread.
     pub(super) fn run(&mut self, requests: &mut Vec<TaggedRequest>) {
         while let Some(thread) = self.ready.pop_front() {
             self.go_on(thread, requests);
         }
     }
 
-    /// Regions are filled one after the other, whichever thread comes first.
+    /// True if the step must wait. Regions fill in order, independent of the order of the threads.
     fn must_wait(&self, step: &Step) -> bool {
         match step {
             Step::Open(region) | Step::Flush(region, _) => {
@@ -269,7 +280,7 @@ mod tests {
         }
     }
 
-    /// Lets all go on; tags and offsets of what is submitted.
+    /// Runs all threads. Returns tags and offsets of the submitted requests.
     fn run(navy: &mut Navy) -> Vec<(u16, u64)> {
         let mut requests = Vec::new();
         navy.run(&mut requests);
@@ -297,7 +308,7 @@ mod tests {
             assert!(navy.admits(SOC_STREAM, 100));
             navy.insert_small(key, 100, [request(key * 10), request(key * 10 + 1)].into_iter());
         }
-        // Keys 2 and 4 belong to the first writer, which is thread 2, and 5 to the second.
+        // Thread 2, the first writer, has keys 2 and 4. The second writer has key 5.
         assert_eq!(run(&mut navy), [(2, 20), (3, 50)]);
         navy.completed(2);
         assert_eq!(run(&mut navy), [(2, 21)]);
@@ -331,7 +342,7 @@ mod tests {
             assert!(navy.admits(LOC_STREAM, 100));
             navy.insert_large(number, 100, region(number));
         }
-        // Region 1 has the second buffer; regions 2 and 3 wait for those of regions 0 and 1.
+        // Region 1 has the second buffer. Regions 2 and 3 wait for the buffers of regions 0 and 1.
         let flusher = navy.threads.len() as u16 - 1;
         let mut offsets = Vec::new();
         loop {

@@ -1,17 +1,19 @@
-//! How fast the cache is asked in virtual time, and how much it keeps in flight.
+//! Rate and concurrency of the cache in virtual time.
 
 use serde::{Deserialize, Serialize};
 
 use workload::{WorkloadError, within};
 
-/// `[workload.pace]`: in virtual time the cache is asked at a rate, has threads, and gives up inserts when too much is in flight. Defaults are
-/// CacheLib's.
+/// `[workload.pace]`: operation rate, threads and limits of inserts in flight in virtual time.
+/// Defaults are CacheLib's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pace {
-    /// Cache operations in a second, on a twin too, since its times are the drive's; what is late is caught up.
+    /// Cache operations per second. The rate also holds on a scaled model (twin), because the model
+    /// has the drive's latencies. Late operations catch up.
     pub operations_per_second: f64,
-    /// Who ask, each for one operation at a time, and wait for the flash reads of a get (24: `numThreads` of cachebench's ssd_perf/kvcache_l2_wc).
+    /// Number of callers. A caller has one operation at a time and waits for the flash reads of a
+    /// get (24, `numThreads` of cachebench's ssd_perf/kvcache_l2_wc).
     #[serde(default = "default_callers")]
     pub callers: u32,
     /// Threads for lookups (32, allocator/nvmcache/NavyConfig.h).
@@ -20,30 +22,32 @@ pub struct Pace {
     /// Threads for inserts and removals (32, allocator/nvmcache/NavyConfig.h).
     #[serde(default = "default_threads")]
     pub writer_threads: u32,
-    /// Inserts in flight at most (1,000,000, `maxConcurrentInserts` of NavyConfig.h); on a twin 1/d as many.
+    /// Maximum number of inserts in flight (1,000,000, `maxConcurrentInserts` of NavyConfig.h). A
+    /// scaled model uses 1/d of it.
     #[serde(default = "default_inserts")]
     pub max_concurrent_inserts: u64,
-    /// Keys and values of inserts in flight at most (256 MiB, `maxParcelMemoryMB` of NavyConfig.h); on a twin 1/d as many.
+    /// Maximum bytes of keys and values in flight (256 MiB, `maxParcelMemoryMB` of NavyConfig.h). A
+    /// scaled model uses 1/d of it.
     #[serde(default = "default_parcel_bytes", with = "base::size")]
     pub max_parcel_bytes: u64,
-    /// What the engines share.
+    /// Resources that the engines share.
     #[serde(default)]
     pub engines: Engines,
 }
 
-/// What the two engines share in virtual time.
+/// Resources that the two engines share in virtual time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Engines {
-    /// Limits and writer threads, as in CacheLib.
+    /// Shared limits and writer threads, as in CacheLib.
     #[default]
     Together,
-    /// Neither: each has limits and writer threads of its own, of the stated numbers.
+    /// Separate limits and writer threads. Each engine has the configured numbers.
     Apart,
 }
 
 impl Engines {
-    /// Which of what there is belongs to an engine.
+    /// Index of an engine's resources.
     pub(super) fn index(self, engine: u16) -> usize {
         match self {
             Engines::Together => 0,
@@ -69,7 +73,7 @@ fn default_parcel_bytes() -> u64 {
 }
 
 impl Pace {
-    /// CacheLib's defaults at a rate in operations per second.
+    /// CacheLib's defaults at this rate.
     pub fn at(operations_per_second: f64) -> Pace {
         Pace {
             operations_per_second,
@@ -82,7 +86,7 @@ impl Pace {
         }
     }
 
-    /// When the operation with this number, from 0, is due: nanoseconds since the start.
+    /// Due time of operation number `operation`, counted from 0, in nanoseconds since the start.
     pub(super) fn due_ns(&self, operation: u64) -> u64 {
         (operation as f64 * 1e9 / self.operations_per_second) as u64
     }

@@ -1,4 +1,4 @@
-//! The cache as a source of requests: operations in, requests and measures out.
+//! Request source of the cache, which turns operations into requests and measures.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -15,32 +15,33 @@ use workload::{
     Measure, Next, PacedHost, PlacementIndex, Range, Request, Source, TaggedRequest, Target, WorkloadError,
 };
 
-/// The hit ratio of late is that of this part of the capacity written.
+/// Divisor of the capacity. The recent hit ratio covers an interval of that many written bytes.
 const RECENT_PARTS: u64 = 4;
 
-/// So many operations in a row without a request are the end: the cache holds all that is asked for, and never writes again.
+/// Operations without a request that end the run. The cache then holds all requested items and will
+/// never write again.
 const IDLE_OPERATIONS: u64 = 10_000_000;
 
-/// A cache at work on a drive.
+/// A running cache on a drive.
 pub struct CacheSource {
     operations: Operations,
-    /// Operations left, if they are limited.
+    /// Remaining operations, if limited.
     left: Option<u64>,
     pub(super) cache: HybridCache,
-    /// In virtual time: how fast it is asked.
+    /// Clock in virtual time.
     clock: Option<Clock>,
 }
 
-/// Where the operations stand in virtual time.
+/// Progress of the operations in virtual time.
 #[derive(Debug)]
 struct Clock {
     pace: Pace,
     /// Threads, until the cache takes them.
     navy: Option<Navy>,
     now_ns: u64,
-    /// Operations taken.
+    /// Number of operations so far.
     taken: u64,
-    /// Of them since the last request.
+    /// Operations since the last request.
     idle: u64,
     has_ended: bool,
 }
@@ -73,7 +74,7 @@ impl CacheSource {
             )
         });
         let placed = settings.placement && target.placement_count > 0;
-        // A drive with fewer handles leaves the rest on its default one.
+        // If the drive has fewer handles, the missing ones map to the default handle.
         let placement =
             |index| placed.then_some(PlacementIndex(if index < target.placement_count { index } else { 0 }));
         let cache = HybridCache {
@@ -213,13 +214,13 @@ impl Source for CacheSource {
 }
 
 impl CacheSource {
-    /// Its clock and threads.
+    /// Clock and threads of a paced cache.
     fn running(&mut self) -> (&mut Clock, &mut Navy) {
         let clock = self.clock.as_mut().expect("it is paced");
         (clock, self.cache.navy.as_mut().expect("its threads run"))
     }
 
-    /// Takes the next operation; false if there is none.
+    /// Executes the next operation. Returns false at the end.
     fn take_one(&mut self) -> Result<bool, WorkloadError> {
         let operation = match self.running().0.idle {
             idle if idle < IDLE_OPERATIONS => self.next_operation()?,

@@ -1,29 +1,34 @@
-//! The database: a tree for each column family, with one log and one space for all.
+//! The database: one tree per column family, with a common log and common space.
 //!
 //! ```text
 //! put -> log -> memtable of the family --full--> level 0 of its tree, then files of the log that no memtable needs are deleted
 //! ```
 //!
-//! RocksDB's rules (`DBImpl::SwitchMemtable`, `SwitchWAL`, `ScheduleFlushes` in `db/db_impl/db_impl_write.cc`): whichever memtable is flushed, a
-//! new file of the log begins; a file is deleted when every family has flushed what is in it; when the files have more than a limit together,
-//! the families with entries in the oldest are flushed, full or not; and with `atomic_flush` all families are flushed together.
+//! Rules from RocksDB (`DBImpl::SwitchMemtable`, `SwitchWAL`, `ScheduleFlushes` in
+//! `db/db_impl/db_impl_write.cc`):
 //!
-//! It leaves out the limit of all memtables together (`db_write_buffer_size`, off unless it is set) and flushes that wait for one another.
+//! - Each flush of a memtable starts a new log file.
+//! - A log file is deleted after all families have flushed its entries.
+//! - If the files exceed a limit, all families with entries in the oldest file are flushed.
+//! - With `atomic_flush`, all families are flushed together.
+//!
+//! The model omits the limit over all memtables (`db_write_buffer_size`, off by default) and
+//! flushes that wait for each other.
 
 use super::log::Log;
 use super::store::{Full, Store};
 use super::tree::Tree;
 
-/// Trees on a drive.
+/// The trees of a drive.
 #[derive(Debug)]
 pub struct Database {
     pub(super) trees: Vec<Tree>,
     pub(super) store: Store,
-    /// None: puts are not logged.
+    /// `None` disables the log.
     pub(super) log: Option<Log>,
-    /// Bytes of the log beyond which the families that need its oldest file are flushed.
+    /// Log size that triggers a flush of the families in its oldest file, bytes.
     pub(super) max_log_bytes: u64,
-    /// All families are flushed when one is.
+    /// Flushes all families together.
     pub(super) atomic_flush: bool,
 }
 
@@ -43,7 +48,8 @@ impl Database {
         Ok(())
     }
 
-    /// Flushes who holds the oldest file of a log that is too large. Once for each put, as in RocksDB, so that the log can be larger for a while.
+    /// If the log is too large, flushes the families in its oldest file. One check per put, as in
+    /// RocksDB, so the log can exceed the limit for a while.
     fn limit_log(&mut self) -> Result<(), Full> {
         let Some(log) = self.log.as_ref().filter(|log| log.bytes() > self.max_log_bytes) else {
             return Ok(());
@@ -55,7 +61,7 @@ impl Database {
         Ok(())
     }
 
-    /// Writes the memtables that are due, deletes what is not needed of the log, and merges what is too much.
+    /// Flushes the due memtables, deletes unneeded log files and compacts the trees.
     fn flush(&mut self, is_due: impl Fn(&Tree) -> bool) -> Result<(), Full> {
         let is_due = |tree: &Tree| !tree.is_empty() && (self.atomic_flush || is_due(tree));
         let due: Vec<usize> = (0..self.trees.len())

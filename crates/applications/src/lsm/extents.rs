@@ -1,7 +1,8 @@
-//! Space on the drive: files get the first free extents, in 4 KiB blocks.
+//! Space allocator of the drive: files get the first free extents in 4 KiB blocks.
 //!
-//! What lies between a database and the drive is a file system. This one has no metadata: a file takes the first free extent that
-//! holds all of it, or if there is none the first free extents until it has enough; a deleted file's extents are free at once.
+//! A file system lies between a database and the drive. This one has no metadata. A file gets the
+//! first free extent that holds all of it. If there is none, it gets the first free extents until
+//! it has enough. Deletion frees the extents immediately.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +19,14 @@ pub struct Extent {
 
 #[derive(Debug, Clone)]
 pub struct Space {
-    /// First block of each free extent, and its length. No two touch.
+    /// First block and length of each free extent. Free extents never touch each other.
     free: BTreeMap<u32, u32>,
     free_blocks: u64,
     blocks: u64,
 }
 
 impl Space {
-    /// All of a drive.
+    /// Creates an empty drive.
     pub fn new(blocks: u32) -> Space {
         Space {
             free: BTreeMap::from([(0, blocks)]),
@@ -34,18 +35,18 @@ impl Space {
         }
     }
 
-    /// Share of the blocks that are in use.
+    /// Fraction of the blocks in use.
     pub fn used_share(&self) -> f64 {
         1.0 - self.free_blocks as f64 / self.blocks as f64
     }
 
-    /// Blocks that are in use.
+    /// Number of blocks in use.
     #[cfg(test)]
     pub fn used_blocks(&self) -> u64 {
         self.blocks - self.free_blocks
     }
 
-    /// Extents for so many blocks; none if so many are not free.
+    /// Allocates extents for `blocks` blocks. Returns `None` if too few are free.
     pub fn allocate(&mut self, blocks: u32) -> Option<Vec<Extent>> {
         if u64::from(blocks) > self.free_blocks {
             return None;
@@ -65,7 +66,7 @@ impl Space {
         Some(extents)
     }
 
-    /// Takes the start of a free extent.
+    /// Allocates the start of a free extent.
     fn cut(&mut self, first: u32, blocks: u32) -> Extent {
         let length = self.free.remove(&first).expect("the extent is free");
         if length > blocks {
@@ -101,7 +102,8 @@ impl Space {
 mod tests {
     use super::*;
 
-    /// Against a map of the blocks: extents never overlap, nothing gets lost, the first place that fits is taken.
+    /// Compares with a map of the blocks: extents never overlap, none is lost, the first fit is
+    /// used.
     #[test]
     fn extents_never_overlap_and_nothing_is_lost() {
         let mut space = Space::new(10_000);

@@ -1,10 +1,10 @@
-//! Column families: what a family has of its own, and what of the database.
+//! Column families: the settings of a family and its defaults from the database.
 //!
 //! ```text
 //! [workload] + [workload.families.NAME] -> the settings of each family, as if it were alone -> a tree each
 //! ```
 //!
-//! Whatever a family leaves out is as the database has it. A database without families is one that has no name.
+//! A family inherits all settings that it omits. A database without families is one unnamed family.
 
 use std::collections::BTreeMap;
 
@@ -15,48 +15,50 @@ use super::{Compaction, Mix, Placement, Popularity, Settings};
 
 const MOST_FAMILIES: usize = 64;
 
-/// A table `[workload.families.NAME]`: its part of the data and of the operations, and settings in the place of the workload's.
+/// Table `[workload.families.NAME]`: the family's share of data and operations, and its own
+/// settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Family {
-    /// Bytes of its records, in proportion to other families. 1.
+    /// Bytes of records, relative to other families. Default 1.
     pub data_share: f64,
-    /// Operations on it once all records are there, in proportion to other families; 0: none. 1.
+    /// Operations after the load, relative to other families. Default 1. 0 means none.
     pub operation_share: f64,
-    /// With `placement = "table"`: placement indices of its level 0, of level 1, ...; the last is that of all deeper ones. None: the workload's.
+    /// With `placement = "table"`, the placement indices of level 0, level 1 and so on. All deeper
+    /// levels use the last one. If left out, the workload's indices apply.
     pub level_placements: Option<Vec<u16>>,
-    /// In the place of [`Settings::mix`].
+    /// Overrides [`Settings::mix`].
     pub mix: Option<Mix>,
-    /// In the place of [`Settings::popularity`].
+    /// Overrides [`Settings::popularity`].
     pub popularity: Option<Popularity>,
-    /// In the place of [`Settings::zipf_exponent`].
+    /// Overrides [`Settings::zipf_exponent`].
     pub zipf_exponent: Option<f64>,
-    /// In the place of [`Settings::key_bytes`].
+    /// Overrides [`Settings::key_bytes`].
     pub key_bytes: Option<u32>,
-    /// In the place of [`Settings::value_bytes`].
+    /// Overrides [`Settings::value_bytes`].
     pub value_bytes: Option<u32>,
-    /// In the place of [`Settings::compaction`].
+    /// Overrides [`Settings::compaction`].
     pub compaction: Option<Compaction>,
-    /// In the place of [`Settings::memtable_bytes`].
+    /// Overrides [`Settings::memtable_bytes`].
     #[serde(with = "base::size")]
     pub memtable_bytes: Option<u64>,
-    /// In the place of [`Settings::table_bytes`].
+    /// Overrides [`Settings::table_bytes`].
     #[serde(with = "base::size")]
     pub table_bytes: Option<u64>,
-    /// In the place of [`Settings::base_level_bytes`].
+    /// Overrides [`Settings::base_level_bytes`].
     #[serde(with = "base::size")]
     pub base_level_bytes: Option<u64>,
-    /// In the place of [`Settings::level_multiplier`].
+    /// Overrides [`Settings::level_multiplier`].
     pub level_multiplier: Option<u64>,
-    /// In the place of [`Settings::levels`].
+    /// Overrides [`Settings::levels`].
     pub levels: Option<u32>,
-    /// In the place of [`Settings::level_zero_tables`].
+    /// Overrides [`Settings::level_zero_tables`].
     pub level_zero_tables: Option<u32>,
-    /// In the place of [`Settings::dynamic_levels`].
+    /// Overrides [`Settings::dynamic_levels`].
     pub dynamic_levels: Option<bool>,
-    /// In the place of [`Settings::size_ratio_percent`].
+    /// Overrides [`Settings::size_ratio_percent`].
     pub size_ratio_percent: Option<u64>,
-    /// In the place of [`Settings::space_amplification_percent`].
+    /// Overrides [`Settings::space_amplification_percent`].
     pub space_amplification_percent: Option<u64>,
 }
 
@@ -86,7 +88,7 @@ impl Default for Family {
 }
 
 impl Family {
-    /// The settings of a family, as if it were a database of its own.
+    /// Settings of the family as a database of its own.
     fn alone(&self, database: &Settings) -> Settings {
         Settings {
             mix: self.mix.unwrap_or(database.mix),
@@ -123,25 +125,25 @@ impl Family {
     }
 }
 
-/// A family with all its settings.
+/// A family with its complete settings.
 pub(super) struct Member {
-    /// Its name; of a database without families none.
+    /// Name of the family. `None` in a database without families.
     pub name: Option<String>,
-    /// What messages put before its settings.
+    /// Prefix of the setting names in error messages.
     pub place: String,
     pub settings: Settings,
-    /// Its part of all data.
+    /// Fraction of all data.
     pub data_share: f64,
-    /// Its operations in proportion to other families.
+    /// Operations, relative to other families.
     pub operation_share: f64,
     /// Placement indices of its levels.
     pub level_placements: Vec<u16>,
 }
 
 impl Settings {
-    /// The families, in the order of their names; without any, all of the database as one.
+    /// All families in the order of their names, or the whole database as one family.
     pub(super) fn members(&self) -> Vec<Member> {
-        // The last index is that of all that follow, even if it is the log's.
+        // All deeper levels use the last index, even if it is the log's.
         let of_levels = match &self.placement_table[..] {
             [_, levels @ ..] if !levels.is_empty() => levels,
             all => all,
@@ -170,7 +172,7 @@ impl Settings {
             .collect()
     }
 
-    /// What is wrong with the families, or with settings that are for families.
+    /// Checks the families and the settings that need families.
     pub(super) fn check_families(&self) -> Result<(), WorkloadError> {
         within("the number of families", self.families.len(), 0..=MOST_FAMILIES)?;
         let needs = |setting: String, what: &str| {

@@ -1,10 +1,12 @@
-//! The log (RocksDB: WAL) of all trees: files one after another, each deleted when no memtable needs it any more.
+//! Log (WAL in RocksDB) of all trees, a sequence of files.
 //!
 //! ```text
 //! append -> open file --a memtable is flushed--> closed files, the oldest first --nobody needs it--> deleted, or the next open one
 //! ```
 //!
-//! It does not know the trees: who appends keeps the number of the file that has its oldest entry, and says from which number on files are needed.
+//! A file is deleted after the last memtable that needs it is flushed. The log does not know the
+//! trees. The caller keeps the number of the file with its oldest entry and reports the first file
+//! that is still needed.
 
 use std::collections::VecDeque;
 
@@ -12,16 +14,17 @@ use super::extents::{BLOCK_BYTES, Extent};
 use super::output::Maker;
 use super::store::{Full, Store, blocks_of};
 
-/// How the log behaves.
+/// Behaviour settings of the log.
 #[derive(Debug, Clone, Copy)]
 pub struct LogRules {
-    /// Puts after which it is synced; 0 if never.
+    /// Puts per sync, or 0 for no syncs.
     pub writes_per_sync: u32,
-    /// Bytes that are written at once.
+    /// Bytes per write.
     pub write_bytes: u64,
-    /// Bytes by which a file gets its space, ahead of what is written.
+    /// Bytes per allocation, ahead of the writes.
     pub space_bytes: u64,
-    /// A deleted file's space is that of the next one; one file is kept for it (`recycle_log_file_num = 1`).
+    /// Reuses the space of a deleted file for the next one, and keeps one such file
+    /// (`recycle_log_file_num = 1`).
     pub recycle: bool,
 }
 
@@ -29,7 +32,7 @@ pub struct LogRules {
 struct File {
     number: u64,
     extents: Vec<Extent>,
-    /// Bytes in it, and bytes that are on the drive.
+    /// Bytes appended, and bytes written to the drive.
     bytes: u64,
     written_bytes: u64,
     unsynced: u32,
@@ -40,7 +43,7 @@ pub struct Log {
     rules: LogRules,
     open: Option<File>,
     closed: VecDeque<File>,
-    /// Extents of a deleted file that the next one gets.
+    /// Extents of a deleted file for the next file.
     recycled: Option<Vec<Extent>>,
     next_number: u64,
     /// Bytes of all files.
@@ -48,7 +51,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// No file yet.
+    /// Creates a log without files.
     pub fn new(rules: LogRules) -> Log {
         Log {
             rules,
@@ -60,7 +63,8 @@ impl Log {
         }
     }
 
-    /// Appends an entry and writes what is due of it: whole pieces, or after some entries all there is. The number of the file that has it.
+    /// Appends an entry and writes all complete pieces. On a sync, writes all data. Returns the
+    /// number of the entry's file.
     pub fn append(&mut self, store: &mut Store, entry_bytes: u64) -> Result<u64, Full> {
         let file = self.open.get_or_insert_with(|| {
             self.next_number += 1;
@@ -89,7 +93,7 @@ impl Log {
         Ok(file.number)
     }
 
-    /// Ends the open file: all of it is on the drive, and space that it does not need is free.
+    /// Closes the open file: writes all data and frees the unneeded space.
     pub fn close(&mut self, store: &mut Store) {
         let Some(mut file) = self.open.take() else { return };
         if file.bytes > file.written_bytes {
@@ -103,7 +107,7 @@ impl Log {
         self.closed.push_back(file);
     }
 
-    /// Deletes the files before a number; the open one is needed by whoever appends next.
+    /// Deletes the closed files before `number`. The next append needs the open file.
     pub fn delete_before(&mut self, store: &mut Store, number: u64) {
         while self.closed.front().is_some_and(|file| file.number < number) {
             let file = self.closed.pop_front().expect("there is a first");
@@ -131,7 +135,7 @@ impl Log {
         self.closed.len() + usize::from(self.open.is_some())
     }
 
-    /// Extents of all files, and of the one that the next one gets.
+    /// Extents of all files and of the recycled file.
     #[cfg(test)]
     pub fn extents(&self) -> Vec<Extent> {
         let files = self.closed.iter().chain(&self.open).map(|file| &file.extents);
@@ -140,7 +144,8 @@ impl Log {
 }
 
 impl File {
-    /// Writes its end: all of it, with a block that is written again when it is full, or whole blocks only.
+    /// Writes the end of the file. With `all`, the last block may be partial and is rewritten
+    /// later. Otherwise only complete blocks are written.
     fn write(&mut self, store: &mut Store, all: bool) {
         let end = if all {
             self.bytes.div_ceil(BLOCK_BYTES)
@@ -153,7 +158,7 @@ impl File {
     }
 }
 
-/// Leaves so many blocks of a file; what it had beyond.
+/// Shortens a file to `blocks` blocks and returns the rest.
 fn cut(extents: &mut Vec<Extent>, blocks: u64) -> Vec<Extent> {
     let mut left = blocks;
     let mut beyond = Vec::new();

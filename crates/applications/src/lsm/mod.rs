@@ -1,16 +1,18 @@
-//! LSM tree: a model of RocksDB on a simple file system, under YCSB's mixes of operations.
+//! LSM-tree model of RocksDB on a simple file system, under YCSB's operation mixes.
 //!
 //! ```text
 //! mix of a family (keys by popularity) -> database (one log) -> its tree (memtable, levels or tiers) -> space (extents) -> output -> requests
 //! ```
 //!
-//! Keys are exact: every table holds the sorted list of its keys, so that overlaps, overwritten entries and the sizes of outputs need no
-//! assumption about popularity. Entries of a family have one size.
+//! Keys are exact. Every table stores its sorted keys, so overlaps, overwrites and output sizes
+//! need no assumption about popularity. All entries of a family have the same size.
 //!
-//! What shrinks on a twin of 1/d: memtable, table, base level and the number of records, so that the number of levels and the tables of
-//! each stay; an entry does not shrink, and the log is written in pieces of a mapping unit at least.
+//! On a scaled model (twin) of 1/d, memtable, table, base level and number of records shrink. The
+//! number of levels and the tables per level stay the same. An entry keeps its size. The log is
+//! written in pieces of at least a mapping unit.
 //!
-//! It leaves out: deletes, compression, filter and index blocks, the manifest, concurrent compactions and stalls.
+//! The model omits deletes, compression, filter and index blocks, the manifest, concurrent
+//! compactions and stalls.
 
 mod database;
 mod extents;
@@ -47,73 +49,83 @@ use tree::Tree;
 use workload::random::mix;
 use workload::{Target, WorkloadError, multiple_of, within};
 
-/// The `[workload]` table of `kind = "lsm"`.
+/// Settings table `[workload]` of `kind = "lsm"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Which operations, after every record was inserted once: `load`, `a` to `f` of YCSB, or `overwrite`. `a`.
+    /// Operation mix after the load: `load`, `a` to `f` of YCSB, or `overwrite`. Default `a`.
     pub mix: Mix,
-    /// All records are first written, sorted, into the levels in which a tree of that size has them; otherwise they are inserted one by one
-    /// in random order, which alone writes the drive many times over. True, but for `load`.
+    /// Loads all records sorted into the levels of a settled tree of that size. If false, records
+    /// are inserted one by one in random order, which writes the drive many times over. Default
+    /// true, except for `load`.
     pub bulk_load: bool,
-    /// Which records are popular. None: YCSB's, latest for d and Zipf for the others; uniform for `overwrite` (db_bench).
+    /// Popularity of records. The default is YCSB's: latest for d and Zipf for the others. The
+    /// default of `overwrite` is uniform (db_bench).
     pub popularity: Option<Popularity>,
-    /// Exponent of Zipf. 0.99 (YCSB).
+    /// Exponent of the Zipf popularity. Default 0.99 (YCSB).
     pub zipf_exponent: f64,
-    /// Bytes of all records, as a share of the drive, percent. 50. A fifth more can be inserted by mixes d and e.
+    /// Bytes of all records, percent of the drive. Default 50. Mixes d and e can insert a fifth
+    /// more.
     pub data_percent: f64,
-    /// Bytes of a key. 23 (YCSB: "user" and a hash).
+    /// Bytes of a key. Default 23 (YCSB, "user" and a hash).
     pub key_bytes: u32,
-    /// Bytes of a value. 1000 (YCSB: ten fields of 100).
+    /// Bytes of a value. Default 1000 (YCSB, ten fields of 100).
     pub value_bytes: u32,
-    /// How tables are merged. `levelled` (RocksDB).
+    /// Compaction style. Default `levelled` (RocksDB).
     pub compaction: Compaction,
-    /// Size of a memtable, full size. 64 MiB (`write_buffer_size`).
+    /// Size of a memtable at full scale. Default 64 MiB (`write_buffer_size`).
     #[serde(with = "base::size")]
     pub memtable_bytes: u64,
-    /// Size of a table, full size. 64 MiB (`target_file_size_base`).
+    /// Size of a table at full scale. Default 64 MiB (`target_file_size_base`).
     #[serde(with = "base::size")]
     pub table_bytes: u64,
-    /// Size of level 1, full size. 256 MiB (`max_bytes_for_level_base`).
+    /// Size of level 1 at full scale. Default 256 MiB (`max_bytes_for_level_base`).
     #[serde(with = "base::size")]
     pub base_level_bytes: u64,
-    /// How many times larger each next level is. 10 (`max_bytes_for_level_multiplier`).
+    /// Size ratio of neighbouring levels. Default 10 (`max_bytes_for_level_multiplier`).
     pub level_multiplier: u64,
-    /// Number of levels. 7 (`num_levels`).
+    /// Number of levels. Default 7 (`num_levels`).
     pub levels: u32,
-    /// Tables of level 0 that start a compaction; of a tiered tree, runs. 4 (`level0_file_num_compaction_trigger`).
+    /// Number of level 0 tables, or of runs in a tiered tree, that starts a compaction. Default 4
+    /// (`level0_file_num_compaction_trigger`).
     pub level_zero_tables: u32,
-    /// Targets follow from the size of the last level. True (`level_compaction_dynamic_level_bytes`, since 8.4).
+    /// Derives target sizes from the size of the last level. Default true
+    /// (`level_compaction_dynamic_level_bytes`, since 8.4).
     pub dynamic_levels: bool,
-    /// Tiered: a run is merged if it is at most so much larger than all younger ones, percent. 1 (`size_ratio`).
+    /// Tiered: excess of a run over all younger runs up to which it is merged, percent. Default 1
+    /// (`size_ratio`).
     pub size_ratio_percent: u64,
-    /// Tiered: everything is merged if the younger runs have so much of the oldest, percent. 200
-    /// (`max_size_amplification_percent`).
+    /// Tiered: size of the younger runs relative to the oldest that merges all runs, percent.
+    /// Default 200 (`max_size_amplification_percent`).
     pub space_amplification_percent: u64,
-    /// There is a log. True.
+    /// Enables the log. Default true.
     pub wal: bool,
-    /// Puts after which the log is synced; 0: never, it is written in pieces of `write_bytes`. 0 (`sync = false`).
+    /// Puts per sync of the log. With 0, the log is written in pieces of `write_bytes` without
+    /// syncs. Default 0 (`sync = false`).
     pub writes_per_sync: u32,
-    /// Size of a write. 1 MiB (`writable_file_max_buffer_size`).
+    /// Size of a write. Default 1 MiB (`writable_file_max_buffer_size`).
     #[serde(with = "base::size")]
     pub write_bytes: u64,
-    /// Which placement index a write gets. `level`.
+    /// Placement policy of writes. Default `level`.
     pub placement: Placement,
-    /// With `placement = "table"`: the placement index of the log, of level 0, of level 1, ...; the last is that of all deeper ones.
+    /// With `placement = "table"`, the placement indices of the log, level 0, level 1 and so on.
+    /// All deeper levels use the last one.
     pub placement_table: Vec<u16>,
-    /// Bytes of the log, full size, beyond which the families with entries in its oldest file are flushed (`max_total_wal_size`); 0: eight times
-    /// all memtables, as four times twice as many are RocksDB's default. 0.
+    /// Bytes of the log at full scale that trigger a flush of the families in its oldest file
+    /// (`max_total_wal_size`). Default 0, which means eight times all memtables. RocksDB's default
+    /// is four times the maximum, two memtables per family.
     #[serde(with = "base::size")]
     pub max_total_wal_bytes: u64,
-    /// When one family is flushed, all are (`atomic_flush`). False.
+    /// Flushes all families together (`atomic_flush`). Default false.
     pub atomic_flush: bool,
-    /// The log's space is used again by the next log (`recycle_log_file_num`). False.
+    /// Reuses the space of an old log file for the next one (`recycle_log_file_num`). Default
+    /// false.
     pub recycle_wal: bool,
-    /// The drive is told of deleted files. True.
+    /// Discards the extents of deleted files on the drive. Default true.
     pub discard: bool,
-    /// Reads are produced too, of applications and of compactions. False.
+    /// Also issues the reads of applications and compactions. Default false.
     pub reads: bool,
-    /// Column families by name, in the order of their names. None: one without a name.
+    /// Column families by name. Without any, the database has one family without a name.
     pub families: BTreeMap<String, Family>,
 }
 
@@ -152,30 +164,30 @@ impl Default for Settings {
     }
 }
 
-/// How tables are merged.
+/// Compaction style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compaction {
-    /// Level by level.
+    /// Merges level by level.
     Levelled,
-    /// Runs of similar size become one (RocksDB's universal compaction).
+    /// Merges runs of similar size (RocksDB's universal compaction).
     Tiered,
-    /// Nothing is merged: the oldest tables are deleted when all are larger than `data_percent` (RocksDB's FIFO compaction, a cache of what
-    /// was put last). Nothing is loaded.
+    /// Deletes the oldest tables when all tables exceed `data_percent` and merges nothing. This is
+    /// RocksDB's FIFO compaction, a cache of the latest puts. There is no load phase.
     Fifo,
 }
 
-/// Fewest entries of a memtable or table.
+/// Minimum number of entries of a memtable or table.
 const LEAST_ENTRIES: u64 = 16;
-/// Bytes of the log when nothing is said of them, in memtables: four times as many as there may be (`DBImpl::GetMaxTotalWalSize`), two of each
-/// family (`max_write_buffer_number`).
+/// Default size of the log in memtables. RocksDB takes four times the maximum memory of memtables
+/// (`DBImpl::GetMaxTotalWalSize`), and each family may have two (`max_write_buffer_number`).
 const LOG_MEMTABLES: u64 = 8;
 
 impl Settings {
-    /// The workload on a drive.
+    /// Creates the source for a drive.
     ///
     /// # Errors
-    /// A setting that cannot be, or that does not fit the drive.
+    /// A setting is impossible or does not fit the drive.
     pub fn source(&self, target: &Target, seed: u64) -> Result<Lsm, WorkloadError> {
         self.check()?;
         let capacity_bytes = target.capacity_bytes();
@@ -204,12 +216,12 @@ impl Settings {
         Ok(Lsm::new(database, clients, names, seed))
     }
 
-    /// Memory that the workload takes at most, bytes.
+    /// Maximum memory of the workload, bytes.
     ///
     /// # Errors
-    /// A setting that cannot be.
+    /// A setting is impossible.
     pub fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
-        /// Of a record: its key in tables of two levels, in what is loaded, and in a merge.
+        /// Bytes per record: its key in tables of two levels, in the load and in a merge.
         const RECORD_KEY_BYTES: f64 = 32.0;
         const FIXED_BYTES: u64 = 16 << 20;
         self.check()?;
@@ -245,13 +257,15 @@ impl Settings {
         LogRules {
             writes_per_sync: self.writes_per_sync,
             write_bytes: target.request_bytes(self.write_bytes),
-            // Whoever is full first ends a file, so that the smallest memtable is what a file surely has.
+            // The first full memtable ends a file. Every file therefore holds at least the smallest
+            // memtable.
             space_bytes: memtables.min().expect("there is a tree"),
             recycle: self.recycle_wal,
         }
     }
 
-    /// Bytes of the log beyond which families are flushed; alone, a family has no other whose flush could be missing.
+    /// Size of the log that triggers flushes, bytes. A single family has no limit, because no other
+    /// family can lag.
     fn max_log_bytes(&self, trees: &[Tree], target: &Target) -> Result<u64, WorkloadError> {
         let memtables = trees.iter().map(|tree| tree.rules.memtable_bytes());
         if trees.len() == 1 {
@@ -266,7 +280,7 @@ impl Settings {
         Ok(entries * entry_bytes)
     }
 
-    /// The rules of a tree; `place` is what messages put before its settings.
+    /// Rules of a tree. Error messages put `place` before the names of its settings.
     fn rules(&self, place: &str, target: &Target, most_entries: u64) -> Result<Rules, WorkloadError> {
         let entry_bytes = self.entry_bytes();
         let scaled = |name: &str, bytes: u64| scaled(&format!("{place}{name}"), bytes, target, entry_bytes);
@@ -303,7 +317,7 @@ impl Settings {
         families.try_for_each(|family| family.settings.check_tree(&family.place))
     }
 
-    /// What is wrong with the settings that a family can have of its own.
+    /// Checks the settings that a family can override.
     fn check_tree(&self, place: &str) -> Result<(), WorkloadError> {
         let name = |setting: &str| format!("{place}{setting}");
         within(&name("zipf_exponent"), self.zipf_exponent, 0.0..=10.0)?;
@@ -322,7 +336,7 @@ fn too_large(setting: String) -> WorkloadError {
     WorkloadError::setting(setting, "more than 32 bits can number; use a twin, or larger values")
 }
 
-/// Entries that so many bytes of the drive at full size have on this one.
+/// Number of entries in `bytes` bytes of the full-size drive, after scaling.
 fn scaled(name: &str, bytes: u64, target: &Target, entry_bytes: u64) -> Result<u64, WorkloadError> {
     let entries = bytes / target.denominator() / entry_bytes;
     if entries >= LEAST_ENTRIES {
@@ -335,14 +349,14 @@ fn scaled(name: &str, bytes: u64, target: &Target, entry_bytes: u64) -> Result<u
 }
 
 impl Member {
-    /// For messages: a family is named after what is said to be its own.
+    /// Suffix for error messages that names the family.
     fn of_whom(&self) -> String {
         self.name
             .as_ref()
             .map_or(String::new(), |name| format!(" of the family {name}"))
     }
 
-    /// The tree of a family, and who uses it.
+    /// Creates the tree of a family and its client.
     fn begin(&self, number: usize, target: &Target, seed: u64) -> Result<(Tree, Client), WorkloadError> {
         let settings = &self.settings;
         let data_bytes = (target.capacity_bytes() as f64 * settings.data_percent / 100.0 * self.data_share) as u64;
@@ -357,7 +371,7 @@ impl Member {
             let setting = format!("data_percent = {}", settings.data_percent);
             return Err(WorkloadError::setting(setting, problem));
         }
-        // The first family draws what a database without families does.
+        // The first family draws the same keys as a database without families.
         let seed = if number == 0 {
             seed
         } else {
@@ -368,7 +382,7 @@ impl Member {
         let keys = Keys::new(most, target.denominator(), popularity, exponent, seed);
         let tree = Tree::new(rules, number);
         let bulk = (settings.bulk_load && settings.mix != Mix::Load) || settings.compaction == Compaction::Fifo;
-        // Operations of a mix that puts nothing are no requests, and are not asked for.
+        // A mix without puts makes no requests, so the source skips it.
         let is_idle = match settings.mix {
             Mix::Load => !target.endless,
             Mix::C => !settings.reads,

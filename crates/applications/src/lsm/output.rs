@@ -1,4 +1,4 @@
-//! Requests to the drive, and which placement index each write gets.
+//! Output of the database: requests to the drive and their placement.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,21 +6,26 @@ use super::extents::{BLOCK_BYTES, Extent};
 use crate::queue::RequestQueue;
 use workload::{Operation, PlacementIndex, Request};
 
-/// Which placement index a write gets.
+/// Placement policy of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
     None,
-    /// A handle per level: the log and level 0 share the first, level 1 has the second, and so on; the last handle takes the rest.
+    /// One handle per level. The log and level 0 share the first, level 1 has the second, and so
+    /// on. All deeper levels share the last handle.
     Level,
-    /// RocksDB's hints (`Compaction::CalculateSSTWriteHint`, `WALWriteLifetimeHint`), a hint's number being its handle as with F2FS: log short
-    /// (2); level 0 and the base level medium (3), the next one long (4), deeper ones extreme (5). Tiered tables carry no hint (0).
+    /// RocksDB's hints (`Compaction::CalculateSSTWriteHint`, `WALWriteLifetimeHint`), with the
+    /// hint's number as handle, as with F2FS. The log is short (2). Level 0 and the base level are
+    /// medium (3), the next level is long (4), deeper levels are extreme (5). Tiered tables have no
+    /// hint (0).
     Rocksdb,
-    /// As `placement_table` says.
+    /// Uses `placement_table`.
     Table,
-    /// By the mean lifetime that files of the level have had so far, in powers of four of the bytes of all memtables.
+    /// By the mean lifetime of the level's files so far, in powers of four of the bytes of all
+    /// memtables.
     Lifetime,
-    /// The log has the first, each family the next one, in the order of their names; the last takes the rest.
+    /// The first handle for the log, then one per family in the order of their names. All further
+    /// families share the last handle.
     Family,
 }
 
@@ -29,61 +34,62 @@ pub enum Maker {
     Wal,
     /// A flush or compaction into a level.
     Level {
-        /// Of which tree.
+        /// Number of the tree.
         tree: usize,
-        /// Which level, 0 included.
+        /// Number of the level, from 0.
         level: usize,
     },
 }
 
-/// What placement indices follow from.
+/// Inputs of the placement policy.
 #[derive(Debug, Clone)]
 pub struct Placer {
     pub placement: Placement,
-    /// Of [`Placement::Table`]: the log's.
+    /// Index of the log for [`Placement::Table`].
     pub log_index: u16,
-    /// Placement indices of the drive.
+    /// Number of placement indices of the drive.
     pub count: u16,
 }
 
-/// What the output has to know of a tree.
+/// Properties of a tree that the output needs.
 #[derive(Debug, Clone)]
 pub struct TreeOutput {
-    /// Number of levels, level 0 included; each is a stream.
+    /// Number of levels with level 0. Each level is a stream.
     pub levels: usize,
-    /// Tables of level 0 make up the tree: there are no others.
+    /// True if the tree has only level 0.
     pub only_runs: bool,
-    /// Of [`Placement::Table`]: the indices of level 0, of level 1, ...; the last is that of all deeper ones.
+    /// Indices of level 0, level 1 and so on for [`Placement::Table`]. All deeper levels use the
+    /// last one.
     pub table: Vec<u16>,
 }
 
-/// A tree whose files are written.
+/// Output state of a tree.
 #[derive(Debug)]
 struct Tree {
     of: TreeOutput,
-    /// Stream of its level 0.
+    /// Stream of the tree's level 0.
     first_stream: usize,
-    /// Level that takes the tables of level 0.
+    /// Level that receives the tables of level 0.
     base: usize,
-    /// Mean lifetime of the files of each level, bytes written.
+    /// Mean lifetime of the files of each level, in bytes written.
     lifetimes: Vec<f64>,
 }
 
 /// Makes requests and counts them.
 #[derive(Debug)]
 pub struct Output {
-    /// Requests that are ready to be taken.
+    /// Requests that the caller can take.
     pub(crate) queue: RequestQueue,
     placer: Placer,
     trees: Vec<Tree>,
-    /// Stream of reads, after those of the log and of all levels; that of discards follows.
+    /// Stream of reads, after those of the log and all levels. The stream of discards follows.
     read_stream: usize,
     request_blocks: u64,
     memtable_bytes: u64,
     pub bytes_written: u64,
-    /// Of these, by the log.
+    /// Part of `bytes_written` by the log.
     pub wal_bytes: u64,
-    /// Of these, by placement index.
+    /// Part of `bytes_written` by placement index.
     pub handle_bytes: Vec<u64>,
     pub bytes_discarded: u64,
 }
@@ -92,7 +98,7 @@ pub struct Output {
 const LIFETIME_WEIGHT: f64 = 0.02;
 
 impl Output {
-    /// Nothing yet. `sizes` are the bytes of a request and of all memtables.
+    /// Creates an output without requests. `sizes` are the bytes of a request and of all memtables.
     pub fn new(placer: Placer, trees: Vec<TreeOutput>, sizes: (u64, u64)) -> Output {
         let (request_bytes, memtable_bytes) = sizes;
         let mut first_stream = 1;
@@ -136,7 +142,7 @@ impl Output {
         Some(PlacementIndex(wanted.min(usize::from(last)) as u16))
     }
 
-    /// The placement index of a level, by a rule that looks at the level.
+    /// Placement index of a level, for policies that depend on the level.
     fn place_by_level(&self, placement: Placement, tree: &Tree, level: usize) -> usize {
         match placement {
             Placement::Level => level,
@@ -154,12 +160,13 @@ impl Output {
         }
     }
 
-    /// The level of a tree that takes the tables of its level 0.
+    /// Sets the level that receives the tables of level 0.
     pub fn set_base(&mut self, tree: usize, base: usize) {
         self.trees[tree].base = base;
     }
 
-    /// A file of a level is deleted that was made when so many bytes had been written.
+    /// Records the deletion of a file. `made_at` is the number of bytes written before its
+    /// creation.
     pub fn note_lifetime(&mut self, tree: usize, level: usize, made_at: u64) {
         let lifetime = (self.bytes_written - made_at) as f64;
         let mean = &mut self.trees[tree].lifetimes[level];

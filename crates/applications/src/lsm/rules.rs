@@ -1,8 +1,8 @@
-//! The settings as the tree uses them: in entries, and scaled for a twin.
+//! Tree settings in entries, scaled to the drive or its scaled model (twin).
 
 use super::Compaction;
 
-/// How the tree behaves.
+/// Behaviour settings of the tree.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
     /// Bytes of a key with its value.
@@ -11,12 +11,12 @@ pub struct Rules {
     pub(super) table_entries: u64,
     pub(super) base_entries: u64,
     pub(super) multiplier: u64,
-    /// Number of levels, level 0 included.
+    /// Number of levels with level 0.
     pub(super) levels: u32,
     pub(super) level_zero_tables: u32,
     pub(super) dynamic_levels: bool,
     pub(super) compaction: Compaction,
-    /// Entries after which a FIFO tree deletes.
+    /// Maximum number of entries of a FIFO tree.
     pub(super) most_entries: u64,
     pub(super) size_ratio_percent: u64,
     pub(super) space_amplification_percent: u64,

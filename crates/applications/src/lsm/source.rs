@@ -1,4 +1,4 @@
-//! The workload: all records are inserted, then the mix goes on; and what the tree measures of itself.
+//! Request source of the database, which first loads all records and then runs the mix.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -17,36 +17,36 @@ use workload::{Measure, Request, Source, WorkloadError};
 #[derive(Debug)]
 pub struct Lsm {
     pub(super) database: Database,
-    /// Who uses the tree of each family.
+    /// Clients of the families.
     clients: Vec<Client>,
-    /// Names of the families; none if there is one without a name.
+    /// Names of the families, empty for a single unnamed family.
     names: Vec<String>,
     random: Xoshiro256PlusPlus,
-    /// For each family, below which of all draws an operation is of it or of one before.
+    /// Cumulative bound of the draws for each family.
     bounds: Vec<u64>,
     is_loading: bool,
     error: Option<WorkloadError>,
     ended: bool,
 }
 
-/// Draws from among the families.
+/// Number of draws for the choice of a family.
 const FAMILY_DRAWS: u64 = 1 << 53;
 
-/// Who uses a tree.
+/// Client of a tree.
 #[derive(Debug)]
 pub struct Client {
     keys: Keys,
     mix: Mix,
-    /// Records to insert before the mix.
+    /// Number of records to load before the mix.
     load: u32,
-    /// Keys to load in one go by the levels that they go to, the deepest last, sorted, the last ones first; none if records are inserted one by
-    /// one.
+    /// Keys of the bulk load by target level, deepest level last. The keys are in descending order.
+    /// Empty if records are inserted one by one.
     bulk: Vec<(usize, Vec<u32>)>,
     operation_share: f64,
 }
 
-/// Makes so many records, and says which of them are in which levels of a settled tree: all in the last, and above newer versions of those
-/// that are put most.
+/// Creates `load` records and assigns them to the levels of a settled tree. The last level has all
+/// records. The levels above have newer versions of popular records.
 fn bulk_by_level(tree: &Tree, keys: &mut Keys, load: u32) -> Vec<(usize, Vec<u32>)> {
     let mut all: Vec<u32> = (0..load)
         .map(|_| keys.insert().expect("there is room for what is loaded"))
@@ -78,11 +78,11 @@ fn bulk_by_level(tree: &Tree, keys: &mut Keys, load: u32) -> Vec<(usize, Vec<u32
     .collect()
 }
 
-/// A level that is to be loaded takes what so many draws by popularity have given.
+/// Draws by popularity per entry of a level in the bulk load.
 const DRAWS_PER_ENTRY: u64 = 8;
 
 impl Client {
-    /// Of a tree that is to have so many records first.
+    /// Creates the client of a tree with `load` records.
     pub(super) fn new(tree: &Tree, keys: Keys, mix: Mix, load: u32, bulk: bool, operation_share: f64) -> Client {
         let mut keys = keys;
         let bulk = if bulk {
@@ -130,14 +130,14 @@ impl Lsm {
         self.clients[family].keys.records()
     }
 
-    /// Whether all records are there.
+    /// True if all records are loaded.
     #[cfg(test)]
     pub(super) fn is_loaded(&self) -> bool {
         let mut clients = self.clients.iter();
         clients.all(|client| client.bulk.is_empty() && client.keys.records() >= client.load)
     }
 
-    /// The next operation; false at the end.
+    /// Executes the next operation. Returns false at the end.
     pub(super) fn step(&mut self) -> Result<bool, Full> {
         if self.is_loading && self.load()? {
             return Ok(true);
@@ -161,8 +161,8 @@ impl Lsm {
         Ok(true)
     }
 
-    /// Loads the next part: first of what is loaded in one go, a family after the other, then record by record of the family that lacks the
-    /// largest share of its own. False if nothing is missing.
+    /// Loads the next part. Bulk loads come first, one family after the other. Then single records
+    /// go to the family that lacks the largest fraction of its own. Returns false after the load.
     fn load(&mut self) -> Result<bool, Full> {
         if let Some(family) = self.clients.iter().position(|client| !client.bulk.is_empty()) {
             let (bulk, database) = (&mut self.clients[family].bulk, &mut self.database);
@@ -187,7 +187,7 @@ impl Lsm {
         Ok(true)
     }
 
-    /// What all trees have counted.
+    /// Sum of a counter over all trees.
     fn sum(&self, count: impl Fn(&Counters) -> u64) -> u64 {
         self.database.trees.iter().map(|tree| count(&tree.counters)).sum()
     }

@@ -1,10 +1,10 @@
-//! What all trees of a database share: the space of the drive, and the output to it.
+//! Space and output of the drive, which all trees of a database share.
 
 use super::extents::{BLOCK_BYTES, Extent, Space};
 use super::output::Output;
 use super::table::Table;
 
-/// The drive has no room for another file.
+/// Error of a drive without room for another file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
 
@@ -13,14 +13,14 @@ pub struct Full;
 pub struct Store {
     pub(super) space: Space,
     pub(super) output: Output,
-    /// The drive is told of deleted files.
+    /// Deleted files are discarded on the drive.
     pub(super) discard: bool,
-    /// Reads are produced too.
+    /// Reads are issued as requests.
     pub(super) reads: bool,
 }
 
 impl Store {
-    /// Extents for so many bytes.
+    /// Allocates extents for `bytes` bytes.
     pub fn allocate(&mut self, bytes: u64) -> Result<Vec<Extent>, Full> {
         self.space.allocate(bytes.div_ceil(BLOCK_BYTES) as u32).ok_or(Full)
     }
@@ -34,7 +34,7 @@ impl Store {
         }
     }
 
-    /// Deletes tables of a level of a tree.
+    /// Deletes tables of a level.
     pub fn delete_tables(&mut self, tables: Vec<Table>, tree: usize, level: usize) {
         for table in tables {
             self.output.note_lifetime(tree, level, table.made_at);
@@ -42,7 +42,7 @@ impl Store {
         }
     }
 
-    /// Reads tables that a compaction merges.
+    /// Reads the input tables of a compaction.
     pub fn read_tables(&mut self, tables: &[Table]) {
         if self.reads {
             for table in tables {
@@ -52,7 +52,7 @@ impl Store {
     }
 }
 
-/// Blocks of a file.
+/// Number of blocks of a file.
 pub fn blocks_of(extents: &[Extent]) -> u64 {
     extents.iter().map(|extent| u64::from(extent.blocks)).sum()
 }

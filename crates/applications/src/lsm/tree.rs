@@ -1,11 +1,12 @@
-//! The tree of a family: a memtable, tables in level 0 that may overlap, sorted levels below.
+//! Tree of a column family: a memtable, overlapping tables in level 0, and sorted levels.
 //!
 //! ```text
 //! put -> memtable --flush--> level 0 --compaction--> level 1 --> level 2 --> ...
 //! ```
 //!
-//! Flushes and compactions happen at once when they are due; on a real machine they overlap in time, which mixes their writes more finely
-//! than a reclaim unit could notice. Facts: RocksDB, `db/version_set.cc` (scores, targets of levels),
+//! Flushes and compactions complete immediately when they are due. A real machine overlaps them in
+//! time and thus mixes their writes, but in pieces smaller than a reclaim unit. The rules come from
+//! RocksDB: `db/version_set.cc` (scores, targets of levels),
 //! `db/compaction/compaction_picker_level.cc` and `compaction_picker_universal.cc`.
 
 use super::Compaction;
@@ -15,21 +16,21 @@ use super::rules::Rules;
 use super::store::{Full, Store, blocks_of};
 use super::table::{Table, merge, overlapping};
 
-/// What the tree counts.
+/// Counters of a tree.
 #[derive(Debug, Clone, Default)]
 pub struct Counters {
-    /// Bytes of keys and values that the application put.
+    /// Bytes of keys and values put by the application.
     pub application_bytes: u64,
     /// Bytes written to the drive by a bulk load.
     pub loaded_bytes: u64,
     /// Bytes written into the tables of each level.
     pub level_bytes: Vec<u64>,
-    /// Flushes of memtables.
+    /// Number of memtable flushes.
     pub flushes: u64,
-    /// Of these, of memtables that were not full: the log was too large, or another family was full and all are flushed together.
+    /// Flushes of partial memtables. The cause is a large log or a joint flush of all families.
     pub early_flushes: u64,
     pub compactions: u64,
-    /// Tables that changed their level without being written.
+    /// Tables moved to another level without a write.
     pub trivial_moves: u64,
 }
 
@@ -37,22 +38,22 @@ pub struct Counters {
 #[derive(Debug)]
 pub struct Tree {
     pub(super) rules: Rules,
-    /// Which tree of its database it is.
+    /// Number of the tree in its database.
     number: usize,
     pub(super) counters: Counters,
     memtable: Vec<u32>,
-    /// The file of the log that has the memtable's oldest entry.
+    /// Log file with the memtable's oldest entry.
     pub(super) oldest_log: Option<u64>,
-    /// Level 0, or all of a tiered tree: sorted runs, the oldest first.
+    /// Sorted runs, oldest first: level 0, or all of a tiered tree.
     pub(super) runs: Vec<Vec<Table>>,
-    /// Levels 1 and on, each sorted by key.
+    /// Levels from 1, each sorted by key.
     pub(super) levels: Vec<Vec<Table>>,
-    /// Entries of each level.
+    /// Number of entries of each level.
     pub(super) entries: Vec<u64>,
 }
 
 impl Tree {
-    /// An empty tree, which is this one of its database.
+    /// Creates an empty tree with this number in its database.
     pub fn new(rules: Rules, number: usize) -> Tree {
         let levels = rules.levels as usize;
         Tree {
@@ -70,24 +71,24 @@ impl Tree {
         }
     }
 
-    /// Puts a key into the memtable, which has room.
+    /// Puts a key into the memtable, which must have room.
     pub fn put(&mut self, key: u32) {
         assert!(!self.is_full(), "a full memtable is flushed before the next put");
         self.counters.application_bytes += self.rules.entry_bytes;
         self.memtable.push(key);
     }
 
-    /// The memtable is to be flushed.
+    /// True if the memtable must be flushed.
     pub fn is_full(&self) -> bool {
         self.memtable.len() as u64 == self.rules.memtable_entries
     }
 
-    /// The memtable has nothing, and so needs nothing of the log.
+    /// True if the memtable is empty and needs no log.
     pub fn is_empty(&self) -> bool {
         self.memtable.is_empty()
     }
 
-    /// Writes the memtable as a table of level 0; the log may go then.
+    /// Writes the memtable as a table of level 0. The tree then needs no log.
     pub fn flush(&mut self, store: &mut Store) -> Result<(), Full> {
         self.counters.early_flushes += u64::from(!self.is_full());
         let mut keys = std::mem::take(&mut self.memtable);
@@ -102,8 +103,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Entries of each level, the first being level 1, in a tree of so many records that has been updated for long: the last one has all of
-    /// them, those above newer versions of some.
+    /// Number of entries of each level from 1, in a tree of `records` records after many updates.
+    /// The last level has all records, the levels above have newer versions of some.
     pub fn settled(&self, records: u64) -> Vec<u64> {
         let mut settled = vec![0; self.levels.len()];
         let deepest = settled.len() - 1;
@@ -133,7 +134,8 @@ impl Tree {
         settled
     }
 
-    /// Writes sorted keys, all larger than those before, straight into a level (0: into a tiered tree's oldest run): how a bulk load fills a tree.
+    /// Writes sorted keys directly into a level for a bulk load. Level 0 means a tiered tree's
+    /// oldest run. The keys must be larger than those before.
     pub fn ingest(&mut self, store: &mut Store, keys: &[u32], level: usize) -> Result<(), Full> {
         let tier = if level == 0 {
             self.tier(u64::from(u32::MAX))
@@ -142,7 +144,7 @@ impl Tree {
         };
         let written = store.output.bytes_written;
         let tables = self.write_tables(store, keys, tier)?;
-        // What a load costs says nothing of the mix that follows, so it is counted apart.
+        // Load bytes are counted separately, because they say nothing about the mix that follows.
         self.counters.level_bytes[tier] -= keys.len() as u64 * self.rules.entry_bytes;
         self.counters.loaded_bytes += store.output.bytes_written - written;
         if level == 0 {
@@ -157,7 +159,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Merges what is too much.
+    /// Runs the due compactions.
     pub fn compact(&mut self, store: &mut Store) -> Result<(), Full> {
         match self.rules.compaction {
             Compaction::Levelled => self.compact_levels(store),
@@ -169,7 +171,7 @@ impl Tree {
         }
     }
 
-    /// FIFO: runs beyond what the tree may have are deleted, the oldest first.
+    /// FIFO: deletes the oldest runs above the maximum size.
     fn delete_oldest(&mut self, store: &mut Store) {
         let entries = |run: &Vec<Table>| run.iter().map(|table| table.keys.len() as u64).sum::<u64>();
         let mut all: u64 = self.runs.iter().map(entries).sum();
@@ -184,7 +186,7 @@ impl Tree {
         }
     }
 
-    /// Levelled: as long as a level is too large, the one with the highest score.
+    /// Levelled: compacts the level with the highest score until no level is too large.
     fn compact_levels(&mut self, store: &mut Store) -> Result<(), Full> {
         loop {
             let targets = self.targets();
@@ -208,8 +210,9 @@ impl Tree {
         }
     }
 
-    /// Entries that each level below 0 should have at most. Fixed: the first has the base size, each next one the multiple; dynamic: the
-    /// last one has what it has, each one above the corresponding part, and those that would be below the base size stay empty.
+    /// Target number of entries of each level from 1. Fixed targets begin with the base size and
+    /// grow by the multiplier. Dynamic targets begin with the size of the largest level, which the
+    /// last level gets, and shrink upwards to the base size. Levels above that stay empty.
     fn targets(&self) -> Vec<u64> {
         let multiplier = self.rules.multiplier;
         let mut targets = vec![0; self.levels.len()];
@@ -233,7 +236,7 @@ impl Tree {
         targets
     }
 
-    /// The level that takes the tables of level 0.
+    /// Level that receives the tables of level 0.
     fn base(&self, targets: &[u64]) -> usize {
         let first_used = self.entries.iter().position(|entries| *entries > 0);
         let wanted = targets
@@ -243,7 +246,7 @@ impl Tree {
         first_used.map_or(wanted, |used| used.min(wanted))
     }
 
-    /// All of level 0 into the base level.
+    /// Merges all of level 0 into the base level.
     fn compact_level_zero(&mut self, store: &mut Store, base: usize) -> Result<(), Full> {
         store.output.set_base(self.number, base + 1);
         let runs = std::mem::take(&mut self.runs);
@@ -252,7 +255,8 @@ impl Tree {
         self.merge_into(store, base, keys, inputs, 0)
     }
 
-    /// One table of a level into the next: the one that overlaps least, for its size (`kMinOverlappingRatio`).
+    /// Merges one table into the next level. Selects the smallest overlap relative to its size
+    /// (`kMinOverlappingRatio`).
     fn compact_level(&mut self, store: &mut Store, level: usize) -> Result<(), Full> {
         let next = &self.levels[level + 1];
         let mut start = 0;
@@ -281,7 +285,7 @@ impl Tree {
         self.merge_into(store, level + 1, keys, vec![table], level + 1)
     }
 
-    /// Merges keys, which `inputs` of a level hold, into a level below 0.
+    /// Merges keys from the tables `inputs` of one level into a level below 0.
     fn merge_into(
         &mut self,
         store: &mut Store,
@@ -307,7 +311,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Tiered (RocksDB's universal): when there are too many runs, neighbouring ones become one, by the first rule that applies.
+    /// Tiered (RocksDB's universal): merges neighbouring runs while there are too many, by the
+    /// first rule that applies.
     fn compact_tiers(&mut self, store: &mut Store) -> Result<(), Full> {
         while self.runs.len() >= self.rules.level_zero_tables as usize {
             let entries: Vec<u64> = self
@@ -323,14 +328,15 @@ impl Tree {
         Ok(())
     }
 
-    /// Which neighbouring runs to merge.
+    /// Selects neighbouring runs to merge.
     fn runs_to_merge(&self, entries: &[u64]) -> Option<std::ops::Range<usize>> {
-        // Space: everything, if what is above the oldest run is too much.
+        // Space amplification: merge all runs if the younger ones are too large.
         let above: u64 = entries[1..].iter().sum();
         if above * 100 >= entries[0] * self.rules.space_amplification_percent {
             return Some(0..entries.len());
         }
-        // Similar sizes: from a run on, the youngest first, as long as the next older one is no larger than all before.
+        // Similar size: from a start run, add older runs while the next is no larger than the sum
+        // so far.
         for end in (2..=entries.len()).rev() {
             let mut sum = entries[end - 1];
             let mut start = end - 1;
@@ -342,7 +348,7 @@ impl Tree {
                 return Some(start..end);
             }
         }
-        // Number: enough of the youngest to get back to the limit.
+        // Number of runs: merge the youngest ones to return to the limit.
         let limit = self.rules.level_zero_tables as usize;
         (entries.len() > limit).then(|| limit - 1..entries.len())
     }
@@ -371,7 +377,8 @@ impl Tree {
         Ok(())
     }
 
-    /// In a tiered tree the level that a run of this many entries counts for: by powers of the trigger above a memtable.
+    /// Level that a run of this size counts for in a tiered tree. Tiers are powers of the trigger
+    /// above a memtable.
     fn tier(&self, entries: u64) -> usize {
         let mut tier = 0;
         let mut most = self.rules.memtable_entries;
@@ -399,7 +406,7 @@ impl Tree {
         Ok(tables)
     }
 
-    /// Reads a key: the block of the newest table that holds it. Filters keep all other tables from being read.
+    /// Reads the block of a key from the newest table with that key. Filters avoid all other reads.
     pub fn get(&self, store: &mut Store, key: u32) {
         if !store.reads || self.memtable.contains(&key) {
             return;
@@ -415,7 +422,7 @@ impl Tree {
             .read(&table.extents, block, blocks.min(table_blocks - block));
     }
 
-    /// Reads so many keys from a key on: in every run and level the blocks from there.
+    /// Reads `entries` keys from `key` on, in every run and level.
     pub fn scan(&self, store: &mut Store, key: u32, entries: u32) {
         if !store.reads {
             return;
@@ -444,7 +451,7 @@ impl Tree {
     }
 }
 
-/// The table of a sorted run that holds a key, and the key's place in it.
+/// Table of a sorted run that holds a key, and the key's position in the table.
 fn find(run: &[Table], key: u32) -> Option<(&Table, usize)> {
     let table = run.get(run.partition_point(|table| table.last() < key))?;
     table.keys.binary_search(&key).ok().map(|place| (table, place))
