@@ -1,6 +1,6 @@
-//! A bitmap that finds its next set bit by words.
+//! Bitmap with a fast search for the next set bit.
 
-/// A fixed number of bits.
+/// A bitmap of fixed size.
 #[derive(Debug, Clone)]
 pub struct Bitmap {
     words: Vec<u64>,
@@ -9,7 +9,7 @@ pub struct Bitmap {
 }
 
 impl Bitmap {
-    /// All bits clear.
+    /// Creates a bitmap with all bits clear.
     pub fn new(bits: usize) -> Bitmap {
         Bitmap {
             words: vec![0; bits.div_ceil(64)],
@@ -18,7 +18,7 @@ impl Bitmap {
         }
     }
 
-    /// All bits set.
+    /// Creates a bitmap with all bits set.
     pub fn full(bits: usize) -> Bitmap {
         let mut bitmap = Bitmap::new(bits);
         for bit in 0..bits {
@@ -32,13 +32,13 @@ impl Bitmap {
         self.set
     }
 
-    /// Whether a bit is set.
+    /// True if a bit is set.
     #[inline]
     pub fn get(&self, bit: usize) -> bool {
         self.words[bit / 64] >> (bit % 64) & 1 == 1
     }
 
-    /// Sets a bit; true if it was clear.
+    /// Sets a bit. Returns true if it was clear.
     #[inline]
     pub fn set(&mut self, bit: usize) -> bool {
         assert!(bit < self.bits);
@@ -49,7 +49,7 @@ impl Bitmap {
         was_clear
     }
 
-    /// Clears a bit; true if it was set.
+    /// Clears a bit. Returns true if it was set.
     #[inline]
     pub fn clear(&mut self, bit: usize) -> bool {
         assert!(bit < self.bits);
@@ -74,7 +74,7 @@ impl Bitmap {
         Some(index * 64 + word.trailing_zeros() as usize)
     }
 
-    /// First set bit at or after `from`, going round once.
+    /// First set bit at or after `from`, with one wrap around the end.
     pub fn next_around(&self, from: usize) -> Option<usize> {
         self.next(from).or_else(|| self.next(0))
     }

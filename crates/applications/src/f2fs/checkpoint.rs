@@ -1,10 +1,14 @@
-//! Checkpoints: everything that is only in memory goes to the drive, and what was invalid becomes free.
+//! Checkpoints: write all in-memory state to the drive and free the invalid segments.
 //!
-//! Written in this order: directory entries, nodes, blocks of the NAT and the SIT that changed (into the older of their two copies;
-//! few changes fit into journals of the checkpoint), summaries of the segments that logs have left, the checkpoint pack. When one is
-//! due (`f2fs_balance_fs_bg`): after `checkpoint_seconds`, when prefree segments are 5 % of all or 8 GiB, when cleaning or recovery need
-//! one. There is no clock: time passes with bytes written. Facts: kernel, `fs/f2fs/checkpoint.c` (`f2fs_write_checkpoint`), `node.c`
-//! (`f2fs_flush_nat_entries`), `segment.c` (`f2fs_flush_sit_entries`, `f2fs_clear_prefree_segments`).
+//! The order of writes is: directory entries, nodes, changed blocks of the NAT and the SIT,
+//! summaries of the segments that logs have left, the checkpoint pack. A changed NAT or SIT block
+//! goes to the older of its two copies. A few changes fit into journals of the checkpoint instead.
+//!
+//! A checkpoint is due after `checkpoint_seconds`, if prefree segments reach 5 % of all or 8 GiB,
+//! and if cleaning or recovery needs one (`f2fs_balance_fs_bg`). There is no clock: time follows
+//! from the bytes written. The rules come from the kernel: `fs/f2fs/checkpoint.c`
+//! (`f2fs_write_checkpoint`), `node.c` (`f2fs_flush_nat_entries`) and `segment.c`
+//! (`f2fs_flush_sit_entries`, `f2fs_clear_prefree_segments`).
 
 use super::file_system::{FileSystem, Full};
 use super::hints::Writer;
@@ -12,23 +16,24 @@ use super::layout::SIT_ENTRIES;
 use super::rules::Discard;
 use super::segments::{BlockBits, places};
 
-/// Entries of the NAT that fit into the journal (`NAT_JOURNAL_ENTRIES`).
+/// NAT entries that fit into the journal (`NAT_JOURNAL_ENTRIES`).
 const NAT_JOURNAL: u32 = 38;
-/// Entries of the SIT that fit into the journal (`SIT_JOURNAL_ENTRIES`).
+/// SIT entries that fit into the journal (`SIT_JOURNAL_ENTRIES`).
 const SIT_JOURNAL: u32 = 6;
-/// Blocks of a pack: header, footer, and the summaries of the logs in the compact form.
+/// Blocks of a pack: header, footer, and the compact summaries of the logs.
 const PACK_BLOCKS: u32 = 2 + 3;
-/// Utilisation above which every invalid block is discarded (`DEF_DISCARD_URGENT_UTIL`).
+/// Utilisation above which the file system discards all invalid blocks (`DEF_DISCARD_URGENT_UTIL`).
 const URGENT_UTILIZATION: f64 = 0.8;
-/// The file system counts as idle after this many seconds without requests (`DEF_IDLE_INTERVAL`).
+/// Seconds without requests until the file system is idle (`DEF_IDLE_INTERVAL`).
 const IDLE_AFTER_SECONDS: f64 = 5.0;
-/// Discards per second of the discard thread: 8 every 50 ms (`DEF_MAX_DISCARD_REQUEST`, `DEF_MIN_DISCARD_ISSUE_TIME`).
+/// Discards per second of the discard thread, 8 every 50 ms (`DEF_MAX_DISCARD_REQUEST`,
+/// `DEF_MIN_DISCARD_ISSUE_TIME`).
 const DISCARDS_PER_SECOND: f64 = 160.0;
-/// Seconds between two sections that are cleaned in the background (`DEF_GC_THREAD_MIN_SLEEP_TIME`).
+/// Seconds between two background cleanings of a section (`DEF_GC_THREAD_MIN_SLEEP_TIME`).
 const CLEANING_SECONDS: f64 = 30.0;
 
 impl FileSystem {
-    /// What happens between operations: checkpoints that are due, pauses.
+    /// Does the background work between operations: due checkpoints and pauses.
     pub fn background(&mut self) -> Result<(), Full> {
         let written = self.output.bytes_written;
         let due = written - self.checkpointed_at >= self.rules.checkpoint_bytes;
@@ -44,7 +49,7 @@ impl FileSystem {
         Ok(())
     }
 
-    /// A pause of the load: time for background cleaning and for discards.
+    /// Pauses the load for background cleaning and discards.
     fn pause(&mut self) -> Result<(), Full> {
         let idle_seconds = (self.rules.pause_seconds - IDLE_AFTER_SECONDS).max(0.0);
         if self.rules.background_cleaning {
@@ -54,7 +59,7 @@ impl FileSystem {
         }
         self.checkpoint()?;
         if self.rules.discard == Discard::WhenIdle {
-            // Every request of the twin stands for d / s of the drive.
+            // A request of the scaled model (twin) stands for d / s requests of the drive.
             let requests = idle_seconds * DISCARDS_PER_SECOND * f64::from(self.layout.shrink);
             let requests = requests / self.rules.denominator as f64;
             let granularity = self.discard_granularity();
@@ -103,7 +108,7 @@ impl FileSystem {
         self.output.write(Writer::Meta, 0, first, blocks);
     }
 
-    /// Copies of NAT blocks lie segment by segment beside each other (`current_nat_addr`).
+    /// The two copies of the NAT alternate segment by segment (`current_nat_addr`).
     fn write_nat(&mut self) {
         for block in self.nodes.take_nat_blocks(NAT_JOURNAL) {
             let second = toggle(&mut self.nat_copy, block);
@@ -143,7 +148,8 @@ impl FileSystem {
         self.write_meta(first, PACK_BLOCKS + self.layout.payload_blocks);
     }
 
-    /// What this checkpoint makes invalid may be discarded after it: whole prefree segments, and single blocks of others.
+    /// Queues discards of the blocks that this checkpoint makes invalid: whole prefree segments,
+    /// and single blocks of other segments.
     fn queue_discards(&mut self) {
         if !self.rules.discard.is_enabled() {
             return;
@@ -160,7 +166,7 @@ impl FileSystem {
     }
 }
 
-/// Changes to the other copy of a block; 1 if that is the second.
+/// Switches to the other copy of a block. Returns 1 for the second copy.
 fn toggle(copies: &mut super::bitmap::Bitmap, block: u32) -> u32 {
     let block = block as usize;
     if copies.set(block) {

@@ -1,8 +1,9 @@
 //! Cleaning: moves the valid blocks of a section to the logs, so that a checkpoint can free it.
 //!
-//! Foreground cleaning runs when free sections are too few, and takes the section with the fewest valid blocks of all; background
-//! cleaning runs when the file system is idle and weighs age against valid blocks. Moved data goes to the cold log
-//! (`move_data_page`, `set_cold_data`), nodes to the log that they belong to. Facts: kernel, `fs/f2fs/gc.c`.
+//! Foreground cleaning runs when free sections are few. It selects the section with the fewest
+//! valid blocks. Background cleaning runs when the file system is idle, and weighs age against
+//! valid blocks. Moved data goes to the cold log (`move_data_page`, `set_cold_data`). Moved nodes
+//! go to their own log. The rules come from the kernel, `fs/f2fs/gc.c`.
 
 use super::discard::next_run;
 use super::file_system::{FileSystem, Full};
@@ -10,12 +11,12 @@ use super::hints::Log;
 use super::segments::NOWHERE;
 
 impl FileSystem {
-    /// Makes free sections until there are enough.
+    /// Frees sections until there are enough.
     ///
     /// # Errors
-    /// No section gives any: everything is valid.
+    /// All blocks are valid, so no section can be freed.
     pub(super) fn clean(&mut self) -> Result<(), Full> {
-        // Every victim has an invalid block at least, so that a round over all sections would have to free some.
+        // Every victim has at least one invalid block, so a round over all sections must free some.
         let mut patience = 2 * self.layout.sections;
         while self.needs_sections() {
             let prefree = self.segments.prefree() / self.layout.section_segments;
@@ -36,7 +37,7 @@ impl FileSystem {
         Ok(())
     }
 
-    /// One section while idle.
+    /// Cleans one section while idle.
     pub(super) fn clean_in_background(&mut self) -> Result<(), Full> {
         if let Some(section) = self.segments.cost_benefit_victim() {
             self.counters.background_sections += 1;
@@ -60,7 +61,7 @@ impl FileSystem {
         Ok(())
     }
 
-    /// Moves blocks that follow each other; those of a file that do so in the file too, at once.
+    /// Moves a run of blocks. Blocks that are also consecutive in their file move together.
     fn move_blocks(&mut self, first: u32, blocks: u32) -> Result<(), Full> {
         let end = first + blocks;
         let mut block = first;

@@ -1,22 +1,23 @@
-//! Discards: which blocks hold data that nobody needs and that the drive does not know of.
+//! Discards: blocks without valid data that the drive does not know about.
 //!
-//! After a checkpoint the kernel queues what that checkpoint made invalid: whole prefree segments, and runs inside the others of at
-//! least `discard_granularity` blocks (`add_discard_addrs`). Its discard thread sends from the queue only while the file system has been
-//! idle for five seconds (`__issue_discard_cmd` with `io_aware`; `is_idle`; `DEF_IDLE_INTERVAL`), eight requests every 50 ms. A block
-//! that is written again leaves the queue. Under a load without pauses the queue is therefore never sent.
+//! After a checkpoint, the kernel queues the newly invalid blocks (`add_discard_addrs`). These are
+//! whole prefree segments, and runs of at least `discard_granularity` blocks in other segments. The
+//! discard thread sends eight requests every 50 ms. It sends only after the file system has been
+//! idle for five seconds (`__issue_discard_cmd` with `io_aware`, `is_idle`, `DEF_IDLE_INTERVAL`). A
+//! rewritten block leaves the queue. A load without pauses therefore never sends the queue.
 
 use super::bitmap::Bitmap;
 use super::layout::Layout;
 use super::output::Output;
 use super::segments::{BlockBits, places};
 
-/// Discards that wait to be sent.
+/// Queued discards.
 #[derive(Debug, Clone)]
 pub struct Discards {
-    /// By segment: blocks to discard; empty if nobody will.
+    /// Blocks to discard by segment. Empty if discards are disabled.
     waiting: Vec<BlockBits>,
     has_waiting: Bitmap,
-    /// Segments that got more since the last round.
+    /// Segments with new discards since the last round.
     new: Vec<u32>,
     blocks: u64,
     segment_blocks: u32,
@@ -24,7 +25,7 @@ pub struct Discards {
 }
 
 impl Discards {
-    /// For all segments, or for none: the file system was mounted without discards.
+    /// Creates the queue. With `enabled` false, the file system is mounted without discards.
     pub fn new(layout: &Layout, enabled: bool) -> Discards {
         let segments = if enabled { layout.segments as usize } else { 0 };
         Discards {
@@ -37,12 +38,12 @@ impl Discards {
         }
     }
 
-    /// Blocks that wait.
+    /// Number of queued blocks.
     pub fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Blocks of a segment became invalid with a checkpoint.
+    /// Adds blocks of a segment that became invalid with a checkpoint.
     pub fn add(&mut self, segment: u32, bits: &BlockBits) {
         if self.waiting.is_empty() {
             return;
@@ -58,7 +59,7 @@ impl Discards {
         }
     }
 
-    /// Blocks of a segment are written again: there is nothing to discard.
+    /// Removes rewritten blocks of a segment.
     pub fn remove(&mut self, first: u32, blocks: u32) {
         let segment = (first / self.segment_blocks) as usize;
         if self.waiting.is_empty() || !self.has_waiting.get(segment) {
@@ -71,7 +72,7 @@ impl Discards {
         }
     }
 
-    /// Sends what the last checkpoint added, in runs of at least `granularity` blocks.
+    /// Sends the discards of the last checkpoint, in runs of at least `granularity` blocks.
     pub fn send_new(&mut self, output: &mut Output, layout: &Layout, granularity: u32) {
         let mut new = std::mem::take(&mut self.new);
         new.sort_unstable();
@@ -81,7 +82,8 @@ impl Discards {
         self.new = new;
     }
 
-    /// Sends up to `requests` of runs of at least `granularity` blocks, whole segments first; segments from where the last round ended.
+    /// Sends up to `requests` runs of at least `granularity` blocks, whole segments first.
+    /// Continues at the segment where the last round ended.
     pub fn send(&mut self, output: &mut Output, layout: &Layout, granularity: u32, requests: u64) {
         self.new.clear();
         let mut left = requests;
@@ -124,14 +126,14 @@ impl Discards {
     }
 }
 
-/// The next run of set bits from `from` on: first and length.
+/// First bit and length of the next run of set bits at or after `from`.
 pub fn next_run(bits: &BlockBits, from: u32) -> Option<(u32, u32)> {
     let first = find(bits, from, 0)?;
     let end = find(bits, first, u64::MAX).unwrap_or(64 * bits.len() as u32);
     Some((first, end - first))
 }
 
-/// The first bit from `from` on that differs from those of `flip`, which are all 0 or all 1.
+/// First bit at or after `from` that differs from `flip`, whose bits are all 0 or all 1.
 fn find(bits: &BlockBits, from: u32, flip: u64) -> Option<u32> {
     let mut word = (from / 64) as usize;
     let mut wanted = (bits.get(word)? ^ flip) & (u64::MAX << (from % 64));

@@ -1,4 +1,4 @@
-//! The file system: files and directories, what writing and deleting them does to blocks and nodes, and the logs.
+//! The file system: effects of file operations on blocks, nodes and logs.
 //!
 //! ```text
 //! personality -> write, overwrite, delete -> logs (append, or threaded into dirty segments) -> requests
@@ -7,8 +7,9 @@
 //!                      +-> too few free sections: cleaning ----------------+
 //! ```
 //!
-//! Data goes to the drive in the order in which files are written: the page cache writes a file back as a whole, so how threads take
-//! turns inside a file does not show. Nodes and directory entries wait in memory until a checkpoint or an fsync.
+//! Data goes to the drive in the order of file writes. The page cache writes back a file as a
+//! whole, so the interleaving of threads inside a file does not matter. Nodes and directory entries
+//! stay in memory until a checkpoint or an fsync.
 
 use super::bitmap::Bitmap;
 use super::discard::Discards;
@@ -19,38 +20,38 @@ use super::output::Output;
 use super::rules::Rules;
 use super::segments::{NOWHERE, Segments};
 
-/// The file system has no room for what was asked.
+/// Error of a file system without room for the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
 
-/// In place of a block's index in its file: the block is a node.
+/// Marks a node block in place of a block's index in its file.
 const NODE: u32 = u32::MAX;
 /// Directory entries that fit into the inode (`NR_INLINE_DENTRY`).
 const INLINE_ENTRIES: u32 = 182;
 /// Directory entries of a block (`NR_DENTRY_IN_BLOCK`).
 const BLOCK_ENTRIES: u32 = 214;
 
-/// What a block of the main area belongs to.
+/// Owner of a block of the main area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
-    /// A file, or a node.
+    /// Number of a file or of a node.
     pub id: u32,
-    /// Which block of the file, or [`NODE`].
+    /// Index of the block in its file, or [`NODE`].
     pub index: u32,
 }
 
 /// A file or directory.
 #[derive(Debug, Clone, Default)]
 pub struct File {
-    /// Where its blocks are, in the main area.
+    /// Blocks of the file in the main area.
     pub blocks: Vec<u32>,
     exists: bool,
-    /// Its inode, then its direct nodes; on a twin some files have none.
+    /// The inode, then the direct nodes. On a scaled model (twin), some files have none.
     pub nodes: Vec<u32>,
     indirect: Vec<u32>,
-    /// Which log or lifetime class its data goes to.
+    /// Log or lifetime class of the data.
     pub class: u8,
-    /// Directory: blocks of entries that have to be written.
+    /// Blocks of unwritten entries, for a directory.
     dirty_entries: u64,
 }
 
@@ -61,10 +62,10 @@ impl File {
     }
 }
 
-/// What the file system counts.
+/// Counters of the file system.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Bytes that applications wrote.
+    /// Bytes written by applications.
     pub application_bytes: u64,
     /// Blocks written into free segments.
     pub appended_blocks: u64,
@@ -72,9 +73,9 @@ pub struct Counters {
     pub threaded_blocks: u64,
     /// Blocks written in place.
     pub in_place_blocks: u64,
-    /// Blocks of the above that cleaning moved.
+    /// Part of the blocks above moved by cleaning.
     pub cleaned_blocks: u64,
-    /// Sections cleaned because there were too few free ones.
+    /// Sections cleaned because free sections were too few.
     pub foreground_sections: u64,
     /// Sections cleaned while idle.
     pub background_sections: u64,
@@ -93,31 +94,31 @@ pub struct FileSystem {
     pub(super) output: Output,
     pub(super) discards: Discards,
     pub(super) counters: Counters,
-    /// Directories with entries to be written, and how many blocks those are.
+    /// Directories with unwritten entries, and their number of unwritten blocks.
     pub(super) dirty_directories: Vec<u32>,
     pub(super) dirty_entry_blocks: u32,
-    /// Segments that logs have left since the last checkpoint: their summaries have to be written.
+    /// Segments that logs have left since the last checkpoint. Their summaries are unwritten.
     pub(super) summaries: Bitmap,
-    /// Where each log writes next in its segment, and whether it fills gaps there.
+    /// Next offset of each log in its segment, and whether the log fills gaps there.
     next_offset: [u32; 6],
     threaded: [bool; 6],
-    /// Blocks allocated since the last checkpoint, and valid ones at that time.
+    /// Blocks allocated since the last checkpoint, and blocks valid at that time.
     pub(super) allocated: u64,
     pub(super) valid_at_checkpoint: u64,
-    /// Bytes that had been written when the last checkpoint, the last pause began.
+    /// Bytes written before the last checkpoint, and before the last pause.
     pub(super) checkpointed_at: u64,
     pub(super) paused_at: u64,
-    /// Which copy of NAT blocks, SIT blocks and of the checkpoint is the newer one.
+    /// Newer copy of each NAT block, each SIT block and the checkpoint.
     pub(super) nat_copy: Bitmap,
     pub(super) sit_copy: Bitmap,
 }
 
 impl FileSystem {
-    /// A new file system: mkfs has discarded the whole drive.
+    /// Creates an empty file system. As after mkfs, the whole drive is discarded.
     pub fn new(layout: Layout, rules: Rules, output: Output) -> FileSystem {
         let discards = Discards::new(&layout, rules.discard.is_enabled());
         let mut segments = Segments::new(&layout);
-        // The order of mkfs.
+        // Same order as mkfs.
         for log in [
             Log::HotNode,
             Log::WarmNode,
@@ -153,13 +154,13 @@ impl FileSystem {
         }
     }
 
-    /// A place for a file or directory that does not exist yet; returns its number.
+    /// Reserves a file or directory that does not exist yet and returns its number.
     pub fn add_file(&mut self) -> u32 {
         self.files.push(File::default());
         (self.files.len() - 1) as u32
     }
 
-    /// A directory that will hold up to `entries` files; its own parent is not modelled.
+    /// Creates a directory for up to `entries` files. Its own parent is not modelled.
     pub fn create_directory(&mut self, entries: u32) -> Result<u32, Full> {
         let id = self.add_file();
         self.create_inode(id, Log::HotNode)?;
@@ -180,7 +181,8 @@ impl FileSystem {
         Ok(())
     }
 
-    /// The inode of a new file; where sizes are shrunk, only one in s has one, so that nodes keep their share of the blocks.
+    /// Creates the inode of a new file. If sizes are shrunk, only one file in s has an inode, so
+    /// that nodes keep their share of the blocks.
     fn create_inode(&mut self, id: u32, log: Log) -> Result<(), Full> {
         let file = &mut self.files[id as usize];
         assert!(!file.exists, "file {id} exists");
@@ -191,12 +193,12 @@ impl FileSystem {
         Ok(())
     }
 
-    /// Whether a file has an inode.
+    /// True if a file has an inode.
     pub fn has_inode(&self, id: u32) -> bool {
         !self.files[id as usize].nodes.is_empty()
     }
 
-    /// The entry of a file in its directory changes.
+    /// Changes the entry of a file in its directory.
     fn change_entry(&mut self, directory: u32, id: u32) {
         let file = &mut self.files[directory as usize];
         if let Some(inode) = file.nodes.first() {
@@ -205,7 +207,7 @@ impl FileSystem {
         if file.blocks.is_empty() {
             return;
         }
-        // Entries are hashed over the blocks.
+        // A hash distributes the entries over the blocks.
         let hash = u64::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let bit = 1 << (hash % file.blocks.len() as u64);
         if file.dirty_entries == 0 {
@@ -217,7 +219,7 @@ impl FileSystem {
         }
     }
 
-    /// Writes blocks of a file where the log is; `bytes` of them are the application's.
+    /// Writes blocks of a file to its log. `bytes` of them belong to the application.
     pub fn write(&mut self, id: u32, first: u32, blocks: u32, bytes: u64) -> Result<(), Full> {
         self.make_room()?;
         let end = first + blocks;
@@ -231,7 +233,7 @@ impl FileSystem {
         Ok(())
     }
 
-    /// Makes pointers and nodes for a file of this many blocks.
+    /// Adds pointers and nodes for a file of this many blocks.
     fn extend(&mut self, id: u32, blocks: u32) -> Result<(), Full> {
         let file = &mut self.files[id as usize];
         if blocks as usize > file.blocks.len() {
@@ -243,7 +245,7 @@ impl FileSystem {
         self.nodes.mark_dirty(file.nodes[0]);
         let direct = blocks.saturating_sub(INODE_POINTERS).div_ceil(NODE_POINTERS);
         while (file.nodes.len() as u32) < 1 + direct {
-            // The inode points to two direct nodes; others hang from indirect ones.
+            // The inode points to two direct nodes. Indirect nodes point to all others.
             let beyond = (file.nodes.len() as u32 - 1).checked_sub(2);
             if let Some(place) = beyond {
                 let parent = (place / NODE_POINTERS) as usize;
@@ -297,8 +299,8 @@ impl FileSystem {
         Ok(())
     }
 
-    /// Overwrites blocks of a file and syncs them (`f2fs_do_sync_file`): in place if the rules say so, otherwise to the log, with the
-    /// nodes that changed.
+    /// Overwrites blocks of a file and syncs them (`f2fs_do_sync_file`). Depending on the rules,
+    /// the write happens in place or goes to the log with the changed nodes.
     pub fn overwrite_synced(&mut self, id: u32, first: u32, blocks: u32, datasync: bool) -> Result<(), Full> {
         let in_place = self.rules.in_place && (datasync || blocks <= self.rules.min_fsync_blocks);
         if !in_place {
@@ -317,7 +319,8 @@ impl FileSystem {
         Ok(())
     }
 
-    /// Writes the nodes of a file, so that recovery finds its data; or a checkpoint, if recovery would have no room.
+    /// Writes the nodes of a file, so that recovery finds its data. If recovery would lack room,
+    /// writes a checkpoint instead.
     fn sync_nodes(&mut self, id: u32) -> Result<(), Full> {
         if self.valid_at_checkpoint + self.allocated > self.layout.user_blocks() {
             return self.checkpoint();
@@ -375,7 +378,7 @@ impl FileSystem {
         self.output.flush();
     }
 
-    /// What a block belongs to, for cleaning: a file with the index of the block, or a node.
+    /// Owner of a block, for cleaning: a file and the index of the block, or a node.
     pub(super) fn owner(&self, block: u32) -> Result<(u32, u32), u32> {
         let owner = self.owners[block as usize];
         if owner.index == NODE {
@@ -385,7 +388,7 @@ impl FileSystem {
         }
     }
 
-    /// Whether users may have this many blocks more.
+    /// Checks that users may have `blocks` more blocks.
     fn check_room(&self, blocks: u64) -> Result<(), Full> {
         let wanted = self.segments.total_valid() + u64::from(self.nodes.dirty_count()) + blocks;
         if wanted > self.layout.user_blocks() {
@@ -395,12 +398,13 @@ impl FileSystem {
         }
     }
 
-    /// Valid blocks per user's block.
+    /// Valid blocks as a fraction of the user blocks.
     pub fn utilization(&self) -> f64 {
         self.segments.total_valid() as f64 / self.layout.user_blocks() as f64
     }
 
-    /// The next blocks of a log: first and number, at most `limit`.
+    /// Allocates the next blocks of a log. Returns the first block and their number, at most
+    /// `limit`.
     fn allocate(&mut self, log: Log, limit: u32) -> Result<(u32, u32), Full> {
         loop {
             let segment = self.segments.current(log);
@@ -425,7 +429,8 @@ impl FileSystem {
         }
     }
 
-    /// Moves a log to another segment: a dirty one if free sections are few (`need_SSR`), otherwise a free one.
+    /// Moves a log to another segment. Selects a dirty segment if free sections are few
+    /// (`need_SSR`), otherwise a free one.
     fn change_segment(&mut self, log: Log) -> Result<(), Full> {
         let left = self.segments.current(log);
         assert!(left != NOWHERE, "every log has a segment");
@@ -446,7 +451,8 @@ impl FileSystem {
         Ok(())
     }
 
-    /// A dirty segment for threaded logging: one of the log's own kind, otherwise of the other temperatures (`get_ssr_segment`).
+    /// Finds a dirty segment for threaded logging. Prefers the log's own kind over the other
+    /// temperatures (`get_ssr_segment`).
     fn find_dirty(&mut self, log: Log) -> Option<u32> {
         use Log::{ColdData, ColdNode, HotData, HotNode, WarmData, WarmNode};
         let order = match log {
@@ -460,23 +466,24 @@ impl FileSystem {
         order.into_iter().find_map(|kind| self.segments.roomiest(kind))
     }
 
-    /// Sections that a checkpoint would need now for nodes and directory entries; entries count twice, since they dirty nodes.
+    /// Sections that a checkpoint would need now for nodes and directory entries. Entries count
+    /// twice, because they dirty nodes.
     pub(super) fn dirty_sections(&self) -> u32 {
         let section_blocks = self.layout.section_segments * self.layout.segment_blocks;
         self.nodes.dirty_count().div_ceil(section_blocks) + 2 * self.dirty_entry_blocks.div_ceil(section_blocks)
     }
 
-    /// Whether free sections are so few that cleaning must make some (`has_not_enough_free_secs`).
+    /// True if free sections are so few that cleaning must run (`has_not_enough_free_secs`).
     pub(super) fn needs_sections(&self) -> bool {
         self.segments.free_sections() <= self.layout.reserved_sections + self.dirty_sections()
     }
 
-    /// Before an operation: makes free sections if there are too few (`f2fs_balance_fs`).
+    /// Frees sections before an operation if there are too few (`f2fs_balance_fs`).
     fn make_room(&mut self) -> Result<(), Full> {
         if self.needs_sections() { self.clean() } else { Ok(()) }
     }
 
-    /// Writes the entries of directories that changed.
+    /// Writes the changed directory entries.
     pub(super) fn write_entries(&mut self) -> Result<(), Full> {
         for directory in std::mem::take(&mut self.dirty_directories) {
             let mut dirty = std::mem::take(&mut self.files[directory as usize].dirty_entries);
@@ -490,7 +497,7 @@ impl FileSystem {
     }
 }
 
-/// The blocks of a list that exist, as runs of blocks that follow each other: first and number.
+/// Runs of consecutive blocks among the existing blocks of a list, as first block and number.
 fn runs(list: &[u32]) -> impl Iterator<Item = (u32, u32)> {
     let groups = list.chunk_by(|block, next| *block != UNWRITTEN && block + 1 == *next);
     groups

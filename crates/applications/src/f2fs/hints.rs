@@ -1,13 +1,18 @@
-//! Write hints: which one a log's writes carry, and which placement index the drive is given for it.
+//! Write hints: the hint of each log's writes, and its placement index on the drive.
 //!
-//! The driver patch that the WARP paper cites (its reference 18: Samsung's Flexible Data Placement support for the NVMe driver) puts
-//! the n-th placement identifier of the namespace into a write whose hint has the number n; hints beyond the last identifier take the
-//! last one. Numbers are those of `enum rw_hint` (`include/linux/rw_hint.h`).
+//! The WARP paper cites a driver patch (its reference 18, Samsung's Flexible Data Placement support
+//! for the NVMe driver). The patch maps hint n to the n-th placement identifier of the namespace.
+//! Larger hints map to the last identifier. Hint numbers are those of `enum rw_hint`
+//! (`include/linux/rw_hint.h`).
 //!
-//! Which hint F2FS gives is in the kernel's `Documentation/filesystems/f2fs.rst`, "Write-hint Policy": three mount options until 5.18,
-//! one fixed policy since 6.9. The block layer's write streams, which are what a stock kernel hands to the drive (stream n is the n-th placement handle),
-//! got them from F2FS later, for data alone (linux-f2fs-devel, April 2026; measured with Linux 7.3, docs/workloads.md). [`HintPolicy`] has them all. The paper's section 3.4 says that user data is WARM, that this maps to
-//! `WRITE_LIFE_NOT_SET`, and that nodes and metadata go to handles of their own: that is the fixed policy, and so the default here.
+//! The kernel documents F2FS's hints in `Documentation/filesystems/f2fs.rst`, "Write-hint Policy".
+//! Until 5.18 there were three mount options, and since 6.9 there is one fixed policy. A stock
+//! kernel passes the block layer's write streams to the drive: stream n is the n-th placement
+//! handle. F2FS sets streams only in later kernels, and only for data (linux-f2fs-devel, April
+//! 2026; measured with Linux 7.3, docs/workloads.md). [`HintPolicy`] has all of these policies.
+//!
+//! The paper's section 3.4 maps user data to WARM, and WARM to `WRITE_LIFE_NOT_SET`. Nodes and
+//! metadata have handles of their own. This is the fixed policy, and so the default here.
 
 use serde::{Deserialize, Serialize};
 use workload::PlacementIndex;
@@ -16,11 +21,11 @@ use workload::PlacementIndex;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Log {
-    /// Directory entries; files with the hot bit or hint.
+    /// Directory entries, and files with the hot bit or hint.
     HotData = 0,
     /// All other user data.
     WarmData = 1,
-    /// What cleaning moves; files with a multimedia extension, the cold bit or hint.
+    /// Data moved by cleaning, and files with a multimedia extension, the cold bit or hint.
     ColdData = 2,
     /// Inodes of directories.
     HotNode = 3,
@@ -39,13 +44,13 @@ impl Log {
         Log::ColdNode,
     ];
 
-    /// Whether it takes nodes.
+    /// True if the log takes nodes.
     pub fn is_node(self) -> bool {
         self >= Log::HotNode
     }
 }
 
-/// Who writes: the streams of the workload, in the order of their numbers.
+/// Writer of a request. Writers are the streams of the workload, in the order of their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
     Log(Log),
@@ -57,7 +62,7 @@ impl Writer {
     /// Number of writers.
     pub const COUNT: usize = 7;
 
-    /// Its place among them.
+    /// Number of the writer.
     pub fn index(self) -> usize {
         match self {
             Writer::Log(log) => log as usize,
@@ -65,7 +70,7 @@ impl Writer {
         }
     }
 
-    /// Whether it writes user data or directory entries.
+    /// True if it writes user data or directory entries.
     pub fn is_data(self) -> bool {
         matches!(self, Writer::Log(log) if !log.is_node())
     }
@@ -84,7 +89,7 @@ pub const STREAMS: [&str; 9] = [
     "discard",
 ];
 
-/// Hints of the kernel, by number.
+/// Hints of the kernel by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Hint {
@@ -103,33 +108,36 @@ pub enum Hint {
 }
 
 impl Hint {
-    /// Names in measures, by number.
+    /// Names of the hints in measures, by number.
     pub const NAMES: [&str; 6] = ["not_set", "none", "short", "medium", "long", "extreme"];
 }
 
-/// Which hint a write carries.
+/// Policy that gives each write a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HintPolicy {
-    /// No hints and no directives: `whint_mode=off`, or a kernel without the driver patch.
+    /// No hints and no directives, from `whint_mode=off` or a kernel without the driver patch.
     Off,
-    /// `whint_mode=user-based` (4.17 to 5.18): short for hot data, extreme for cold data, not set for everything else.
+    /// `whint_mode=user-based` (4.17 to 5.18): short for hot data, extreme for cold data, otherwise
+    /// not set.
     User,
-    /// `whint_mode=fs-based` (4.17 to 5.18): medium for metadata, none for indirect nodes, not set for other nodes; data is short, long
-    /// or extreme.
+    /// `whint_mode=fs-based` (4.17 to 5.18): medium for metadata, none for indirect nodes, not set
+    /// for other nodes. Data is short, long or extreme.
     Fs,
-    /// The fixed policy since 6.9: warm data not set, hot data short, cold data extreme; nodes none, medium and long; metadata none.
+    /// The fixed policy since 6.9. Warm data is not set, hot data is short, cold data is extreme.
+    /// Nodes are none, medium and long. Metadata is none.
     Kernel,
-    /// Write streams, as a stock kernel has them (7.3): hot, warm and cold data by the first three handles, or cold data by the second of two; nodes and
-    /// metadata without a directive, which is the first.
+    /// Write streams of a stock kernel (7.3). Hot, warm and cold data have the first three handles.
+    /// With two handles, cold data has the second. Nodes and metadata have no directive and thus
+    /// the first.
     Streams,
-    /// Beyond the paper: user data is split by how long the file will live, a handle per class; nodes and metadata get the two
-    /// handles that follow.
+    /// Lifetime classes, an extension of the paper. User data has one handle per class of file
+    /// lifetime. Nodes and metadata have the two handles that follow.
     Lifetime,
 }
 
 impl HintPolicy {
-    /// The hint of a writer; none where the policy has classes in place of hints, or no hints.
+    /// Hint of a writer. `None` if the policy has classes instead of hints, or no hints.
     pub fn hint(self, writer: Writer) -> Option<Hint> {
         use Log::{ColdData, ColdNode, HotData, HotNode, WarmData, WarmNode};
         let hint = match (self, writer) {
@@ -151,7 +159,8 @@ impl HintPolicy {
         Some(hint)
     }
 
-    /// The placement index of a write, of `placement_count`; `class` is the lifetime class of the file, of `classes`.
+    /// Placement index of a write, among `placement_count`. `class` is the lifetime class of the
+    /// file, among `classes`.
     pub fn placement(self, writer: Writer, class: u8, classes: u8, placement_count: u16) -> Option<PlacementIndex> {
         let last = placement_count.checked_sub(1)?;
         let wanted = match self {
@@ -164,7 +173,7 @@ impl HintPolicy {
         Some(PlacementIndex(u16::from(wanted).min(last)))
     }
 
-    /// The handle of a write stream; none for what has no stream.
+    /// Handle of a write stream. `None` for a writer without a stream.
     fn stream(writer: Writer, placement_count: u16) -> Option<u8> {
         match writer {
             Writer::Log(Log::HotData) => Some(0),
@@ -179,7 +188,8 @@ impl HintPolicy {
 mod tests {
     use super::*;
 
-    /// What `tests/host/run --hints` finds of Linux 7.3 on eight handles, and what the patch says of fewer.
+    /// Matches the results of `tests/host/run --hints` on Linux 7.3 with eight handles, and the
+    /// patch for fewer handles.
     #[test]
     fn write_streams_are_the_kernels() {
         for (count, data) in [(1, [0, 0, 0]), (2, [0, 0, 1]), (3, [0, 1, 2]), (8, [0, 1, 2])] {

@@ -1,4 +1,4 @@
-//! Where `mkfs.f2fs` puts things, and how much it keeps for itself.
+//! Layout of the areas that `mkfs.f2fs` creates, and its reserved space.
 //!
 //! ```text
 //! superblock | checkpoint (2 packs) | SIT (2 copies) | NAT (2 copies) | SSA | main area
@@ -6,35 +6,39 @@
 //!                                      segments          nodes          segment
 //! ```
 //!
-//! Facts: f2fs-tools, `mkfs/f2fs_format.c` (`f2fs_prepare_super_block`, `get_best_overprovision`). A twin has its areas by the same
-//! rules, since they are proportional to the drive; what is not proportional - the reserved segments, the limit of the NAT - is
-//! computed for the drive at full size and divided by d.
+//! The rules come from f2fs-tools, `mkfs/f2fs_format.c` (`f2fs_prepare_super_block`,
+//! `get_best_overprovision`). A scaled model (twin) uses the same rules, because the areas are
+//! proportional to the drive. Reserved segments and the limit of the NAT are not proportional. They
+//! are computed for the drive at full size and divided by d.
 //!
-//! A reclaim unit of the drive holds thousands of segments and files, and write amplification depends on that. So a twin cannot keep
-//! their sizes: they shrink by s, and their numbers by d / s, with s near the root of d, at most 16, as a segment and a file
-//! must still have some blocks. What there is one of per segment or per file - nodes, summaries - then weighs s times as much, so the
-//! twin has it for one in s of them only.
+//! A reclaim unit of the drive holds thousands of segments and files, and write amplification
+//! depends on that. A scaled model therefore cannot keep their sizes. Sizes shrink by s, and
+//! numbers by d / s. s is near the root of d and at most 16, because a segment and a file must keep
+//! some blocks. Nodes and summaries exist once per file or segment and would weigh s times as much.
+//! The model has them for one file or segment in s.
 
 use workload::{Target, WorkloadError, within};
 
 pub const BLOCK_BYTES: u64 = 4096;
-/// Blocks of a segment: 2 MiB. A twin's are smaller, see [`Layout::segment_blocks`].
+/// Blocks of a segment, 2 MiB. Segments of a scaled model are smaller, see
+/// [`Layout::segment_blocks`].
 pub const SEGMENT_BLOCKS: u32 = 512;
-/// Most that sizes shrink on a twin: segments to 32 blocks, files of 540 KB to 8.
+/// Maximum shrink of sizes: segments shrink to 32 blocks, files of 540 KB to 8 blocks.
 const MOST_SHRINK: u32 = 16;
-/// Entries of a block of the SIT, one per segment.
+/// SIT entries per block, one per segment.
 pub const SIT_ENTRIES: u32 = 55;
-/// Entries of a block of the NAT, one per node.
+/// NAT entries per block, one per node.
 pub const NAT_ENTRIES: u32 = 455;
-/// The bitmap that tells valid copies of NAT blocks fits the checkpoint block; bytes of it.
+/// Bytes of the bitmap of valid NAT copies. It must fit into the checkpoint block.
 const NAT_BITMAP_BYTES: u64 = 3900;
-/// Smallest number of sections that are reserved on a twin: one for each of the six logs, and some to move.
+/// Minimum number of reserved sections of a scaled model: one for each of the six logs, and some
+/// for moves.
 const LEAST_RESERVED_SECTIONS: u32 = 16;
 
-/// Areas of a file system; addresses in blocks.
+/// Areas of a file system, addresses in blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Layout {
-    /// First block of the first checkpoint pack; the second is a segment further.
+    /// First block of the first checkpoint pack. The second is one segment further.
     pub checkpoint: u32,
     /// First block of the SIT.
     pub sit: u32,
@@ -48,7 +52,7 @@ pub struct Layout {
     pub ssa: u32,
     /// First block of the main area.
     pub main: u32,
-    /// s: how much smaller segments and files are on a twin; 1 without one.
+    /// Shrink factor s of segments and files on a scaled model, otherwise 1.
     pub shrink: u32,
     pub segment_blocks: u32,
     /// Segments of the main area.
@@ -56,19 +60,19 @@ pub struct Layout {
     pub section_segments: u32,
     /// Sections of the main area.
     pub sections: u32,
-    /// Sections that only cleaning may take.
+    /// Sections that only cleaning may use.
     pub reserved_sections: u32,
-    /// Segments that hold no user's blocks.
+    /// Segments without user blocks.
     pub overprovision_segments: u32,
-    /// Extra blocks of a checkpoint pack, where the SIT's bitmap does not fit.
+    /// Extra blocks of a checkpoint pack if the SIT's bitmap does not fit.
     pub payload_blocks: u32,
 }
 
 impl Layout {
-    /// The layout on a drive, or on its twin.
+    /// Computes the layout of a drive or its scaled model.
     ///
     /// # Errors
-    /// The drive is too small, or larger than block numbers of 32 bits reach.
+    /// The drive is too small, or too large for 32-bit block numbers.
     pub fn new(
         target: &Target,
         section_segments: u32,
@@ -90,7 +94,7 @@ impl Layout {
             Areas::new(target.device_bytes, 1, section_segments).ok_or_else(|| too_small(target.device_bytes))?;
         let (reserved, overprovision) = full.reserve(section_segments, overprovision_percent);
         let bytes = target.capacity_bytes();
-        // Of every d segments of the drive the twin has s.
+        // Of d segments of the drive, the scaled model has s.
         let scaled = |segments: u64| (segments * u64::from(shrink)).div_ceil(target.denominator());
         if bytes / BLOCK_BYTES >= u64::from(u32::MAX) {
             let setting = format!("a drive of {bytes} bytes");
@@ -134,7 +138,7 @@ impl Layout {
         })
     }
 
-    /// s: the power of two next to the root of d, from below.
+    /// Default s, the largest power of two up to the root of d.
     pub fn default_shrink(denominator: u64) -> u32 {
         let mut shrink = 1;
         while shrink < MOST_SHRINK && u64::from(4 * shrink * shrink) <= denominator {
@@ -143,12 +147,12 @@ impl Layout {
         shrink
     }
 
-    /// Blocks, nodes included, that users may have.
+    /// Blocks that users may have, nodes included.
     pub fn user_blocks(&self) -> u64 {
         u64::from(self.segments - self.overprovision_segments) * u64::from(self.segment_blocks)
     }
 
-    /// Number of nodes that the NAT can hold; the first three are the file system's own.
+    /// Number of nodes that the NAT can hold. The file system itself uses the first three.
     pub fn nodes(&self) -> u32 {
         self.nat_blocks * NAT_ENTRIES
     }
@@ -159,7 +163,7 @@ impl Layout {
     }
 }
 
-/// Blocks of the checkpoint pack that hold the SIT's bitmap, if it is too large for the first block.
+/// Blocks of the checkpoint pack for the SIT's bitmap, if it is too large for the first block.
 fn payload_blocks(sit_segments: u64) -> u32 {
     let bitmap_bytes = sit_segments * u64::from(SEGMENT_BLOCKS) / 8;
     if bitmap_bytes > NAT_BITMAP_BYTES {
@@ -203,7 +207,7 @@ impl Areas {
         (areas.main_segments > 0).then_some(areas)
     }
 
-    /// Places the SSA and the main area behind the rest; sections start at multiples of their size.
+    /// Places the SSA and the main area at the end. Sections start at multiples of their size.
     fn finish(&mut self, section_segments: u32) {
         let section = u64::from(section_segments);
         let before_ssa = section + 2 + 2 * self.sit_segments + 2 * self.nat_segments;
@@ -214,7 +218,8 @@ impl Areas {
         self.main_segments -= self.main_segments % section;
     }
 
-    /// Segments reserved for cleaning, and segments of overprovisioning: the ratio that leaves most to the user.
+    /// Reserved segments for cleaning, and over-provisioned segments. Selects the ratio that leaves
+    /// the most space to the user.
     fn reserve(&self, section_segments: u32, percent: Option<f64>) -> (u64, u64) {
         let main = self.main_segments as f64;
         let reserved = |percent: f64| ((100.0 / percent).floor() + 1.0 + 6.0) * f64::from(section_segments);
@@ -283,7 +288,8 @@ mod tests {
         }
     }
 
-    /// With n segments, p percent cost 100 / p reserved and n p / 100 overprovisioned segments: equal at p = 100 / sqrt(n).
+    /// With n segments, p percent cost 100 / p reserved and n p / 100 overprovisioned segments.
+    /// Both are equal at p = 100 / sqrt(n).
     #[test]
     fn overprovisioning_balances_reserve_and_spare() {
         let layout = Layout::new(&drive(7_680_000_000_000, 1), 1, None, 1).unwrap();

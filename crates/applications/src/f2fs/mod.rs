@@ -1,4 +1,4 @@
-//! F2FS: a model of the log-structured file system of the Linux kernel, and applications that use it.
+//! F2FS model: the log-structured file system of the Linux kernel, with applications that use it.
 //!
 //! ```text
 //! personality -> file_system -> segments (who is valid, who is free) -> output -> requests
@@ -6,16 +6,25 @@
 //!                 +- nodes (inodes, NAT)
 //! ```
 //!
-//! It models what decides where blocks go and when the drive learns that they are not needed: six logs, segments and sections, append
-//! and threaded logging, cleaning, checkpoints with all metadata writes, discards, in-place updates of synced data, and the way from
-//! the temperature of data to a placement index. The page cache is modelled by its effect alone: a file's data is written as a
-//! whole, in the order of the operations; nodes and directory entries wait for a checkpoint.
+//! The model covers the choice of blocks and the time at which the drive learns that they are
+//! unneeded:
 //!
-//! What shrinks on a twin of 1/d: under a fileserver, sizes of files and segments by s and their numbers by d / s, see `layout.rs`; under
-//! a database, numbers by d and no sizes. Bytes between checkpoints, reserved segments and discards per second shrink with the drive.
-//! Blocks, writes of a database, and the numbers of logs, threads and writers do not.
+//! - six logs, segments and sections, with append and threaded logging
+//! - cleaning and discards
+//! - checkpoints with all metadata writes
+//! - in-place updates of synced data
+//! - the path from the temperature of data to a placement index
 //!
-//! It leaves out: zones, compression, inline data, extended attributes, quotas, `fallocate`, age-threshold cleaning (ATGC), recovery.
+//! It models only the effect of the page cache. File data is written as a whole, in the order of
+//! the operations. Nodes and directory entries wait for a checkpoint.
+//!
+//! On a scaled model (twin) of 1/d, a fileserver's files and segments shrink in size by s and in
+//! number by d / s (see `layout.rs`). A database shrinks only its numbers, by d. Bytes between
+//! checkpoints, reserved segments and discards per second shrink with the drive. Blocks, writes of
+//! a database and the numbers of logs, threads and writers stay the same.
+//!
+//! The model omits zones, compression, inline data, extended attributes, quotas, `fallocate`,
+//! age-threshold cleaning (ATGC) and recovery.
 
 mod bitmap;
 mod checkpoint;
@@ -48,53 +57,57 @@ use personality::oltp;
 use rules::Rules;
 use workload::{Target, WorkloadError, multiple_of, within};
 
-/// The `[workload]` table of `kind = "f2fs"`.
+/// Settings table `[workload]` of `kind = "f2fs"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// What the applications do. `fileserver`.
+    /// Application workload. Default `fileserver`.
     pub personality: PersonalityName,
     pub fileserver: fileserver::Settings,
-    /// Of the database.
+    /// Settings of the personality `oltp`.
     pub oltp: oltp::Settings,
-    /// Which placement index a write gets. `kernel` (WARP paper, section 3.4, and the kernel's documentation since 6.9).
+    /// Placement policy of writes. Default `kernel` (WARP paper, section 3.4, and the kernel's
+    /// documentation since 6.9).
     pub hints: HintPolicy,
-    /// Classes of `hints = "lifetime"`, from 2 to 6. 6: with nodes and metadata eight handles.
+    /// Classes of `hints = "lifetime"`, from 2 to 6. Default 6, which takes eight handles with
+    /// nodes and metadata.
     pub lifetime_classes: u8,
-    /// Files with the hot bit or hint, percent. 0.
+    /// Files with the hot bit or hint, percent. Default 0.
     pub hot_files_percent: f64,
-    /// Files with a multimedia extension, the cold bit or hint, percent. 0.
+    /// Files with a multimedia extension, the cold bit or hint, percent. Default 0.
     pub cold_files_percent: f64,
-    /// Whether logs fill gaps when free sections are few. `adaptive` (the kernel's default `mode=adaptive`).
+    /// Logging mode when free sections are few. Default `adaptive` (the kernel's `mode=adaptive`).
     pub logging: Logging,
-    /// Segments of a section. 1 (mkfs.f2fs).
+    /// Segments of a section. Default 1 (mkfs.f2fs).
     pub segments_per_section: u32,
-    /// Space that is kept from users, percent. None: the value that mkfs.f2fs computes.
+    /// Space reserved from users, percent. Default: the value that mkfs.f2fs computes.
     pub overprovision_percent: Option<f64>,
-    /// When the drive is told what is not needed. `when_idle` (the kernel's default).
+    /// Discard policy. Default `when_idle` (the kernel's default).
     pub discard: Discard,
-    /// Smallest run of blocks that is discarded. 16 (`DEFAULT_DISCARD_GRANULARITY`); above 80 % utilisation it is 1.
+    /// Smallest discarded run of blocks. Default 16 (`DEFAULT_DISCARD_GRANULARITY`). Above 80 %
+    /// utilisation it is 1.
     pub discard_granularity_blocks: u32,
-    /// Synced overwrites happen in place, if they are of data alone or small (`F2FS_IPU_FSYNC`). True (the kernel's default).
+    /// Synced overwrites happen in place if they sync only data or are small (`F2FS_IPU_FSYNC`).
+    /// Default true (the kernel's default).
     pub in_place_updates: bool,
-    /// Most blocks of a small fsync. 8 (`DEF_MIN_FSYNC_BLOCKS`).
+    /// Maximum number of blocks of a small fsync. Default 8 (`DEF_MIN_FSYNC_BLOCKS`).
     pub min_fsync_blocks: u32,
-    /// Seconds between two checkpoints, at most. 60 (`DEF_CP_INTERVAL`).
+    /// Maximum time between two checkpoints, seconds. Default 60 (`DEF_CP_INTERVAL`).
     pub checkpoint_seconds: f64,
-    /// Bytes written per second, on the drive at full size; the clock of the model. 778 MB/s (WARP paper, section 3.4: 28 TB in ten
-    /// hours).
+    /// Write rate on the drive at full size, bytes per second. It is the clock of the model.
+    /// Default 778 MB/s (WARP paper, section 3.4, 28 TB in ten hours).
     #[serde(with = "base::size")]
     pub throughput_bytes_per_second: u64,
-    /// Seconds of load between two pauses; 0 for no pauses. 0.
+    /// Seconds of load between two pauses, or 0 for no pauses. Default 0.
     pub pause_every_seconds: f64,
-    /// Length of a pause. 60.
+    /// Length of a pause, seconds. Default 60.
     pub pause_seconds: f64,
-    /// Sections are cleaned during pauses. True (`background_gc=on`, the kernel's default).
+    /// Cleans sections during pauses. Default true (`background_gc=on`, the kernel's default).
     pub background_cleaning: bool,
-    /// Largest request. 1 MiB (256 pages, `BIO_MAX_VECS`).
+    /// Largest request, bytes. Default 1 MiB (256 pages, `BIO_MAX_VECS`).
     #[serde(with = "base::size")]
     pub max_request_bytes: u64,
-    /// Reads are produced too. False.
+    /// Also issues reads. Default false.
     pub reads: bool,
 }
 
@@ -126,36 +139,36 @@ impl Default for Settings {
     }
 }
 
-/// What the applications do.
+/// Application workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PersonalityName {
-    /// See [`fileserver`].
+    /// A file server, see [`fileserver`].
     Fileserver,
-    /// See [`oltp`].
+    /// A database, see [`oltp`].
     Oltp,
 }
 
-/// Where logs go when free sections are few.
+/// Logging mode when free sections are few.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Logging {
-    /// Into gaps of dirty segments (threaded logging); synced overwrites in place.
+    /// Logs fill gaps of dirty segments (threaded logging). Synced overwrites happen in place.
     Adaptive,
-    /// Only into free segments, which cleaning has to make (`mode=lfs`).
+    /// Logs take only free segments, so cleaning must free some (`mode=lfs`).
     Lfs,
 }
 
 impl Settings {
-    /// The workload on a drive.
+    /// Creates the source for a drive.
     ///
     /// # Errors
-    /// A setting that cannot be, or that does not fit the drive.
+    /// A setting is impossible or does not fit the drive.
     pub fn source(&self, target: &Target, seed: u64) -> Result<F2fs, WorkloadError> {
         self.check()?;
         let shrink = match self.personality {
             PersonalityName::Fileserver => Layout::default_shrink(target.denominator()),
-            // It overwrites in place: only the numbers of its files matter.
+            // The database overwrites in place, so only the number of its files matters.
             PersonalityName::Oltp => 1,
         };
         let layout = Layout::new(target, self.segments_per_section, self.overprovision_percent, shrink)?;
@@ -182,11 +195,12 @@ impl Settings {
         ))
     }
 
-    /// Memory that the workload takes at most, bytes.
+    /// Maximum memory of the workload, bytes.
     pub fn memory_bytes(&self, target: &Target) -> u64 {
-        /// Of a block: its owner, its place in its file, and its bits in the maps of segments.
+        /// Bytes per block: its owner, its position in the file, and its bits in the segment
+        /// bitmaps.
         const BLOCK_MAP_BYTES: u64 = 48;
-        /// Of a file with its inode.
+        /// Bytes per file with its inode.
         const FILE_BYTES: u64 = 256;
         const FIXED_BYTES: u64 = 16 << 20;
         let blocks = target.capacity_bytes() / BLOCK_BYTES;
@@ -197,7 +211,7 @@ impl Settings {
         let fitting = target.device_bytes / file_bytes.max(1);
         let full = asked.map_or(fitting, u64::from);
         let files = full.saturating_mul(u64::from(Layout::default_shrink(target.denominator()))) / target.denominator();
-        // A file has a block at least, its inode.
+        // A file has at least one block, its inode.
         FIXED_BYTES + blocks * BLOCK_MAP_BYTES + files.min(blocks) * FILE_BYTES
     }
 

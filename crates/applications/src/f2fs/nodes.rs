@@ -1,37 +1,40 @@
-//! Node blocks: an inode per file, direct nodes for what its own pointers do not reach, indirect nodes above those; and the NAT,
-//! which says where each node is. Because of the NAT a node moves without its parents being written.
+//! Node blocks and the NAT, which maps node numbers to blocks.
+//!
+//! Each file has an inode. Direct nodes hold the pointers beyond those of the inode, and indirect
+//! nodes point to direct nodes. A node can move without a write of its parents, because parents
+//! refer to its number in the NAT.
 
 use super::bitmap::Bitmap;
 use super::hints::Log;
 use super::layout::NAT_ENTRIES;
 
-/// Pointers to data blocks in an inode: 923, less 50 for inline attributes (`ADDRS_PER_INODE`).
+/// Data pointers of an inode: 923, minus 50 for inline attributes (`ADDRS_PER_INODE`).
 pub const INODE_POINTERS: u32 = 873;
 /// Pointers of a direct or indirect node (`ADDRS_PER_BLOCK`, `NIDS_PER_BLOCK`).
 pub const NODE_POINTERS: u32 = 1018;
 pub const UNWRITTEN: u32 = u32::MAX;
 
-/// All nodes, by their numbers.
+/// All nodes by number.
 #[derive(Debug, Clone)]
 pub struct Nodes {
-    /// Block of the main area in which a node is.
+    /// Block of each node in the main area.
     address: Vec<u32>,
     log: Vec<Log>,
     free: Bitmap,
-    /// Where the search for a free number goes on (`next_scan_nid`).
+    /// Start of the next search for a free number (`next_scan_nid`).
     next: usize,
     dirty: Bitmap,
-    /// Nodes that became dirty; some may have been written or deleted since.
+    /// Nodes that became dirty. Some may have been written or deleted since.
     list: Vec<u32>,
     is_listed: Bitmap,
     moved: Bitmap,
-    /// Changed entries of each block of the NAT, and the blocks that have any.
+    /// Number of changed entries of each NAT block, and the list of changed blocks.
     nat_entries: Vec<u16>,
     nat_blocks: Vec<u32>,
 }
 
 impl Nodes {
-    /// Room for this many; the first three are not for files.
+    /// Creates `count` node numbers. Files cannot use the first three.
     pub fn new(count: u32) -> Nodes {
         let count = count as usize;
         let mut free = Bitmap::full(count);
@@ -52,7 +55,7 @@ impl Nodes {
         }
     }
 
-    /// A new node, dirty and not yet written; none if all numbers are in use.
+    /// Creates a dirty, unwritten node. Returns `None` if all numbers are in use.
     pub fn create(&mut self, log: Log) -> Option<u32> {
         let node = self.free.next_around(self.next)?;
         self.next = node + 1;
@@ -63,7 +66,7 @@ impl Nodes {
         Some(node as u32)
     }
 
-    /// Deletes a node; returns where it was.
+    /// Deletes a node and returns its block.
     pub fn delete(&mut self, node: u32) -> u32 {
         let address = std::mem::replace(&mut self.address[node as usize], UNWRITTEN);
         self.dirty.clear(node as usize);
@@ -74,7 +77,7 @@ impl Nodes {
         address
     }
 
-    /// The node has to be written at the next checkpoint.
+    /// Marks a node for the next checkpoint.
     #[inline]
     pub fn mark_dirty(&mut self, node: u32) {
         if self.dirty.set(node as usize) && self.is_listed.set(node as usize) {
@@ -82,17 +85,18 @@ impl Nodes {
         }
     }
 
-    /// Whether a node has to be written.
+    /// True if a node is unwritten.
     pub fn is_dirty(&self, node: u32) -> bool {
         self.dirty.get(node as usize)
     }
 
-    /// Number of nodes to be written.
+    /// Number of unwritten nodes.
     pub fn dirty_count(&self) -> u32 {
         self.dirty.count() as u32
     }
 
-    /// The nodes to be written, in the kernel's order: indirect ones, those of directories, those of files (`f2fs_sync_node_pages`).
+    /// Takes the unwritten nodes in the kernel's order: indirect nodes, nodes of directories, nodes
+    /// of files (`f2fs_sync_node_pages`).
     pub fn take_dirty(&mut self) -> Vec<u32> {
         let mut list = std::mem::take(&mut self.list);
         for node in &list {
@@ -108,17 +112,17 @@ impl Nodes {
         list
     }
 
-    /// Where a node is.
+    /// Block of a node.
     pub fn address(&self, node: u32) -> u32 {
         self.address[node as usize]
     }
 
-    /// The log that takes a node.
+    /// Log of a node.
     pub fn log(&self, node: u32) -> Log {
         self.log[node as usize]
     }
 
-    /// A node was written.
+    /// Records the write of a node.
     pub fn wrote(&mut self, node: u32, address: u32) {
         self.address[node as usize] = address;
         self.dirty.clear(node as usize);
@@ -135,7 +139,8 @@ impl Nodes {
         }
     }
 
-    /// The blocks of the NAT that a checkpoint has to write: all with changes, but for those whose few entries fit into the journal.
+    /// Takes the NAT blocks that a checkpoint must write. Omits blocks whose few entries fit into
+    /// the journal.
     pub fn take_nat_blocks(&mut self, mut journal: u32) -> Vec<u32> {
         let mut blocks = std::mem::take(&mut self.nat_blocks);
         blocks.sort_unstable_by_key(|block| (self.nat_entries[*block as usize], *block));

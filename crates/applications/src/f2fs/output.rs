@@ -1,4 +1,5 @@
-//! Requests to the drive: blocks that follow each other are merged, as the kernel merges pages into one bio per log.
+//! Output to the drive. It merges consecutive blocks, like the kernel merges pages into a bio per
+//! log.
 
 use crate::queue::RequestQueue;
 use workload::{Operation, PlacementIndex, Request};
@@ -6,12 +7,12 @@ use workload::{Operation, PlacementIndex, Request};
 use super::hints::{HintPolicy, STREAMS, Writer};
 use super::layout::BLOCK_BYTES;
 
-/// Stream of reads.
+/// Stream number of reads.
 const READS: usize = Writer::COUNT;
-/// Stream of discards.
+/// Stream number of discards.
 const DISCARDS: usize = Writer::COUNT + 1;
 
-/// Blocks that wait for more.
+/// Consecutive blocks that wait for more.
 #[derive(Debug, Clone, Copy, Default)]
 struct PendingRun {
     first: u32,
@@ -19,7 +20,7 @@ struct PendingRun {
     placement: Option<PlacementIndex>,
 }
 
-/// What was written, by somebody.
+/// Bytes and requests of a writer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriteCount {
     pub bytes: u64,
@@ -29,7 +30,7 @@ pub struct WriteCount {
 /// Makes requests and counts them.
 #[derive(Debug, Clone)]
 pub struct Output {
-    /// Requests that are ready to be taken.
+    /// Requests that the caller can take.
     pub(crate) queue: RequestQueue,
     pending: [PendingRun; STREAMS.len()],
     max_blocks: u32,
@@ -37,13 +38,14 @@ pub struct Output {
     classes: u8,
     placement_count: u16,
     pub writers: [WriteCount; Writer::COUNT],
-    /// Writes of user data and directory entries, by placement index; without directives by the default one.
+    /// Writes of user data and directory entries by placement index. Writes without directive count
+    /// for the default index.
     pub data_handles: Vec<WriteCount>,
-    /// All writes, by placement index.
+    /// All writes by placement index.
     pub handles: Vec<WriteCount>,
     pub bytes_written: u64,
     pub bytes_discarded: u64,
-    /// What was written and discarded, for tests: block, and whether it was written.
+    /// Written and discarded blocks for tests. The flag is true for a write.
     #[cfg(test)]
     pub trace: Vec<(u32, bool)>,
 }
@@ -67,7 +69,7 @@ impl Output {
         }
     }
 
-    /// Writes blocks; `class` is the lifetime class of the file.
+    /// Writes blocks. `class` is the lifetime class of the file.
     pub fn write(&mut self, writer: Writer, class: u8, first: u32, blocks: u32) {
         let placement = self.policy.placement(writer, class, self.classes, self.placement_count);
         let bytes = u64::from(blocks) * BLOCK_BYTES;
@@ -87,7 +89,7 @@ impl Output {
         self.append(READS, None, first, blocks);
     }
 
-    /// Discards blocks. What was written before is sent before.
+    /// Discards blocks. Sends the pending writes first.
     pub fn discard(&mut self, first: u32, blocks: u32) {
         for stream in 0..Writer::COUNT {
             self.send(stream);
@@ -125,7 +127,7 @@ impl Output {
         }
     }
 
-    /// Sends what waits, of everyone: the end of a file's writes, a checkpoint.
+    /// Sends all pending runs, at the end of a file's writes or of a checkpoint.
     pub fn flush(&mut self) {
         for stream in 0..STREAMS.len() {
             self.send(stream);

@@ -1,4 +1,4 @@
-//! The settings as the file system uses them: times in bytes, amounts of the twin.
+//! File system settings with times converted to bytes and amounts scaled to the model.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,29 +7,32 @@ use super::hints::{HintPolicy, Log};
 use super::layout::Layout;
 use workload::Target;
 
-/// Prefree segments, of the drive at full size, that make a checkpoint due (`DEF_MAX_RECLAIM_PREFREE_SEGMENTS`): 8 GiB.
+/// Prefree segments of the full-size drive that trigger a checkpoint
+/// (`DEF_MAX_RECLAIM_PREFREE_SEGMENTS`), 8 GiB.
 const MAX_PREFREE_SEGMENTS: u64 = 4096;
 
-/// What happens to blocks that hold nothing of use any more.
+/// Discard policy for invalid blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Discard {
-    /// `nodiscard`: the drive is never told.
+    /// `nodiscard`: no discards.
     Off,
-    /// `discard`, the kernel's default: told during pauses of the load, see `pause_every_seconds`.
+    /// `discard`, the kernel's default: discards during pauses of the load, see
+    /// `pause_every_seconds`.
     WhenIdle,
-    /// Told right after each checkpoint: what a discard thread that did not wait would do, or `discard_unit` with a patched kernel.
+    /// Discards after each checkpoint, like a discard thread without delays, or like `discard_unit`
+    /// with a patched kernel.
     Always,
 }
 
 impl Discard {
-    /// Whether the drive is ever told.
+    /// True if discards are ever sent.
     pub fn is_enabled(self) -> bool {
         self != Discard::Off
     }
 }
 
-/// How the file system behaves.
+/// Behaviour settings of the file system.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
     pub(super) hints: HintPolicy,
@@ -42,7 +45,7 @@ pub struct Rules {
     pub(super) discard: Discard,
     pub(super) discard_granularity: u32,
     pub(super) background_cleaning: bool,
-    /// Bytes written between two checkpoints, at most.
+    /// Maximum bytes written between two checkpoints.
     pub(super) checkpoint_bytes: u64,
     pub(super) prefree_limit: u32,
     /// Bytes written between two pauses.
@@ -77,8 +80,9 @@ impl Rules {
         }
     }
 
-    /// The log for the data of a file of a class. Lifetime classes go to the logs as applications' hints do
-    /// (`f2fs_rw_hint_to_seg_type`): the shortest to the hot one, the longest to the cold one.
+    /// Log for the data of a file with this class. Lifetime classes map to logs like applications'
+    /// hints (`f2fs_rw_hint_to_seg_type`): the shortest to the hot log, the longest to the cold
+    /// log.
     pub(super) fn data_log(&self, class: u8) -> Log {
         let last = match self.hints {
             HintPolicy::Lifetime => self.classes - 1,

@@ -1,5 +1,4 @@
-//! Segments of the main area: which of their blocks are valid now, which were at the last checkpoint, which segments are free, dirty
-//! or waiting to be free, and which one cleaning or threaded logging should take.
+//! Segments of the main area: valid blocks, segment states, and the choice of victims.
 //!
 //! ```text
 //!            a log takes it                    the log leaves it, blocks become invalid
@@ -9,9 +8,10 @@
 //!    +---------------------- prefree <---------------------------------+
 //! ```
 //!
-//! A block that was valid at the last checkpoint is not written before the next one, whatever has become of it since: recovery after
-//! a loss of power starts from there. That is why a segment without valid blocks is only prefree, and why threaded logging looks at
-//! both bitmaps. Facts: kernel, `fs/f2fs/segment.c` and `gc.c` (`locate_dirty_segment`, `select_policy`, `get_gc_cost`,
+//! A block that was valid at the last checkpoint is not rewritten before the next checkpoint,
+//! because recovery after a power loss starts from there. A segment without valid blocks is
+//! therefore only prefree, and threaded logging checks both bitmaps. The rules come from the
+//! kernel, `fs/f2fs/segment.c` and `gc.c` (`locate_dirty_segment`, `select_policy`, `get_gc_cost`,
 //! `get_cb_cost`).
 
 use super::bitmap::Bitmap;
@@ -20,55 +20,56 @@ use super::layout::{Layout, SEGMENT_BLOCKS};
 
 /// Words of a segment's bitmaps.
 const WORDS: usize = SEGMENT_BLOCKS as usize / 64;
-/// Dirty segments that threaded logging and background cleaning look at (`DEF_MAX_VICTIM_SEARCH`).
+/// Dirty segments that threaded logging and background cleaning examine (`DEF_MAX_VICTIM_SEARCH`).
 const MAX_VICTIM_SEARCH: usize = 4096;
 
 /// Segments of a group in the search for threaded logging.
 const GROUP: usize = 64;
-/// In place of a number of blocks: the segment is not dirty.
+/// Marks a segment that is not dirty in place of a number of blocks.
 const NOT_DIRTY: u16 = u16::MAX;
 
-/// A bit per block of a segment; a twin's segments need fewer.
+/// One bit per block of a segment. Segments of a scaled model (twin) need fewer.
 pub type BlockBits = [u64; WORDS];
 
-/// All segments of the main area. Blocks are numbered from the start of the area.
+/// All segments of the main area. Block numbers start at the area.
 #[derive(Debug, Clone)]
 pub struct Segments {
     segment_blocks: u32,
     section_segments: u32,
-    /// Blocks that are valid.
+    /// Currently valid blocks.
     now: Vec<BlockBits>,
-    /// Blocks that were valid at the last checkpoint.
+    /// Blocks valid at the last checkpoint.
     before: Vec<BlockBits>,
     /// Number of valid blocks.
     valid: Vec<u16>,
-    /// Number of blocks that are valid or were at the last checkpoint: not to be written.
+    /// Number of unwritable blocks: currently valid, or valid at the last checkpoint.
     taken: Vec<u16>,
-    /// Valid blocks of each section.
+    /// Number of valid blocks of each section.
     section_valid: Vec<u32>,
-    /// Segments of each section that are not free.
+    /// Number of segments of each section that are not free.
     section_in_use: Vec<u16>,
     kind: Vec<Log>,
-    /// When a segment last changed.
+    /// Time of the last change of each segment.
     modified: Vec<u64>,
     free: Bitmap,
     free_sections: Bitmap,
     dirty: [Bitmap; 6],
-    /// By kind: of dirty segments the number of blocks not to be written, of others [`NOT_DIRTY`]; in groups of 64.
+    /// Number of unwritable blocks of dirty segments by kind, in groups of 64. Others have
+    /// [`NOT_DIRTY`].
     fill: [Vec<[u16; GROUP]>; 6],
     prefree: Bitmap,
-    /// Segments that changed since the last checkpoint, in the order in which they first did.
+    /// Segments changed since the last checkpoint, in the order of their first change.
     touched: Vec<u32>,
     is_touched: Bitmap,
-    /// The segments in which the logs are, by log.
+    /// Current segment of each log.
     current: [u32; 6],
-    /// The section that is being cleaned, where no log may go.
+    /// Section under cleaning, which no log may use.
     victim: u32,
-    /// Where the last search for a victim ended: a segment.
+    /// Segment at which the last search for a victim ended.
     last_victim: u32,
-    /// The same, of background cleaning: a section.
+    /// Section at which the last search of background cleaning ended.
     last_background: u32,
-    /// Valid blocks of all segments.
+    /// Number of valid blocks of all segments.
     total_valid: u64,
 }
 
@@ -109,32 +110,33 @@ impl Segments {
         self.free_sections.count() as u32
     }
 
-    /// Number of segments that the next checkpoint makes free.
+    /// Number of segments that the next checkpoint frees.
     pub fn prefree(&self) -> u32 {
         self.prefree.count() as u32
     }
 
-    /// Valid blocks.
+    /// Number of valid blocks.
     pub fn total_valid(&self) -> u64 {
         self.total_valid
     }
 
-    /// Valid blocks of a segment.
+    /// Number of valid blocks of a segment.
     pub fn valid(&self, segment: u32) -> u32 {
         u32::from(self.valid[segment as usize])
     }
 
-    /// Which blocks of a segment are valid.
+    /// Valid blocks of a segment.
     pub fn valid_bits(&self, segment: u32) -> &BlockBits {
         &self.now[segment as usize]
     }
 
-    /// The first segment of a section and the one after its last.
+    /// Segments of a section.
     pub fn of_section(&self, section: u32) -> std::ops::Range<u32> {
         section * self.section_segments..(section + 1) * self.section_segments
     }
 
-    /// The next run of blocks in a segment, from `from` on, that may be written: first and length, at most `limit`.
+    /// Next run of writable blocks in a segment at or after `from`. Returns first block and length,
+    /// at most `limit`.
     pub fn writable_run(&self, segment: u32, from: u32, limit: u32) -> Option<(u32, u32)> {
         let (now, before) = (&self.now[segment as usize], &self.before[segment as usize]);
         let taken = |word: usize| now[word] | before[word];
@@ -165,7 +167,7 @@ impl Segments {
         Some((first, (end - first).min(limit)))
     }
 
-    /// Blocks of a log's segment were written: they are valid from now on.
+    /// Marks written blocks of a log's segment as valid.
     pub fn write(&mut self, first: u32, blocks: u32, time: u64) {
         let segment = first / self.segment_blocks;
         let index = segment as usize;
@@ -181,7 +183,7 @@ impl Segments {
         self.touch(segment, time);
     }
 
-    /// Blocks that follow each other, in one segment or more, hold nothing of use any more.
+    /// Marks consecutive blocks, in one or more segments, as invalid.
     pub fn invalidate(&mut self, first: u32, blocks: u32, time: u64) {
         let (mut first, mut left) = (first, blocks);
         while left > 0 {
@@ -221,7 +223,7 @@ impl Segments {
         }
     }
 
-    /// Puts a segment where it belongs, by its number of valid blocks.
+    /// Sets the state of a segment from its number of valid blocks.
     fn locate(&mut self, segment: u32) {
         if self.current.contains(&segment) {
             return;
@@ -246,7 +248,8 @@ impl Segments {
         }
     }
 
-    /// A log leaves its segment, if it had one, and takes another: a free one, or a dirty one to fill its gaps.
+    /// Moves a log from its segment, if any, to another one. A dirty segment is used for threaded
+    /// logging.
     pub fn take(&mut self, log: Log, segment: u32) {
         let index = segment as usize;
         let left = std::mem::replace(&mut self.current[log as usize], segment);
@@ -265,7 +268,7 @@ impl Segments {
         self.kind[index] = log;
     }
 
-    /// The segment in which a log is.
+    /// Current segment of a log.
     pub fn current(&self, log: Log) -> u32 {
         self.current[log as usize]
     }
@@ -275,8 +278,9 @@ impl Segments {
         self.free_sections.next(0).map(|section| section as u32)
     }
 
-    /// The free segment that a log should take: one of the same section if there is one, or the first of the next free section,
-    /// searched from the current one to the right, or from the start for nodes and hot data (`__get_next_segno`).
+    /// Free segment for a log. Prefers the same section. Otherwise searches the next free section,
+    /// to the right of the current one, or from the start for nodes and hot data
+    /// (`__get_next_segno`).
     pub fn next_free(&self, log: Log) -> Option<u32> {
         let current = self.current(log);
         if current != NOWHERE {
@@ -292,7 +296,8 @@ impl Segments {
         Some(section as u32 * self.section_segments)
     }
 
-    /// A dirty segment of a kind with the most room for threaded logging, among the next ones from where the last search ended.
+    /// Dirty segment of a kind with the most room for threaded logging, among the next ones from
+    /// the end of the last search.
     pub fn roomiest(&mut self, kind: Log) -> Option<u32> {
         let dirty = &self.dirty[kind as usize];
         let candidates = dirty.count().min(MAX_VICTIM_SEARCH);
@@ -321,7 +326,7 @@ impl Segments {
         best.1
     }
 
-    /// The segment of a group with a number of blocks not to be written, unless it is being cleaned.
+    /// Segment of a group with this number of unwritable blocks, unless it is under cleaning.
     fn find_in_group(&self, fill: &[u16; GROUP], group: usize, wanted: u16) -> Option<u32> {
         let place = fill
             .iter()
@@ -331,7 +336,7 @@ impl Segments {
         (segment / self.section_segments != self.victim).then_some(segment)
     }
 
-    /// Whether a section can be cleaned: something in it is valid, something is not, and no log is in it.
+    /// True if a section has valid and invalid blocks and no log.
     fn can_be_cleaned(&self, section: u32) -> bool {
         let valid = self.section_valid[section as usize];
         let in_use = u32::from(self.section_in_use[section as usize]) * self.segment_blocks;
@@ -344,7 +349,7 @@ impl Segments {
             .any(|current| *current != NOWHERE && current / self.section_segments == section)
     }
 
-    /// Foreground cleaning: the section with the fewest valid blocks of all.
+    /// Victim of foreground cleaning, the section with the fewest valid blocks.
     pub fn greedy_victim(&self) -> Option<u32> {
         let sections = 0..self.section_valid.len() as u32;
         sections
@@ -352,8 +357,9 @@ impl Segments {
             .min_by_key(|section| self.section_valid[*section as usize])
     }
 
-    /// Background cleaning: the section with the best benefit to cost, (1 - u) * age / (1 + u), age relative to the oldest and the
-    /// youngest, among the next ones from where the last search ended.
+    /// Victim of background cleaning, the section with the best ratio of benefit to cost,
+    /// `(1 - u) * age / (1 + u)`. Age is relative to the oldest and youngest segment. Examines the
+    /// next sections from the end of the last search.
     pub fn cost_benefit_victim(&mut self) -> Option<u32> {
         let sections = self.section_valid.len() as u32;
         let (oldest, youngest) = self
@@ -392,28 +398,29 @@ impl Segments {
         best.1
     }
 
-    /// Begins or, with [`NOWHERE`], ends the cleaning of a section.
+    /// Begins the cleaning of a section, or ends it with [`NOWHERE`].
     pub fn set_victim(&mut self, section: u32) {
         self.victim = section;
     }
 
-    /// Whether the next checkpoint makes a segment free.
+    /// True if the next checkpoint frees a segment.
     pub fn will_be_free(&self, segment: u32) -> bool {
         self.prefree.get(segment as usize) && self.valid(segment) == 0 && !self.current.contains(&segment)
     }
 
-    /// Segments that changed since the last checkpoint.
+    /// Segments changed since the last checkpoint.
     pub fn touched(&self) -> &[u32] {
         &self.touched
     }
 
-    /// Blocks of a segment that were valid at the last checkpoint and no longer are.
+    /// Blocks of a segment that were valid at the last checkpoint and are now invalid.
     pub fn newly_invalid(&self, segment: u32) -> BlockBits {
         let index = segment as usize;
         std::array::from_fn(|word| self.before[index][word] & !self.now[index][word])
     }
 
-    /// A checkpoint was written: the state of now is the one to recover, and prefree segments are free.
+    /// Completes a checkpoint: the current state becomes the recovery state, and prefree segments
+    /// become free.
     pub fn checkpoint(&mut self) {
         for segment in std::mem::take(&mut self.touched) {
             let index = segment as usize;
@@ -438,7 +445,7 @@ impl Segments {
         }
     }
 
-    /// Counts everything again and compares.
+    /// Recomputes all counters and compares them.
     #[cfg(test)]
     pub fn check(&self) {
         let ones = |bits: &BlockBits| bits.iter().map(|word| word.count_ones()).sum::<u32>();
@@ -478,7 +485,7 @@ impl Segments {
     }
 }
 
-/// The words of a segment's bitmap that a run of blocks touches, and its bits in each.
+/// Words of a segment's bitmap that a run of blocks touches, with its bits in each word.
 pub fn places(offset: u32, blocks: u32) -> impl Iterator<Item = (usize, u64)> {
     let end = offset + blocks;
     (offset / 64..end.div_ceil(64)).map(move |word| {

@@ -1,4 +1,4 @@
-//! The workload: operations of the personality, one after another, and what the file system measures of itself.
+//! Request source of F2FS: runs the operations of the personality and reports measures.
 
 use super::file_system::FileSystem;
 use super::hints::{Hint, HintPolicy, Log, STREAMS, Writer};
@@ -7,13 +7,13 @@ use super::output::WriteCount;
 use super::personality::Personality;
 use workload::{Measure, Request, Source, WorkloadError};
 
-/// A file system under load. It never ends by itself.
+/// A file system under load. It never ends.
 #[derive(Debug)]
 pub struct F2fs {
     pub(super) files: FileSystem,
     personality: Personality,
     hints: HintPolicy,
-    /// What went wrong, until it is told; then there are no more operations.
+    /// Error not yet reported. There are no more operations after it.
     error: Option<WorkloadError>,
     ended: bool,
 }
@@ -29,7 +29,7 @@ impl F2fs {
         }
     }
 
-    /// One operation and what it entails.
+    /// Executes one operation and the background work that follows.
     pub(super) fn step(&mut self) -> Result<(), WorkloadError> {
         let done = self
             .personality
@@ -47,7 +47,7 @@ impl F2fs {
         })
     }
 
-    /// Writes that carry a hint; `data` is true for user data alone.
+    /// Writes with a hint. With `data`, counts only user data.
     fn with_hint(&self, hint: Hint, data: bool) -> WriteCount {
         let writers = Log::ALL.into_iter().map(Writer::Log).chain([Writer::Meta]);
         let carrying = writers

@@ -1,14 +1,18 @@
-//! Fileserver: threads that create and write a file, append to one, read one, delete one and look at one, over and over.
+//! File server: threads that repeatedly create, append to, read, delete and stat files.
 //!
-//! Filebench's `workloads/fileserver.f` with the WARP paper's numbers (section 3.4, Table 1): 10 million files of 540 KB, 200 threads.
-//! A file's size is drawn once, when the fileset is laid out (gamma of shape 1.5, Filebench's `filesizegamma`); every time that the file
-//! is created it gets that size again. 80 % of the files exist at the start (`prealloc=80`), made in random order; each round of a
-//! thread creates one file and deletes one, so that about as many always exist.
+//! The workload is Filebench's `workloads/fileserver.f` with the WARP paper's numbers (section 3.4,
+//! Table 1): 10 million files of 540 KB, 200 threads. The size of a file is drawn once, when the
+//! fileset is laid out (gamma of shape 1.5, Filebench's `filesizegamma`). Every creation of the
+//! file uses that size. 80 % of the files exist at the start (`prealloc=80`), created in random
+//! order. A round of a thread creates one file and deletes one, so the number of files is stable.
 //!
-//! Which file: [`Choice::Rotation`] is what Filebench does (`fileset.c`, `fileset_pick`): one position goes round over the files that
-//! exist, whatever is to be done, another one over those that do not; so a quarter of the files passed is deleted, and which quarter
-//! depends on how the threads take turns. [`Choice::Random`] draws for every file when it will be deleted, exponentially, which is the
-//! same as deleting one at random, but known in advance: only so can data be placed by lifetime.
+//! [`Choice::Rotation`] selects files like Filebench (`fileset.c`, `fileset_pick`). One position
+//! rotates over the existing files for all operations, another over the absent files. A quarter of
+//! the files passed is deleted. The interleaving of the threads decides which quarter.
+//!
+//! [`Choice::Random`] draws the time of deletion of each file from an exponential distribution.
+//! This is equivalent to the deletion of a random file, but the time is known in advance. Placement
+//! by lifetime needs that.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,28 +26,32 @@ use crate::f2fs::file_system::{FileSystem, Full};
 use crate::f2fs::layout::{BLOCK_BYTES, Layout};
 use workload::{Target, WorkloadError, within};
 
-/// What a fileserver does.
+/// Settings of a file server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Number of files in the fileset; a twin has 1/d of them. None: 10,000,000 (WARP paper, section 3.4), or as many as take 72 % of a
-    /// drive on which that is fewer; 80 % of them exist.
+    /// Number of files in the fileset. A scaled model (twin) has 1/d of them. Default 10,000,000
+    /// (WARP paper, section 3.4), or fewer on a drive of which they would take more than 72 %. 80 %
+    /// of them exist.
     pub files: Option<u32>,
-    /// Mean size of a file. 540 KB (WARP paper, section 3.4).
+    /// Mean size of a file, bytes. Default 540 KB (WARP paper, section 3.4).
     #[serde(with = "base::size")]
     pub file_bytes: u64,
-    /// Shape of the gamma distribution of sizes, in steps of 0.5; 0 gives all files the same size. 1.5 (Filebench).
+    /// Shape of the gamma distribution of sizes, in steps of 0.5. 0 gives all files the same size.
+    /// Default 1.5 (Filebench).
     pub file_size_shape: f64,
-    /// Files that exist at the start, percent. 80 (`prealloc=80` of fileserver.f).
+    /// Files that exist at the start, percent. Default 80 (`prealloc=80` of fileserver.f).
     pub preallocated_percent: f64,
-    /// Threads. 200 (WARP paper, Table 1). They decide how operations alternate.
+    /// Number of threads, which determines the interleaving of operations. Default 200 (WARP paper,
+    /// Table 1).
     pub threads: u32,
-    /// Largest append; its size is uniform from 1. 16 KiB (`meanappendsize` of fileserver.f, which Filebench takes as the largest).
+    /// Largest append, bytes. Sizes are uniform from 1. Default 16 KiB (`meanappendsize` of
+    /// fileserver.f, which Filebench uses as the maximum).
     #[serde(with = "base::size")]
     pub append_bytes: u64,
-    /// Files of a directory. 20 (`meandirwidth` of fileserver.f).
+    /// Files of a directory. Default 20 (`meandirwidth` of fileserver.f).
     pub files_per_directory: u32,
-    /// How files are chosen.
+    /// Selection of files.
     pub choice: Choice,
 }
 
@@ -62,21 +70,22 @@ impl Default for Settings {
     }
 }
 
-/// Files of the paper's fileset (section 3.4), and the share that a fileset takes of a drive that is too small for it.
+/// Number of files in the paper's fileset (section 3.4), and the fileset's share of a smaller
+/// drive.
 const PAPER_FILES: u32 = 10_000_000;
 const FILESET_PERCENT: f64 = 72.0;
 
-/// How files are chosen.
+/// Selection of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
-    /// In turn, as Filebench does.
+    /// In rotation, like Filebench.
     Rotation,
     /// At random, with lifetimes known in advance.
     Random,
 }
 
-/// What a thread does next.
+/// Next operation of a thread.
 #[derive(Debug, Clone, Copy)]
 enum Operation {
     Create,
@@ -86,47 +95,47 @@ enum Operation {
     Stat,
 }
 
-/// A fileserver at work.
+/// A running file server.
 #[derive(Debug, Clone)]
 pub struct Fileserver {
     random: Random,
     reads: bool,
     append_bytes: u64,
     choice: Choice,
-    /// Size of each file when it is created, and now.
+    /// Size of each file at creation, and current size.
     created_bytes: Vec<u64>,
     bytes: Vec<u64>,
     files_per_directory: u32,
     directories: Vec<u32>,
-    /// Files to make before the threads begin, last one first.
+    /// Files to create before the threads begin, the last one first.
     preallocate: Vec<u32>,
     threads: Vec<Operation>,
-    /// Files that exist, and that do not.
+    /// Existing files, and absent files.
     existing: Bitmap,
     missing: Bitmap,
     next_existing: usize,
     next_missing: usize,
-    /// Random choice: when files will be deleted, in rounds; the earliest first.
+    /// Random choice: time of deletion of files in rounds, earliest first.
     deaths: BinaryHeap<Reverse<(u64, u32)>>,
     round: u64,
-    /// Mean lifetime, rounds.
+    /// Mean lifetime in rounds.
     mean_lifetime: f64,
     classes: Classes,
 }
 
-/// The class of a file.
+/// Class assignment of files.
 #[derive(Debug, Clone)]
 pub enum Classes {
-    /// Drawn: shares of files with a hot and with a cold attribute, percent.
+    /// Random, with these shares of files with a hot and a cold attribute, percent.
     Attributes { hot_percent: f64, cold_percent: f64 },
-    /// By lifetime: upper bounds of all classes but the last, as shares of the mean lifetime.
+    /// By lifetime. Upper bounds of all classes but the last, as fractions of the mean lifetime.
     Lifetime(Vec<f64>),
 }
 
 impl Classes {
-    /// Lifetime classes that take equal shares of the writes.
+    /// Lifetime classes with equal shares of the writes.
     pub fn lifetime(classes: u8) -> Classes {
-        /// Enough for bounds within 1 %.
+        /// Number of samples for bounds within 1 %.
         const SAMPLES: usize = 1 << 16;
         let mut random = Random::new(0);
         let mut drawn: Vec<f64> = (0..SAMPLES).map(|_| random.gamma(2)).collect();
@@ -141,10 +150,10 @@ impl Classes {
 }
 
 impl Settings {
-    /// A fileserver for a drive.
+    /// Creates a file server for a drive.
     ///
     /// # Errors
-    /// A setting that cannot be, or more files than the file system holds.
+    /// A setting is impossible, or the file system cannot hold the files.
     pub fn start(
         &self,
         target: &Target,
@@ -184,7 +193,8 @@ impl Settings {
         })
     }
 
-    /// The size of a file; where sizes are shrunk, in whole blocks, so that the last one does not weigh more.
+    /// Draws the size of a file. If sizes are shrunk, the size is a whole number of blocks, so that
+    /// the last block does not weigh more.
     fn draw_size(&self, random: &mut Random, shrink: u32) -> u64 {
         let bytes = match (self.file_size_shape * 2.0) as u32 {
             0 => self.file_bytes as f64,
@@ -227,8 +237,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether the files that exist, their inodes and their appends fit; with five in a hundred to spare, since sizes are random. Of the
-    /// drive at full size, and of the twin.
+    /// Checks that the existing files, their inodes and their appends fit, on the full-size drive
+    /// and on the scaled model. Five percent stay spare, because sizes are random.
     fn check_room(&self, full: u32, files: u32, layout: &Layout) -> Result<(), WorkloadError> {
         let named = |problem: String| {
             let setting = format!("fileserver.files = {full}, file_bytes = {}", self.file_bytes);
@@ -261,7 +271,7 @@ impl Settings {
 }
 
 impl Fileserver {
-    /// The next operation.
+    /// Executes the next operation.
     pub fn step(&mut self, files: &mut FileSystem) -> Result<(), Full> {
         if self.directories.is_empty() {
             return self.lay_out(files);
@@ -302,7 +312,8 @@ impl Fileserver {
                 None => Ok(()), // Filebench's thread would wait for a deletion.
             },
             Operation::Append => match self.pick() {
-                // Appends keep their size: where sizes are shrunk, only files with an inode get any.
+                // Appends keep their size. If sizes are shrunk, only files with an inode get
+                // appends.
                 Some(file) if files.has_inode(file) => self.append(files, file),
                 _ => Ok(()),
             },
@@ -334,11 +345,12 @@ impl Fileserver {
         self.directories[(file / self.files_per_directory) as usize]
     }
 
-    /// An existing file.
+    /// Selects an existing file.
     fn pick(&mut self) -> Option<u32> {
         let from = match self.choice {
             Choice::Rotation => self.next_existing,
-            // Files that exist are spread evenly, so that the next one from anywhere is as good as any.
+            // Existing files are spread evenly, so the next one from a random position is a fair
+            // choice.
             Choice::Random => self.random.below(self.created_bytes.len() as u64) as usize,
         };
         let file = self.existing.next_around(from)?;
@@ -363,7 +375,7 @@ impl Fileserver {
         files.write(file, 0, bytes.div_ceil(BLOCK_BYTES) as u32, bytes)
     }
 
-    /// The class of a new file; draws its lifetime first, if that is known.
+    /// Draws the class of a new file. With a known lifetime, draws the lifetime first.
     fn draw_class(&mut self, file: u32) -> u8 {
         let lifetime = match self.choice {
             Choice::Rotation => 0.0,

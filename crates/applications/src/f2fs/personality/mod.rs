@@ -1,4 +1,5 @@
-//! Personalities: what applications do with files, after Filebench's workloads of the same names.
+//! Personalities: application file workloads, modelled after Filebench's workloads of the same
+//! names.
 
 pub mod fileserver;
 pub mod oltp;
@@ -9,17 +10,17 @@ use fileserver::Fileserver;
 use oltp::Oltp;
 use workload::Target;
 
-/// One of them, at work.
+/// A running personality.
 #[derive(Debug, Clone)]
 pub enum Personality {
-    /// Files are created, appended to, read, deleted.
+    /// Creates, appends to, reads and deletes files.
     Fileserver(Fileserver),
-    /// Files are overwritten and synced.
+    /// Overwrites and syncs files.
     Oltp(Oltp),
 }
 
 impl Personality {
-    /// The next operation.
+    /// Executes the next operation.
     pub fn step(&mut self, files: &mut FileSystem) -> Result<(), Full> {
         match self {
             Personality::Fileserver(fileserver) => fileserver.step(files),
@@ -28,14 +29,14 @@ impl Personality {
     }
 }
 
-/// The number of files of a fileset: what is asked for; else that of the paper's drive, or on a smaller one as many as take this
-/// share of it, so that the defaults fit any drive.
+/// Number of files of a fileset. Without a setting, the paper's number. On a smaller drive, as many
+/// files as take this share of it, so that the defaults fit any drive.
 pub(super) fn file_count(asked: Option<u32>, most: u32, share_percent: f64, file_bytes: u64, target: &Target) -> u32 {
     let fitting = target.device_bytes as f64 * share_percent / 100.0 / file_bytes as f64;
     asked.unwrap_or_else(|| most.min(fitting as u32))
 }
 
-/// Percent of something, as a number of them.
+/// `percent` % of a number.
 fn share(percent: f64, of: u32) -> u32 {
     (f64::from(of) * percent / 100.0) as u32
 }

@@ -1,9 +1,11 @@
-//! OLTP: database writers that overwrite pieces of their files and sync them in batches, and a writer of a log.
+//! OLTP: database writers that overwrite parts of their files in synced batches, and a log writer.
 //!
-//! Filebench's `workloads/oltp.f` with the WARP paper's numbers (section 3.4, Table 1): 10 writers, 63,000 files, 256 KiB per write, 100
-//! asynchronous writes before they wait. The files are opened with `dsync`, so that each write is synced for its data alone
-//! (`generic_write_sync`); each goes to the next file in turn (`opennext`), at a random multiple of its size. One write of the log
-//! comes with every so many batches. The readers of oltp.f only matter by the proportion that their semaphores give.
+//! The workload is Filebench's `workloads/oltp.f` with the WARP paper's numbers (section 3.4, Table
+//! 1): 10 writers, 63,000 files, 256 KiB per write, 100 asynchronous writes per batch. Files are
+//! opened with `dsync`, so each write syncs only its data (`generic_write_sync`). A write goes to
+//! the next file in turn (`opennext`), at a random multiple of its size. One log write follows a
+//! fixed number of batches. The readers of oltp.f matter only for the ratio that their semaphores
+//! set.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,31 +15,33 @@ use crate::f2fs::file_system::{FileSystem, Full};
 use crate::f2fs::layout::{BLOCK_BYTES, Layout};
 use workload::{Target, WorkloadError, within};
 
-/// What a database does.
+/// Settings of a database.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Number of data files; a twin has 1/d of them. None: 63,000 (WARP paper, section 3.4), or as many as take 9 % of a drive on which
-    /// that is fewer.
+    /// Number of data files. A scaled model (twin) has 1/d of them. Default 63,000 (WARP paper,
+    /// section 3.4), or fewer on a drive of which they would take more than 9 %.
     pub files: Option<u32>,
-    /// Size of a data file. 10 MiB (`filesize` of oltp.f; the paper does not say).
+    /// Size of a data file, bytes. Default 10 MiB (`filesize` of oltp.f, because the paper has
+    /// none).
     #[serde(with = "base::size")]
     pub file_bytes: u64,
-    /// Size of a write. 256 KiB (WARP paper, Table 1).
+    /// Size of a write, bytes. Default 256 KiB (WARP paper, Table 1).
     #[serde(with = "base::size")]
     pub write_bytes: u64,
-    /// Database writers. 10 (WARP paper, Table 1).
+    /// Number of database writers. Default 10 (WARP paper, Table 1).
     pub writers: u32,
-    /// Writes of a writer before it waits. 100 (WARP paper, section 3.4).
+    /// Writes per batch of a writer. Default 100 (WARP paper, section 3.4).
     pub writes_per_batch: u32,
-    /// Syncs ask for data alone (`dsync`), not for times and sizes too (`fsync`). True (oltp.f).
+    /// Syncs cover only data (`dsync`), without times and sizes (`fsync`). Default true (oltp.f).
     pub datasync: bool,
-    /// Size of the log. 10 MiB (`logfilesize` of oltp.f).
+    /// Size of the log, bytes. Default 10 MiB (`logfilesize` of oltp.f).
     #[serde(with = "base::size")]
     pub log_bytes: u64,
-    /// Batches per write of the log. 3 (semaphores of oltp.f: 3200 transactions to 1000).
+    /// Batches per log write. Default 3 (semaphores of oltp.f, 3200 transactions to 1000).
     pub batches_per_log_write: u32,
-    /// Whole reads of a file per batch, if reads are produced. 20 (R:W of 1:5 in the WARP paper, Table 1).
+    /// Reads of a whole file per batch, if reads are issued. Default 20 (R:W of 1:5 in the WARP
+    /// paper, Table 1).
     pub reads_per_batch: u32,
 }
 
@@ -57,13 +61,13 @@ impl Default for Settings {
     }
 }
 
-/// Files of the paper's database (section 3.4), and the share that they take of a drive that is too small for them.
+/// Number of files in the paper's database (section 3.4), and their share of a smaller drive.
 const PAPER_FILES: u32 = 63_000;
 const FILES_PERCENT: f64 = 9.0;
 /// Files of a directory (`dirwidth` of oltp.f).
 const FILES_PER_DIRECTORY: u32 = 1024;
 
-/// A database at work.
+/// A running database.
 #[derive(Debug, Clone)]
 pub struct Oltp {
     settings: Settings,
@@ -71,19 +75,19 @@ pub struct Oltp {
     reads: bool,
     files: u32,
     directories: Vec<u32>,
-    /// Files made so far: the data files, then the log.
+    /// Number of files created so far. The data files come first, then the log.
     made: u32,
-    /// The file that each writer writes next.
+    /// Next file of each writer.
     next_file: Vec<u32>,
     writer: usize,
     batches: u64,
 }
 
 impl Settings {
-    /// A database for a drive.
+    /// Creates a database for a drive.
     ///
     /// # Errors
-    /// A setting that cannot be, or more data than the file system holds.
+    /// A setting is impossible, or the file system cannot hold the data.
     pub fn start(&self, target: &Target, layout: &Layout, seed: u64, reads: bool) -> Result<Oltp, WorkloadError> {
         let wrong = |name: &str, value: u64, problem: &str| {
             Err(WorkloadError::setting(format!("oltp.{name} = {value}"), problem))
@@ -132,7 +136,7 @@ impl Settings {
 }
 
 impl Oltp {
-    /// The next operation: a file to begin with, later a batch of a writer.
+    /// Executes the next operation: first the creation of a file, later a batch of a writer.
     pub fn step(&mut self, files: &mut FileSystem) -> Result<(), Full> {
         if self.directories.is_empty() {
             for _ in 0..=self.files {

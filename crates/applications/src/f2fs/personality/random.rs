@@ -1,4 +1,5 @@
-//! Random numbers for personalities. Nothing here calls a mathematical function of the system, so that all machines draw the same.
+//! Random numbers for personalities, without system math functions, so that all machines draw the
+//! same.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -11,23 +12,24 @@ impl Random {
         Random(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
-    /// From 0 to `bound` - 1, uniformly.
+    /// Draws uniformly from 0 to `bound` - 1.
     pub fn below(&mut self, bound: u64) -> u64 {
         workload::random::below(&mut self.0, bound)
     }
 
-    /// From 0 to 1, uniformly.
+    /// Draws uniformly from 0 to 1.
     pub fn fraction(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Normal with mean 0 and variance 1: the sum of twelve uniform numbers, less 6.
+    /// Draws approximately from a normal distribution (mean 0, variance 1), as the sum of twelve
+    /// uniform numbers minus 6.
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.fraction()).sum::<f64>() - 6.0
     }
 
-    /// Gamma with mean 1 and a shape of `half_shapes` / 2: the mean of the squares of so many normal numbers. A shape of 1 is the
-    /// exponential distribution.
+    /// Draws from a gamma distribution with mean 1 and shape `half_shapes` / 2, as the mean of
+    /// `half_shapes` squared normal numbers. Shape 1 is the exponential distribution.
     pub fn gamma(&mut self, half_shapes: u32) -> f64 {
         let squares: f64 = (0..half_shapes)
             .map(|_| self.normal())
@@ -36,7 +38,7 @@ impl Random {
         squares / f64::from(half_shapes)
     }
 
-    /// Puts a list into random order.
+    /// Shuffles a list.
     pub fn shuffle(&mut self, list: &mut [u32]) {
         for last in (1..list.len()).rev() {
             list.swap(last, self.below(last as u64 + 1) as usize);
