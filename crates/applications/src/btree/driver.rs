@@ -1,4 +1,4 @@
-//! Who asks: operations as the pages that they touch.
+//! Drivers that turn operations into the pages they touch.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,13 +12,14 @@ use workload::random::mix;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DriverKind {
-    /// YCSB: operations on one record, or on a few neighbours.
+    /// YCSB operations on a record or a few neighbouring records.
     Ycsb,
-    /// Transactions like TPC-C's: tables by warehouse, some updates in each, orders that are appended.
+    /// Transactions like TPC-C's: tables by warehouse, updates in each of them, and appended
+    /// orders.
     Tpcc,
 }
 
-/// Makes operations.
+/// Generator of operations.
 #[derive(Debug)]
 pub(super) enum Driver {
     Ycsb(Ycsb),
@@ -26,10 +27,11 @@ pub(super) enum Driver {
 }
 
 impl Driver {
-    /// On a tree of so many pages, each standing for `merged` of the drive at full size.
+    /// Creates a driver for a tree of `pages` pages. Each stands for `merged` pages of the full
+    /// drive.
     ///
     /// # Errors
-    /// The pages do not hold a warehouse.
+    /// The tree has too few pages for one warehouse.
     pub(super) fn new(settings: &Settings, pages: u32, merged: u64, seed: u64) -> Result<Driver, WorkloadError> {
         if settings.driver == DriverKind::Ycsb {
             return Ok(Driver::Ycsb(Ycsb::new(settings, pages, merged, seed)));
@@ -42,7 +44,7 @@ impl Driver {
         Ok(Driver::Tpcc(Box::new(tpcc)))
     }
 
-    /// The pages of the next operation; whether there is one.
+    /// Returns the pages of the next operation in `touches`. Returns false at the end.
     pub(super) fn next(&mut self, endless: bool, touches: &mut Vec<Touch>) -> bool {
         touches.clear();
         match self {
@@ -55,7 +57,7 @@ impl Driver {
     }
 }
 
-/// YCSB over pages that hold the records in the order of their keys.
+/// YCSB on pages that hold the records in key order.
 #[derive(Debug)]
 pub(super) struct Ycsb {
     keys: Keys,
@@ -70,7 +72,7 @@ impl Ycsb {
         let most = pages.saturating_mul(records_per_page);
         let popularity = settings.popularity.unwrap_or(settings.mix.popularity());
         let mut keys = Keys::new(most, merged, popularity, settings.zipf_exponent, seed);
-        // A tenth may be inserted by mixes d and e; the others have all from the start.
+        // Mixes d and e may insert a tenth of the records. The other mixes load all records.
         let inserts = matches!(settings.mix, Mix::D | Mix::E);
         let loaded = if inserts { most - most / 10 } else { most };
         for _ in 0..loaded {

@@ -1,36 +1,38 @@
-//! The log: a ring of blocks that is written in sequence, and what it demands of dirty pages.
+//! The log, a ring of sequentially written blocks that limits the age of dirty pages.
 
 use serde::{Deserialize, Serialize};
 
 use super::BLOCK_BYTES;
 use super::output::{Output, Stream};
 
-/// When dirty pages have to be written because of the log.
+/// Checkpoint policy: when the log forces writes of dirty pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Checkpoints {
-    /// All the time, the oldest change first, so that none is older than three quarters of the log (InnoDB).
+    /// Continuously writes the oldest change, so that no change is older than three quarters of the
+    /// log (InnoDB).
     Fuzzy,
-    /// Once in a log's length all that are dirty then, in the order of their places, over nine tenths of the time to the next (PostgreSQL,
+    /// Once per log length, writes all pages dirty at that time in the order of their locations.
+    /// The writes spread over 90 % of the time to the next checkpoint (PostgreSQL,
     /// `checkpoint_completion_target = 0.9`).
     Spread,
 }
 
-/// Bytes in the order of the log, and where they are on the drive.
+/// Log position and its location on the drive.
 #[derive(Debug)]
 pub(super) struct Log {
     ring_bytes: u64,
     transactions_per_sync: u32,
     /// Bytes logged so far.
     end_bytes: u64,
-    /// Whole blocks before this are written for good.
+    /// Position up to which whole blocks are written.
     written_bytes: u64,
     /// Transactions since the last sync.
     unsynced: u32,
 }
 
 impl Log {
-    /// A ring of so many bytes, whole blocks.
+    /// Creates a ring of `ring_bytes` bytes, a multiple of the block size.
     pub(super) fn new(ring_bytes: u64, transactions_per_sync: u32) -> Log {
         Log {
             ring_bytes,
@@ -41,7 +43,7 @@ impl Log {
         }
     }
 
-    /// Size of the ring.
+    /// Size of the ring, bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.ring_bytes
     }
@@ -51,18 +53,18 @@ impl Log {
         self.end_bytes
     }
 
-    /// Logs an entry.
+    /// Appends an entry.
     pub(super) fn append(&mut self, bytes: u64) {
         self.end_bytes += bytes;
     }
 
-    /// A transaction is complete: what has to be written is.
+    /// Completes a transaction and writes the due blocks.
     pub(super) fn commit(&mut self, output: &mut Output) {
         self.unsynced += 1;
         let whole = self.end_bytes - self.end_bytes % BLOCK_BYTES;
         if self.transactions_per_sync > 0 && self.unsynced >= self.transactions_per_sync {
             self.unsynced = 0;
-            // The block that is not full is written, and again with what comes next.
+            // Writes the partial block too. A later write repeats it.
             let end = self.end_bytes.next_multiple_of(BLOCK_BYTES);
             self.write(end, output);
             self.written_bytes = whole;

@@ -1,23 +1,28 @@
-//! B-tree: a model of the storage engine of a database, from its operations to what its log, its buffer pool and its pages write.
+//! B-tree model of a database storage engine: operations and the writes of log, buffer pool and
+//! pages.
 //!
 //! ```text
 //! driver (YCSB, TPC-C) -> pages touched -> pool (least recently used out, dirty pages back) -> store (in place, zones, copy on write) -> output
 //!                                      \-> log (ring), which says when dirty pages have to go (checkpoints)                          /
 //! ```
 //!
-//! Leaf pages are numbered; a record is in the page that its key falls into. Inner pages are a percent of the leaves and stay in the pool; those of
-//! copy on write are written with every checkpoint, the others' are left out. Three stores write pages back:
+//! Leaf pages have numbers. A record's key determines its page. Inner pages are one percent of the
+//! leaves and stay in the pool. The copy-on-write store writes its inner pages with every
+//! checkpoint. The other stores omit them. There are three stores:
 //!
-//! - **in place** (InnoDB, PostgreSQL, LeanStore): every page at its own place, torn pages prevented by a doublewrite buffer, by images in
-//!   the log, or by the drive;
-//! - **out of place** (ZLeanStore; "How to Write to SSDs", arXiv 2603.09927): compressed pages, packed into zones that are written in sequence and
-//!   collected, pages of about the same time of death together;
-//! - **copy on write** (WiredTiger, LMDB): every page at the first free place of the file, the old one free after the next checkpoint or the one after it.
+//! - **in place** (InnoDB, PostgreSQL, LeanStore): every page has a fixed location. A doublewrite
+//!   buffer, page images in the log, or the drive itself prevents torn pages.
+//! - **out of place** (ZLeanStore; "How to Write to SSDs", arXiv 2603.09927): compressed pages are
+//!   packed into zones, which are written sequentially and garbage-collected. Pages with a similar
+//!   time of death share a zone.
+//! - **copy on write** (WiredTiger, LMDB): every page goes to the first free location of the file.
+//!   Its old location is free after the next checkpoint or the one after it.
 //!
-//! What shrinks on a twin of 1/d: the number of records and pages, pool, log, doublewrite buffer and zones, and transactions of a
-//! checkpoint. Pages do not.
+//! On a scaled model (twin) of 1/d, these shrink: numbers of records and pages, pool, log,
+//! doublewrite buffer, zones, and transactions per checkpoint. Pages keep their size.
 //!
-//! It leaves out: splits and merges (pages are loaded with room), inner pages that do not move, deletes, secondary indexes, prefetching, and the file system.
+//! The model omits splits and merges (pages are loaded with spare room), static inner pages,
+//! deletes, secondary indexes, prefetching and the file system.
 
 mod driver;
 mod log;
@@ -48,82 +53,89 @@ use source::{PageCounts, Parts};
 use store::Store;
 use workload::{Target, WorkloadError, multiple_of, within};
 
-/// Everything on the drive is in whole blocks.
+/// Block size of the drive. All locations and sizes are multiples of it.
 const BLOCK_BYTES: u64 = 4096;
 
-/// The `[workload]` table of `kind = "btree"`.
+/// Settings table `[workload]` of `kind = "btree"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Who asks. `ycsb`.
+    /// Source of operations. Default `ycsb`.
     pub driver: DriverKind,
-    /// YCSB: which operations, after all records were loaded in order. `a`.
+    /// YCSB: operation mix after all records were loaded in order. Default `a`.
     pub mix: Mix,
-    /// YCSB: which records are popular. None: as the mix says; uniform for `overwrite`.
+    /// YCSB: popularity of records. Default: as in the mix, or uniform for `overwrite`.
     pub popularity: Option<Popularity>,
-    /// YCSB: exponent of Zipf. 0.99.
+    /// YCSB: exponent of the Zipf popularity. Default 0.99.
     pub zipf_exponent: f64,
-    /// Bytes of all pages before compression, as a share of the drive, percent. 50.
+    /// Bytes of all pages before compression, percent of the drive. Default 50.
     pub data_percent: f64,
-    /// YCSB: bytes of a record, key and value. 128.
+    /// YCSB: bytes of a record, key and value. Default 128.
     pub record_bytes: u64,
-    /// Bytes of a page. 4 KiB (LeanStore); InnoDB 16 KiB, PostgreSQL 8 KiB.
+    /// Bytes of a page. Default 4 KiB (LeanStore). InnoDB has 16 KiB, PostgreSQL 8 KiB.
     #[serde(with = "base::size")]
     pub page_bytes: u64,
-    /// YCSB: how full pages are, percent. 69 (ln 2: what random inserts leave).
+    /// YCSB: fill of the pages, percent. Default 69 (ln 2, the result of random inserts).
     pub page_fill_percent: f64,
-    /// Pages that the buffer pool holds, percent of all. 10.
+    /// Size of the buffer pool, percent of all pages. Default 10.
     pub pool_percent: f64,
-    /// Where pages are written. `in_place`.
+    /// Location policy of page writes. Default `in_place`.
     pub layout: Layout,
-    /// What prevents torn pages in place. `doublewrite`.
+    /// In place: protection against torn pages. Default `doublewrite`.
     pub torn_pages: TornPages,
-    /// In place: bytes of the doublewrite buffer, a ring, full size. 64 MiB.
+    /// In place: size of the doublewrite buffer at full scale, a ring. Default 64 MiB.
     #[serde(with = "base::size")]
     pub doublewrite_bytes: u64,
-    /// Pages that are written back together. 64.
+    /// Pages per write-back batch. Default 64.
     pub flush_pages: u32,
-    /// There is a log. True.
+    /// Enables the log. Default true.
     pub wal: bool,
-    /// Bytes of the log, a ring, full size. 1 GiB (`max_wal_size` of PostgreSQL).
+    /// Size of the log at full scale, a ring. Default 1 GiB (`max_wal_size` of PostgreSQL).
     #[serde(with = "base::size")]
     pub log_bytes: u64,
-    /// Bytes that an entry of the log has beside the record. 50.
+    /// Bytes of a log entry in addition to the record. Default 50.
     pub log_header_bytes: u64,
-    /// Transactions after which the log is synced, the last block being written again by the next; 0: whole blocks only. 0.
+    /// Transactions per sync of the log. A sync writes the partial last block, and the next one
+    /// rewrites it. With 0, only whole blocks are written. Default 0.
     pub transactions_per_sync: u32,
-    /// Bytes of undo pages, a ring beside the data, full size: each transaction that changes something changes the next of them, too. 0: old
-    /// versions are elsewhere (PostgreSQL: in the pages).
+    /// Size of the undo pages at full scale, a ring beside the data. Each transaction with changes
+    /// also changes the next undo page. Default 0, which keeps old versions elsewhere (PostgreSQL:
+    /// in the pages).
     #[serde(with = "base::size")]
     pub undo_bytes: u64,
-    /// Pages of indexes, which grow with the data and which updates leave alone, percent of the drive. 0.
+    /// Index pages, percent of the drive. They grow with the data, and updates do not change them.
+    /// Default 0.
     pub index_percent: f64,
-    /// Pages that are there before the data and never change, percent of the drive: system tables, what the file system has of its own. 0.
+    /// Pages before the data that never change, percent of the drive. They stand for system tables
+    /// and file system metadata. Default 0.
     pub unchanged_percent: f64,
-    /// When dirty pages have to be written because of the log. `fuzzy`.
+    /// Checkpoint policy of the log. Default `fuzzy`.
     pub checkpoints: Checkpoints,
-    /// Transactions after which all dirty pages are written and a checkpoint is complete, whatever the log demands, on the full
-    /// drive: LMDB's commit of so many. 0: never.
+    /// Transactions per forced checkpoint on the full drive. It writes all dirty pages independent
+    /// of the log, like LMDB's commits. Default 0, which disables it.
     pub transactions_per_checkpoint: u64,
-    /// Copy on write: checkpoints after which the place that a page has left is free. 1 (WiredTiger); LMDB 2.
+    /// Copy on write: checkpoints until the old location of a page is free. Default 1 (WiredTiger).
+    /// LMDB has 2.
     pub checkpoints_kept: u32,
-    /// Copy on write: children of an inner page; they are written, up to the root, with each checkpoint before which one of their children has moved. 0:
-    /// they are left out. 100 (keys of some 20 bytes, as full as `page_fill_percent`).
+    /// Copy on write: children of an inner page. A checkpoint writes each inner page whose child
+    /// has moved, up to the root. 0 omits inner pages. Default 100 (keys of about 20 bytes at
+    /// `page_fill_percent`).
     pub children_per_inner_page: u32,
-    /// Out of place, copy on write: space for pages, percent of the drive; what it has beyond the data is for collecting. 90.
+    /// Out of place, copy on write: space for pages, percent of the drive. Garbage collection uses
+    /// the part beyond the data. Default 90.
     pub space_percent: f64,
-    /// Out of place, copy on write: size of a compressed page, percent. 100.
+    /// Out of place, copy on write: size of a compressed page, percent. Default 100.
     pub compressed_percent: f64,
-    /// Out of place: bytes of a zone, full size. 1 GiB.
+    /// Out of place: size of a zone at full scale, bytes. Default 1 GiB.
     #[serde(with = "base::size")]
     pub zone_bytes: u64,
-    /// Out of place: groups of pages by time of death, each with zones of its own. 4.
+    /// Out of place: groups of pages by time of death, each with its own zones. Default 4.
     pub groups: u32,
-    /// Which placement index a write gets. `stream`.
+    /// Placement policy of writes. Default `stream`.
     pub placement: Placement,
-    /// Out of place: the drive is told of collected zones. True.
+    /// Out of place: discards collected zones on the drive. Default true.
     pub discard: bool,
-    /// Reads are produced too. False.
+    /// Also issues reads. Default false.
     pub reads: bool,
 }
 
@@ -165,15 +177,15 @@ impl Default for Settings {
     }
 }
 
-/// Fewest pages of a tree, and of its pool.
+/// Minimum number of pages of a tree, and of its pool.
 const LEAST_PAGES: u64 = 256;
 const LEAST_POOL_PAGES: u64 = 32;
 
 impl Settings {
-    /// The workload on a drive.
+    /// Creates the source for a drive.
     ///
     /// # Errors
-    /// A setting that cannot be, or that does not fit the drive.
+    /// A setting is impossible or does not fit the drive.
     pub fn source(&self, target: &Target, seed: u64) -> Result<BTree, WorkloadError> {
         self.check()?;
         let capacity_bytes = target.capacity_bytes();
@@ -218,7 +230,7 @@ impl Settings {
         ))
     }
 
-    /// Pages of data, undo, indexes, and of what never changes.
+    /// Number of pages for data, undo, indexes and unchanged pages.
     fn page_counts(&self, target: &Target) -> [u64; 4] {
         let pages_of = |percent: f64| (target.capacity_bytes() as f64 * percent / 100.0) as u64 / self.page_bytes;
         let undo_bytes = match self.undo_bytes {
@@ -233,12 +245,12 @@ impl Settings {
         ]
     }
 
-    /// Memory that the workload takes at most, bytes.
+    /// Maximum memory of the workload, bytes.
     ///
     /// # Errors
-    /// A setting that cannot be.
+    /// A setting is impossible.
     pub fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
-        /// Of a page: its frame and its place in the pool, in the store and in its zone, and its last lives.
+        /// Bytes per page: its pool frame, its locations in store and zone, and its last lifetimes.
         const PAGE_MAP_BYTES: u64 = 96;
         const FIXED_BYTES: u64 = 16 << 20;
         self.check()?;
@@ -247,12 +259,12 @@ impl Settings {
         Ok(FIXED_BYTES + (pages + zones) * PAGE_MAP_BYTES)
     }
 
-    /// Bytes that records fill of a page.
+    /// Bytes of a page filled with records.
     fn filled_page_bytes(&self) -> u64 {
         (self.page_bytes as f64 * self.page_fill_percent / 100.0) as u64
     }
 
-    /// Bytes of a ring or zone on the target: whole blocks and pages, several at least.
+    /// Scaled bytes of a ring or zone. The result has whole blocks and pages, at least several.
     fn scaled(&self, bytes: u64, target: &Target) -> u64 {
         let unit_bytes = self.page_bytes.max(target.unit_bytes());
         (bytes / target.denominator())

@@ -1,4 +1,4 @@
-//! Requests to the drive, and which placement index each write gets.
+//! Output of the tree: requests to the drive and their placement.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,12 +6,13 @@ use super::Settings;
 use crate::queue::RequestQueue;
 use workload::{Operation, PlacementIndex, Request, Target};
 
-/// Which placement index a write gets.
+/// Placement policy of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
     None,
-    /// The log 0, the doublewrite buffer 1, pages from 2 on, one for each group of an out-of-place store; the last of the drive takes the rest.
+    /// Index 0 for the log, 1 for the doublewrite buffer, from 2 one for each group of an
+    /// out-of-place store. All further groups share the last index of the drive.
     Stream,
 }
 
@@ -19,13 +20,13 @@ pub enum Placement {
 pub(super) enum Stream {
     Log,
     Doublewrite,
-    /// Pages of a group; 0 where there are none.
+    /// Pages of a group. Stores without groups use 0.
     Pages(u32),
-    /// The same, when they are moved because their zone is collected.
+    /// Pages of a group, moved by garbage collection.
     Moved(u32),
 }
 
-/// What a request is about, as streams of the workload.
+/// Names of the workload's streams.
 pub(super) const STREAMS: [&str; 6] = ["log", "doublewrite", "pages", "moved", "read", "discard"];
 const READ: u16 = 4;
 const DISCARD: u16 = 5;
@@ -35,13 +36,13 @@ const WRITE_BYTES: u64 = 1 << 20;
 /// Makes requests and counts them.
 #[derive(Debug)]
 pub(super) struct Output {
-    /// Requests that are ready to be taken.
+    /// Requests that the caller can take.
     pub(super) queue: RequestQueue,
     placement: Placement,
     placement_count: u16,
     write_bytes: u64,
     reads: bool,
-    /// Bytes written by streams.
+    /// Bytes written by stream.
     pub(super) written_bytes: [u64; 4],
 }
 
@@ -76,7 +77,7 @@ impl Output {
         Some(PlacementIndex(wanted.min(u32::from(last)) as u16))
     }
 
-    /// Writes bytes in sequence.
+    /// Writes bytes sequentially.
     pub(super) fn write(&mut self, stream: Stream, offset_bytes: u64, bytes: u64) {
         let number = match stream {
             Stream::Log => 0,
@@ -95,7 +96,7 @@ impl Output {
         self.queue.push_pieces(whole, bytes, self.write_bytes);
     }
 
-    /// A page is read.
+    /// Reads a page.
     pub(super) fn read(&mut self, offset_bytes: u64, bytes: u64) {
         if self.reads {
             self.queue.push(Request {
@@ -108,7 +109,7 @@ impl Output {
         }
     }
 
-    /// Nothing is there any more.
+    /// Discards a range without valid data.
     pub(super) fn discard(&mut self, offset_bytes: u64, bytes: u64) {
         let whole = Request {
             stream: DISCARD,

@@ -1,4 +1,5 @@
-//! The buffer pool: pages by recency, and the dirty ones by the log's position at their first change.
+//! The buffer pool: an LRU list of pages, with dirty pages ordered by their first change in the
+//! log.
 
 use std::collections::VecDeque;
 
@@ -9,7 +10,7 @@ struct Frame {
     page: u32,
     newer: u32,
     older: u32,
-    /// Where the log was when it was changed first since it was written; none: it is clean.
+    /// Log position of the first change since the last write. `None` for a clean page.
     dirty_since: Option<u64>,
 }
 
@@ -22,13 +23,14 @@ pub(super) struct Pool {
     of_page: Vec<u32>,
     newest: u32,
     oldest: u32,
-    /// Dirty pages in the order of their first change. An entry holds as long as the page is dirty since then.
+    /// Dirty pages in the order of their first change. An entry is valid if the page is still dirty
+    /// since that change.
     dirty: VecDeque<(u64, u32)>,
     dirty_pages: u32,
 }
 
 impl Pool {
-    /// For so many of a tree's pages.
+    /// Creates a pool of `capacity` frames for a tree of `pages` pages.
     pub(super) fn new(pages: u32, capacity: u32) -> Pool {
         Pool {
             frames: Vec::new(),
@@ -41,7 +43,7 @@ impl Pool {
         }
     }
 
-    /// Uses a page; whether it is there.
+    /// Uses a page. Returns true if it is in the pool.
     pub(super) fn use_of(&mut self, page: u32) -> bool {
         let frame = self.of_page[page as usize];
         if frame == NONE {
@@ -54,12 +56,12 @@ impl Pool {
         true
     }
 
-    /// The page that leaves next, if there is no room.
+    /// Page that must leave before the next load, if the pool is full.
     pub(super) fn next_out(&self) -> Option<u32> {
         (self.frames.len() as u32 == self.capacity).then(|| self.frames[self.oldest as usize].page)
     }
 
-    /// Loads a page that is not there, in the place of [`Pool::next_out`], which is clean.
+    /// Loads an absent page in place of [`Pool::next_out`], which must be clean.
     pub(super) fn load(&mut self, page: u32) {
         assert_eq!(self.of_page[page as usize], NONE, "page {page} is loaded twice");
         let frame = if (self.frames.len() as u32) < self.capacity {
@@ -87,7 +89,8 @@ impl Pool {
         self.link(frame);
     }
 
-    /// A page that is there is changed; `log_bytes` is the position of the log, if there is one that asks for the oldest changes.
+    /// Marks a page in the pool as changed. `log_bytes` is the log position, if the log tracks the
+    /// oldest changes.
     pub(super) fn change(&mut self, page: u32, log_bytes: Option<u64>) {
         let frame = &mut self.frames[self.of_page[page as usize] as usize];
         if frame.dirty_since.is_none() {
@@ -98,7 +101,7 @@ impl Pool {
         }
     }
 
-    /// A page was written. If it is no longer there it was clean already.
+    /// Marks a page as written. A page that has left the pool was clean already.
     pub(super) fn clean(&mut self, page: u32) {
         let frame = self.of_page[page as usize];
         if frame != NONE && self.frames[frame as usize].dirty_since.take().is_some() {
@@ -111,19 +114,20 @@ impl Pool {
         frame != NONE && self.frames[frame as usize].dirty_since == Some(since)
     }
 
-    /// Whether a page is there and dirty.
+    /// True if a page is in the pool and dirty.
     pub(super) fn is_dirty(&self, page: u32) -> bool {
         let frame = self.of_page[page as usize];
         frame != NONE && self.frames[frame as usize].dirty_since.is_some()
     }
 
-    /// Where the log was at the oldest change that is not written.
+    /// Log position of the oldest unwritten change.
     pub(super) fn oldest_change(&mut self) -> Option<u64> {
         self.forget_written();
         self.dirty.front().map(|(since, _)| *since)
     }
 
-    /// Drops entries that no longer hold, the oldest first: where nobody asks for the oldest change they would only grow.
+    /// Drops invalid entries from the front. Without that, the list would grow if the oldest change
+    /// is never requested.
     fn forget_written(&mut self) {
         while let Some(&(since, page)) = self.dirty.front()
             && !self.is_dirty_since(page, since)
@@ -132,7 +136,7 @@ impl Pool {
         }
     }
 
-    /// Up to so many pages that have been dirty for longest.
+    /// Collects up to `most` pages with the oldest changes.
     pub(super) fn oldest_dirty(&self, most: usize, pages: &mut Vec<u32>) {
         let valid = self
             .dirty
@@ -141,7 +145,8 @@ impl Pool {
         pages.extend(valid.take(most).map(|(_, page)| *page));
     }
 
-    /// Up to so many dirty pages from those that leave next; at most eight times as many are looked at.
+    /// Collects up to `most` dirty pages from the end of the LRU list. Examines at most eight times
+    /// as many pages.
     pub(super) fn dirty_out(&self, most: usize, pages: &mut Vec<u32>) {
         let mut frame = self.oldest;
         for _ in 0..8 * most {
@@ -156,7 +161,7 @@ impl Pool {
         }
     }
 
-    /// All dirty pages in the order of their places.
+    /// Collects all dirty pages in the order of their numbers.
     pub(super) fn all_dirty(&self, pages: &mut Vec<u32>) {
         let dirty = self.frames.iter().filter(|frame| frame.dirty_since.is_some());
         pages.extend(dirty.map(|frame| frame.page));
@@ -164,7 +169,7 @@ impl Pool {
         assert_eq!(pages.len() as u32, self.dirty_pages, "dirty pages are counted");
     }
 
-    /// Entries of the list of changes.
+    /// Number of entries in the list of changes.
     #[cfg(test)]
     pub(super) fn remembered_changes(&self) -> usize {
         self.dirty.len()

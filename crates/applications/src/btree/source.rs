@@ -1,4 +1,4 @@
-//! The engine at work: all pages are loaded, then operations go on; and what it measures of itself.
+//! Request source of the B-tree: loads all pages, then runs operations and reports measures.
 
 use std::ops::Range;
 
@@ -12,19 +12,19 @@ use super::{Layout, Settings};
 use crate::ratio;
 use workload::{Measure, Request, Source, Target, WorkloadError};
 
-/// How many pages are what, in the order of their numbers.
+/// Number of pages by kind, in the order of page numbers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PageCounts {
     pub(super) data: u32,
     pub(super) undo: u32,
-    /// Loaded along with the data, and never changed.
+    /// Pages loaded with the data and never changed.
     pub(super) index: u32,
-    /// There before the data, and never changed.
+    /// Pages before the data that never change.
     pub(super) unchanged: u32,
 }
 
 impl PageCounts {
-    /// Pages that operations change.
+    /// Number of pages that operations change.
     fn changing(&self) -> u32 {
         self.data + self.undo
     }
@@ -34,7 +34,7 @@ impl PageCounts {
     }
 }
 
-/// What a tree is made of.
+/// Components of a tree.
 #[derive(Debug)]
 pub(super) struct Parts {
     pub(super) driver: Driver,
@@ -44,7 +44,7 @@ pub(super) struct Parts {
     pub(super) output: Output,
 }
 
-/// So many operations in a row without a write are the end: nothing is changed.
+/// Operations without a write that end the run, because nothing changes.
 const IDLE_OPERATIONS: u64 = 10_000_000;
 
 /// A tree under load.
@@ -52,22 +52,23 @@ const IDLE_OPERATIONS: u64 = 10_000_000;
 pub struct BTree {
     pub(super) parts: Parts,
     pub(super) counts: PageCounts,
-    /// The next of the undo pages to change.
+    /// Next undo page to change.
     next_undo: u32,
     flush_pages: usize,
     log_header_bytes: u64,
     checkpoints: Checkpoints,
     transactions_per_checkpoint: u64,
-    /// Transactions that changed something since the last checkpoint by their number.
+    /// Transactions with changes since the last checkpoint by number of transactions.
     transactions: u64,
-    /// Bytes that the log gets for the first change of a page after a checkpoint; 0: none.
+    /// Log bytes for the first change of a page after a checkpoint, or 0 for no page images.
     image_bytes: u64,
-    /// Number of the checkpoint after which each page was logged as a whole.
+    /// Number of the checkpoint after which each page was last logged as a whole.
     imaged_at: Vec<u32>,
-    /// Pages to load: those that are there first, data and undo, and along with these the index.
+    /// Pages to load: first the unchanged ones, then data and undo together with the index.
     unloaded: [Range<u32>; 3],
     endless: bool,
-    /// Checkpoints begun; where the log was at the last; its pages that are not written, the last ones first, and their number at its beginning.
+    /// Number of checkpoints begun, log position of the last one, its unwritten pages with the last
+    /// ones first, and the number of its pages at its beginning.
     checkpoint: u32,
     checkpoint_began: u64,
     checkpoint_left: Vec<u32>,
@@ -78,17 +79,17 @@ pub struct BTree {
     pub(super) counters: Counters,
 }
 
-/// What is counted of the tree.
+/// Counters of the tree.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counters {
     pub(super) operations: u64,
     touched: u64,
     hits: u64,
-    /// Bytes of records that were changed.
+    /// Bytes of changed records.
     pub(super) changed_bytes: u64,
-    /// Pages written back.
+    /// Number of pages written back.
     pub(super) page_writes: u64,
-    /// Bytes written when loading ended.
+    /// Bytes written at the end of the load.
     loaded_bytes: u64,
 }
 
@@ -96,7 +97,7 @@ impl BTree {
     pub(super) fn new(settings: &Settings, counts: PageCounts, parts: Parts, target: &Target) -> BTree {
         let index_end = counts.changing() + counts.index;
         let has_images = settings.layout == Layout::InPlace && settings.torn_pages == TornPages::FullPageWrites;
-        // Without the hole between its records and its line pointers (PostgreSQL's `XLogRecordAssemble`).
+        // PostgreSQL's `XLogRecordAssemble` omits the hole between records and line pointers.
         let image_bytes = if has_images && settings.wal {
             settings.filled_page_bytes().max(1)
         } else {
@@ -137,7 +138,7 @@ impl BTree {
         }
     }
 
-    /// The next operation; false at the end.
+    /// Executes the next operation. Returns false at the end.
     pub(super) fn step(&mut self) -> bool {
         if self.load() {
             return true;
@@ -177,10 +178,10 @@ impl BTree {
         self.idle < IDLE_OPERATIONS
     }
 
-    /// Loads the next pages; false if all are there. Indexes grow with the data.
+    /// Loads the next pages. Returns false if all are loaded. Indexes grow with the data.
     fn load(&mut self) -> bool {
         let [first, changing, index] = &mut self.unloaded;
-        // Of the index and what changes, that of which the larger part is left.
+        // Selects the range with the larger unloaded fraction.
         let left = |part: &Range<u32>, of: u32| part.len() as u64 * u64::from(of);
         let next = if first.start < first.end {
             first
@@ -243,7 +244,7 @@ impl BTree {
         }
     }
 
-    /// Writes what the log demands.
+    /// Writes the pages that the log forces out.
     fn keep_up(&mut self) {
         let Some(log) = &self.parts.log else { return };
         let (position, ring_bytes) = (log.end_bytes(), log.bytes());
@@ -277,7 +278,7 @@ impl BTree {
                     let first = self.checkpoint_left.len().saturating_sub(self.flush_pages);
                     batch.clear();
                     batch.extend(self.checkpoint_left.drain(first..).rev());
-                    // Those that went meanwhile, to make room, need not go again.
+                    // Skip pages that the pool has evicted and written in the meantime.
                     batch.retain(|page| self.parts.pool.is_dirty(*page));
                     self.flush(&batch);
                 }
@@ -286,7 +287,7 @@ impl BTree {
         self.batch = batch;
     }
 
-    /// A checkpoint at once, of all that is dirty, in the order of the pages.
+    /// Runs a complete checkpoint: writes all dirty pages in page order.
     fn write_all_dirty(&mut self) {
         let mut batch = std::mem::take(&mut self.batch);
         batch.clear();

@@ -1,4 +1,4 @@
-//! Where pages are written back.
+//! Stores: location policies for the pages that are written back.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
@@ -11,27 +11,28 @@ use super::zones::Zones;
 use super::{BLOCK_BYTES, Settings};
 use workload::{Target, WorkloadError};
 
-/// Where pages are written.
+/// Location policy of page writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// Each at its own place.
+    /// Every page has a fixed location.
     InPlace,
-    /// In zones, in sequence.
+    /// Sequentially in zones.
     OutOfPlace,
-    /// At the first free place.
+    /// First free location.
     CopyOnWrite,
 }
 
-/// What prevents torn pages in place.
+/// Protection against torn pages in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TornPages {
-    /// Nothing: the drive writes pages in one piece.
+    /// None, because the drive writes pages atomically.
     None,
-    /// Pages are written twice, first to the doublewrite buffer (InnoDB).
+    /// Writes pages twice, first to the doublewrite buffer (InnoDB).
     Doublewrite,
-    /// The first change of a page after a checkpoint logs all that is in it (PostgreSQL's `full_page_writes`).
+    /// Logs the whole page at its first change after a checkpoint (PostgreSQL's
+    /// `full_page_writes`).
     FullPageWrites,
 }
 
@@ -44,7 +45,7 @@ pub(super) enum Store {
 }
 
 impl Store {
-    /// For so many pages, behind the log.
+    /// Creates a store for `pages` pages behind the log.
     pub(super) fn new(
         settings: &Settings,
         pages: u32,
@@ -107,7 +108,7 @@ impl Store {
         }
     }
 
-    /// A page is read, which was written before.
+    /// Reads a page that was written before.
     pub(super) fn read(&self, page: u32, output: &mut Output) {
         match self {
             Store::InPlace(place) => output.read(place.offset_bytes(page), place.page_bytes),
@@ -128,7 +129,7 @@ impl Store {
         }
     }
 
-    /// Inner pages written, by a store that writes them.
+    /// Number of inner pages written, if the store writes them.
     pub(super) fn inner_page_writes(&self) -> Option<u64> {
         match self {
             Store::CopyOnWrite(copies) => Some(copies.inner.writes),
@@ -137,13 +138,13 @@ impl Store {
     }
 }
 
-/// Every page at its place.
+/// Store with a fixed location for every page.
 #[derive(Debug)]
 pub(super) struct InPlace {
     page_bytes: u64,
     ring_start: u64,
     ring_bytes: u64,
-    /// Bytes written to the doublewrite buffer.
+    /// Bytes written to the doublewrite buffer so far.
     ring_end: u64,
     pages_start: u64,
 }
@@ -174,16 +175,17 @@ impl InPlace {
 
 const NONE: u32 = u32::MAX;
 
-/// The pages above the leaves, up to the root. Who writes a page elsewhere has to change the one that points to it, so that with a checkpoint all are
-/// written of which a leaf has moved.
+/// Inner pages up to the root. A page that moves changes the inner page that points to it. A
+/// checkpoint therefore writes all ancestors of moved leaves.
 #[derive(Debug)]
 struct Inner {
     children: u32,
-    /// Numbers of the pages of each level, behind the leaves, the root's last; none: inner pages are left out.
+    /// Page numbers of each level, behind the leaves, with the root last. Empty if inner pages are
+    /// omitted.
     levels: Vec<Range<u32>>,
-    /// Whose child has moved since the last checkpoint, of the lowest level.
+    /// Pages of the lowest level with a child that moved since the last checkpoint.
     stale: BTreeSet<u32>,
-    /// Pages written.
+    /// Number of pages written.
     writes: u64,
 }
 
@@ -208,14 +210,14 @@ impl Inner {
         self.levels.iter().map(|level| level.len() as u32).sum()
     }
 
-    /// A leaf is elsewhere.
+    /// Records that a leaf moved.
     fn note(&mut self, leaf: u32) {
         if !self.levels.is_empty() {
             self.stale.insert(leaf / self.children);
         }
     }
 
-    /// The pages that a checkpoint writes, from the lowest level to the root.
+    /// Takes the pages that a checkpoint writes, from the lowest level to the root.
     fn take_stale(&mut self) -> Vec<u32> {
         let mut places: Vec<u32> = std::mem::take(&mut self.stale).into_iter().collect();
         let mut pages = Vec::new();
@@ -231,24 +233,25 @@ impl Inner {
     }
 }
 
-/// Every page at the first free place; all places are of one size.
+/// Store that writes every page to the first free slot. All slots have the same size.
 #[derive(Debug)]
 pub(super) struct Copies {
     start_bytes: u64,
     slot_bytes: u64,
     slots: u32,
-    /// Slots that were never used begin here.
+    /// First slot that was never used.
     untouched: u32,
     free: BinaryHeap<Reverse<u32>>,
-    /// Of leaves, and behind them of inner pages.
+    /// Slots of the leaves, followed by those of the inner pages.
     pub(super) slot_of: Vec<u32>,
     inner: Inner,
-    /// Slots that were left before each of the checkpoints that are kept, the oldest first; those of the last since it.
+    /// Slots freed before each of the kept checkpoints, oldest first. The last entry has those
+    /// since the last checkpoint.
     left: VecDeque<Vec<u32>>,
 }
 
 impl Copies {
-    /// Or the bytes that it needs.
+    /// Creates the store, or returns the number of bytes that it needs.
     fn new(
         leaves: u32,
         stored_bytes: u64,
@@ -259,7 +262,7 @@ impl Copies {
         let slots = space_bytes / slot_bytes;
         let inner = Inner::new(leaves, settings.children_per_inner_page);
         let pages = u64::from(leaves) + u64::from(inner.pages());
-        // What a checkpoint changes is there twice.
+        // Pages changed by a checkpoint exist twice.
         let least = pages + u64::from(inner.pages()) + pages / 20 + 64;
         if slots < least {
             return Err(start_bytes + least * slot_bytes);
@@ -280,7 +283,7 @@ impl Copies {
         self.start_bytes + u64::from(slot) * self.slot_bytes
     }
 
-    /// Places for which nothing has to leave.
+    /// Number of slots that are free now.
     fn free_slots(&self) -> u32 {
         self.slots - self.untouched + self.free.len() as u32
     }
@@ -288,7 +291,8 @@ impl Copies {
     fn write(&mut self, leaves: &[u32], output: &mut Output) {
         for leaf in leaves {
             for _ in 0..self.left.len() {
-                // The file may not grow, so the checkpoint comes early; it may have to write all inner pages.
+                // The file may not grow, so the checkpoint comes early. It may have to write all
+                // inner pages.
                 if self.free_slots() <= self.inner.pages() {
                     self.checkpoint(output);
                 }
@@ -323,7 +327,7 @@ impl Copies {
         self.left.push_back(oldest);
     }
 
-    /// First byte and length of every page.
+    /// Offset and length of every page, bytes.
     #[cfg(test)]
     pub(super) fn places(&self) -> Vec<(u64, u64)> {
         let written = self.slot_of.iter().filter(|slot| **slot != NONE);

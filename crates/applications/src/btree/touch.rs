@@ -1,9 +1,9 @@
-//! A touch of a page: what operations are made of.
+//! Page accesses, the elements of operations.
 
-/// A page that an operation touches.
+/// Access of an operation to a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Touch {
     pub(super) page: u32,
-    /// Bytes of records that it changes; 0: it only reads.
+    /// Bytes of changed records, or 0 for a read.
     pub(super) changed_bytes: u64,
 }

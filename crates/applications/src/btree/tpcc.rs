@@ -1,8 +1,9 @@
 //! Transactions like TPC-C's (standard specification, revision 5.11), as the pages that they touch.
 //!
-//! Tables lie one after another, each sorted by warehouse: rows that are updated (warehouse and district, customer, stock), and rings of order lines
-//! of each district, where new orders are appended and the oldest are forgotten, as in runs that delete what is delivered. Item, history
-//! and the index of names are left out.
+//! Tables lie one after another, each sorted by warehouse. Some have updated rows (warehouse and
+//! district, customer, stock). Order lines lie in one ring per district. New orders are appended,
+//! and the oldest are dropped, as in runs that delete delivered orders. The model omits item,
+//! history and the index of names.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -10,20 +11,20 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use super::touch::Touch;
 use workload::random::below;
 
-/// Rows of a warehouse, and their bytes (clause 1.2.1, 1.3.1).
+/// Rows of a warehouse, and their bytes (clauses 1.2.1 and 1.3.1).
 const DISTRICTS: u64 = 10;
 const DISTRICT_BYTES: u64 = 95;
 const CUSTOMERS: u64 = 30_000;
 const CUSTOMER_BYTES: u64 = 655;
 const STOCK: u64 = 100_000;
 const STOCK_BYTES: u64 = 306;
-/// Order lines that a district begins with, and an order's (order, new order and ten lines).
+/// Initial orders of a district, and bytes of an order (order, new order and ten lines).
 const ORDERS: u64 = 3_000;
 const ORDER_BYTES: u64 = 24 + 8 + 10 * 54;
-/// Lines of an order on average (clause 2.4.1.3: 5 to 15).
+/// Average number of lines of an order (clause 2.4.1.3, 5 to 15).
 const LINES: u64 = 10;
 
-/// Where a table is.
+/// Location of a table.
 #[derive(Debug, Clone, Copy)]
 struct Table {
     first_page: u32,
@@ -36,7 +37,7 @@ impl Table {
     }
 }
 
-/// The transactions.
+/// Generator of transactions.
 #[derive(Debug)]
 pub(super) struct Tpcc {
     random: Xoshiro256PlusPlus,
@@ -44,28 +45,29 @@ pub(super) struct Tpcc {
     districts: Table,
     customers: Table,
     stock: Table,
-    /// Pages of orders: a ring for each district.
+    /// First page of the orders. Each district has a ring.
     orders_page: u32,
     ring_pages: u32,
     orders_per_page: u64,
-    /// Orders so far, by district.
+    /// Number of orders so far by district.
     orders: Vec<u64>,
 }
 
 impl Tpcc {
-    /// On so many pages, as many warehouses as they hold; or the pages that one needs.
+    /// Creates as many warehouses as fit into `pages` pages. If none fits, returns the pages that
+    /// one needs.
     pub(super) fn new(page_bytes: u64, pages: u32, seed: u64) -> Result<Tpcc, u64> {
         let rows = |bytes: u64| (page_bytes / bytes).max(1);
         let of = |rows_in_all: u64, bytes: u64| rows_in_all.div_ceil(rows(bytes));
         let orders_per_page = rows(ORDER_BYTES);
-        // A warehouse and its districts are a page: they are what everybody waits for.
+        // A warehouse and its districts share one page, which is the point of contention.
         let warehouse_pages = |warehouses: u64| {
             warehouses
                 + of(warehouses * CUSTOMERS, CUSTOMER_BYTES)
                 + of(warehouses * STOCK, STOCK_BYTES)
                 + warehouses * DISTRICTS * of(ORDERS, ORDER_BYTES)
         };
-        // Each of the tables begins with a page of its own.
+        // Each table begins on its own page.
         let warehouses = u64::from(pages).saturating_sub(2) / warehouse_pages(1);
         if warehouses == 0 {
             return Err(warehouse_pages(1) + 2);
@@ -102,7 +104,7 @@ impl Tpcc {
         (below(&mut self.random, spread + 1) | below(&mut self.random, most)) % most
     }
 
-    /// The next transaction: 45 % new orders, 43 % payments, 4 % each of the others (clause 5.2.3).
+    /// Next transaction: 45 % new orders, 43 % payments, 4 % of each other kind (clause 5.2.3).
     pub(super) fn next(&mut self, touches: &mut Vec<Touch>) {
         let warehouse = below(&mut self.random, self.warehouses);
         let district = warehouse * DISTRICTS + below(&mut self.random, DISTRICTS);
@@ -152,7 +154,8 @@ impl Tpcc {
         touches.push(changed(self.customers.page(customer), CUSTOMER_BYTES));
     }
 
-    /// The oldest order of every district that is not delivered: some nine hundred back (clause 4.3.3.1).
+    /// Delivers the oldest undelivered order of every district, about 900 orders back (clause
+    /// 4.3.3.1).
     fn delivery(&mut self, warehouse: u64, touches: &mut Vec<Touch>) {
         for district in warehouse * DISTRICTS..(warehouse + 1) * DISTRICTS {
             touches.push(changed(self.order_page(district, 900), ORDER_BYTES));
@@ -170,7 +173,7 @@ impl Tpcc {
         self.districts.page(district / DISTRICTS * self.districts.rows_per_page)
     }
 
-    /// Page of the order that is so many back, the newest being 1.
+    /// Page of the order that is `back` orders back. The newest has 1.
     fn order_page(&self, district: u64, back: u64) -> u32 {
         let order = self.orders[district as usize].saturating_sub(back);
         let page = order / self.orders_per_page % u64::from(self.ring_pages);

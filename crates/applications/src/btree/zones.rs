@@ -1,15 +1,16 @@
-//! Pages out of place: in zones that are written in sequence, and collected when there are few free ones.
+//! Out-of-place store: pages in sequentially written zones with garbage collection.
 //!
-//! Compressed pages are packed; a block that a batch leaves partly filled is written again with the next. A page's group follows from how long it is expected to live: as
-//! long as it lived last time, or as it has lived by now if that is longer. Groups are a factor of four apart, the last is that of pages that live for a
-//! rewrite of the whole tree or longer.
+//! Compressed pages are packed. The next batch rewrites a partial block. A page's group follows
+//! from its expected lifetime, the larger of its last lifetime and its current age. Groups differ
+//! by a factor of four. The last group has pages that live for a rewrite of the whole tree or
+//! longer.
 
 use super::output::{Output, Stream};
 use super::{BLOCK_BYTES, Settings};
 
 const NONE: u32 = u32::MAX;
 
-/// Where a page is: a zone, and its number among those that were written there.
+/// Location of a page: a zone, and the page's position among the writes of the zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     zone: u32,
@@ -18,19 +19,19 @@ struct Place {
 
 #[derive(Debug, Clone, Default)]
 struct Zone {
-    /// Pages that were written there and first bytes of them, in order.
+    /// Pages written to the zone, and their first bytes, in order.
     pages: Vec<(u32, u64)>,
     filled_bytes: u64,
-    /// Pages that are still there.
+    /// Number of pages still valid.
     valid: u32,
     is_open: bool,
 }
 
-/// Life of a page, in pages written by the database.
+/// Lifetime of a page, in pages written by the database.
 #[derive(Debug, Clone, Copy, Default)]
 struct Life {
     written_at: u64,
-    /// How long it lived last time; 0: not known.
+    /// Last lifetime, or 0 if unknown.
     lasted: u64,
 }
 
@@ -43,20 +44,21 @@ pub(super) struct Zones {
     discard: bool,
     zones: Vec<Zone>,
     free: Vec<u32>,
-    /// Zone that each group is writing.
+    /// Open zone of each group.
     open: Vec<u32>,
     places: Vec<Place>,
     lives: Vec<Life>,
     /// Pages written by the database so far.
     now: u64,
-    /// Zones collected, and pages moved.
+    /// Number of zones collected, and number of pages moved.
     pub(super) collections: u64,
     pub(super) moved_pages: u64,
     scratch: Vec<Vec<u32>>,
 }
 
 impl Zones {
-    /// Or the bytes that it needs; `space` is where it begins and its length.
+    /// Creates the store, or returns the number of bytes that it needs. `space` is start and length
+    /// of the space.
     pub(super) fn new(
         pages: u32,
         stored_bytes: u64,
@@ -90,7 +92,7 @@ impl Zones {
         })
     }
 
-    /// First byte and length of the blocks that a page lies in.
+    /// Offset and length of the blocks of a page, bytes.
     pub(super) fn blocks_of(&self, page: u32) -> (u64, u64) {
         let place = self.places[page as usize];
         let (_, first) = self.zones[place.zone as usize].pages[place.number as usize];
@@ -103,7 +105,7 @@ impl Zones {
         self.start_bytes + u64::from(zone) * self.zone_bytes
     }
 
-    /// Pages that are written for the first time live longest, as far as is known.
+    /// Group of a page. A page without history belongs to the group with the longest lifetimes.
     fn group(&self, page: u32) -> u32 {
         let life = self.lives[page as usize];
         let expected = if life.lasted == 0 {
@@ -122,7 +124,7 @@ impl Zones {
 
     /// Writes pages that the database has changed.
     pub(super) fn write(&mut self, pages: &[u32], output: &mut Output) {
-        // Of no more pages than a zone holds, every group opens one zone at most.
+        // A part has at most the pages of one zone, so each group opens at most one zone.
         for part in pages.chunks((self.zone_bytes / self.stored_bytes) as usize) {
             self.write_part(part, output);
             while self.free.len() <= self.groups as usize {
@@ -149,7 +151,7 @@ impl Zones {
         self.scratch = by_group;
     }
 
-    /// Packs pages behind each other into the open zone of a group.
+    /// Packs pages into the open zone of a group.
     fn append(&mut self, stream: Stream, pages: &[u32], output: &mut Output) {
         let (Stream::Pages(group) | Stream::Moved(group)) = stream else {
             unreachable!("zones hold pages only");
@@ -179,7 +181,7 @@ impl Zones {
         self.finish(stream, written, output);
     }
 
-    /// Writes the blocks of what was packed since `from` into the open zone of a group.
+    /// Writes the blocks packed since `from` into the open zone of a group.
     fn finish(&mut self, stream: Stream, from: Option<u64>, output: &mut Output) {
         let (Some(from), Stream::Pages(group) | Stream::Moved(group)) = (from, stream) else {
             return;
@@ -207,7 +209,7 @@ impl Zones {
         opened.is_open = true;
     }
 
-    /// Moves what is valid in the full zone with least of it, and frees the zone.
+    /// Moves the valid pages of the full zone with the fewest of them, and frees the zone.
     fn collect(&mut self, output: &mut Output) {
         let full = self
             .zones
@@ -240,7 +242,7 @@ impl Zones {
         }
     }
 
-    /// Zone, first byte there and length of every page that was written; none is anywhere else.
+    /// Offset and length of every written page. Checks the counts of valid pages.
     #[cfg(test)]
     pub(super) fn check(&self) -> Vec<(u64, u64)> {
         let mut valid = vec![0; self.zones.len()];

@@ -1,18 +1,21 @@
-//! Key-value caches of language models on flash: the tier below memory that holds the keys and values of past tokens, in chunks.
+//! Flash tier of key-value caches for language models: stores keys and values of past tokens in
+//! chunks.
 //!
 //! ```text
 //! requests (popular chunks, sessions, Mooncake's traces) -> tier of each worker (slots, eviction) -> output -> requests to the drive
 //! ```
 //!
-//! A request names the chunks of a prompt in order. Those that a worker's tier holds are read; the others are written, each into a slot of
-//! its own, one for each rank of the model, and what has to leave for them is decided by the eviction. So it is in LMCache's raw-block
-//! backend: slots of one size, a free list, no file system, nothing discarded (LMCache, pull requests 2482 and 4016).
+//! A request names the chunks of a prompt in order. Chunks in the worker's tier are read. The
+//! others are written, each into its own slot of every rank of the model. The eviction policy
+//! selects the chunks that leave. LMCache's raw-block backend works the same: slots of one size, a
+//! free list, no file system and no discards (LMCache, pull requests 2482 and 4016).
 //!
-//! What shrinks on a twin of 1/d: chunks, so that a tier has as many slots as on the drive, until a slot is a mapping unit; then the number
-//! of slots, with that of sessions and of popular chunks. Rates are those of the drive at full size.
+//! On a scaled model (twin) of 1/d, chunks shrink first, so that a tier keeps its number of slots.
+//! Below one mapping unit per slot, the numbers of slots, sessions and popular chunks shrink
+//! instead. Rates are those of the drive at full size.
 //!
-//! It leaves out: the checkpoints of the index (one write in many thousands), compression, memory above the tier (what it serves is not
-//! asked here), and partial chunks.
+//! The model omits checkpoints of the index (one write in many thousands), compression and partial
+//! chunks. It also omits the memory above the tier, so requests served there do not appear.
 
 mod output;
 mod prompt;
@@ -41,33 +44,34 @@ use source::Worker;
 use workload::random::mix;
 use workload::{Range, Target, WorkloadError, multiple_of, within};
 
-/// Nanoseconds of a second.
+/// Nanoseconds per second.
 const SECOND_NS: f64 = 1e9;
-/// Chunks and writes are of whole blocks.
+/// Block size. Chunks and writes are multiples of it.
 const BLOCK_BYTES: u64 = 4096;
 
-/// The `[workload]` table of `kind = "kvcache_tier"`.
+/// Settings table `[workload]` of `kind = "kvcache_tier"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Part of the drive that the tiers have together, percent. 90.
+    /// Part of the drive for all tiers, percent. Default 90.
     pub used_percent: f64,
-    /// Which chunk leaves when there is no slot. `lru`.
+    /// Eviction policy. Default `lru`.
     pub eviction: Eviction,
-    /// After so long a chunk is gone, with `eviction = "ttl"`, seconds since it was written. 3600.
+    /// Time until a chunk expires after its write, seconds. Needs `eviction = "ttl"`. Default 3600.
     pub ttl_seconds: f64,
-    /// Which placement index a write gets. `class`.
+    /// Placement policy of writes. Default `class`.
     pub placement: Placement,
-    /// Placement index of the first class (worker, rank, session); the others follow. 0.
+    /// Placement index of the first class (worker, rank, session). The others follow. Default 0.
     pub first_placement: u16,
-    /// Largest write. 128 KiB.
+    /// Largest write. Default 128 KiB.
     #[serde(with = "base::size")]
     pub write_bytes: u64,
-    /// The drive is told of chunks that leave without being overwritten at once. False.
+    /// Discards chunks that leave without an immediate overwrite. Default false.
     pub discard: bool,
-    /// Hits are requests too. False.
+    /// Also issues hits as read requests. Default false.
     pub reads: bool,
-    /// Classes of objects by name, in the order of their names: what is asked for, and of what size. At least one.
+    /// Classes of objects, in the order of their names, with their requests and chunk size. At
+    /// least one.
     pub classes: BTreeMap<String, Class>,
 }
 
@@ -87,22 +91,24 @@ impl Default for Settings {
     }
 }
 
-/// Chunks of a size, and who asks for them.
+/// Class of chunks of one size and its requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Class {
-    /// Workers: servers that have nothing in common but the drive, each with a tier and requests of its own. 1.
+    /// Number of workers. Workers are servers that share only the drive. Each has its own tier and
+    /// requests. Default 1.
     pub workers: u32,
-    /// Space of all its workers, in proportion to that of other classes. 1.
+    /// Space of all workers of the class, relative to other classes. Default 1.
     pub share: f64,
-    /// Keys and values of a chunk of tokens, of all ranks. 4 MiB.
+    /// Keys and values of a chunk of tokens over all ranks, bytes. Default 4 MiB.
     #[serde(with = "base::size")]
     pub chunk_bytes: u64,
-    /// Ranks (of tensor parallelism): each stores its part of every chunk, in a part of the space of its own. 1.
+    /// Ranks of tensor parallelism. Each stores its part of every chunk in its own part of the
+    /// space. Default 1.
     pub ranks: u32,
-    /// Chunks that are written at all, percent of those that are missed. 100.
+    /// Missed chunks that are written, percent. Default 100.
     pub admit_percent: f64,
-    /// What is asked for. `{ kind = "popular" }`.
+    /// Request source. Default `{ kind = "popular" }`.
     pub requests: Requests,
 }
 
@@ -119,10 +125,10 @@ impl Default for Class {
     }
 }
 
-/// Where a worker's slots are.
+/// Location of a worker's slots.
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    /// First byte.
+    /// Offset of the first byte.
     start_bytes: u64,
     /// Bytes of a slot of one rank.
     slot_bytes: u64,
@@ -135,7 +141,7 @@ impl Place {
         u64::from(self.slots) * u64::from(self.ranks) * self.slot_bytes
     }
 
-    /// First byte of a slot of a rank: the ranks lie one after another.
+    /// Offset of a rank's slot. The ranks lie one after another.
     fn offset_bytes(&self, slot: u32, rank: u32) -> u64 {
         let before = u64::from(rank) * u64::from(self.slots) + u64::from(slot);
         self.start_bytes + before * self.slot_bytes
@@ -143,13 +149,14 @@ impl Place {
 }
 
 impl Settings {
-    /// Files that it reads when it runs.
+    /// Files that the workload reads while it runs.
     pub fn files_mut(&mut self) -> Vec<&mut PathBuf> {
         let classes = self.classes.values_mut();
         classes.flat_map(|class| class.requests.files_mut()).collect()
     }
 
-    /// The cache in words, on a drive of this capacity at full size, if it replays a trace.
+    /// Description of the cache if it replays a trace. `device_bytes` is the capacity of the
+    /// full-size drive.
     pub(crate) fn traced(&self, device_bytes: u64) -> Option<String> {
         let is_trace = |class: &&Class| matches!(class.requests, Requests::Mooncake(_));
         let class = self.classes.values().find(is_trace)?;
@@ -162,10 +169,10 @@ impl Settings {
         ))
     }
 
-    /// The workload on a drive.
+    /// Creates the source for a drive.
     ///
     /// # Errors
-    /// A setting that cannot be, or that does not fit the drive; a trace that cannot be opened.
+    /// A setting is impossible or does not fit the drive, or a trace cannot be opened.
     pub fn source(&self, target: &Target, seed: u64) -> Result<KvCache, WorkloadError> {
         self.check()?;
         let space_bytes = (target.capacity_bytes() as f64 * self.used_percent / 100.0) as u64;
@@ -197,14 +204,15 @@ impl Settings {
         Ok(KvCache::new(workers, ranges, output))
     }
 
-    /// Memory that the workload takes at most, bytes.
+    /// Maximum memory of the workload, bytes.
     ///
     /// # Errors
-    /// A setting that cannot be, or that does not fit the drive.
+    /// A setting is impossible or does not fit the drive.
     pub fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
-        /// Of a slot: what it holds, its entry in the index, and its place in the order of leaving.
+        /// Bytes per slot: its state, its index entry, and its position in the eviction order.
         const SLOT_BYTES: u64 = 256;
-        /// Of a worker: its catalogue's popularity, and the pieces of its last prompt.
+        /// Bytes per worker: the popularity table of its catalogue, and the pieces of its last
+        /// prompt.
         const WORKER_BYTES: u64 = 1 << 20;
         self.check()?;
         let space_bytes = (target.capacity_bytes() as f64 * self.used_percent / 100.0) as u64;
@@ -268,14 +276,14 @@ impl Settings {
 }
 
 impl Class {
-    /// How many of the drive's slots one of the twin's stands for.
+    /// Number of the drive's slots that one slot of the scaled model stands for.
     fn merged(&self, place: &Place, target: &Target) -> u64 {
         let slot_bytes = self.chunk_bytes as f64 / f64::from(self.ranks);
         let merged = (target.denominator() as f64 * place.slot_bytes as f64 / slot_bytes).round();
         merged.max(1.0) as u64
     }
 
-    /// The slots of a worker that has so many bytes from here on.
+    /// Slots of a worker in `bytes` bytes from `start_bytes`.
     fn place(&self, name: &str, start_bytes: u64, bytes: u64, target: &Target) -> Result<Place, WorkloadError> {
         let slot_bytes = target.request_bytes(self.chunk_bytes / u64::from(self.ranks));
         let slot_bytes = slot_bytes.next_multiple_of(target.unit_bytes());

@@ -1,4 +1,4 @@
-//! Requests to the drive, and which placement index each write gets.
+//! Output of the tiers: requests to the drive and their placement.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,19 +6,19 @@ use super::{Place, Settings};
 use crate::queue::RequestQueue;
 use workload::{Operation, PlacementIndex, Request};
 
-/// Which placement index a write gets; beyond the last of the drive they begin again.
+/// Placement policy of writes. Indices wrap around at the number of the drive's indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
     None,
-    /// One for each class (LMCache's `cache_salt_prefix`, where the salts name the class).
+    /// One index per class (LMCache's `cache_salt_prefix`, if the salts name the class).
     Class,
     Worker,
     Rank,
     Session,
 }
 
-/// Who writes a chunk.
+/// Writer of a chunk.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Writer {
     pub(super) class: usize,
@@ -29,7 +29,7 @@ pub(super) struct Writer {
 /// Makes requests and counts them.
 #[derive(Debug)]
 pub(super) struct Output {
-    /// Requests that are ready to be taken.
+    /// Requests that the caller can take.
     pub(super) queue: RequestQueue,
     placement: Placement,
     first_placement: u16,
@@ -69,7 +69,8 @@ impl Output {
         Some(PlacementIndex(index as u16))
     }
 
-    /// The writes of a chunk, to be sent one at a time: of each rank its part, in pieces.
+    /// Appends the writes of a chunk: the part of each rank in pieces. The caller sends them one by
+    /// one.
     pub(super) fn writes(&self, writer: Writer, place: &Place, slot: u32, pieces: &mut Vec<Request>) {
         for rank in 0..place.ranks {
             let placement = self.place(writer, rank);
@@ -86,14 +87,14 @@ impl Output {
         }
     }
 
-    /// A chunk is read.
+    /// Reads a chunk.
     pub(super) fn read(&mut self, place: &Place, slot: u32) {
         if self.reads {
             self.whole(place, slot, self.classes, Operation::Read);
         }
     }
 
-    /// A chunk has left, and nothing has come for it.
+    /// Discards a chunk that has left without a successor.
     pub(super) fn discard(&mut self, place: &Place, slot: u32) {
         if self.discard {
             self.discarded_bytes += place.slot_bytes * u64::from(place.ranks);

@@ -1,13 +1,13 @@
-//! A request for a prompt.
+//! Requests for prompts.
 
-/// A request: the chunks of a prompt.
+/// A request for the chunks of a prompt.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Prompt {
-    /// When it comes, since the workload began.
+    /// Arrival time since the start of the workload.
     pub(super) at_ns: u64,
-    /// Whose it is.
+    /// Session of the request.
     pub(super) session: u64,
     pub(super) chunks: Vec<u64>,
-    /// How long the worker is busy with each of them before it takes the next request; 0 where requests come at times of their own.
+    /// Time per chunk until the worker takes the next request. 0 if requests have arrival times.
     pub(super) chunk_ns: u64,
 }

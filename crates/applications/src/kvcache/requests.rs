@@ -1,6 +1,7 @@
-//! What a worker is asked for: prompts, as the chunks that they are made of.
+//! Request sources of a worker: prompts as lists of chunks.
 //!
-//! A chunk's key stands for all tokens up to its end, as the hashes of LMCache, vLLM and Mooncake do: equal keys are equal prefixes.
+//! A chunk's key stands for all tokens up to its end, like the hashes of LMCache, vLLM and
+//! Mooncake. Equal keys mean equal prefixes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,15 +19,16 @@ use workload::fio::power;
 use workload::random::below;
 use workload::{WorkloadError, within};
 
-/// What is asked for.
+/// Request source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Requests {
-    /// Chunks by popularity, one after another as fast as the drive takes them: a replay of objects, without prompts.
+    /// Single chunks by popularity, as fast as the drive accepts them. This is a replay of objects
+    /// without prompts.
     Popular(Popular),
-    /// Conversations: prompts that grow from turn to turn.
+    /// Conversations with prompts that grow from turn to turn.
     Conversation(Sessions),
-    /// Agents: many steps in a short time, long shared prompts, and steps back to an earlier one.
+    /// Agents with many steps in a short time, long shared prompts, and returns to earlier steps.
     Agent(Sessions),
     /// A trace of requests in Mooncake's format.
     Mooncake(Mooncake),
@@ -38,15 +40,16 @@ impl Default for Requests {
     }
 }
 
-/// Chunks by popularity: each request names one, independently of those before.
+/// Chunks by popularity. Each request draws one, independent of earlier requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Popular {
-    /// Chunks that are asked for, percent of those that a worker has slots for. 200.
+    /// Number of distinct chunks, percent of a worker's slots. Default 200.
     pub catalogue_percent: f64,
-    /// Exponent of Zipf; 0: all alike. 0.9.
+    /// Exponent of the Zipf popularity. 0 makes all chunks equal. Default 0.9.
     pub zipf_exponent: f64,
-    /// Bytes asked for (read or written) in a second; workers get the drive in proportion to theirs. 1 GB.
+    /// Bytes requested (read or written) per second. Workers get the drive in proportion to their
+    /// rates. Default 1 GB.
     #[serde(with = "base::size")]
     pub bytes_per_second: u64,
 }
@@ -61,25 +64,28 @@ impl Default for Popular {
     }
 }
 
-/// Conversations, or tasks of agents. What is left out is the default of a conversation, or of an agent.
+/// Conversations or tasks of agents. Omitted settings have the default of a conversation or an
+/// agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sessions {
-    /// Sessions at a time. 1000; 100 agents.
+    /// Number of concurrent sessions. Default 1000, or 100 for agents.
     pub sessions: Option<u32>,
-    /// Turns of a session, on average. 6; 40.
+    /// Average number of turns of a session. Default 6, or 40 for agents.
     pub turns: Option<f64>,
-    /// Chunks that a turn adds, on average. 2; 1.
+    /// Average number of chunks that a turn adds. Default 2, or 1 for agents.
     pub turn_chunks: Option<f64>,
-    /// Seconds from one turn to the next, on average. 60; 5.
+    /// Average time between turns, seconds. Default 60, or 5 for agents.
     pub think_seconds: Option<f64>,
-    /// Different prompts with which sessions begin; the first are the more popular ones. 20; 5.
+    /// Number of distinct initial prompts of sessions. The first are the most popular. Default 20,
+    /// or 5 for agents.
     pub system_prompts: Option<u32>,
-    /// Chunks of each. 2; 16.
+    /// Chunks of an initial prompt. Default 2, or 16 for agents.
     pub system_chunks: Option<u32>,
-    /// Turns that go back to the end of an earlier one of the session and continue from there, percent. 2; 15.
+    /// Turns that continue from the end of an earlier turn of the session, percent. Default 2, or
+    /// 15 for agents.
     pub branch_percent: Option<f64>,
-    /// Chunks after which a session ends. 500.
+    /// Maximum number of chunks of a session. Default 500.
     pub context_chunks: Option<u32>,
 }
 
@@ -91,17 +97,17 @@ impl Requests {
         }
     }
 
-    /// Memory that the requests of a worker take at most, bytes, where one slot stands for `merged` ones.
+    /// Maximum memory of the requests of a worker, bytes. One slot stands for `merged` slots.
     pub(super) fn memory_bytes(&self, merged: u64) -> u64 {
         let habits = match self {
             Requests::Popular(_) => return 0,
-            // Of a prompt that is answered, which is a line of its file.
+            // Memory of the current prompt, which is a line of its file.
             Requests::Mooncake(_) => return 8 << 20,
             Requests::Conversation(sessions) => Habits::of(sessions, &CONVERSATION),
             Requests::Agent(sessions) => Habits::of(sessions, &AGENT),
         };
         let sessions = (u64::from(habits.sessions) / merged).max(1);
-        // A turn ends a chunk or more, and vectors have room for twice what they hold.
+        // A turn ends at least one chunk. Vectors may have twice the capacity that they use.
         let chunks = u64::from(habits.context_chunks.max(habits.system_chunks));
         let session_bytes = size_of::<Session>() as u64 + 32 + 2 * chunks * (8 + 4);
         sessions * session_bytes
@@ -122,7 +128,7 @@ impl Requests {
     }
 }
 
-/// [`Sessions`] with nothing left out.
+/// [`Sessions`] with all defaults filled in.
 #[derive(Debug, Clone, Copy)]
 struct Habits {
     sessions: u32,
@@ -193,7 +199,8 @@ pub(super) enum Generator {
 }
 
 impl Generator {
-    /// For a worker with so many slots, of which each stands for `merged` of the drive at full size.
+    /// Creates the requests of a worker with `slots` slots. Each stands for `merged` slots of the
+    /// full drive.
     pub(super) fn new(
         requests: &Requests,
         chunk_bytes: u64,
@@ -218,7 +225,7 @@ impl Generator {
         })
     }
 
-    /// The next request; false at the end.
+    /// Produces the next request. Returns false at the end.
     pub(super) fn next(&mut self, prompt: &mut Prompt) -> Result<bool, WorkloadError> {
         prompt.chunks.clear();
         match self {
@@ -230,7 +237,7 @@ impl Generator {
     }
 }
 
-/// Draws chunks one at a time.
+/// Draws single chunks.
 #[derive(Debug)]
 pub(super) struct PopularChunks {
     random: Xoshiro256PlusPlus,
@@ -252,7 +259,7 @@ impl PopularChunks {
     }
 
     fn next(&mut self, prompt: &mut Prompt) {
-        // As soon as the one before is answered.
+        // Due as soon as the previous request is answered.
         prompt.at_ns = 0;
         prompt.chunk_ns = self.chunk_ns;
         prompt.session = self.requests;
@@ -265,29 +272,29 @@ impl PopularChunks {
 struct Session {
     number: u64,
     chunks: Vec<u64>,
-    /// Where its turns have ended, as numbers of chunks.
+    /// Ends of the session's turns, in chunks.
     ends: Vec<u32>,
-    /// Turns that are still to come.
+    /// Number of remaining turns.
     turns_left: u32,
 }
 
-/// So many conversations at a time; when one ends, another begins.
+/// A constant number of concurrent conversations. A new one replaces each that ends.
 #[derive(Debug)]
 pub(super) struct SessionPool {
     random: Xoshiro256PlusPlus,
     habits: Habits,
     prompts: Popularity,
     sessions: Vec<Session>,
-    /// When the next turn of each comes.
+    /// Time of the next turn of each session.
     due: BinaryHeap<Reverse<(u64, u32)>>,
     begun: u64,
-    /// Chunks that were new so far: the keys of the next ones.
+    /// Number of new chunks so far, and key of the next one.
     chunks: u64,
 }
 
-/// Keys of shared prompts begin here.
+/// First key of shared prompts.
 const SHARED_KEYS: u64 = 1 << 63;
-/// Popularity of shared prompts: a few have most of the sessions.
+/// Zipf exponent of shared prompts. A few begin most sessions.
 const PROMPT_EXPONENT: f64 = 1.0;
 
 impl SessionPool {
@@ -310,7 +317,7 @@ impl SessionPool {
         pool
     }
 
-    /// A number in (0, 1].
+    /// Draws a number in (0, 1].
     fn draw(&mut self) -> f64 {
         ((self.random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
@@ -323,7 +330,7 @@ impl SessionPool {
         (self.exponential(self.habits.think_seconds) * SECOND_NS) as u64
     }
 
-    /// A whole number of at least one with this mean (geometric).
+    /// Draws a whole number of at least one with this mean (geometric distribution).
     fn at_least_one(&mut self, mean: f64) -> u32 {
         if mean <= 1.0 {
             return 1;
@@ -353,7 +360,7 @@ impl SessionPool {
         }
         let branches = self.draw() * 100.0 <= self.habits.branch_percent;
         let earlier = below(&mut self.random, self.sessions[slot as usize].ends.len() as u64) as usize;
-        // Less than one a turn is none in some of them.
+        // A mean below one means that some turns add no chunk.
         let mean = self.habits.turn_chunks;
         let new = if mean < 1.0 {
             u32::from(self.draw() <= mean)

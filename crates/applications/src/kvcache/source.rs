@@ -1,4 +1,4 @@
-//! The workers at work, in the order of their clocks; and what is counted of them.
+//! Request source of the tiers: runs the workers in time order and counts their results.
 
 use crate::ratio;
 use std::cmp::Reverse;
@@ -15,17 +15,17 @@ use crate::cache::Tier;
 use workload::random::below;
 use workload::{Measure, Range, Request, Source, WorkloadError};
 
-/// So many requests in a row that write nothing are the end: the tiers hold all that is asked for.
+/// Requests without a write that end the run. The tiers then hold all requested chunks.
 const IDLE_PROMPTS: u64 = 1_000_000;
 
-/// What is counted of a class.
+/// Counters of a class.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counters {
-    /// Chunks asked for.
+    /// Number of requested chunks.
     asked: u64,
-    /// Of them, stored.
+    /// Number of requested chunks that were stored.
     hits: u64,
-    /// Chunks that left for others, and because their time was over.
+    /// Number of chunks evicted, and number of chunks expired.
     evictions: u64,
     expired: u64,
     pub(super) written_bytes: u64,
@@ -51,13 +51,13 @@ pub(super) struct Worker {
     admit_percent: f64,
     ttl_ns: u64,
     random: Xoshiro256PlusPlus,
-    /// The request that comes next, or whose writes are being sent.
+    /// Next request, or the request with pending writes.
     prompt: Prompt,
-    /// Writes that are still to be sent, and the time that each takes.
+    /// Pending writes, and the time of each.
     pieces: VecDeque<Request>,
     piece_ns: u64,
     pub(super) counters: Counters,
-    /// Kept to be used again.
+    /// Reused buffer.
     scratch: Vec<Request>,
     left: Vec<u32>,
 }
@@ -89,7 +89,8 @@ impl Worker {
         }
     }
 
-    /// A write of the request that it is busy with, or the next request: whether it wrote, and when it does something next, if it does.
+    /// Sends one write of the current request, or begins the next request. Returns true after a
+    /// write, and the time of the next step, if any.
     fn step(&mut self, number: usize, now_ns: u64, output: &mut Output) -> Result<(bool, Option<u64>), WorkloadError> {
         if self.pieces.is_empty() {
             self.answer(number, now_ns, output);
@@ -110,7 +111,7 @@ impl Worker {
         Ok((wrote, has_next.then(|| self.prompt.at_ns.max(free_ns))))
     }
 
-    /// Looks a prompt up; what it misses becomes writes.
+    /// Looks up a prompt and turns its misses into writes.
     fn answer(&mut self, number: usize, now_ns: u64, output: &mut Output) {
         self.tier.expire(now_ns, &mut self.left);
         self.counters.expired += self.left.len() as u64;
@@ -133,7 +134,7 @@ impl Worker {
                 continue;
             }
             if self.admit_percent < 100.0 && below(&mut self.random, 1_000_000) as f64 >= self.admit_percent * 1e4 {
-                // What is not stored cannot be continued.
+                // A chunk that is not stored cannot have a stored successor.
                 break;
             }
             let Some(stored) = self.tier.store(key, parent, now_ns.saturating_add(self.ttl_ns)) else {
@@ -152,7 +153,7 @@ impl Worker {
 #[derive(Debug)]
 pub struct KvCache {
     pub(super) workers: Vec<Worker>,
-    /// When each of them does something next.
+    /// Time of the next step of each worker.
     due: BinaryHeap<Reverse<(u64, usize)>>,
     ranges: Vec<Range>,
     pub(super) output: Output,
@@ -175,7 +176,7 @@ impl KvCache {
         }
     }
 
-    /// The worker whose turn it is does something; false at the end.
+    /// Runs the next step of the earliest worker. Returns false at the end.
     pub(super) fn step(&mut self) -> Result<bool, WorkloadError> {
         let Some(Reverse((now_ns, number))) = self.due.pop() else {
             return Ok(false);

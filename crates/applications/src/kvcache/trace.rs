@@ -1,4 +1,5 @@
-//! Requests from traces in Mooncake's format: a line of JSON for each, with its time and the keys of its chunks.
+//! Reader of request traces in Mooncake's format, one JSON line per request with time and chunk
+//! keys.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use workload::trace::{Line, Lines, MooncakeRequest};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mooncake {
-    /// Files, in order: plain, gzip or zstd. At least one.
+    /// Trace files in order: plain, gzip or zstd. At least one.
     pub files: Vec<PathBuf>,
 }
 
@@ -28,20 +29,20 @@ impl Mooncake {
     }
 }
 
-/// Reads them, one after another.
+/// Reads trace files one after another.
 pub(super) struct Trace {
     files: Vec<PathBuf>,
     open: Option<Lines>,
-    /// The file after the one that is open.
+    /// Number of the file after the open one.
     next_file: usize,
     endless: bool,
-    /// One in so many prompts is taken, by what it begins with.
+    /// Sampling divisor of prompts. The first chunk of a prompt decides if the prompt is taken.
     sampled: u64,
-    /// How often the files have begun: what comes again is new.
+    /// Number of passes over the files. A repeated pass uses new keys.
     pass: u64,
-    /// Requests since then.
+    /// Requests in this pass.
     requests: u64,
-    /// When the pass began, and the last request.
+    /// Time of the start of the pass, and time of the last request.
     pass_began_ns: u64,
     last_ns: u64,
 }
@@ -73,12 +74,12 @@ impl Trace {
         Ok(trace)
     }
 
-    /// The file that is open.
+    /// Name of the open file.
     fn file(&self) -> String {
         self.files[self.next_file - 1].display().to_string()
     }
 
-    /// Opens the next file; false after the last one.
+    /// Opens the next file. Returns false after the last one.
     fn open_next(&mut self) -> Result<bool, WorkloadError> {
         if self.next_file == self.files.len() && self.endless && self.requests > 0 {
             (self.next_file, self.requests) = (0, 0);
@@ -98,7 +99,7 @@ impl Trace {
         Ok(true)
     }
 
-    /// The next request; false when the files have ended.
+    /// Produces the next request. Returns false at the end of the files.
     pub(super) fn next(&mut self, prompt: &mut Prompt) -> Result<bool, WorkloadError> {
         loop {
             let Some(lines) = &mut self.open else {
@@ -133,7 +134,7 @@ impl Trace {
         }
     }
 
-    /// Prompts that begin alike are taken together, or not at all.
+    /// Prompts with the same first chunk are all taken or all skipped.
     fn takes(&self, request: &MooncakeRequest) -> bool {
         request
             .hash_ids
@@ -142,7 +143,7 @@ impl Trace {
     }
 
     fn fill(&mut self, request: MooncakeRequest, prompt: &mut Prompt) {
-        // Requests may be a little out of order; the tier's clock never goes back.
+        // Requests may be slightly out of order, but the tier's clock never goes back.
         self.last_ns = self.last_ns.max(self.pass_began_ns + request.time_ns());
         self.requests += 1;
         prompt.at_ns = self.last_ns;

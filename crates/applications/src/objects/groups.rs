@@ -1,4 +1,4 @@
-//! Which objects are alike: by size class, by time to live, by whether they were written before.
+//! Grouping of similar objects by size class, time to live or rewrite history.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,29 +7,29 @@ use crate::distribution::Sizes;
 use workload::Target;
 use workload::random::mix;
 
-/// What times to live are drawn with, so that they have nothing to do with sizes.
+/// Salt of the times to live, so that they are independent of sizes.
 const TTL_SALT: u64 = 0x7474_6c00;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Which objects are kept apart.
+/// Grouping of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Groups {
     None,
     /// By size class.
     Class,
-    /// By time to live: a group for each interval of `ttl_quantiles`.
+    /// By time to live, with one group for each interval of `ttl_quantiles`.
     Ttl,
-    /// Segments: what is written again apart from what is new.
+    /// Segments: separates rewritten objects from new ones.
     Rewritten,
 }
 
 #[derive(Debug)]
 pub(super) struct Sorter {
     groups: Groups,
-    /// Upper bounds of the size classes, bytes, rising.
+    /// Upper bounds of the size classes in ascending order, bytes.
     pub(super) class_bytes: Vec<u64>,
-    /// Times to live in seconds, and where their intervals end, of 2^32.
+    /// Times to live in seconds, and the ends of their intervals, of 2^32.
     ttl: Option<(Sizes, Vec<u64>)>,
 }
 
@@ -40,7 +40,7 @@ impl Sorter {
         while class_bytes[class_bytes.len() - 1] < settings.max_object_bytes {
             let last = class_bytes[class_bytes.len() - 1];
             let next = ((last as f64 * settings.growth_factor) as u64).next_multiple_of(unit_bytes);
-            // The last one ends with the largest object.
+            // The largest object bounds the last class.
             let most = settings.max_object_bytes.next_multiple_of(unit_bytes);
             class_bytes.push(next.max(last + unit_bytes).min(most));
         }
@@ -65,14 +65,14 @@ impl Sorter {
         }
     }
 
-    /// The size class of an object that is not too large.
+    /// Size class of an object of permitted size.
     pub(super) fn class(&self, bytes: u32) -> usize {
         let class = self.class_bytes.partition_point(|bound| *bound < u64::from(bytes));
         assert!(class < self.class_bytes.len(), "an object of {bytes} bytes has a class");
         class
     }
 
-    /// The group of an object.
+    /// Group of an object.
     pub(super) fn group(&self, key: u64, bytes: u32, is_rewritten: bool) -> usize {
         match (self.groups, &self.ttl) {
             (Groups::Class, _) => self.class(bytes),
@@ -85,7 +85,7 @@ impl Sorter {
         }
     }
 
-    /// When the time of an object is over that is stored now, nanoseconds.
+    /// Expiry time of an object that is stored now, nanoseconds.
     pub(super) fn expires_ns(&self, key: u64, now_ns: u64) -> u64 {
         let Some((seconds, _)) = &self.ttl else { return u64::MAX };
         let seconds = u64::from(seconds.of(mix(key ^ TTL_SALT) as u32));

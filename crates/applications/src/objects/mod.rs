@@ -1,24 +1,34 @@
-//! Object caches on flash: objects of any size by key, in slots that are overwritten in place or in segments that are written one after another.
+//! Flash object cache: objects of any size by key, in slots or in log-structured segments.
 //!
 //! ```text
 //! preset, statistics or traces -> operations -> dram -> admission -> store (slots | segments: eviction, groups) -> output -> requests
 //! ```
 //!
-//! **Slots**: the space is cut into slabs (1 MiB in memcached's slab allocator and Twitter's fatcache, `FC_SLAB_SIZE`). A size class takes a
-//! slab whenever it has no slot left, until all are taken; from then on an object takes the place of another one of its class, which the
-//! eviction chooses. An object lies in the smallest slot that holds it, and its pages are written at once.
+//! **Slots**: the space consists of slabs (1 MiB in memcached's slab allocator and Twitter's
+//! fatcache, `FC_SLAB_SIZE`). A size class without a free slot takes a slab until all are taken.
+//! After that, an object replaces another one of its class, which the eviction policy selects. An
+//! object goes to the smallest slot that fits, and its pages are written immediately.
 //!
-//! **Segments**: objects are packed one behind another into open segments, one for each group, which are written through a write buffer and never changed.
-//! When no segment is free one leaves whole, chosen by the eviction, and what of it was used often enough is written again; before that, where few are
-//! free, the emptiest may be compacted. So are extstore (memcached's `extstore.c` and `storage.c`: pages of 64 MiB, write buffers of 4 MiB, pages of which less than
-//! four fifths are stored are compacted, else the oldest leaves, buckets for what is rewritten and what soon expires), the cyclone cache of Apache Traffic Server (one group, in order; "evacuation" of what is used), and most logs of published flash caches.
+//! **Segments**: objects are packed into open segments, one for each group. A write buffer writes
+//! them sequentially, and they never change afterwards. If no segment is free, the eviction policy
+//! selects one that leaves as a whole. Objects with enough uses are then rewritten. If few segments
+//! are free, the emptiest may be compacted before that. Three kinds of caches work this way:
 //!
-//! What shrinks on a twin of 1/d: the space, DRAM, the number of keys (each stands for d neighbouring ranks), windows and rates that count
-//! operations, segments (not below the largest object), and, without timing, writes. Of a trace one key in d is taken. Objects,
-//! slots, slabs and times to live stay as they are.
+//! - extstore (memcached's `extstore.c` and `storage.c`) has pages of 64 MiB and write buffers of 4
+//!   MiB. It compacts pages below 80 % valid data, or evicts the oldest. It has separate buckets
+//!   for rewritten objects and for objects that soon expire.
+//! - The cyclone cache of Apache Traffic Server has one group in FIFO order and an "evacuation" of
+//!   used objects.
+//! - Most published flash caches are logs.
 //!
-//! It leaves out: an index on flash and checkpoints (their keys are in memory), headers of objects, slabs that move from one class to
-//! another, files of a file system below the cache (Varnish, nginx) but for the space that it takes, concurrency.
+//! On a scaled model (twin) of 1/d, these shrink: space, DRAM, number of keys (each stands for d
+//! neighbouring ranks), operation windows and rates, segments (not below the largest object), and
+//! writes of untimed runs. One key in d of a trace is used. Objects, slots, slabs and times to live
+//! stay the same.
+//!
+//! The model omits an index on flash and its checkpoints (keys are in memory), headers of objects,
+//! moves of slabs between classes, and concurrency. Of a file system below the cache (Varnish,
+//! nginx) it has only the space.
 
 mod groups;
 mod object;
@@ -42,101 +52,111 @@ use crate::cache::{
 };
 use workload::{Target, WorkloadError, multiple_of, within};
 
-/// Slots, slabs, segments and writes are of whole blocks.
+/// Block size. Slots, slabs, segments and writes are multiples of it.
 const BLOCK_BYTES: u64 = 4096;
 
-/// How objects lie on the drive.
+/// Layout of objects on the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// Each in a slot of its size class, overwritten in place.
+    /// One slot of the size class per object, overwritten in place.
     Slots,
-    /// Packed into segments that are written and leave as a whole.
+    /// Packed into segments that are written and evicted as a whole.
     Segments,
 }
 
-/// What leaves when there is no room.
+/// Eviction policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Eviction {
-    /// What was written first: the object of the class, or the segment that was closed first.
+    /// Evicts the oldest object of the class, or the segment closed first.
     Fifo,
-    /// What was used least recently.
+    /// Evicts the least recently used object or segment.
     Lru,
-    /// What was used least often; of several, least recently.
+    /// Evicts the least frequently used object or segment. Ties go to the least recently used.
     Lfu,
-    /// What is over first; and when its time is over, it leaves (a segment when that of all its objects is).
+    /// Evicts the object that expires first. Expired objects leave immediately, and segments leave
+    /// when all their objects have expired.
     Ttl,
-    /// Slots: as `fifo`, but what was used since then, or since it was passed over, is passed over.
+    /// Slots: like `fifo`, but skips each object used since its write or its last skip.
     Clock,
-    /// Segments: the one with the fewest bytes of objects that are still stored.
+    /// Segments: evicts the segment with the fewest bytes of stored objects.
     LeastValid,
 }
 
-/// The `[workload]` table of `kind = "object_cache"`.
+/// Settings table `[workload]` of `kind = "object_cache"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Part of the drive that slots or segments take, percent. 90.
+    /// Part of the drive for slots or segments, percent. Default 90.
     pub used_percent: f64,
-    /// How objects lie on the drive. `segments`.
+    /// Layout of objects on the drive. Default `segments`.
     pub layout: Layout,
-    /// What leaves when there is no room. `fifo`.
+    /// Eviction policy. Default `fifo`.
     pub eviction: Eviction,
-    /// Which objects are kept apart: in segments of their own, and with placement indices of their own. `none`.
+    /// Grouping of objects. Each group has its own segments and placement index. Default `none`.
     pub groups: Groups,
-    /// Each group writes with a placement index of its own. True.
+    /// Gives each group its own placement index. Default true.
     pub placement: bool,
-    /// Smallest slot, and upper bound of the smallest size class. 4 KiB.
+    /// Smallest slot, and upper bound of the smallest size class, bytes. Default 4 KiB.
     #[serde(with = "base::size")]
     pub slot_bytes: u64,
-    /// How much larger the next size class is. 1.25 (memcached's `-f`, fatcache's `-f`).
+    /// Size ratio of neighbouring size classes. Default 1.25 (`-f` of memcached and fatcache).
     pub growth_factor: f64,
-    /// Slots: what a size class takes at a time. 1 MiB.
+    /// Slots: allocation unit of a size class, bytes. Default 1 MiB.
     #[serde(with = "base::size")]
     pub slab_bytes: u64,
-    /// Segments: their size. 64 MiB (extstore's `ext_page_size`).
+    /// Segments: size of a segment, bytes. Default 64 MiB (extstore's `ext_page_size`).
     #[serde(with = "base::size")]
     pub segment_bytes: u64,
-    /// Segments: an object that was used so often since it was written is written again when its segment leaves; 0: nothing is. 0.
+    /// Segments: uses since the write after which an evicted object is rewritten. Default 0, which
+    /// rewrites none.
     pub reinsert_uses: u32,
-    /// Segments: where fewer than `compact_under` are free, the one with the fewest bytes stored is written again with all of them, if they are less
-    /// than this percent of it; 0: none is. 0 (extstore's `ext_max_frag`: 80).
+    /// Segments: fraction of valid bytes below which a segment is compacted, percent. Compaction
+    /// runs if fewer than `compact_under` segments are free, and rewrites all objects of the
+    /// emptiest one. Default 0, which disables it (extstore's `ext_max_frag` is 80).
     pub compact_percent: f64,
-    /// Segments: how many are to be kept free by compaction. 1 (extstore's `ext_compact_under`: 1 % of its pages, at least 1).
+    /// Segments: number that compaction keeps free. Default 1 (extstore's `ext_compact_under`, 1 %
+    /// of its pages, at least 1).
     pub compact_under: u32,
-    /// What is written before all else and never changes, behind slots or segments, percent of the drive: what a file system has of its own. 0.
+    /// Data behind slots or segments that is written first and never changes, percent of the drive.
+    /// It stands for file system metadata. Default 0.
     pub unchanged_percent: f64,
-    /// Larger objects are not stored. 1 MiB (memcached's `-I`).
+    /// Maximum size of stored objects, bytes. Default 1 MiB (memcached's `-I`).
     #[serde(with = "base::size")]
     pub max_object_bytes: u64,
-    /// Largest write; segments: the write buffer, which is written when it is full. 4 MiB (extstore's `ext_wbuf_size`).
+    /// Largest write, bytes. For segments, the write buffer, which is written when full. Default 4
+    /// MiB (extstore's `ext_wbuf_size`).
     #[serde(with = "base::size")]
     pub write_bytes: u64,
-    /// The drive is told of objects that leave their slots without being overwritten at once, and of segments that leave. False.
+    /// Discards evicted segments, and objects that leave their slots without an immediate
+    /// overwrite. Default false.
     pub discard: bool,
-    /// Hits on flash are requests too. False.
+    /// Also issues flash hits as read requests. Default false.
     pub reads: bool,
-    /// Which objects flash may have. `{ policy = "always" }`.
+    /// Admission policy of flash. Default `{ policy = "always" }`.
     pub admission: Admission,
-    /// Memory in front: what falls out of it comes to flash. 0: everything comes to flash at once.
+    /// Memory in front of flash, bytes. Flash gets the evicted objects. Default 0, which sends all
+    /// objects to flash immediately.
     #[serde(with = "base::size")]
     pub dram_bytes: u64,
-    /// Times to live by quantile, percent of the keys and seconds, log-uniform in between; a key always has the same. None: for ever.
+    /// Times to live by quantile: percent of the keys and seconds, log-uniform in between. A key
+    /// always has the same time. By default, objects never expire.
     pub ttl_quantiles: Vec<(f64, u32)>,
-    /// Operations in a second of the drive at full size, by which times to live pass. 100,000.
+    /// Operations per second of the drive at full size, the clock of times to live. Default
+    /// 100,000.
     pub operations_per_second: f64,
-    /// Published workload to generate. `cdn`.
+    /// Published workload to generate. Default `cdn`.
     pub preset: Preset,
-    /// Numbers of the preset to replace.
+    /// Values that replace those of the preset.
     pub statistics: StatisticsSettings,
-    /// A get that misses is followed by a set; the preset's if left out.
+    /// Follows each get miss with a set. If left out, the preset decides.
     pub lookaside: Option<bool>,
-    /// Trace files to read instead of generating, in this order.
+    /// Trace files to read in this order, in place of a generator.
     pub trace: Vec<PathBuf>,
-    /// What the files are. `auto`.
+    /// Format of the trace files. Default `auto`.
     pub trace_format: TraceFormat,
-    /// Count bad lines (measure `bad_lines`) instead of stopping at the first. False.
+    /// Counts bad lines (measure `bad_lines`). If false, the first one is an error. Default false.
     pub skip_bad_lines: bool,
 }
 
@@ -175,16 +195,16 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The workload on a drive.
+    /// Creates the source for a drive.
     ///
     /// # Errors
-    /// A setting that cannot be, or that does not fit the drive; a trace that cannot be opened.
+    /// A setting is impossible or does not fit the drive, or a trace cannot be opened.
     pub fn source(&self, target: &Target, seed: u64) -> Result<ObjectCache, WorkloadError> {
         self.check()?;
         ObjectCache::new(self, target, seed)
     }
 
-    /// The preset's numbers with those of the settings.
+    /// Statistics of the preset, with the replacements of the settings.
     pub fn statistics(&self) -> Statistics {
         self.statistics.over(self.preset, self.lookaside)
     }
@@ -199,18 +219,19 @@ impl Settings {
         }
     }
 
-    /// Memory that the workload takes at most, bytes.
+    /// Maximum memory of the workload, bytes.
     ///
     /// # Errors
-    /// A setting that cannot be.
+    /// A setting is impossible.
     pub fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
-        /// Of an object in a slot: the slot, its entries in two indexes, and its place in the order of leaving.
+        /// Bytes per object in a slot: the slot, its entries in two indexes, and its position in
+        /// the eviction order.
         const SLOT_BYTES: u64 = 256;
-        /// Of an object in a segment, and in the index.
+        /// Bytes per object in a segment, with its index entry.
         const OBJECT_BYTES: u64 = 144;
-        /// Of a segment, and its places in the orders of leaving.
+        /// Bytes per segment, with its positions in the eviction orders.
         const SEGMENT_BYTES: u64 = 256;
-        /// Bytes of the objects of a trace, at least on average.
+        /// Minimum average size of the objects of a trace, bytes.
         const TRACED_BYTES: u64 = 64;
         const FIXED_BYTES: u64 = 16 << 20;
         self.check()?;
@@ -226,7 +247,7 @@ impl Settings {
                 .saturating_mul(SLOT_BYTES),
             Layout::Segments => {
                 let segments = space_bytes / segment_bytes.max(1);
-                // An object has a byte at least.
+                // An object has at least one byte.
                 let stored_bytes = objects.min(space_bytes).saturating_mul(OBJECT_BYTES);
                 (segments * SEGMENT_BYTES).saturating_add(stored_bytes)
             }
@@ -239,7 +260,7 @@ impl Settings {
             .saturating_add(Gate::memory_bytes(self.admission, denominator)))
     }
 
-    /// Bytes of slots or segments on a drive, and of a segment there.
+    /// Bytes of all slots or segments on a drive, and bytes of one segment.
     fn space(&self, target: &Target) -> (u64, u64) {
         let space_bytes = (target.capacity_bytes() as f64 * self.used_percent / 100.0) as u64;
         let unit_bytes = target.unit_bytes();
@@ -252,14 +273,14 @@ impl Settings {
         (space_bytes, segment_bytes)
     }
 
-    /// Where on the drive what never changes lies.
+    /// Location of the unchanged data on the drive.
     fn unchanged(&self, target: &Target) -> Range<u64> {
         let unit_bytes = target.unit_bytes();
         let at = |percent: f64| (target.capacity_bytes() as f64 * percent / 100.0) as u64 / unit_bytes * unit_bytes;
         at(self.used_percent)..at(self.used_percent + self.unchanged_percent)
     }
 
-    /// The order in which the objects of a class leave their slots.
+    /// Eviction order of the objects of a class in their slots.
     fn slot_eviction(&self) -> Result<cache::Eviction, WorkloadError> {
         Ok(match self.eviction {
             Eviction::Fifo => cache::Eviction::Fifo,
@@ -304,7 +325,7 @@ impl Settings {
         self.check_together()
     }
 
-    /// Settings that are of one layout only, or need another one.
+    /// Checks settings that need one of the layouts or another setting.
     fn check_together(&self) -> Result<(), WorkloadError> {
         let has_ttl = !self.ttl_quantiles.is_empty();
         let (setting, problem) = match self.layout {

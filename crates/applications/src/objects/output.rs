@@ -1,4 +1,4 @@
-//! Requests to the drive, and which placement index each write gets.
+//! Output of the cache: requests to the drive and their placement.
 
 use std::ops::Range;
 
@@ -9,15 +9,15 @@ use workload::{Operation, PlacementIndex, Request, Target};
 /// Makes requests and counts them.
 #[derive(Debug)]
 pub(super) struct Output {
-    /// Requests that are ready to be taken.
+    /// Requests that the caller can take.
     pub(super) queue: RequestQueue,
     placements: Vec<Option<PlacementIndex>>,
     pub(super) write_bytes: u64,
-    /// Requests are of whole units.
+    /// Unit of requests, bytes.
     pub(super) unit_bytes: u64,
     reads: bool,
     discard: bool,
-    /// Bytes written, and discarded.
+    /// Bytes written, and bytes discarded.
     pub(super) written_bytes: u64,
     pub(super) discarded_bytes: u64,
 }
@@ -26,7 +26,7 @@ impl Output {
     pub(super) fn new(settings: &Settings, target: &Target, groups: usize) -> Output {
         let count = usize::from(target.placement_count);
         let is_placed = settings.placement && count > 0;
-        // More groups than indices: neighbours share one.
+        // If there are more groups than indices, neighbouring groups share an index.
         let index = |group: usize| if groups <= count { group } else { group * count / groups };
         let place = |group| is_placed.then(|| PlacementIndex(index(group) as u16));
         Output {
@@ -41,7 +41,7 @@ impl Output {
         }
     }
 
-    /// Whole units that so many bytes take.
+    /// Rounds up to whole units.
     pub(super) fn whole(&self, bytes: u32) -> u64 {
         u64::from(bytes).next_multiple_of(self.unit_bytes)
     }
@@ -62,7 +62,8 @@ impl Output {
         self.queue.push_pieces(request, bytes, self.write_bytes);
     }
 
-    /// Writes the next piece of what never changes, which is no work of the cache's, and says where it ends.
+    /// Writes the next piece of the unchanged data and returns its end. The write does not count
+    /// for the cache.
     pub(super) fn write_unchanged(&mut self, range: &Range<u64>) -> u64 {
         let bytes = self.write_bytes.min(range.end - range.start);
         let before = self.written_bytes;
@@ -71,7 +72,7 @@ impl Output {
         range.start + bytes
     }
 
-    /// An object is read: the units that it lies in.
+    /// Reads the units of an object.
     pub(super) fn read(&mut self, offset_bytes: u64, bytes: u32) {
         if self.reads {
             let start = offset_bytes - offset_bytes % self.unit_bytes;
@@ -80,7 +81,7 @@ impl Output {
         }
     }
 
-    /// What lay here is gone.
+    /// Discards a range without valid data.
     pub(super) fn discard(&mut self, offset_bytes: u64, bytes: u64) {
         if self.discard {
             self.discarded_bytes += bytes;

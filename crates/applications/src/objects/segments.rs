@@ -1,12 +1,12 @@
-//! Objects packed into segments, which are written and leave as a whole.
+//! Segment store: objects packed into segments that are written and evicted as a whole.
 //!
 //! ```text
 //! free -> open (one for each group, filled and written in order) -> closed (waiting for the eviction) -> free
 //! ```
 //!
-//! A closed segment of which nothing is stored any more is free at once, as in extstore; where few are free, one of which little is stored is compacted.
-//! Objects that are written again keep their times
-//! to live and begin without uses, so that no object is written twice for one that is new.
+//! A closed segment without stored objects is free immediately, as in extstore. If few segments are
+//! free, a mostly empty one is compacted. Rewritten objects keep their expiry times and restart
+//! with 0 uses. An object is therefore not rewritten twice without new uses.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -17,14 +17,14 @@ use super::object::{Counters, Object};
 use super::output::Output;
 use super::{Eviction, Settings};
 
-/// Where an object is.
+/// Location of an object.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Held {
     pub(super) segment: u32,
-    /// First byte in its segment.
+    /// Offset in the segment.
     pub(super) offset_bytes: u32,
     pub(super) bytes: u32,
-    /// Uses since it was written.
+    /// Uses since the write.
     uses: u32,
     expires_ns: u64,
 }
@@ -36,24 +36,24 @@ pub(super) enum State {
     Closed,
 }
 
-/// A segment and what was written to it.
+/// A segment and its contents.
 #[derive(Debug)]
 pub(super) struct Segment {
     pub(super) state: State,
     group: usize,
-    /// Objects that were put here, some of which have left: keys and places.
+    /// Keys and positions of all objects written here, including those that have left.
     objects: Vec<(u64, u32)>,
-    /// Bytes of those that are still stored.
+    /// Bytes of the objects still stored.
     pub(super) valid_bytes: u64,
-    /// Bytes that are filled, and those of them that are written.
+    /// Bytes filled, and bytes written.
     filled_bytes: u64,
     pub(super) written_bytes: u64,
-    /// When the time of all its objects is over.
+    /// Time at which all objects have expired.
     expires_ns: u64,
     uses: u64,
     used_at: u64,
     closed_at: u64,
-    /// Its place in the order of leaving, if it is closed.
+    /// Position in the eviction order, if the segment is closed.
     order: (u64, u64),
 }
 
@@ -74,7 +74,7 @@ impl Segment {
         }
     }
 
-    /// Its place in the order of leaving: the least goes first.
+    /// Position in the eviction order. The smallest leaves first.
     fn order_by(&self, eviction: Eviction) -> (u64, u64) {
         let first = match eviction {
             Eviction::Fifo | Eviction::Clock => return (self.closed_at, 0),
@@ -87,26 +87,28 @@ impl Segment {
     }
 }
 
-/// See the module.
+/// Store of objects in segments.
 #[derive(Debug)]
 pub(super) struct Segments {
     eviction: Eviction,
     reinsert_uses: u32,
-    /// Compaction, if there is any: it keeps so many segments free, by closed ones of which less than this share is stored.
+    /// Compaction settings: number of segments to keep free, and fraction of stored bytes below
+    /// which a segment is compacted.
     compact_under: usize,
     compact_below: f64,
     pub(super) segment_bytes: u64,
     pub(super) segments: Vec<Segment>,
     free: VecDeque<u32>,
-    /// The open one of each group.
+    /// Open segment of each group.
     open: Vec<Option<u32>>,
     order: BTreeSet<(u64, u64, u32)>,
-    /// With compaction, closed segments by the bytes that are stored of them.
+    /// Closed segments by stored bytes, with compaction only.
     by_valid: BTreeSet<(u64, u32)>,
     pub(super) index: FxHashMap<u64, Held>,
-    /// Uses and closings so far.
+    /// Number of uses and closings so far.
     ticks: u64,
-    /// Objects that are on their way into a segment, and whether they are written again; empty between two of them.
+    /// Objects to be placed into a segment, with a flag for rewritten ones. Empty between
+    /// operations.
     pending: VecDeque<(Object, bool)>,
 }
 
@@ -137,12 +139,12 @@ impl Segments {
         self.index.contains_key(&key)
     }
 
-    /// First byte of a segment.
+    /// Offset of a segment.
     pub(super) fn start_bytes(&self, segment: u32) -> u64 {
         u64::from(segment) * self.segment_bytes
     }
 
-    /// Gives a closed segment its place in the order anew.
+    /// Updates the position of a closed segment in the eviction order.
     fn reorder(&mut self, number: u32) {
         let segment = &mut self.segments[number as usize];
         let order = segment.order_by(self.eviction);
@@ -155,7 +157,7 @@ impl Segments {
         self.order.insert((order.0, order.1, number));
     }
 
-    /// The size of an object that is asked for, if it is stored and its time is not over.
+    /// Looks up an object and counts a use. Returns its size if it is stored and has not expired.
     pub(super) fn use_of(
         &mut self,
         key: u64,
@@ -175,7 +177,7 @@ impl Segments {
         let segment = &mut self.segments[held.segment as usize];
         segment.uses += 1;
         segment.used_at = self.ticks;
-        // What is not written yet comes from the write buffer.
+        // The write buffer serves bytes that are not yet written.
         if u64::from(held.offset_bytes) + u64::from(held.bytes) <= segment.written_bytes {
             output.read(
                 self.start_bytes(held.segment) + u64::from(held.offset_bytes),
@@ -186,7 +188,7 @@ impl Segments {
         Some(held.bytes)
     }
 
-    /// Takes an object out, if it is stored.
+    /// Removes an object if it is stored.
     pub(super) fn remove(&mut self, key: u64, counters: &mut Counters, output: &mut Output) {
         let Some(held) = self.forget(key, counters) else { return };
         let segment = &self.segments[held.segment as usize];
@@ -197,7 +199,7 @@ impl Segments {
         }
     }
 
-    /// An object is no longer stored, if it was; what is left of its segment is the caller's.
+    /// Removes an object from the index. The caller must handle the rest of its segment.
     fn forget(&mut self, key: u64, counters: &mut Counters) -> Option<Held> {
         let held = self.index.remove(&key)?;
         counters.stored_bytes -= u64::from(held.bytes);
@@ -217,7 +219,7 @@ impl Segments {
         Some(held)
     }
 
-    /// A closed segment without objects leaves the order, and is free.
+    /// Frees a closed segment without objects.
     fn release(&mut self, number: u32, output: &mut Output) {
         let segment = &mut self.segments[number as usize];
         assert!(
@@ -232,7 +234,8 @@ impl Segments {
         output.discard(self.start_bytes(number), self.segment_bytes);
     }
 
-    /// A closed segment leaves with what is in it; objects that were used so often wait to be written again.
+    /// Evicts a closed segment with its objects. Objects with at least `kept_uses` uses wait for a
+    /// rewrite.
     fn evict(
         &mut self,
         number: u32,
@@ -265,8 +268,9 @@ impl Segments {
         self.release(number, output);
     }
 
-    /// Segments of which little is stored leave while few are free, and all that is in them is written again. The share is of what was put there, not of
-    /// their size: a segment that is not quite full of large objects would be written again for ever.
+    /// Compacts mostly empty segments while few are free, and rewrites all their objects. The
+    /// fraction relates to the filled bytes, not to the segment size. Otherwise a partly filled
+    /// segment of large objects would be rewritten forever.
     fn compact(&mut self, now_ns: u64, counters: &mut Counters, output: &mut Output) {
         while self.free.len() < self.compact_under
             && let Some(&(valid_bytes, number)) = self.by_valid.first()
@@ -279,12 +283,12 @@ impl Segments {
         }
     }
 
-    /// What is written again when a segment leaves.
+    /// Minimum number of uses for a rewrite when a segment leaves.
     fn kept_uses(&self) -> Option<u32> {
         (self.reinsert_uses > 0).then_some(self.reinsert_uses)
     }
 
-    /// A segment that is free, for which another one leaves if there is none.
+    /// Takes a free segment. If there is none, evicts one.
     fn take_free(&mut self, now_ns: u64, counters: &mut Counters, output: &mut Output) -> u32 {
         self.compact(now_ns, counters, output);
         if self.free.is_empty() {
@@ -294,7 +298,7 @@ impl Segments {
         self.free.pop_front().expect("who leaves is free")
     }
 
-    /// Stores an object that is not there.
+    /// Stores a new object.
     pub(super) fn store(
         &mut self,
         object: Object,
@@ -315,7 +319,7 @@ impl Segments {
         }
     }
 
-    /// The open segment of a group with room for so many bytes.
+    /// Open segment of a group with room for `bytes` bytes.
     fn segment_for(
         &mut self,
         group: usize,
@@ -370,7 +374,7 @@ impl Segments {
         }
     }
 
-    /// Writes the rest of a segment, which waits for the eviction then.
+    /// Writes the rest of a segment and adds it to the eviction order.
     fn close(&mut self, number: u32, output: &mut Output) {
         self.write_up_to(number, self.segment_bytes, output);
         self.ticks += 1;
@@ -388,7 +392,7 @@ impl Segments {
         }
     }
 
-    /// Segments leave in which the time of all objects is over, where the eviction looks for them.
+    /// Evicts the segments with only expired objects, if the eviction policy is `ttl`.
     pub(super) fn expire(&mut self, now_ns: u64, counters: &mut Counters, output: &mut Output) {
         if self.eviction != Eviction::Ttl {
             return;

@@ -1,7 +1,7 @@
-//! Objects in slots of size classes, overwritten in place.
+//! Slot store: objects in slots of size classes, overwritten in place.
 //!
-//! Slabs belong to the class that took them for ever, as in memcached without its slab mover. An object that has grown or shrunk into another
-//! class leaves its slot and takes one there.
+//! A slab belongs to its class forever, as in memcached without its slab mover. An object whose new
+//! size belongs to another class moves to a slot of that class.
 
 use rustc_hash::FxHashMap;
 
@@ -10,20 +10,20 @@ use super::object::{Counters, Object};
 use super::output::Output;
 use crate::cache::{Eviction, Tier};
 
-/// Slots of a size.
+/// Slots of one size.
 #[derive(Debug)]
 pub(super) struct Class {
     slot_bytes: u64,
     slots_of_slab: u32,
     pub(super) tier: Tier,
-    /// Numbers of its slabs.
+    /// Numbers of the class's slabs.
     slabs: Vec<u32>,
-    /// Sizes of the objects in its slots.
+    /// Sizes of the objects in the slots, bytes.
     bytes: Vec<u32>,
 }
 
 impl Class {
-    /// First byte of a slot.
+    /// Offset of a slot.
     pub(super) fn offset_bytes(&self, slot: u32, slab_bytes: u64) -> u64 {
         let slab = self.slabs[(slot / self.slots_of_slab) as usize];
         u64::from(slab) * slab_bytes + u64::from(slot % self.slots_of_slab) * self.slot_bytes
@@ -32,18 +32,18 @@ impl Class {
 
 #[cfg(test)]
 impl Class {
-    /// Size of the object in a slot.
+    /// Size of the object in a slot, bytes.
     pub(super) fn bytes_of(&self, slot: u32) -> u64 {
         self.bytes[slot as usize].into()
     }
 }
 
-/// See the module.
+/// Store of objects in slots.
 #[derive(Debug)]
 pub(super) struct Slots {
     eviction: Eviction,
     pub(super) classes: Vec<Class>,
-    /// The class of each stored object.
+    /// Class of each stored object.
     pub(super) homes: FxHashMap<u64, u16>,
     pub(super) slab_bytes: u64,
     slabs: u32,
@@ -76,7 +76,7 @@ impl Slots {
         }
     }
 
-    /// Objects that are stored.
+    /// Number of stored objects.
     pub(super) fn stored(&self) -> usize {
         self.homes.len()
     }
@@ -85,7 +85,7 @@ impl Slots {
         self.homes.contains_key(&key)
     }
 
-    /// The size of an object that is asked for, if it is stored and its time is not over.
+    /// Looks up an object and counts a use. Returns its size if it is stored and has not expired.
     pub(super) fn use_of(
         &mut self,
         key: u64,
@@ -106,7 +106,7 @@ impl Slots {
         Some(bytes)
     }
 
-    /// Takes an object out, if it is stored.
+    /// Removes an object if it is stored.
     pub(super) fn remove(&mut self, key: u64, counters: &mut Counters, output: &mut Output) {
         let Some(home) = self.homes.remove(&key) else { return };
         let slot = self.classes[usize::from(home)].tier.take(key);
@@ -118,7 +118,7 @@ impl Slots {
         );
     }
 
-    /// What an object's slot held is gone.
+    /// Clears the slot of an object that has left.
     fn leave(&mut self, class: usize, slot: u32, counters: &mut Counters, output: &mut Output) {
         let class = &mut self.classes[class];
         let bytes = std::mem::take(&mut class.bytes[slot as usize]);
@@ -126,7 +126,7 @@ impl Slots {
         output.discard(class.offset_bytes(slot, self.slab_bytes), output.whole(bytes));
     }
 
-    /// Stores an object that is not there.
+    /// Stores a new object.
     pub(super) fn store(&mut self, object: Object, sorter: &Sorter, counters: &mut Counters, output: &mut Output) {
         let home = sorter.class(object.bytes);
         let class = &mut self.classes[home];
@@ -154,7 +154,7 @@ impl Slots {
         output.write(group, offset_bytes, output.whole(object.bytes));
     }
 
-    /// Objects leave whose time is over, where the eviction looks for them.
+    /// Removes expired objects, if the eviction policy is `ttl`.
     pub(super) fn expire(&mut self, now_ns: u64, counters: &mut Counters, output: &mut Output) {
         if self.eviction != Eviction::Ttl {
             return;

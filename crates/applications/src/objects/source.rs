@@ -1,4 +1,4 @@
-//! The cache at work: operations in, requests and measures out.
+//! Request source of the cache, which turns operations into requests and measures.
 
 use std::ops::Range;
 
@@ -16,12 +16,13 @@ use crate::ratio;
 use workload::random::mix;
 use workload::{Measure, Request, Source, Target, WorkloadError};
 
-/// So many operations in a row without a request are the end: the cache holds all that is asked for, and never writes again.
+/// Operations without a request that end the run. The cache then holds all requested objects and
+/// will never write again.
 const IDLE_OPERATIONS: u64 = 10_000_000;
-/// What keys of a trace are sampled with on a twin.
+/// Salt of the key sample of a trace on a scaled model (twin).
 const SAMPLE_SALT: u64 = 0x7361_6d70_6c65;
 
-/// Objects on flash.
+/// Store of objects on flash.
 #[derive(Debug)]
 pub(super) enum Store {
     Slots(Slots),
@@ -32,7 +33,7 @@ impl Store {
     fn new(settings: &Settings, target: &Target, sorter: &Sorter, groups: usize) -> Result<Store, WorkloadError> {
         let (space_bytes, segment_bytes) = settings.space(target);
         let (setting, bytes, needed) = match settings.layout {
-            // A slab is no smaller on a twin, but it is of whole units there.
+            // A slab keeps its size on a scaled model, rounded up to whole units.
             Layout::Slots => (
                 "slab_bytes",
                 settings.slab_bytes.next_multiple_of(target.unit_bytes()),
@@ -65,7 +66,7 @@ impl Store {
         })
     }
 
-    /// Objects that are stored.
+    /// Number of stored objects.
     pub(super) fn stored(&self) -> usize {
         match self {
             Store::Slots(slots) => slots.stored(),
@@ -80,7 +81,7 @@ impl Store {
         }
     }
 
-    /// What is over leaves, where the eviction looks for it.
+    /// Removes expired objects, if the eviction policy is `ttl`.
     fn expire(&mut self, now_ns: u64, counters: &mut Counters, output: &mut Output) {
         match self {
             Store::Slots(slots) => slots.expire(now_ns, counters, output),
@@ -88,7 +89,7 @@ impl Store {
         }
     }
 
-    /// The size of an object that is asked for, if it is stored and its time is not over.
+    /// Looks up an object and counts a use. Returns its size if it is stored and has not expired.
     fn use_of(&mut self, key: u64, now_ns: u64, counters: &mut Counters, output: &mut Output) -> Option<u32> {
         match self {
             Store::Slots(slots) => slots.use_of(key, now_ns, counters, output),
@@ -96,7 +97,7 @@ impl Store {
         }
     }
 
-    /// Takes an object out, if it is stored.
+    /// Removes an object if it is stored.
     fn remove(&mut self, key: u64, counters: &mut Counters, output: &mut Output) {
         match self {
             Store::Slots(slots) => slots.remove(key, counters, output),
@@ -104,7 +105,7 @@ impl Store {
         }
     }
 
-    /// Stores an object that is not there.
+    /// Stores a new object.
     fn store(&mut self, object: Object, now_ns: u64, sorter: &Sorter, counters: &mut Counters, output: &mut Output) {
         match self {
             Store::Slots(slots) => slots.store(object, sorter, counters, output),
@@ -113,14 +114,14 @@ impl Store {
     }
 }
 
-/// A cache of objects under load.
+/// An object cache under load.
 pub struct ObjectCache {
     operations: Operations,
-    /// One key in so many is taken of a trace.
+    /// Sampling divisor of a trace's keys.
     sampled: u64,
     lookaside: bool,
     max_object_bytes: u64,
-    /// Nanoseconds from one operation to the next.
+    /// Nanoseconds between two operations.
     operation_ns: f64,
     has_dram: bool,
     dram: Dram,
@@ -129,7 +130,7 @@ pub struct ObjectCache {
     pub(super) store: Store,
     pub(super) output: Output,
     pub(super) counters: Counters,
-    /// What is still to be written of what never changes.
+    /// Unchanged data that is still to be written.
     unchanged: Range<u64>,
     error: Option<WorkloadError>,
     ended: bool,
@@ -175,7 +176,7 @@ impl ObjectCache {
         (self.counters.operations as f64 * self.operation_ns) as u64
     }
 
-    /// Carries out the next operation, when all that never changes is written; false at the end.
+    /// Writes the unchanged data first, then executes the next operation. Returns false at the end.
     pub(super) fn step(&mut self) -> Result<bool, WorkloadError> {
         if !self.unchanged.is_empty() {
             self.unchanged.start = self.output.write_unchanged(&self.unchanged);
@@ -232,7 +233,7 @@ impl ObjectCache {
         self.store.remove(key, &mut self.counters, &mut self.output);
     }
 
-    /// An object comes into memory; what falls out of it comes to flash, unless it is there.
+    /// Adds an object to memory. Evicted objects go to flash unless flash already has them.
     fn keep(&mut self, key: u64, bytes: u32) {
         if !self.has_dram {
             self.offer(key, bytes);
@@ -246,7 +247,7 @@ impl ObjectCache {
         }
     }
 
-    /// Offers an object that is not there to flash.
+    /// Offers a new object to flash.
     fn offer(&mut self, key: u64, bytes: u32) {
         if u64::from(bytes) > self.max_object_bytes {
             self.counters.too_large += 1;
