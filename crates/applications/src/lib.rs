@@ -3,7 +3,7 @@
 //! ```text
 //! btree, cachelib, f2fs, kvcache, lsm, objects        \
 //! generator (written by the caller)                    \
-//! workload::{fio::JobFile, trace, tenants}::Settings    > Spec -> dyn workload::Source -> batches of Request
+//! workload::{fio::JobFile, trace, tenants}::Settings    > Spec -> dyn workload::Source -> Requests
 //! ```
 //!
 //! A model decides the offset, the size and the order of a program's writes and stores no data. It

@@ -57,7 +57,7 @@ pub(crate) enum Operation {
 }
 
 impl Mix {
-    /// Popularity that the mix uses in place of a default.
+    /// Default popularity of the mix.
     pub(crate) fn popularity(self) -> Popularity {
         match self {
             Mix::D => Popularity::Latest,

@@ -2,8 +2,9 @@
 //! pages.
 //!
 //! ```text
-//! driver (YCSB, TPC-C) -> pages touched -> pool (least recently used out, dirty pages back) -> store (in place, zones, copy on write) -> output
-//!                                      \-> log (ring), which says when dirty pages have to go (checkpoints)                          /
+//! driver (YCSB, TPC-C) -> pages touched
+//!   -> pool (LRU eviction, write-back) -> store (in place, zones, copy on write) -> output
+//!   -> log (ring), which forces writes of dirty pages (checkpoints) --------------> output
 //! ```
 //!
 //! Leaf pages have numbers. A record's key determines its page. Inner pages are one percent of the

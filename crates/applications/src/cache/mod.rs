@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! preset (published numbers) -> generator \
-//! trace (files)                            > operations: gets, sets, deletes of keys with sizes -> dram -> admission -> a cache's flash
-//! tier: slots of one size with an order of eviction
+//! trace (files)                            > operations (get, set, delete of keys with sizes)
+//!                                            -> dram -> admission -> flash of a cache
+//! tier: slots of one size with an eviction order
 //! ```
 //!
 //! This module knows nothing about drives. Each kind (`cachelib`, `kvcache`, `objects`) places its

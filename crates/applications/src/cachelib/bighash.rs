@@ -2,7 +2,8 @@
 //! set.
 //!
 //! ```text
-//! key -> bucket = hash mod buckets -> read, drop the key and the oldest until it fits, append, write the whole bucket
+//! key -> bucket = hash mod buckets -> read, drop old copy of the key, drop oldest entries,
+//!                                    append, write the whole bucket
 //! ```
 //!
 //! Rules from CacheLib: a 4 KiB bucket has a header of 24 bytes. An entry has a header of 20 bytes

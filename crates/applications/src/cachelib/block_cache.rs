@@ -1,8 +1,8 @@
 //! BlockCache, the engine for large items (LOC): a log of regions.
 //!
 //! ```text
-//! item -> end of the open region, in memory -> full: the region is flushed whole -> a clean region is opened
-//!                                                      clean pool <- items of the region that is evicted next
+//! item -> open region, in memory --full--> write of the whole region -> next clean region opens
+//!                                            clean pool <- eviction of the next region in order
 //! ```
 //!
 //! Rules from CacheLib: regions have 16 MiB, and one clean region is ready in advance. Eviction

@@ -1,10 +1,11 @@
 //! Hybrid cache of DRAM and two engines on flash.
 //!
 //! ```text
-//! get -> DRAM -> LOC -> SOC -> miss -> (lookaside) set          a flash hit comes to DRAM, clean
-//! set -> DRAM, dirty; what flash has of the key is removed      a SOC bucket that had it is rewritten
-//! DRAM is full -> least recent out: clean and still on flash -> nothing
-//!                                   else -> admission -> small: SOC bucket rewritten, large: into the open LOC region
+//! get -> DRAM -> LOC -> SOC -> miss -> (lookaside) set      a flash hit enters DRAM as clean
+//! set -> DRAM, dirty; removes the key from flash            SOC rewrites the bucket of the key
+//! DRAM full -> evict LRU item -> clean and still on flash: drop
+//!                             -> otherwise: admission -> small: rewrite of a SOC bucket
+//!                                                     -> large: into the open LOC region
 //! ```
 //!
 //! Rules from CacheLib: a lookup asks the large engine first. An item read from flash is not

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! trace (KV, CDN, Twitter) \
-//! generator (presets)       > cache operations -> DRAM -> BigHash (SOC), BlockCache (LOC) -> requests, hit ratios
+//! generator (presets)       > cache operations -> DRAM -> BigHash (SOC)    -> requests, hit ratios
+//!                                                      -> BlockCache (LOC) ->
 //! ```
 //!
 //! [`Settings`] describes the cache and its workload. [`Settings::source`] fits both to a drive.

@@ -1,9 +1,10 @@
 //! Flash engines in virtual time: their threads, job queues and rejected inserts.
 //!
 //! ```text
-//! get  -> caller waits -> reader (by key) -> read
-//! insert -> limits of inserts in flight -> writer (by key) -> SOC: read and write of the bucket; LOC: copied into the open region
-//! remove ------------------------------->                                                        full: flusher -> writes
+//! get    -> caller waits -> reader (by key) -> read
+//! insert -> limits of inserts in flight -> writer (by key) -> SOC: read and write of the bucket
+//!                                             ^           -> LOC: copy into the open region
+//! remove -------------------------------------+                --full--> flusher -> writes
 //! ```
 //!
 //! All rules come from CacheLib's source. The cache rejects an insert, and loses the item, if the

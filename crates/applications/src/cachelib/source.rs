@@ -15,11 +15,11 @@ use workload::{
     Measure, Next, PacedHost, PlacementIndex, Range, Request, Source, TaggedRequest, Target, WorkloadError,
 };
 
-/// Divisor of the capacity. The recent hit ratio covers an interval of that many written bytes.
+/// Divisor of the capacity that gives the written bytes per interval of the recent hit ratio.
 const RECENT_PARTS: u64 = 4;
 
-/// Operations without a request that end the run. The cache then holds all requested items and will
-/// never write again.
+/// Operations without a request after which the run fails. The cache then holds all requested items
+/// and will never write again.
 const IDLE_OPERATIONS: u64 = 10_000_000;
 
 /// A running cache on a drive.

@@ -1,8 +1,8 @@
 //! F2FS model: the log-structured file system of the Linux kernel, with applications that use it.
 //!
 //! ```text
-//! personality -> file_system -> segments (who is valid, who is free) -> output -> requests
-//!                 | checkpoint, cleaning, discard                         hints: handles
+//! personality -> file_system -> segments (valid blocks, free segments) -> output -> requests
+//!                 | checkpoint, cleaning, discard                          hints: handles
 //!                 +- nodes (inodes, NAT)
 //! ```
 //!

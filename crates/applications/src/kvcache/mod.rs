@@ -2,7 +2,8 @@
 //! chunks.
 //!
 //! ```text
-//! requests (popular chunks, sessions, Mooncake's traces) -> tier of each worker (slots, eviction) -> output -> requests to the drive
+//! requests (popular chunks, sessions, Mooncake traces)
+//!   -> tier of each worker (slots, eviction) -> output -> requests to the drive
 //! ```
 //!
 //! A request names the chunks of a prompt in order. Chunks in the worker's tier are read. The

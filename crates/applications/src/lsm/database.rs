@@ -1,7 +1,8 @@
 //! The database: one tree per column family, with a common log and common space.
 //!
 //! ```text
-//! put -> log -> memtable of the family --full--> level 0 of its tree, then files of the log that no memtable needs are deleted
+//! put -> log -> memtable of the family --full--> level 0 of its tree
+//!                                      -> deletion of log files that no memtable needs
 //! ```
 //!
 //! Rules from RocksDB (`DBImpl::SwitchMemtable`, `SwitchWAL`, `ScheduleFlushes` in

@@ -1,7 +1,7 @@
 //! Column families: the settings of a family and its defaults from the database.
 //!
 //! ```text
-//! [workload] + [workload.families.NAME] -> the settings of each family, as if it were alone -> a tree each
+//! [workload] + [workload.families.NAME] -> complete settings of each family -> one tree each
 //! ```
 //!
 //! A family inherits all settings that it omits. A database without families is one unnamed family.

@@ -1,7 +1,8 @@
 //! Log (WAL in RocksDB) of all trees, a sequence of files.
 //!
 //! ```text
-//! append -> open file --a memtable is flushed--> closed files, the oldest first --nobody needs it--> deleted, or the next open one
+//! append -> open file --flush of a memtable--> closed files, oldest first
+//!   --unneeded--> deleted, or recycled as the next open file
 //! ```
 //!
 //! A file is deleted after the last memtable that needs it is flushed. The log does not know the

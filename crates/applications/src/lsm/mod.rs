@@ -1,7 +1,8 @@
 //! LSM-tree model of RocksDB on a simple file system, under YCSB's operation mixes.
 //!
 //! ```text
-//! mix of a family (keys by popularity) -> database (one log) -> its tree (memtable, levels or tiers) -> space (extents) -> output -> requests
+//! operation mix of a family (keys by popularity) -> database (one log)
+//!   -> tree of the family (memtable, levels or tiers) -> space (extents) -> output -> requests
 //! ```
 //!
 //! Keys are exact. Every table stores its sorted keys, so overlaps, overwrites and output sizes

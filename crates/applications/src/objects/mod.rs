@@ -1,7 +1,8 @@
 //! Flash object cache: objects of any size by key, in slots or in log-structured segments.
 //!
 //! ```text
-//! preset, statistics or traces -> operations -> dram -> admission -> store (slots | segments: eviction, groups) -> output -> requests
+//! preset, statistics or traces -> operations -> dram -> admission
+//!   -> store (slots | segments: eviction, groups) -> output -> requests
 //! ```
 //!
 //! **Slots**: the space consists of slabs (1 MiB in memcached's slab allocator and Twitter's
@@ -12,14 +13,15 @@
 //! **Segments**: objects are packed into open segments, one for each group. A write buffer writes
 //! them sequentially, and they never change afterwards. If no segment is free, the eviction policy
 //! selects one that leaves as a whole. Objects with enough uses are then rewritten. If few segments
-//! are free, the emptiest may be compacted before that. Three kinds of caches work this way:
+//! are free, the emptiest may be compacted before that. These caches work this way:
 //!
 //! - extstore (memcached's `extstore.c` and `storage.c`) has pages of 64 MiB and write buffers of 4
 //!   MiB. It compacts pages below 80 % valid data, or evicts the oldest. It has separate buckets
 //!   for rewritten objects and for objects that soon expire.
 //! - The cyclone cache of Apache Traffic Server has one group in FIFO order and an "evacuation" of
 //!   used objects.
-//! - Most published flash caches are logs.
+//!
+//! Most log-structured flash caches in publications also work this way.
 //!
 //! On a scaled model (twin) of 1/d, these shrink: space, DRAM, number of keys (each stands for d
 //! neighbouring ranks), operation windows and rates, segments (not below the largest object), and

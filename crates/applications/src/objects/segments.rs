@@ -1,7 +1,7 @@
 //! Segment store: objects packed into segments that are written and evicted as a whole.
 //!
 //! ```text
-//! free -> open (one for each group, filled and written in order) -> closed (waiting for the eviction) -> free
+//! free -> open (one per group, filled and written in order) -> closed (eviction order) -> free
 //! ```
 //!
 //! A closed segment without stored objects is free immediately, as in extstore. If few segments are

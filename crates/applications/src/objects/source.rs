@@ -16,8 +16,8 @@ use crate::ratio;
 use workload::random::mix;
 use workload::{Measure, Request, Source, Target, WorkloadError};
 
-/// Operations without a request that end the run. The cache then holds all requested objects and
-/// will never write again.
+/// Operations without a request after which the run fails. The cache then holds all requested
+/// objects or admits none of the others, and will never write again.
 const IDLE_OPERATIONS: u64 = 10_000_000;
 /// Salt of the key sample of a trace on a scaled model (twin).
 const SAMPLE_SALT: u64 = 0x7361_6d70_6c65;

@@ -1,7 +1,8 @@
 //! Reader of cache operations from trace files.
 //!
 //! ```text
-//! files (plain, gzip, zstd) -> lines -> row (kvcache, cdn, twitter, oracle_general) -> one operation per repetition, suffix and piece
+//! files (plain, gzip, zstd) -> lines -> row (kvcache, cdn, twitter, oracle_general)
+//!   -> one operation per repetition, suffix and piece
 //! ```
 //!
 //! The name or first line of a file selects its format, unless the settings do. A malformed row
