@@ -1,4 +1,4 @@
-//! The engine against an account of its pages, what its log allows, and known formulas.
+//! Tests of the engine against a record of its pages, the limits of its log, and known formulas.
 
 use super::*;
 use crate::queue::RequestQueue;
@@ -16,7 +16,7 @@ fn small(layout: Layout) -> Settings {
     }
 }
 
-/// Steps that are carried out, their requests forgotten.
+/// Runs steps and drops their requests.
 fn run(settings: &Settings, target: &Target, seed: u64, operations: u64) -> BTree {
     let mut tree = settings.source(target, seed).expect("it fits");
     while tree.counters.operations < operations {
@@ -28,7 +28,7 @@ fn run(settings: &Settings, target: &Target, seed: u64, operations: u64) -> BTre
     tree
 }
 
-/// A replay of the requests holds every page where the store has it, and no two pages share a byte.
+/// A replay of the requests has every page where the store has it, and no two pages share a byte.
 #[test]
 fn every_page_is_where_a_replay_has_it() {
     for (layout, compressed_percent, driver) in [
@@ -66,7 +66,7 @@ fn every_page_is_where_a_replay_has_it() {
             Store::InPlace(_) => unreachable!("pages have their places"),
         };
         let inner = match layout {
-            // Inner pages of 100 children, of 100 of them, and the root.
+            // Inner pages with 100 children, their parents, and the root.
             Layout::CopyOnWrite => tree.counts.all().div_ceil(100) + tree.counts.all().div_ceil(10_000) + 1,
             _ => 0,
         };
@@ -86,7 +86,7 @@ fn every_page_is_where_a_replay_has_it() {
     }
 }
 
-/// A commit of copy on write writes each changed leaf once, and with them the distinct inner pages above them, up to the root.
+/// A copy-on-write commit writes each changed leaf once, and once each inner page above them.
 #[test]
 fn a_commit_writes_the_paths_of_its_leaves() {
     let settings = Settings {
@@ -121,7 +121,7 @@ fn a_commit_writes_the_paths_of_its_leaves() {
             .filter(|(_, (old, new))| **old != *new)
             .map(|(page, _)| page)
             .collect();
-        // 64 MiB are 8192 leaves, 1171 pages above them, 168, 24, 4 and the root.
+        // 64 MiB have 8192 leaves, 1171 pages above them, then 168, 24, 4 and the root.
         let leaves: Vec<usize> = moved.iter().copied().filter(|page| *page < 8192).collect();
         assert!(leaves.len() > 90 && leaves.len() <= 100, "{}", leaves.len());
         let mut expected = leaves.clone();
@@ -135,7 +135,7 @@ fn a_commit_writes_the_paths_of_its_leaves() {
         assert_eq!(moved, expected);
         assert_eq!(tree.parts.output.queue.ready(), expected.len());
     }
-    // Left out, nothing but leaves is written.
+    // Without inner pages, only leaves are written.
     let without = Settings {
         children_per_inner_page: 0,
         ..settings
@@ -144,7 +144,8 @@ fn a_commit_writes_the_paths_of_its_leaves() {
     assert_eq!(measure(&tree, "inner_page_writes"), 0.0);
 }
 
-/// What is written in place is written to the doublewrite buffer too, byte for byte, and at the page's own place.
+/// Every in-place write goes to the doublewrite buffer, byte for byte, and to the page's own
+/// location.
 #[test]
 fn pages_in_place_are_written_twice() {
     let settings = small(Layout::InPlace);
@@ -174,7 +175,8 @@ fn pages_in_place_are_written_twice() {
     assert_eq!(run(&once, &drive(64), 5, 20_000).parts.output.written_bytes[1], 0);
 }
 
-/// The log holds every change once, and the first of a page after a checkpoint with all that is in the page.
+/// The log has every change once. The first change of a page after a checkpoint logs the whole
+/// page.
 #[test]
 fn the_log_holds_changes_and_images() {
     let settings = Settings {
@@ -189,17 +191,17 @@ fn the_log_holds_changes_and_images() {
     // 69 % of a page of 4 KiB.
     let images = (logged - changes) / 2826;
     assert_eq!(changes + images * 2826, logged);
-    // Half a log of entries, nearly all with an image, is a checkpoint.
+    // A checkpoint comes after half a log of entries, nearly all with an image.
     let checkpoints = measure(&tree, "checkpoints");
     assert!(images > 40_000 && images <= 50_000, "{images}");
     assert!(
         (checkpoints / (logged as f64 / (MIB as f64 / 2.0)) - 1.0).abs() < 0.05,
         "{checkpoints}"
     );
-    // The log is written once, but for what is still in memory.
+    // The log is written once, except for the part still in memory.
     let written = tree.parts.output.written_bytes[0];
     assert!(logged - written < MIB && written <= logged, "{logged} {written}");
-    // Synced after every transaction, the last block is written again by each.
+    // With a sync after every transaction, each sync rewrites the last block.
     let synced = Settings {
         torn_pages: TornPages::None,
         transactions_per_sync: 1,
@@ -232,7 +234,7 @@ fn dirty_pages_go_before_the_log_comes_round() {
     }
 }
 
-/// However long it runs, no more changes are remembered than since the last checkpoint but one; none where no log asks for them.
+/// The list holds no more changes than since the second last checkpoint, and none without a log.
 #[test]
 fn changes_are_forgotten_when_they_are_written() {
     for (wal, most) in [(true, 2 * 8192), (false, 0)] {
@@ -248,7 +250,8 @@ fn changes_are_forgotten_when_they_are_written() {
     }
 }
 
-/// Under uniform reads the pool is hit as often as its share of the pages; without the log, pages are written when they leave.
+/// Under uniform reads, the hit ratio is the pool's share of the pages. Without the log, pages are
+/// written when they leave.
 #[test]
 fn the_pool_is_hit_by_its_share() {
     let settings = Settings {
@@ -260,13 +263,14 @@ fn the_pool_is_hit_by_its_share() {
     let tree = run(&settings, &drive(64), 5, 200_000);
     let hits = measure(&tree, "pool_hit_ratio");
     assert!((hits - 0.3).abs() < 0.01, "{hits}");
-    // Half of the operations change a page; it is written once for all changes until it leaves.
+    // Half of the operations change a page. It is written once for all changes until it leaves.
     let writes = measure(&tree, "page_writes") / 200_000.0;
     assert!((0.3..0.5).contains(&writes), "{writes}");
 }
 
-/// Where the pool is smaller than the ring of undo pages, every transaction writes one of them, and each is written again after a round; what
-/// never changes lies behind them: an index, loaded along with the data, and what was there first. Both are left alone.
+/// If the pool is smaller than the undo ring, every transaction writes one undo page, and each is
+/// written again after a round. The unchanged pages behind them (an index loaded with the data, and
+/// the pages before the data) stay untouched.
 #[test]
 fn every_transaction_changes_the_next_undo_page() {
     let settings = Settings {
@@ -310,8 +314,9 @@ fn every_transaction_changes_the_next_undo_page() {
     assert_eq!(tree.counters.changed_bytes, 3000 * settings.record_bytes);
 }
 
-/// Of uniform overwrites a zone that is collected still has x of its pages, where the share of the space that is used is (x - 1) / ln x
-/// (Menon, "A performance comparison of RAID-5 and log-structured arrays", 1995).
+/// Under uniform overwrites, a collected zone still has x of its pages. The used fraction of the
+/// space is (x - 1) / ln x (Menon, "A performance comparison of RAID-5 and log-structured arrays",
+/// 1995).
 #[test]
 fn zones_are_collected_at_the_price_of_theory() {
     for used in [0.6, 0.75, 0.85] {
@@ -353,14 +358,14 @@ fn zones_are_collected_at_the_price_of_theory() {
     }
 }
 
-/// Grouped by time of death, pages of skewed popularity cost less to collect.
+/// Groups by time of death make the collection of skewed pages cheaper.
 #[test]
 fn groups_are_collected_for_less() {
     let moved = |groups: u32| {
         let settings = Settings {
             mix: Mix::Overwrite,
             popularity: Some(Popularity::Zipf),
-            // A record fills a page: popularity is not averaged over its neighbours.
+            // A record fills a page, so its popularity is not averaged with neighbours.
             record_bytes: 2800,
             data_percent: 75.0,
             pool_percent: 1.0,
@@ -464,7 +469,7 @@ fn impossible_settings_are_named() {
         with(|settings| settings.driver = DriverKind::Tpcc, Layout::InPlace),
         "data_percent = 50: is 8192 pages, a warehouse needs 16986; use more, or a larger scale"
     );
-    // 14 and 12 TiB are few enough by themselves.
+    // 14 and 12 TiB alone are below the limit.
     let large = Settings {
         unchanged_percent: 40.0,
         ..small(Layout::InPlace)

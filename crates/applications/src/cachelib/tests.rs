@@ -1,4 +1,4 @@
-//! The whole cache on a drive, checked against what can be counted from outside.
+//! Tests of the whole cache on a drive, checked by counts from outside.
 
 mod in_time;
 
@@ -23,14 +23,14 @@ fn target(device_bytes: u64, denominator: u64) -> Target {
     }
 }
 
-/// A cache small enough that it wraps within a test.
+/// A cache small enough to wrap within a test.
 fn small() -> Settings {
     Settings {
         soc_percent: 20.0,
         region_bytes: 4 << 20,
         dram_bytes: Some(16 << 20),
         reads: true,
-        // More sets than the preset has, so that it takes fewer operations to write as much.
+        // More sets than the preset, so that fewer operations write the same amount.
         statistics: StatisticsSettings {
             get_percent: Some(50.0),
             set_percent: Some(49.0),
@@ -40,7 +40,7 @@ fn small() -> Settings {
     }
 }
 
-/// Requests until so many bytes are written.
+/// Requests until `bytes` bytes are written.
 fn requests(source: &mut CacheSource, bytes: u64, batch: usize) -> Vec<Request> {
     let mut requests = Vec::new();
     let mut written = 0;
@@ -83,7 +83,7 @@ fn bytes_written_are_bytes_accounted_and_gets_are_hits_or_misses() {
     let settings = small();
     let mut source = settings.source(&target(GIB, 1), 2).unwrap();
     let mut all = requests(&mut source, 2 * GIB, 777);
-    // The operation at hand may have caused more requests than were asked for.
+    // The last operation may have made more requests than were asked for.
     while !source.cache.requests.is_empty() {
         source.next_batch(&mut all, 1).unwrap();
     }
@@ -112,7 +112,7 @@ fn bytes_written_are_bytes_accounted_and_gets_are_hits_or_misses() {
 
 #[test]
 fn soc_rewrites_all_buckets_alike() {
-    // Hardly a key comes twice, so the buckets' rewrites are independent of each other.
+    // Keys rarely repeat, so rewrites of buckets are independent.
     let settings = Settings {
         preset: Preset::Twitter12,
         soc_percent: 10.0,
@@ -135,7 +135,7 @@ fn soc_rewrites_all_buckets_alike() {
         .iter()
         .map(|count| (f64::from(*count) - mean).powi(2) / mean)
         .sum();
-    // 26213 degrees of freedom: the standard deviation of the ratio is 0.9 percent.
+    // With 26213 degrees of freedom, the standard deviation of the ratio is 0.9 percent.
     let ratio = chi_square / (rewrites.len() - 1) as f64;
     assert!(
         (0.96..1.06).contains(&ratio),
@@ -205,7 +205,7 @@ fn the_same_requests_come_whatever_the_batches_and_the_placement() {
 
 #[test]
 fn a_twin_hits_and_writes_as_the_drive_does() {
-    // Without the few giant values, whose number on a small twin is a matter of luck.
+    // Omits the few giant values, because their number on a small twin is random.
     let statistics = StatisticsSettings {
         value_quantiles: Some(vec![(0.0, 63), (90.0, 400), (100.0, 20_000)]),
         ..StatisticsSettings::default()

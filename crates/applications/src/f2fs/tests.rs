@@ -1,4 +1,5 @@
-//! The file system against an independent account of its requests, and against first principles.
+//! Tests of the file system against an independent record of its requests, and against first
+//! principles.
 
 use super::file_system::FileSystem;
 use super::layout::BLOCK_BYTES;
@@ -11,7 +12,7 @@ use workload::{Operation, Request, Source, Twin};
 
 const GIB: u64 = 1 << 30;
 
-/// A drive of some GiB, without a twin.
+/// A drive of some GiB at full scale.
 fn drive(gib: u64) -> Target {
     Target {
         device_bytes: gib * GIB,
@@ -20,7 +21,7 @@ fn drive(gib: u64) -> Target {
     }
 }
 
-/// A fileserver that fills a drive of 2 GiB to about `used` of it, with small files.
+/// A file server that fills a drive of 2 GiB to about `used` with small files.
 fn small_fileserver(used: f64) -> Settings {
     let mut settings = Settings {
         throughput_bytes_per_second: 1 << 20,
@@ -32,13 +33,13 @@ fn small_fileserver(used: f64) -> Settings {
     settings
 }
 
-/// What the drive holds, by an account of its own: which blocks were written since they were discarded.
+/// Independent record of the blocks written since their last discard.
 struct Drive {
     written: Vec<bool>,
     valid_before: Vec<bool>,
 }
 
-/// Blocks that the file system holds for valid, by block number of the drive, with what they belong to.
+/// Blocks that the file system considers valid, by block number of the drive.
 fn valid_blocks(files: &FileSystem) -> Vec<u32> {
     let mut blocks = Vec::new();
     for segment in 0..files.layout.segments {
@@ -50,7 +51,8 @@ fn valid_blocks(files: &FileSystem) -> Vec<u32> {
     blocks
 }
 
-/// Every pointer of a file and of the NAT leads to a valid block that knows it, and there are no other valid blocks.
+/// Every pointer of a file and of the NAT leads to a valid block of that owner. No other block is
+/// valid.
 fn check_pointers(files: &FileSystem) {
     let mut pointers = 0;
     for (id, file) in files.files.iter().enumerate() {
@@ -72,7 +74,7 @@ fn check_pointers(files: &FileSystem) {
     assert_eq!(pointers as u64, files.segments.total_valid());
 }
 
-/// Runs a workload for some operations and checks the file system now and then, and every request.
+/// Runs operations. Checks every request, and the file system at intervals.
 fn run_checked(settings: &Settings, target: &Target, seed: u64, operations: u32) -> F2fs {
     let mut source = settings.source(target, seed).unwrap();
     let blocks = (target.capacity_bytes() / BLOCK_BYTES) as usize;
@@ -89,7 +91,7 @@ fn run_checked(settings: &Settings, target: &Target, seed: u64, operations: u32)
         let writes_in_place = source.files.counters.in_place_blocks > in_place;
         let checkpointed = source.files.counters.checkpoints > checkpoints;
         let trace = std::mem::take(&mut source.files.output.trace);
-        // The last write of a checkpoint is its pack; what follows is of the next one.
+        // The pack is the last write of a checkpoint. Later writes belong to the next one.
         let ends_with_checkpoint = trace
             .iter()
             .rfind(|(_, is_write)| *is_write)
@@ -123,7 +125,8 @@ fn run_checked(settings: &Settings, target: &Target, seed: u64, operations: u32)
     source
 }
 
-/// Threaded logging, cleaning, discards, sections of several segments: nothing is lost and nothing is overwritten that recovery needs.
+/// With threaded logging, cleaning, discards and multi-segment sections, no data is lost, and no
+/// block that recovery needs is overwritten.
 #[test]
 fn what_is_valid_was_written_and_never_discarded() {
     let base = small_fileserver(0.75);
@@ -164,7 +167,7 @@ fn what_is_valid_was_written_and_never_discarded() {
     }
 }
 
-/// A database overwrites in place, or out of place with a node for each sync.
+/// A database overwrites in place, or out of place with one node per sync.
 #[test]
 fn synced_overwrites_stay_in_place_if_they_may() {
     let mut settings = Settings {
@@ -201,7 +204,7 @@ fn synced_overwrites_stay_in_place_if_they_may() {
     ] {
         let (counters, bytes) = written(&other);
         assert_eq!(counters.in_place_blocks, 0);
-        // 64 blocks of data and the nodes over them: an inode or one of three direct nodes, sometimes two.
+        // 64 blocks of data and their nodes: an inode or one of three direct nodes, sometimes two.
         let waf = bytes as f64 / counters.application_bytes as f64;
         assert!((1.014..1.06).contains(&waf), "{waf}: {counters:?}");
     }
@@ -213,7 +216,7 @@ fn synced_overwrites_stay_in_place_if_they_may() {
     );
 }
 
-/// Data that is written once costs its inodes: a block per file, and next to nothing else.
+/// Data written once costs its inodes, one block per file, and almost nothing else.
 #[test]
 fn writing_files_once_costs_their_nodes() {
     let mut settings = small_fileserver(0.6);
@@ -229,7 +232,7 @@ fn writing_files_once_costs_their_nodes() {
         "100,000 bytes are 25 blocks"
     );
     let nodes = source.files.output.writers[4].bytes / BLOCK_BYTES;
-    // Whatever the last checkpoint has not seen is still in memory.
+    // Nodes changed after the last checkpoint are still in memory.
     assert!(
         (u64::from(files) * 8 / 10..=u64::from(files)).contains(&nodes),
         "{nodes} nodes of {files} files"
@@ -238,7 +241,8 @@ fn writing_files_once_costs_their_nodes() {
     assert!((1.05..1.10).contains(&waf), "{waf}: 26 blocks and a little for 24.4");
 }
 
-/// Requests cover exactly the blocks that were written and discarded, in order, each with the placement of its log.
+/// Requests cover exactly the written and discarded blocks in order, with the placement of their
+/// log.
 #[test]
 fn requests_say_what_was_done() {
     let mut settings = small_fileserver(0.7);
@@ -287,7 +291,7 @@ fn requests_say_what_was_done() {
     );
 }
 
-/// The kernel's default sends user data to one handle; a split by lifetime uses all that there are.
+/// The kernel's default sends user data to one handle. Lifetime classes use all handles.
 #[test]
 fn user_data_goes_to_one_handle_unless_it_is_split() {
     let share = |settings: &Settings, name: &str| {
@@ -313,7 +317,7 @@ fn user_data_goes_to_one_handle_unless_it_is_split() {
     assert!((0.15..0.22).contains(&largest), "{largest} of six equal classes");
 }
 
-/// Foreground cleaning takes the section with the fewest valid blocks.
+/// Foreground cleaning selects the section with the fewest valid blocks.
 #[test]
 fn greedy_cleaning_takes_the_emptiest_section() {
     let settings = Settings {
@@ -356,7 +360,7 @@ fn batch_sizes_do_not_matter() {
     });
 }
 
-/// Files that grow beyond what fits: an error that says so, once, after everything that went well.
+/// Files that outgrow the space cause one error after all successful operations.
 #[test]
 fn a_full_file_system_is_an_error_and_not_a_crash() {
     for logging in [Logging::Adaptive, Logging::Lfs] {
@@ -385,7 +389,7 @@ fn a_full_file_system_is_an_error_and_not_a_crash() {
     }
 }
 
-/// A twin does what the drive does: shares and amplification agree.
+/// A twin matches the drive in shares and amplification.
 #[test]
 fn a_twin_is_like_the_drive() {
     let measure = |denominator: u64| {
@@ -462,7 +466,8 @@ fn impossible_settings_are_refused() {
     );
 }
 
-/// The paper's numbers of files on the paper's drive, and as many as there is room for on smaller ones and parts of them.
+/// Defaults give the paper's number of files on the paper's drive, and fewer on smaller drives or
+/// parts.
 #[test]
 fn defaults_fit_any_drive() {
     let paper = Target {

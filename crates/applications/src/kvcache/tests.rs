@@ -1,4 +1,5 @@
-//! The tiers against what is known of caches, an account of their slots, and a replay of their requests.
+//! Tests of the tiers against cache theory, a record of their slots, and a replay of their
+//! requests.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -66,7 +67,7 @@ fn popular_chunks_are_hit_as_often_as_theory_says() {
     }
 }
 
-/// What is used most often stays, so that the cache holds the most popular chunks.
+/// The most frequently used chunks stay, so the cache holds the most popular ones.
 #[test]
 fn the_least_frequent_leave() {
     let mut source = one(popular(300.0, 1.1), Eviction::Lfu)
@@ -74,12 +75,12 @@ fn the_least_frequent_leave() {
         .expect("it fits");
     ask(&mut source, 600_000.0);
     let stored: HashSet<u64> = source.workers[0].tier.chunks().map(|(key, _)| key).collect();
-    // Not all of the 1024: what has left is forgotten, and begins with one use.
+    // Not all of the 1024, because evicted chunks restart with one use.
     let missing: Vec<u64> = (0..400).filter(|rank| !stored.contains(rank)).collect();
     assert!(missing.len() < 12, "of the 400 most popular {missing:?} are not there");
 }
 
-/// A replay of the requests holds in every slot the chunk that the tier has there, and nothing lies elsewhere.
+/// A replay of the requests has each stored chunk in its slot, and no other data.
 #[test]
 fn the_drive_holds_what_the_tiers_do() {
     let class = |chunk_bytes: u64, ranks: u32, requests: Requests| Class {
@@ -132,7 +133,7 @@ fn the_drive_holds_what_the_tiers_do() {
                 _ => blocks.for_each(|block| assert!(written.remove(&block), "{block} was not written")),
             }
         }
-        // Writes of requests that are under way are not sent yet: their chunks are stored, their blocks not written.
+        // Chunks of unfinished requests are stored, but their writes are not all sent.
         let mut slots: HashMap<u64, u64> = HashMap::new();
         for worker in &source.workers {
             assert_eq!(worker.tier.chunks().count(), worker.tier.stored());
@@ -156,7 +157,7 @@ fn the_drive_holds_what_the_tiers_do() {
     }
 }
 
-/// No stored chunk of a prompt has lost the one before it; with plain LRU some have.
+/// With prefix eviction, no stored chunk has lost its predecessor. With plain LRU, some have.
 #[test]
 fn prefixes_leave_from_their_ends() {
     for requests in [
@@ -176,7 +177,7 @@ fn prefixes_leave_from_their_ends() {
     }
 }
 
-/// What agents ask for again and again is longer than what people do; and what is said is what counts.
+/// Agents repeat longer prefixes than people. Explicit settings override the defaults.
 #[test]
 fn sessions_have_their_habits() {
     let hits = |requests: Requests| {
@@ -184,7 +185,7 @@ fn sessions_have_their_habits() {
         ask(&mut source, 300_000.0);
         measure(&source, "hit_ratio")
     };
-    // Few enough that all that is going on is stored.
+    // Few enough that all active sessions are stored.
     let said = |turns: f64| Sessions {
         turns: Some(turns),
         sessions: Some(200),
@@ -201,7 +202,7 @@ fn sessions_have_their_habits() {
 #[test]
 fn chunks_leave_when_their_time_is_over() {
     let mut settings = one(popular(50.0, 0.9), Eviction::Ttl);
-    // A chunk is asked for every 65.536 us; the catalogue is half as large as the tier, and comes again and again.
+    // One request per 65.536 us. The catalogue is half as large as the tier and repeats.
     settings.ttl_seconds = 0.01;
     settings.discard = true;
     let mut source = settings.source(&drive(64), 1).expect("it fits");
@@ -210,7 +211,7 @@ fn chunks_leave_when_their_time_is_over() {
     assert!(expired > 10_000.0);
     assert_eq!(discarded, expired * 65536.0);
     assert_eq!(measure(&source, "evictions"), 0.0);
-    // At any time those are stored that were written in the last 153 requests.
+    // The tier always holds the chunks written by the last 153 requests.
     assert!(
         source.workers[0].tier.stored() <= 154,
         "{}",
@@ -218,7 +219,8 @@ fn chunks_leave_when_their_time_is_over() {
     );
 }
 
-/// Workers share the drive as their rates say, piece by piece; placement indices are those of classes, workers, ranks and sessions.
+/// Workers share the drive by their rates, piece by piece. Placement follows class, worker, rank or
+/// session.
 #[test]
 fn rates_and_placement_are_what_the_settings_say() {
     let class = |bytes_per_second: u64| Class {
@@ -248,7 +250,7 @@ fn rates_and_placement_are_what_the_settings_say() {
     let requests = indices(Placement::Class, 8);
     let fast = requests.iter().filter(|request| request.stream == 1).count() as f64;
     assert!((fast / requests.len() as f64 - 0.75).abs() < 0.01, "{fast}");
-    // Neighbouring requests are of different workers.
+    // Neighbouring requests come from different workers.
     let turns = requests
         .windows(2)
         .filter(|pair| pair[0].stream != pair[1].stream)
@@ -276,7 +278,7 @@ fn rates_and_placement_are_what_the_settings_say() {
     assert_eq!(used(Placement::Session, 3), [Some(0), Some(1), Some(2)]);
 }
 
-/// A twin has the same slots, asks the same and is hit as often, until its chunks are mapping units.
+/// A twin has the same slots, requests and hit ratio, until its chunks are mapping units.
 #[test]
 fn twins_are_hit_as_often() {
     for requests in [popular(200.0, 0.9), Requests::Conversation(Sessions::default())] {
@@ -311,10 +313,10 @@ fn traces_of_requests_are_looked_up() {
         ..drive(64)
     };
     let mut source = settings.source(&once, 1).expect("it fits");
-    // 1, 2, 3, 4 and 9 are written, 1 and 2 hit.
+    // 1, 2, 3, 4 and 9 are written. 1 and 2 hit.
     assert_eq!(take(&mut source, 1000).len(), 5);
     assert!((measure(&source, "hit_ratio") - 2.0 / 7.0).abs() < 1e-9);
-    // When it begins again everything is new.
+    // In a second pass, all keys are new.
     let mut source = settings.source(&drive(64), 1).expect("it fits");
     assert_eq!(take(&mut source, 50).len(), 1000);
     assert!((measure(&source, "hit_ratio") - 2.0 / 7.0).abs() < 1e-3);
@@ -354,7 +356,7 @@ fn bad_traces_are_named() {
     assert_eq!(source.next_batch(&mut requests, 10).expect("the end"), 0);
 }
 
-/// A catalogue that fits is written once, and then there is nothing to do.
+/// A catalogue that fits is written once, and then the workload ends.
 #[test]
 fn it_ends_when_everything_is_there() {
     let mut source = one(popular(50.0, 0.5), Eviction::Lru)

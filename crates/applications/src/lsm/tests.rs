@@ -1,4 +1,4 @@
-//! The tree against a plain set of keys, an account of its space, and known formulas.
+//! Tests of the tree against a plain set of keys, a record of its space, and known formulas.
 
 use super::*;
 use crate::testing::{MIB, drive, measure, twin};
@@ -30,7 +30,7 @@ fn run(settings: &Settings, target: &Target, seed: u64, bytes: u64) -> Lsm {
     source
 }
 
-/// The tree of the first family, which is the only one.
+/// The tree of the only family.
 fn tree(source: &Lsm) -> &Tree {
     &source.database.trees[0]
 }
@@ -44,7 +44,7 @@ fn log_extents(source: &Lsm) -> Vec<extents::Extent> {
     source.database.log.as_ref().map_or(Vec::new(), Log::extents)
 }
 
-/// Levels are sorted and without overlap, no two files of any family share a block, and what is counted is what is there.
+/// Checks that levels are sorted without overlap, files share no block, and counters are right.
 fn check(source: &Lsm) {
     let mut extents = log_extents(source);
     for tree in &source.database.trees {
@@ -76,7 +76,7 @@ fn check_levels(tree: &Tree) {
     }
 }
 
-/// Keys of a tree without copies, and how many copies there are.
+/// Distinct keys of a tree, and the number of copies.
 fn keys_of(tree: &Tree) -> (Vec<u32>, usize) {
     let mut keys: Vec<u32> = tables(tree).flat_map(|table| table.keys.iter().copied()).collect();
     keys.extend_from_slice(tree.memtable());
@@ -111,14 +111,14 @@ fn no_key_is_lost_and_none_appears() {
         }
         check(&source);
         let (keys, copies) = keys_of(tree(&source));
-        // Every record was inserted once at least, and nothing else was.
+        // Every record was inserted at least once, and no other key was.
         assert_eq!(keys.len() as u32, source.records(0), "{:?}", settings.mix);
         assert!(tree(&source).counters.compactions > 20, "{:?}", tree(&source).counters);
         assert!(copies > keys.len() || settings.mix == Mix::D);
     }
 }
 
-/// What is written and not discarded on the drive is exactly what files and the log occupy.
+/// The written and not discarded blocks of the drive are exactly those of files and log.
 #[test]
 fn the_drive_holds_what_the_files_are() {
     let mut source = small(Mix::Overwrite).source(&drive(64), 3).unwrap();
@@ -150,7 +150,7 @@ fn the_drive_holds_what_the_files_are() {
     assert_eq!(written.iter().filter(|block| **block).count() as u32, table_blocks);
 }
 
-/// Levels but the last are at their targets, or below, and full where data has passed on.
+/// Levels except the last are at or below their targets, and full if data has passed through.
 #[test]
 fn levels_have_their_sizes() {
     let settings = Settings {
@@ -171,7 +171,7 @@ fn levels_have_their_sizes() {
         );
         target *= 4.0;
     }
-    // Dynamic: each level is a fourth of the next, or the base size.
+    // Dynamic targets: each level is a fourth of the next, or the base size.
     let settings = Settings {
         dynamic_levels: true,
         ..settings
@@ -190,8 +190,9 @@ fn levels_have_their_sizes() {
     assert!(measure(&source, "space_amplification") < 1.0 + 1.0 / 4.0 + 1.0 / 16.0 + 0.05);
 }
 
-/// Moving a byte one level down rewrites what it overlaps there: r bytes, if that level is r times larger; less when tables are picked
-/// that overlap little, and less by what is overwritten before it gets there. So levels cost from (r - 1) / 2 to r + 1.
+/// A move of one byte to the next level rewrites its overlap there, r bytes for a size ratio of r.
+/// The choice of tables with little overlap and earlier overwrites lower the cost. A level
+/// therefore costs from (r - 1) / 2 to r + 1.
 #[test]
 fn levelled_compaction_costs_what_the_formula_says() {
     let settings = Settings {
@@ -233,7 +234,7 @@ fn levelled_compaction_costs_what_the_formula_says() {
     assert!((1.0..1.1).contains(&log), "{log}");
 }
 
-/// Tiers write less and take more space than levels.
+/// Tiers write less and use more space than levels.
 #[test]
 fn tiers_trade_space_for_writes() {
     let settings = Settings {
@@ -255,7 +256,7 @@ fn tiers_trade_space_for_writes() {
     assert!(tree(&tiered).runs.len() <= 8);
 }
 
-/// Skewed updates are dropped higher up in the tree, and cost less.
+/// Skewed updates are dropped in upper levels and cost less.
 #[test]
 fn skew_lowers_amplification() {
     let waf = |popularity| {
@@ -426,7 +427,7 @@ fn impossible_settings_are_refused() {
     );
 }
 
-/// A bulk load leaves the levels as a long run of updates leaves them.
+/// A bulk load gives the same levels as a long run of updates.
 #[test]
 fn a_bulk_load_is_a_settled_tree() {
     for dynamic_levels in [true, false] {
@@ -454,7 +455,7 @@ fn a_bulk_load_is_a_settled_tree() {
     }
 }
 
-/// FIFO: what was put last is there, up to the size; nothing is merged.
+/// FIFO keeps the latest puts up to the size and merges nothing.
 #[test]
 fn the_oldest_tables_go() {
     let settings = Settings {
@@ -472,7 +473,7 @@ fn the_oldest_tables_go() {
     check(&source);
 }
 
-/// The next log lies where the last one was, and the table of placement indices is followed.
+/// The next log reuses the space of the last one, and placement follows the table.
 #[test]
 fn logs_are_recycled_and_placed_as_the_table_says() {
     let settings = Settings {
@@ -500,7 +501,7 @@ fn logs_are_recycled_and_placed_as_the_table_says() {
     check(&source);
 }
 
-/// A database of families, each of which is as the settings but for its own.
+/// A database of families that inherit the settings and add their own.
 fn with_families(settings: Settings, families: &[(&str, Family)]) -> Settings {
     let families = families.iter().cloned();
     Settings {
@@ -509,7 +510,7 @@ fn with_families(settings: Settings, families: &[(&str, Family)]) -> Settings {
     }
 }
 
-/// A family with parts of the data and of the operations.
+/// A family with shares of data and operations.
 fn family(data_share: f64, operation_share: f64) -> Family {
     Family {
         data_share,
@@ -518,7 +519,7 @@ fn family(data_share: f64, operation_share: f64) -> Family {
     }
 }
 
-/// A small hot family and a large one that is hardly put to.
+/// A small hot family and a large one with few puts.
 fn hot_and_cold() -> Settings {
     let settings = Settings {
         bulk_load: true,
@@ -540,7 +541,7 @@ fn requests_of(source: &mut Lsm, count: usize) -> Vec<Request> {
     requests
 }
 
-/// A family without others is the database that has none.
+/// A single family behaves like a database without families.
 #[test]
 fn one_family_changes_nothing() {
     for mix in [Mix::A, Mix::D] {
@@ -618,7 +619,8 @@ fn families_keep_their_keys_and_share_the_space() {
     }
 }
 
-/// Every byte that reaches the drive is of the log, of the load, or in a level of a family; streams and placement indices have the same sums.
+/// All bytes on the drive belong to the log, the load, or a level of a family. Sums by stream and
+/// by placement index agree.
 #[test]
 fn bytes_of_families_are_accounted_for() {
     let settings = Settings {
@@ -641,7 +643,7 @@ fn bytes_of_families_are_accounted_for() {
             assert_eq!(request.placement, Some(PlacementIndex(expected)), "{request:?}");
         }
     }
-    // What the model has made and nobody has taken is in its counts too.
+    // The counters include requests that the test has not taken yet.
     let left = source.database.store.output.queue.ready();
     let mut rest = Vec::new();
     source.database.store.output.queue.take(&mut rest, left);
@@ -663,12 +665,12 @@ fn bytes_of_families_are_accounted_for() {
         let parts = counted(&format!("hot.{measured}")) + counted(&format!("cold.{measured}"));
         assert_eq!(counted(measured), parts, "{measured}");
     }
-    // Each put is in the log once, but for the blocks that end a file.
+    // The log has each put once, apart from blocks that end a file.
     let log = output.wal_bytes as f64 / counted("application_bytes");
     assert!((0.99..1.1).contains(&log), "{log}");
 }
 
-/// Whoever has entries in a file keeps it, and nobody else does.
+/// Exactly the families with entries in a log file keep that file.
 #[test]
 fn log_files_are_kept_until_the_last_family_flushes() {
     for max_total_wal_bytes in [0, 3 << 20] {
@@ -692,7 +694,7 @@ fn log_files_are_kept_until_the_last_family_flushes() {
             for tree in &database.trees {
                 assert_eq!(tree.is_empty(), tree.oldest_log.is_none());
             }
-            // What is in memtables is in the log.
+            // All entries in memtables are in the log.
             let in_memory = database.trees.iter().map(|tree| tree.memtable().len() as u64 * 1023);
             assert!(log.bytes() >= in_memory.sum());
             let hot = &database.trees[1].counters;
@@ -712,7 +714,8 @@ fn log_files_are_kept_until_the_last_family_flushes() {
         );
         assert!(most_bytes > limit - 256 * 1023, "{most_bytes} of {limit}");
         assert!(most_bytes <= limit + 1023, "{most_bytes} of {limit}");
-        // The cold one gives way, and only it has to: one in 200 operations is its, so that it never fills its memtable.
+        // Only the cold family is flushed early. It gets one in 200 operations and never fills its
+        // memtable.
         assert_eq!(
             (cold.early_flushes, hot.early_flushes),
             (cold.flushes, 0),
@@ -722,7 +725,7 @@ fn log_files_are_kept_until_the_last_family_flushes() {
     }
 }
 
-/// With atomic flushes nothing is ever kept for others.
+/// With atomic flushes, no log file is kept for another family.
 #[test]
 fn atomic_flushes_empty_the_log() {
     let settings = Settings {
@@ -736,7 +739,8 @@ fn atomic_flushes_empty_the_log() {
         assert!(log.files() <= 1, "{} files", log.files());
     }
     let (cold, hot) = (&source.database.trees[0].counters, &source.database.trees[1].counters);
-    // Of the puts that fill the hot one's memtable each is followed by one to the cold one in 200; it has nothing to flush if none was.
+    // Of the puts that fill the hot memtable, one in 200 is followed by a cold put. Without any,
+    // the cold family has nothing to flush.
     let expected = 1.0 - (1.0 - 1.0 / 200.0_f64).powi(257);
     let share = cold.flushes as f64 / hot.flushes as f64;
     assert!(
@@ -746,7 +750,7 @@ fn atomic_flushes_empty_the_log() {
     assert_eq!(cold.early_flushes, cold.flushes);
 }
 
-/// A family without operations has the tables that it was loaded with, where they were, and its records are no part of the costs.
+/// A family without operations keeps its loaded tables in place, and its records add no cost.
 #[test]
 fn a_family_that_is_never_written_keeps_its_tables() {
     let settings = with_families(
@@ -773,12 +777,12 @@ fn a_family_that_is_never_written_keeps_its_tables() {
     assert_eq!(measure(&source, "kept.application_bytes"), 0.0);
     assert_eq!(measure(&source, "kept.flushes"), 0.0);
     assert!(measure(&source, "used.compactions") > 100.0);
-    // It holds nothing of the log either.
+    // It holds no log file either.
     assert!(source.database.log.as_ref().is_some_and(|log| log.files() <= 1));
     check(&source);
 }
 
-/// Two equal families, each with half of the data and of the operations, cost what one costs alone on a drive of half the size.
+/// Two equal families cost the same as one alone on half the drive.
 #[test]
 fn two_equal_families_are_like_one_each() {
     let settings = Settings {
@@ -802,12 +806,13 @@ fn two_equal_families_are_like_one_each() {
             let ratio = of(measured) / measure(&alone, measured);
             assert!((ratio - 1.0).abs() < 0.05, "{name}.{measured}: {ratio}");
         }
-        // Both are flushed about as often as they are full, so that the log never has to press.
+        // Both fill at about the same time, so the log limit never triggers a flush.
         assert_eq!(of("early_flushes"), 0.0);
     }
 }
 
-/// Operations are divided as the families say; a mix that puts nothing, or is at its end, leaves its part to the others.
+/// Operations follow the shares of the families. A finished mix, or one without puts, leaves its
+/// share to the others.
 #[test]
 fn operations_are_divided_by_their_shares() {
     let reading = Family {
@@ -848,7 +853,7 @@ fn operations_are_divided_by_their_shares() {
     assert!(source.is_loaded());
 }
 
-/// Each family can have a table of placement indices of its own; what has none follows the database's.
+/// A family can have its own table of placement indices. Others follow the database's.
 #[test]
 fn families_are_placed_as_their_tables_say() {
     let hot = Family {

@@ -1,4 +1,5 @@
-//! Object caches against what is known of caches, an account of their bytes, and a replay of their requests.
+//! Tests of object caches against cache theory, a record of their bytes, and a replay of their
+//! requests.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +10,7 @@ use crate::queue::RequestQueue;
 use crate::testing::{MIB, drive, expected_hits, measure, twin, zipf_weights};
 use workload::{Operation, PlacementIndex, Request, Source};
 
-/// Gets of objects whose sizes are within these bounds, with a set after each miss.
+/// Gets of objects with sizes within these bounds, and a set after each miss.
 fn gets(layout: Layout, bytes: (u32, u32), working_set_percent: f64, zipf_alpha: f64) -> Settings {
     Settings {
         layout,
@@ -18,7 +19,7 @@ fn gets(layout: Layout, bytes: (u32, u32), working_set_percent: f64, zipf_alpha:
         write_bytes: 256 << 10,
         max_object_bytes: 256 << 10,
         statistics: StatisticsSettings {
-            // A key is a byte.
+            // A key has one byte.
             key_bytes: Some(1),
             value_quantiles: Some(vec![(0.0, bytes.0 - 1), (100.0, bytes.1 - 1)]),
             working_set_percent: Some(working_set_percent),
@@ -35,7 +36,7 @@ fn take(source: &mut ObjectCache, count: usize) -> Vec<Request> {
     requests
 }
 
-/// Asks until there were so many gets and sets.
+/// Runs until there were `operations` gets and sets.
 fn ask(source: &mut ObjectCache, operations: u64) {
     for at in 0..operations {
         assert!(source.step().expect("a step"));
@@ -45,7 +46,7 @@ fn ask(source: &mut ObjectCache, operations: u64) {
     }
 }
 
-/// The hit ratio behind the first so many operations.
+/// Hit ratio after the first `first` operations.
 fn late_hits(settings: &Settings, first: u64, then: u64) -> f64 {
     let mut source = settings.source(&drive(64), 1).expect("it fits");
     let hits = |source: &ObjectCache| measure(source, "hit_ratio") * measure(source, "gets");
@@ -55,7 +56,7 @@ fn late_hits(settings: &Settings, first: u64, then: u64) -> f64 {
     (hits(&source) - before) / (measure(&source, "gets") - gets)
 }
 
-/// Objects of 16 KiB, 4096 of them in 64 MiB, of 12,288 keys: slots of one class, and segments which leave in the order of writing.
+/// 64 MiB hold 4096 of 12,288 objects of 16 KiB, in slots of one class or in FIFO segments.
 #[test]
 fn objects_of_one_size_are_hit_as_often_as_theory_says() {
     for exponent in [0.0, 0.8, 1.1] {
@@ -78,7 +79,8 @@ fn objects_of_one_size_are_hit_as_often_as_theory_says() {
     }
 }
 
-/// What was used passes by: CLOCK is better than FIFO, and no better than LRU by more than a little; so are segments with reinsertion.
+/// CLOCK is better than FIFO and at most slightly better than LRU. The same holds for segments with
+/// reinsertion.
 #[test]
 fn what_was_used_stays_where_it_is_passed_over() {
     let hits = |layout: Layout, eviction: Eviction, reinsert_uses: u32| {
@@ -93,11 +95,11 @@ fn what_was_used_stays_where_it_is_passed_over() {
     let rewritten = hits(Layout::Segments, Eviction::Fifo, 1);
     assert!(clock > fifo + 0.01, "{clock} {fifo}");
     assert!(lfu > fifo + 0.02, "{lfu} {fifo}");
-    // Second chances are what both give.
+    // Both give second chances.
     assert!((rewritten - clock).abs() < 0.01, "{rewritten} {clock}");
 }
 
-/// All that a cache can be made of: layouts with their evictions and groups.
+/// All layouts with their evictions and groups.
 fn any_caches() -> Vec<Settings> {
     let mut all = Vec::new();
     let common = |layout| {
@@ -155,7 +157,7 @@ fn any_caches() -> Vec<Settings> {
     all
 }
 
-/// Where the objects lie: key, first byte, bytes. No two share a byte.
+/// Key, offset and bytes of all objects. Checks that no two share a byte.
 fn places(source: &ObjectCache) -> Vec<(u64, u64, u64)> {
     let mut places = Vec::new();
     match &source.store {
@@ -192,7 +194,7 @@ fn places(source: &ObjectCache) -> Vec<(u64, u64, u64)> {
     places
 }
 
-/// Bytes of a segment that still wait in its write buffer, by its first byte.
+/// Unwritten bytes in the write buffers of the segments, by offset.
 fn waiting(source: &ObjectCache) -> HashSet<u64> {
     let Store::Segments(segments) = &source.store else {
         return HashSet::new();
@@ -207,7 +209,8 @@ fn waiting(source: &ObjectCache) -> HashSet<u64> {
     .collect()
 }
 
-/// A replay of the requests has written, and not discarded, every block that an object lies in; what is counted is what was asked for.
+/// A replay of the requests has written, and not discarded, every block of a stored object.
+/// Counters match the requests.
 #[test]
 fn the_drive_holds_what_the_cache_does() {
     for settings in any_caches() {
@@ -258,7 +261,7 @@ fn the_drive_holds_what_the_cache_does() {
     }
 }
 
-/// Segments in the order of writing are written round and round; with one group each write begins where the one before ended.
+/// FIFO segments are written in a circle. With one group, each write begins at the end of the last.
 #[test]
 fn segments_of_one_group_are_written_in_order() {
     let settings = gets(Layout::Segments, (100, 200_000), 400.0, 0.8);
@@ -270,8 +273,9 @@ fn segments_of_one_group_are_written_in_order() {
     assert_eq!(breaks.count(), 0);
 }
 
-/// Keys of 60 % of the space, set at random: compaction keeps them all, and costs what choosing the emptiest of uniformly emptied segments
-/// does; without it the oldest leave while there is room. What a file system has of its own is written once, before all else.
+/// Random sets of keys with 60 % of the space. Compaction keeps all keys at the cost of greedy
+/// cleaning under uniform writes. Without compaction, the oldest leave while there is room. The
+/// unchanged data is written once, before all else.
 #[test]
 fn compaction_keeps_what_fits() {
     let run = |compact_percent: f64| {
@@ -304,13 +308,14 @@ fn compaction_keeps_what_fits() {
     assert_eq!(measure(&without, "compactions"), 0.0);
     assert_eq!(measure(&with, "evictions"), 0.0);
     assert!((measure(&with, "objects") - keys).abs() < 2.0);
-    // First in, first out of a log that is filled to f writes 1 / (1 - v) times, where f = (v - 1) / ln v (Robinson; Desnoyers):
-    // v = 0.324 for 0.6. Greedy cleaning of 48 segments is a little better, open ones and what is kept free cost a little.
+    // A FIFO log filled to f writes 1 / (1 - v) times, with f = (v - 1) / ln v (Robinson;
+    // Desnoyers). v = 0.324 for 0.6. Greedy cleaning of 48 segments is slightly better. Open and
+    // free segments cost a little.
     let rewritten = measure(&with, "rewritten_share");
     assert!((0.24..0.38).contains(&rewritten), "{rewritten}");
 }
 
-/// What comes once is not written: as many objects are as were offered before within the window.
+/// Objects offered once are not written. Exactly the objects offered twice within the window are.
 #[test]
 fn the_second_request_is_written() {
     let with = |window_operations: u64| {
@@ -333,7 +338,7 @@ fn the_second_request_is_written() {
     assert!(short.0 < long.0 / 5.0 && long.0 < long.2 / 1.5, "{short:?} {long:?}");
 }
 
-/// Objects come to flash when they fall out of memory, and those that are there are not written again.
+/// Flash gets objects evicted from memory, and does not rewrite those it already has.
 #[test]
 fn memory_in_front_takes_the_popular_ones() {
     let run = |dram_bytes: u64| {
@@ -353,7 +358,7 @@ fn memory_in_front_takes_the_popular_ones() {
     places(&with);
 }
 
-/// Times pass with operations: nothing that is older than its time is hit.
+/// Time passes with operations, and expired objects never hit.
 #[test]
 fn objects_live_as_long_as_they_may() {
     for (layout, eviction) in [
@@ -364,19 +369,20 @@ fn objects_live_as_long_as_they_may() {
     ] {
         let mut settings = gets(layout, (4096, 4096), 50.0, 0.0);
         settings.eviction = eviction;
-        // All 8192 keys fit; one is asked for every 8192 operations, and lives for 8192.
+        // All 8192 keys fit. Each is requested every 8192 operations on average, and lives for
+        // 8192.
         settings.operations_per_second = 8192.0;
         settings.ttl_quantiles = vec![(0.0, 1), (100.0, 1)];
         let mut source = settings.source(&drive(64), 1).expect("it fits");
         ask(&mut source, 300_000);
-        // Poisson arrivals: after one that is written, on average one more comes within the time; all of them are hits.
+        // Poisson arrivals: on average, one more request comes within the lifetime, and hits.
         let hits = measure(&source, "hit_ratio");
         assert!((hits - 0.5).abs() < 0.01, "{layout:?}, {eviction:?}: {hits}");
         assert!(measure(&source, "expired") > 100_000.0 && measure(&source, "evictions") == 0.0);
     }
 }
 
-/// A twin is hit as often, writes a share as large again, and holds an object in d.
+/// A twin has the same hit ratio and the same relative writes, with one object in d.
 #[test]
 fn twins_are_hit_as_often() {
     for (layout, eviction) in [(Layout::Slots, Eviction::Lru), (Layout::Segments, Eviction::Fifo)] {
@@ -399,7 +405,7 @@ fn twins_are_hit_as_often() {
     }
 }
 
-/// A slot holds its object, and is at most a step of the growth factor larger.
+/// A slot is at most one step of the growth factor larger than its object.
 #[test]
 fn slots_waste_no_more_than_the_growth_factor_says() {
     for growth_factor in [1.1, 1.25, 2.0] {

@@ -1,9 +1,10 @@
-//! The cache in virtual time, on a drive that takes a request at a time and as long as it is told.
+//! Tests of the cache in virtual time, on a drive that serves one request at a time for a given
+//! time.
 
 use super::*;
 use workload::{Next, PacedHost, TaggedRequest, Workload};
 
-/// What a run in virtual time did.
+/// Result of a run in virtual time.
 struct Run {
     requests: Vec<Request>,
     elapsed_ns: u64,
@@ -17,13 +18,13 @@ impl Run {
     }
 }
 
-/// How many pages of 4 KiB it takes in a thousandth of a second, of SOC and of LOC.
+/// Pages of 4 KiB per millisecond, for SOC and for LOC.
 #[derive(Clone, Copy)]
 struct Drive {
     pages_per_ms: [u64; 2],
 }
 
-/// Runs a cache until it ends. Each stream has a server of its own, as if the drive gave each a channel.
+/// Runs a cache to its end. Each stream has its own server, as if the drive had a channel for each.
 fn run(settings: &Settings, drive: Drive) -> Run {
     let mut run = Run {
         requests: Vec::new(),
@@ -32,7 +33,7 @@ fn run(settings: &Settings, drive: Drive) -> Run {
         source: settings.source(&target(GIB, 1), 5).unwrap(),
     };
     let mut free_ns = [0; 2];
-    // Completions: time, order, tag.
+    // Completions as time, order and tag.
     let mut in_flight = std::collections::BTreeSet::new();
     let mut submitted = Vec::new();
     assert!(run.source.paced().is_some());
@@ -68,7 +69,7 @@ fn run(settings: &Settings, drive: Drive) -> Run {
     }
 }
 
-/// Asked so often in a second of virtual time; so many operations in all.
+/// Operation rate per second of virtual time, and number of operations.
 fn paced(operations_per_second: f64, engines: Engines) -> Settings {
     Settings {
         operations: Some(100_000),
@@ -85,7 +86,7 @@ fn paced(operations_per_second: f64, engines: Engines) -> Settings {
 const FAST: Drive = Drive {
     pages_per_ms: [10_000; 2],
 };
-/// Slow with the buckets of SOC alone.
+/// Slow only for SOC's buckets.
 const SLOW: Drive = Drive {
     pages_per_ms: [20, 10_000],
 };
@@ -93,7 +94,7 @@ const SLOW: Drive = Drive {
 #[test]
 fn a_drive_that_keeps_up_is_written_what_is_written_without_a_clock() {
     let mut settings = paced(10_000.0, Engines::Together);
-    // A large item that comes to DRAM drives out thousands of small ones at once.
+    // A large item that enters DRAM evicts thousands of small ones.
     settings.pace.as_mut().unwrap().max_concurrent_inserts = 10_000;
     let run = run(&settings, FAST);
     let seconds = run.elapsed_ns as f64 / 1e9;
@@ -132,14 +133,14 @@ fn what_a_slow_drive_cannot_take_is_rejected_and_counted() {
     let percent =
         100.0 * counters.inserts_rejected[0] as f64 / (counters.inserts_rejected[0] + counters.soc_items) as f64;
     assert_eq!(run.measure("soc.inserts_rejected_percent"), percent);
-    // What was rejected was not written: a rewrite for each item that was taken or removed.
+    // Rejected inserts are not written. There is one rewrite for each item inserted or removed.
     let writes = run
         .requests
         .iter()
         .filter(is_write)
         .filter(|request| request.stream == 0);
     assert_eq!(writes.count() as u64, counters.soc_items + counters.soc_removes);
-    // It is not found either: the same gets hit less than where everything is taken.
+    // Rejected items also miss later, so the same gets hit less than without rejections.
     let all = self::run(&settings, FAST);
     assert!(run.measure("hit_ratio") < all.measure("hit_ratio") - 0.01);
     assert!(run.most_in_flight <= 65 && run.elapsed_ns > all.elapsed_ns);
