@@ -58,7 +58,7 @@ pub struct BTree {
     log_header_bytes: u64,
     checkpoints: Checkpoints,
     transactions_per_checkpoint: u64,
-    /// Transactions with changes since the last checkpoint by number of transactions.
+    /// Transactions with changes since the last forced checkpoint.
     transactions: u64,
     /// Log bytes for the first change of a page after a checkpoint, or 0 for no page images.
     image_bytes: u64,

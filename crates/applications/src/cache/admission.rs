@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn large_items_are_less_likely() {
         assert!((base_probability(4096) - 1.0).abs() < 1e-12);
-        // 19 bits against 13.
+        // 400,000 has 19 bits, the base size has 13.
         assert!((base_probability(400_000) - (13.0_f64 / 19.0).powf(0.3)).abs() < 1e-12);
     }
 }

@@ -14,7 +14,7 @@ pub(crate) enum Operations {
 }
 
 impl Operations {
-    /// Uses the trace files if there are any, otherwise the statistics.
+    /// Reads the trace files, or generates by the statistics if the list is empty.
     pub(crate) fn new(
         statistics: &Statistics,
         files: TraceFiles,

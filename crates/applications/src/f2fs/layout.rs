@@ -13,9 +13,9 @@
 //!
 //! A reclaim unit of the drive holds thousands of segments and files, and write amplification
 //! depends on that. A scaled model therefore cannot keep their sizes. Sizes shrink by s, and
-//! numbers by d / s. s is near the root of d and at most 16, because a segment and a file must keep
-//! some blocks. Nodes and summaries exist once per file or segment and would weigh s times as much.
-//! The model has them for one file or segment in s.
+//! numbers by d / s. The factor s is near the root of d and at most 16, because a segment and a
+//! file must keep some blocks. Nodes and summaries exist once per file or segment and would weigh
+//! s times as much. The model has them for one file or segment in s.
 
 use workload::{Target, WorkloadError, within};
 

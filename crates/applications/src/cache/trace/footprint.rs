@@ -152,7 +152,7 @@ mod tests {
         };
         let bytes = || known_footprint(&files).unwrap();
         assert_eq!(bytes(), 100.0);
-        // Other contents of the same length and time are not seen, so nothing was read.
+        // Changed contents of the same length and time go undetected, so the file is not read again.
         let modified = file.path().metadata().unwrap().modified().unwrap();
         let other = b"key,op,size,op_count,key_size\na,SET,42,1,8\n";
         std::fs::write(file.path(), other).unwrap();
