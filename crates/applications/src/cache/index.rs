@@ -19,7 +19,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Maximum bytes per item: two slots, plus half as many from before the last doubling.
+    /// Maximum bytes per item, during a doubling at 3/4 load: 8/3 new slots and 4/3 old ones.
     pub(crate) const ITEM_BYTES: u64 = 4 * size_of::<u64>() as u64;
 
     pub(crate) fn new() -> Index {
