@@ -21,7 +21,7 @@ use report::{Bar, Front, Library, Report};
 use simulate::finding::{Command, Finding};
 use simulate::run::CellResult;
 
-/// See the module.
+/// Answer to a [`Question`](crate::Question).
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
     pub headline: String,
@@ -32,23 +32,24 @@ pub struct Answer {
     pub drive_bytes: u64,
     /// Multiples of the capacity that the host writes each day.
     pub drive_writes_per_day: f64,
-    /// Whether that is assumed, because the workload does not say.
+    /// True if the rate is assumed, because the workload has no times or its trace is too short.
     pub rate_is_assumed: bool,
-    /// A row for each placement, none first.
+    /// A row for each placement. The first is no placement.
     pub placements: Vec<PlacementAnswer>,
-    /// Name of the best placement that a host can do, if one changes anything.
+    /// Name of the best placement that a host can implement, if one improves the result.
     pub best: Option<String>,
-    /// Name of the best layer that sees blocks, if it brings more than that.
+    /// Name of the best block-level classifier, if it improves on the best host placement.
     pub classifier: Option<String>,
-    /// How the best placement is done, a line each: the host's, or else that of the layer.
+    /// Steps to implement the best placement, a line each. They are the host's, or the classifier's
+    /// if no host placement helps.
     pub how: Vec<String>,
-    /// What was chosen, and what makes the answer doubtful, in sentences.
+    /// Notes on the choices, and doubts about the answer, one sentence each.
     pub notes: Vec<String>,
-    /// What things cost.
+    /// Prices and embodied carbon of the drive.
     pub factors: Factors,
-    /// What else was asked.
+    /// The other fields of the question.
     pub question: Question,
-    /// What was run.
+    /// The experiment that was run.
     #[serde(skip)]
     pub(super) experiment: Experiment,
     #[serde(skip)]
@@ -57,7 +58,8 @@ pub struct Answer {
     pub(super) intervals: Intervals,
 }
 
-/// What writes of parts of mapping units cost, apart from collection; nothing if there are none.
+/// A note on the cost of partial writes of mapping units, which is separate from collection. `None`
+/// if the cost is negligible.
 fn parts_of_units(results: &[CellResult], none: &PlacementAnswer) -> Option<String> {
     let stats = &results.first()?.stats;
     let total = stats.total();
@@ -77,7 +79,7 @@ impl Study {
     /// Reads the answer from the results of the experiment.
     ///
     /// # Panics
-    /// They are not of this study, or a run was stopped before it measured anything.
+    /// The results belong to another study, or a run was stopped before it measured.
     pub(super) fn answer(&self, results: Vec<CellResult>, intervals: Intervals) -> Answer {
         let rate = self.rate();
         let wear = self.drive.config.endurance.as_ref().map(|endurance| Wear {
@@ -140,7 +142,7 @@ impl Study {
         }
     }
 
-    /// How much is written in a day, and where that is known from.
+    /// The host's write rate per day, and its source.
     fn rate(&self) -> Rate {
         let seconds = self.survey.seconds;
         if let Some(given) = self.question.drive_writes_per_day {
@@ -189,7 +191,8 @@ impl Study {
         let interval_of = |result: &CellResult| intervals.of_write_amplification(&result.key, window(result), window);
         let (own, interval) = (window(result), interval_of(result));
         let change = own / window(none) - 1.0;
-        // The same drive with and without: drives of an ensemble differ more from each other than a placement changes.
+        // Compares each member with itself, because members of an ensemble differ more from each
+        // other than a placement changes.
         let both = interval
             .as_ref()
             .zip(interval_of(none))
@@ -267,10 +270,10 @@ impl Answer {
         })
     }
 
-    /// Writes it as a page, with everything that was run.
+    /// Writes the report page, with all runs.
     ///
     /// # Errors
-    /// The file cannot be written: names it and the system's reason.
+    /// The file cannot be written. The message names it and the system's reason.
     pub fn write_report(&self, library: Library, path: &Path) -> Result<(), LabError> {
         let report = Report {
             title: &self.experiment.title,
@@ -289,7 +292,7 @@ impl Answer {
         report.write(library, path)
     }
 
-    /// What stands on the first screen of the page.
+    /// Content of the first screen of the page.
     fn front(&self) -> Front {
         let bar = |row: &PlacementAnswer| Bar {
             name: row.name.clone(),
@@ -307,12 +310,12 @@ impl Answer {
         }
     }
 
-    /// The placement that `how` is of.
+    /// Name of the placement that `how` describes.
     pub fn advised(&self) -> Option<&str> {
         self.best.as_deref().or(self.classifier.as_deref())
     }
 
-    /// What was run and what came out, as `warp run --json` prints it, with the answer: how a run is kept.
+    /// Experiment, results and answer as `warp run --json` prints them. Stored runs have this form.
     pub fn results_json(&self) -> serde_json::Value {
         let tail_capacities = self.experiment.run.tail();
         let judge = Judge::new(&self.experiment, Form::Full, &self.results, tail_capacities);

@@ -1,14 +1,14 @@
-//! What write amplification costs: life, money, carbon.
+//! Costs of write amplification: drive life, money, carbon.
 
 use serde::{Deserialize, Serialize};
 
 use experiment::error::LabError;
 
-/// Terabytes are of 10^12 bytes, as drives are sold.
+/// Bytes in a terabyte: 10^12, the unit in which drives are sold.
 const TERABYTE: f64 = 1e12;
 const DAYS_OF_YEAR: f64 = 365.0;
 
-/// What a drive costs. The profile says what its flash survives.
+/// Costs of a drive. The profile gives the endurance of its flash.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Factors {
     /// Dollars for a terabyte of capacity. Assumed: the order of enterprise TLC drives, 2025.
@@ -43,23 +43,23 @@ impl Factors {
     }
 }
 
-/// How much the host writes in a day.
+/// The host's write rate per day.
 pub(super) struct Rate {
     /// Multiples of the capacity.
     pub(super) drive_writes_per_day: f64,
-    /// Whether nobody said it.
+    /// True if the rate is a default, because neither the user nor the workload gives one.
     pub(super) is_assumed: bool,
-    /// As part of a sentence: "at your rate".
+    /// The rate as part of a sentence: "at your rate".
     pub(super) words: String,
-    /// Where it comes from, in a sentence.
+    /// Source of the rate, in a sentence.
     pub(super) note: String,
 }
 
-/// The rate of which nothing is known.
+/// The assumed rate in words.
 pub(super) const ONE_A_DAY: &str = "one drive-write a day";
 
 impl Rate {
-    /// What somebody has said.
+    /// A rate that the user gave.
     pub(super) fn given(drive_writes_per_day: f64) -> Rate {
         let words = drive_writes_a_day(drive_writes_per_day);
         Rate {
@@ -71,7 +71,7 @@ impl Rate {
     }
 }
 
-/// A rate in words, with as many digits as it needs not to be nothing.
+/// A rate in words. Rates that would round to 0 read "less than 0.001".
 pub(super) fn drive_writes_a_day(rate: f64) -> String {
     match rate {
         1.0 => ONE_A_DAY.to_string(),
@@ -80,22 +80,22 @@ pub(super) fn drive_writes_a_day(rate: f64) -> String {
     }
 }
 
-/// What a drive lasts at a write amplification.
+/// Life and cost of a drive at a write amplification.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Life {
-    /// Terabytes that the host can write until the flash has had its rated erases.
+    /// Terabytes that the host can write until the flash reaches its rated erases.
     pub host_terabytes_written: f64,
-    /// Multiples of the capacity that the host could write each day of five years.
+    /// Drive writes per day (DWPD) over five years.
     pub drive_writes_per_day: f64,
     /// Years at the rate of the workload.
     pub years: f64,
-    /// Dollars of drive for each terabyte that the host writes.
+    /// Price of the drive per terabyte that the host writes, dollars.
     pub dollars_per_terabyte_written: f64,
-    /// Kilograms of embodied CO2e for each terabyte that the host writes.
+    /// Embodied carbon per terabyte that the host writes, kilograms of CO2e.
     pub carbon_kg_per_terabyte_written: f64,
 }
 
-/// A drive as a buyer sees it.
+/// Capacity, endurance and load of a drive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wear {
     pub(super) capacity_bytes: u64,
@@ -106,7 +106,7 @@ pub(super) struct Wear {
 }
 
 impl Wear {
-    /// What it lasts.
+    /// Life and cost of the drive at this write amplification.
     pub(super) fn life(&self, write_amplification: f64, factors: &Factors) -> Life {
         assert!(write_amplification > 0.0, "whoever writes programs something");
         let capacity = self.capacity_bytes as f64 / TERABYTE;

@@ -1,13 +1,15 @@
-//! What placement would do for a workload on a drive.
+//! Answers how much data placement (FDP) would help a workload on a drive.
 //!
 //! ```text
-//! Question (a workload, a drive) -> survey (what it touches, writes and asks for) -> Study: an experiment with a variant for each
-//!                                                                                    placement, on a drive that the data fills
+//! Question (a workload, a drive) -> survey (what it touches, writes and asks for) -> Study
 //! Study -> Experiment::select -> run -> Answer: a sentence, a row for each placement, a report
 //! ```
 //!
-//! It chooses; running, reading and showing are the lab's. Everything that it chose (another capacity, a twin, how long, which
-//! reading) is said in the answer's notes. `docs/whatif.md` is its manual.
+//! A [`Study`] is an experiment with a variant for each placement. A trace that touches a small
+//! part of the drive runs on a smaller drive that its data fills. This crate chooses the
+//! experiment. The lab runs it, reads the results and shows them. The answer's notes list each
+//! choice: another capacity, a scaled model, the length of the run, the measured window.
+//! `docs/whatif.md` is the manual.
 
 mod answer;
 mod economics;
@@ -41,24 +43,28 @@ pub use placement_answer::PlacementAnswer;
 pub use placements::{Knowledge, Placement};
 use survey::Survey;
 
-/// Drive-writes of a trace before the window that the answer is read from, at least: a drive that begins full forgets in them how it was
-/// filled. It is one pass otherwise.
+/// Minimum warm-up of a trace before the measured window, full drive writes. The drive begins full,
+/// and during the warm-up the effect of its initial fill fades. The warm-up is as long as the
+/// window if that is longer.
 const WARM_UP_CAPACITIES_MIN: f64 = 3.0;
-/// Drive-writes of that window at most; it is one pass of a trace otherwise, and one drive-write at least.
+/// Upper bound of the measured window of a trace, full drive writes. The window is one pass of the
+/// trace, and at least one full drive write.
 const WINDOW_CAPACITIES_MAX: f64 = 50.0;
-/// Drive-writes after which a workload that is not a trace ends, if it is not steady before.
+/// Full drive writes after which a workload that is not a trace ends, unless it is steady before.
 const LIMIT_CAPACITIES: f64 = 20.0;
-/// Share of a trace's writes that overwrite, below which its repetition decides what comes out.
+/// Share of overwrites among a trace's writes. Below this share the trace's repetition dominates
+/// the result.
 const OVERWRITTEN_MIN: f64 = 0.5;
-/// How full a drive is of which nothing is known.
+/// Default share of the drive that the data fills.
 const FILL: f64 = 0.85;
-/// Share of a drive from which on a trace is shown on the drive itself, not on one that it fills.
+/// Share of the drive that a trace has to touch to be run on the drive itself. Below this share it
+/// is run on a smaller drive that it fills.
 const FILLED: f64 = 0.5;
 
-/// The setting that says how large a drive's reclaim units are, whatever its capacity.
+/// Path of the setting for the size of reclaim units, independent of the capacity.
 const RECLAIM_UNIT_BYTES: &str = "geometry.reclaim_unit_bytes";
 
-/// A workload and a drive. In data it has what an answer does not say itself.
+/// A workload and a drive. Serialization skips the fields that the answer repeats.
 #[derive(Clone, Debug, Serialize)]
 pub struct Question {
     /// A job file, a model, a block trace, or a folder of block traces.
@@ -66,22 +72,25 @@ pub struct Question {
     pub workload: String,
     #[serde(skip)]
     pub device: String,
-    /// Capacity of the drive, bytes; `None`: the profile's.
+    /// Capacity of the drive, bytes. `None` takes the profile's.
     #[serde(skip)]
     pub drive_bytes: Option<u64>,
-    /// Spare flash, as a share of the capacity; `None`: the profile's.
+    /// Spare flash, as a share of the capacity. `None` takes the profile's.
     pub over_provisioning: Option<f64>,
-    /// Share of the drive that a trace's data takes, on a drive that is as large as that makes it; `None`: 0.85 where the trace touches less
-    /// than half of the drive, which is the drive itself otherwise.
+    /// Share of the drive that a trace's data fills. The capacity of the simulated drive follows
+    /// from it. `None` takes 0.85 if the trace touches less than half of the drive, and the drive
+    /// itself if it touches more.
     pub fill: Option<f64>,
-    /// Multiples of its capacity that the host writes to the drive each day; `None`: what the trace's times say, or one.
+    /// Drive writes per day (DWPD): multiples of the capacity that the host writes each day. `None`
+    /// derives it from the trace's times, or takes 1.
     #[serde(skip)]
     pub drive_writes_per_day: Option<f64>,
-    /// Another twin than the smallest one that behaves like the drive.
+    /// Size of the scaled model. `None` takes the smallest that behaves like the drive.
     pub scale: Option<Scale>,
-    /// Bytes that the host writes at most, in multiples of the capacity; `None`: two passes of a trace, or 20.
+    /// Limit of the bytes that the host writes, in multiples of the capacity. `None` takes two
+    /// passes of a trace, or 20.
     pub write_capacities: Option<f64>,
-    /// Settings of the device by dotted path, and of the workload behind `workload.`.
+    /// Settings of the device by dotted path. Settings of the workload begin with `workload.`.
     pub overrides: Overrides,
     /// Seed of device and workload.
     pub seed: u64,
@@ -90,7 +99,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// About a workload, with everything else by default.
+    /// A question about a workload, with defaults for all other fields.
     pub fn new(workload: &str) -> Question {
         Question {
             workload: workload.to_string(),
@@ -107,7 +116,7 @@ impl Question {
         }
     }
 
-    /// Refuses numbers that make no sense.
+    /// Refuses values out of range.
     fn check(&self) -> Result<(), LabError> {
         let within = |name: &str, value: f64, low: f64, high: f64| {
             if (low..=high).contains(&value) {
@@ -125,7 +134,7 @@ impl Question {
         self.factors.check()
     }
 
-    /// Refuses a workload that is nowhere, by its name or as a file.
+    /// Refuses a workload that is neither a file nor a known name.
     fn check_name(&self) -> Result<(), LabError> {
         let known = [workloads::job_names(), workloads::workload_names()].concat();
         if workloads::is_workload_file(&self.workload) || known.contains(&self.workload) {
@@ -139,10 +148,11 @@ impl Question {
         ))
     }
 
-    /// What has to be run to answer it.
+    /// Prepares the runs that answer the question.
     ///
     /// # Errors
-    /// There is no such workload or device, a setting is impossible, or the workload does not fit the drive: names the remedy.
+    /// The workload or device is unknown, a setting is impossible, or the workload does not fit the
+    /// drive. The message names the remedy.
     pub fn study(self) -> Result<Study, LabError> {
         self.check()?;
         let drive = self.drive()?;
@@ -185,7 +195,7 @@ impl Question {
         })
     }
 
-    /// What its settings change of the workload.
+    /// The question's settings that apply to the workload.
     fn workload_changes(&self) -> WorkloadChanges {
         let settings = Change::of_settings(&self.overrides).settings;
         WorkloadChanges {
@@ -194,7 +204,7 @@ impl Question {
         }
     }
 
-    /// The drive that was asked about.
+    /// The drive of the question, resized if it gives a capacity.
     fn drive(&self) -> Result<Drive, LabError> {
         let profile = Profile::find(&self.device)?;
         let of_device = Change::of_settings(&self.settings()).device;
@@ -203,7 +213,7 @@ impl Question {
             let layout = self.layout(&own)?;
             return Ok(Drive::new(own, &layout, None));
         };
-        // Reclaim units of a size that somebody has given stay, where they fit.
+        // A size of reclaim units that the user set is kept, if it fits the capacity.
         if of_device.contains_key(RECLAIM_UNIT_BYTES) {
             let mut sized = own.clone();
             let unit_bytes = sized.geometry.mapping_unit_bytes;
@@ -222,7 +232,7 @@ impl Question {
         })
     }
 
-    /// How full a drive is.
+    /// Share of the drive that the data fills.
     fn fill_share(&self) -> f64 {
         self.fill.unwrap_or(FILL)
     }
@@ -232,20 +242,21 @@ impl Question {
         (survey.touched_bytes as f64 / self.fill_share()) as u64
     }
 
-    /// The layout of a drive.
+    /// Layout of a drive with this configuration.
     fn layout(&self, config: &DeviceConfig) -> Result<Layout, LabError> {
         let device = self.device.clone();
         Layout::new(config).map_err(|error| LabError::Device { device, error })
     }
 
-    /// All settings, over-provisioning among them.
+    /// All settings, with the over-provisioning.
     fn settings(&self) -> Overrides {
         let share = self.over_provisioning.map(Value::Float);
         let share = share.map(|share| ("geometry.over_provisioning".to_string(), share));
         self.overrides.clone().into_iter().chain(share).collect()
     }
 
-    /// All settings, with the capacity of the drive that was asked about.
+    /// All settings, with the over-provisioning and the capacity of the drive if the question gives
+    /// one.
     fn settings_on(&self, drive: &Drive) -> Overrides {
         let mut overrides = self.settings();
         if self.drive_bytes.is_some() && drive.resized_bytes.is_none() {
@@ -256,19 +267,20 @@ impl Question {
     }
 }
 
-/// The drive that was asked about.
+/// The drive of the question.
 #[derive(Clone, Debug)]
 struct Drive {
     config: DeviceConfig,
     capacity_bytes: u64,
     physical_bytes: u64,
-    /// Handles that a host can name.
+    /// Reclaim unit handles that a host can name.
     handles: u64,
-    /// Reclaim units of its whole dies.
+    /// Number of superblocks: reclaim units that span all dies.
     units: u32,
-    /// Its capacity, if its reclaim units are those of a drive of this size, not the profile's.
+    /// Capacity of the drive, if the size of its reclaim units is scaled to that capacity and not
+    /// the profile's.
     resized_bytes: Option<u64>,
-    /// How its reclaim units differ from the profile's, if they go with its capacity.
+    /// Difference of its reclaim units from the profile's, if their size is scaled to the capacity.
     note: Option<String>,
 }
 
@@ -287,7 +299,7 @@ impl Drive {
 }
 
 impl Drive {
-    /// What is said of a drive whose reclaim units go with its size, beside those of its profile.
+    /// A note on the size of reclaim units and mapping units, if it was scaled to the capacity.
     fn note_of(&self, own: &Geometry) -> Option<String> {
         let geometry = &self.config.geometry;
         if geometry.reclaim_unit_bytes == own.reclaim_unit_bytes {
@@ -312,18 +324,18 @@ impl Drive {
     }
 }
 
-/// On which drive, how long, and what of it counts.
+/// The simulated drive, the length of the run, and the measured window.
 #[derive(Clone, Debug)]
 struct Shown {
-    /// Capacity, if it is not the drive that was asked about.
+    /// Capacity, if the drive is resized with `twin::resized`.
     resized_bytes: Option<u64>,
-    /// Size of its reclaim units, at full size.
+    /// Size of its reclaim units at full scale, bytes.
     unit_bytes: u64,
     /// Spare flash as a share of the capacity.
     spare_share: f64,
     scale: Option<Scale>,
     reading: Reading,
-    /// What was chosen, in sentences.
+    /// Notes on the choices, one sentence each.
     notes: Vec<String>,
 }
 
@@ -343,7 +355,8 @@ impl Shown {
         };
         let capacity_bytes = question.layout(&config)?.capacity_bytes();
         let scale = match question.scale {
-            // A drive that the trace fills is not shrunk once more; its size is what was chosen.
+            // A drive that the trace fills is not scaled down again. Its size is already the chosen
+            // one.
             _ if is_filled => None,
             Some(scale) => Some(scale),
             None => Some(twin::sizes(&question.device, &config, None)?[0]),
@@ -366,7 +379,7 @@ impl Shown {
         })
     }
 
-    /// Refuses what does not go together.
+    /// Refuses combinations of options that exclude each other, and a trace larger than the drive.
     fn check(question: &Question, survey: &Survey, drive: &Drive, is_filled: bool) -> Result<(), LabError> {
         if survey.is_trace && survey.touched_bytes > drive.capacity_bytes {
             let problem = format!(
@@ -390,7 +403,7 @@ impl Shown {
     }
 }
 
-/// The drive that a trace's data fills: its settings, its capacity in bytes, and what is said of it.
+/// The drive that a trace's data fills: its settings, its capacity in bytes, and a note on it.
 fn filled(question: &Question, survey: &Survey, drive: &Drive) -> Result<(DeviceConfig, u64, String), LabError> {
     let filled_bytes = question.filled_bytes(survey);
     let config = twin::resized(&question.device, &drive.config, filled_bytes);
@@ -414,7 +427,7 @@ fn filled(question: &Question, survey: &Survey, drive: &Drive) -> Result<(Device
     Ok((config, filled_bytes, note))
 }
 
-/// What is said where a workload leaves some of the drive alone.
+/// A note for workloads that leave a part of the drive unused.
 fn spare_note(survey: &Survey, share: f64) -> Option<String> {
     let (what, remedy) = match survey.is_trace {
         true => ("trace", "`--fill` shows it on one that it fills"),
@@ -427,7 +440,7 @@ fn spare_note(survey: &Survey, share: f64) -> Option<String> {
     ))
 }
 
-/// What is said of a trace that says little of overwriting.
+/// A note for traces with few overwrites.
 fn repetition_note(survey: &Survey) -> Option<String> {
     let overwritten = survey.overwritten_share();
     (survey.is_trace && overwritten < OVERWRITTEN_MIN).then(|| {
@@ -439,13 +452,14 @@ fn repetition_note(survey: &Survey) -> Option<String> {
     })
 }
 
-/// How long a run is, and what of it counts, in multiples of the capacity.
+/// Length of a run and of its measured window, in multiples of the capacity.
 #[derive(Clone, Debug)]
 struct Reading {
     prefill_capacities: f64,
     write_capacities: f64,
     window_capacities: f64,
-    /// A trace comes round and round; anything else goes on until it is steady.
+    /// `None` for a trace, which repeats up to `write_capacities`. All other workloads run until
+    /// they are steady.
     until: Option<Until>,
 }
 
@@ -460,7 +474,7 @@ impl Reading {
             };
         }
         let pass_capacities = survey.pass_bytes_written as f64 / capacity_bytes as f64;
-        // To hundredths, as it is said.
+        // Rounded to hundredths, as the note prints it.
         let window_capacities = (pass_capacities.clamp(1.0, WINDOW_CAPACITIES_MAX) * 100.0).round() / 100.0;
         let both = window_capacities.max(WARM_UP_CAPACITIES_MIN) + window_capacities;
         let write_capacities = question.write_capacities.unwrap_or(both);
@@ -490,7 +504,7 @@ impl Reading {
     }
 }
 
-/// A share in percent, with as many digits as it needs to be none of nothing.
+/// A share in percent, with enough digits that a small share does not read 0.
 fn percent(share: f64) -> String {
     match share * 100.0 {
         percent if percent < 0.1 => "less than 0.1 %".to_string(),
@@ -499,7 +513,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// Everything that has to be run for an answer.
+/// The runs that an answer needs.
 pub struct Study {
     question: Question,
     drive: Drive,
@@ -512,11 +526,11 @@ pub struct Study {
 }
 
 impl Study {
-    /// Runs everything, with `interval` the members of the device's ensemble too, for no placement and for the best. None if it was
-    /// stopped before that.
+    /// Runs all placements. With `interval` it also runs the members of the device's ensemble, for
+    /// no placement and for the best one. Returns `None` if the run was stopped early.
     ///
     /// # Errors
-    /// A run needs more memory than there is, or its workload cannot be read.
+    /// A run needs more memory than the system has, or its workload cannot be read.
     pub fn run(&self, interval: bool, watch: &dyn Watch) -> Result<Option<Answer>, LabError> {
         let Some((results, _)) = self.run_cells(&self.selection, watch)? else {
             return Ok(None);
@@ -530,9 +544,6 @@ impl Study {
     }
 
     /// The runs of its placements, without those of an ensemble.
-    ///
-    /// # Errors
-    /// As [`Study::run`].
     pub fn cells(&self) -> Result<Vec<Cell>, LabError> {
         Ok(self.experiment.select(&self.selection)?.cells)
     }
@@ -547,7 +558,8 @@ impl Study {
         Ok((!watch.stopped()).then(|| Intervals::split(results)))
     }
 
-    /// The runs of the device's ensemble for no placement and for the best; none if it has no ensemble.
+    /// The runs of the device's ensemble for no placement and for the best one. `None` if the
+    /// device has no ensemble.
     fn interval_selection(&self, answer: &Answer) -> Option<Selection> {
         let has_ensemble = Profile::find(&self.question.device).is_ok_and(|profile| profile.ensemble.is_some());
         let names = [placements::NONE.to_string()].into_iter();

@@ -1,41 +1,42 @@
-//! The row of an answer: what one placement comes to.
+//! A row of the answer's table: the results of one placement.
 
 use serde::Serialize;
 
 use super::economics::Life;
 use super::placements::Knowledge;
 
-/// What a placement comes to.
+/// Results of one placement.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlacementAnswer {
     pub name: String,
-    /// As part of a sentence: "separating by process".
+    /// The placement as part of a sentence: "separating by process".
     #[serde(skip)]
     pub(super) phrase: String,
-    /// What it has to know.
+    /// Knowledge that the placement needs.
     pub knowledge: Knowledge,
-    /// At the end, over the window that the notes name.
+    /// Write amplification over the measured window, which the notes name.
     pub write_amplification: f64,
-    /// What the device's ensemble says of it.
+    /// Interval of the write amplification over the device's ensemble: low, high.
     pub interval: Option<[f64; 2]>,
-    /// Over the whole run.
+    /// Write amplification over the whole run.
     pub cumulative_write_amplification: f64,
-    /// Bytes programmed compared with no placement, as a share less one.
+    /// Relative change of the programmed bytes against no placement (-0.2 is 20 % less).
     pub change: f64,
-    /// The same on the device's ensemble: least and greatest.
+    /// Minimum and maximum of `change` over the device's ensemble.
     pub change_interval: Option<[f64; 2]>,
-    /// How far its last two drive-writes are apart, as a share, where they are not settled.
+    /// Relative difference of the last two full drive writes. 0 if they are settled.
     pub unsettled: f64,
-    /// Whether it is the placement's: the drive had room for what is open on it, and collected.
+    /// True if the number measures the placement. The drive had room for all open reclaim units,
+    /// and garbage collection ran.
     pub is_comparable: bool,
-    /// Whether its number is marked as doubtful in tables.
+    /// True if tables mark the number as doubtful.
     pub is_doubtful: bool,
     /// Reclaim unit handles that it wrote through.
     pub handles: usize,
-    /// What the drive lasts; none if its profile does not say what the flash survives.
+    /// Life of the drive. `None` if its profile does not give the endurance of the flash.
     pub life: Option<Life>,
-    /// Years at the ends of `interval`: least and greatest; none without one.
+    /// Minimum and maximum of the years, at the ends of `interval`.
     pub years_interval: Option<[f64; 2]>,
-    /// Names of what makes it doubtful.
+    /// Names of the findings that make the number doubtful.
     pub findings: Vec<String>,
 }

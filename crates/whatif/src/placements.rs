@@ -1,4 +1,5 @@
-//! The placements that are compared: what each changes of the workload, and how a host would do the same.
+//! The placements that an answer compares: how each changes the workload, and how a host implements
+//! it.
 
 use std::collections::BTreeMap;
 
@@ -11,34 +12,34 @@ use experiment::definition::{Change, Variant};
 use experiment::error::LabError;
 use experiment::workloads::{self, WorkloadChanges, WorkloadChoice};
 
-/// What a placement has to know, which decides where in the answer it stands.
+/// Knowledge that a placement needs. Decides its position in the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Knowledge {
-    /// Nothing: no write has a directive.
+    /// No knowledge: no write has a directive.
     None,
-    /// What the program that writes knows.
+    /// Knowledge of the program that writes.
     Host,
-    /// Addresses of writes and when they came: a layer between the program and the drive.
+    /// Addresses and times of writes: a layer between the program and the drive.
     Blocks,
-    /// When each page will die.
+    /// Lifetime of each page in advance (oracle).
     Future,
 }
 
 /// A way to place what the host writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// Its name: the variant's.
+    /// Name of the placement and of its variant.
     pub name: String,
-    /// As part of a sentence: "separating by process".
+    /// The placement as part of a sentence: "separating by process".
     pub phrase: String,
-    /// What it has to know.
+    /// Knowledge that the placement needs.
     pub knowledge: Knowledge,
-    /// How a host does it, a line each.
+    /// Steps to implement it on a host, a line each.
     pub how: Vec<String>,
 }
 
-/// Names that the answer looks for.
+/// Names of placements that the answer refers to.
 pub(super) const NONE: &str = "none";
 pub(super) const ORACLE: &str = "oracle";
 
@@ -60,7 +61,7 @@ impl Placement {
     }
 }
 
-/// How placement is said by what is written with the standard's directive.
+/// Ways to send the standard's placement directive.
 const DIRECTIVE: [&str; 3] = [
     "block device, Linux 6.16 or later: write_stream = index + 1 in io_uring's submission queue entry",
     "io_uring passthrough (/dev/ngXnY): cdw12 |= 2 << 20 (Data Placement), cdw13 = placement identifier << 16",
@@ -71,7 +72,8 @@ fn directive(first: String) -> Vec<String> {
     [first].into_iter().chain(DIRECTIVE.map(str::to_string)).collect()
 }
 
-/// All placements that make sense for a workload on a drive with so many handles, with what each changes; none comes first.
+/// All placements that make sense for a workload on a drive with `handles` handles, with the change
+/// that each makes. No placement comes first.
 pub(super) fn of(
     question: &Question,
     table: &Table,
@@ -149,7 +151,7 @@ fn classified<'a>(table: &Table, settings: impl IntoIterator<Item = (&'a str, Va
     WorkloadChoice::Table(table)
 }
 
-/// How a program asks for what it asks for already.
+/// Steps to implement the placement that the workload already has.
 fn own(table: &Table) -> Vec<String> {
     let setting = |name: &str| table.get(name).and_then(Value::as_str);
     match setting("kind").unwrap_or_default() {
@@ -172,7 +174,7 @@ fn own(table: &Table) -> Vec<String> {
     }
 }
 
-/// How an LSM tree does a placement of the model's settings.
+/// Steps to implement a placement of the LSM model on an LSM tree.
 fn how_of_tree(placement: &str) -> Vec<String> {
     match placement {
         "rocksdb" => vec![
@@ -185,7 +187,7 @@ fn how_of_tree(placement: &str) -> Vec<String> {
     }
 }
 
-/// What an LSM tree knows of its files, other than what it asks for already.
+/// Placements that an LSM tree can do, without the one that the workload already has.
 fn by_tree(table: &Table) -> Vec<(Placement, Change)> {
     let own = table.get("placement").and_then(Value::as_str).unwrap_or("level");
     let known = [("rocksdb", "hints", "RocksDB's hints"), ("level", "level", "level")];
@@ -200,10 +202,10 @@ fn by_tree(table: &Table) -> Vec<(Placement, Change)> {
     placed.collect()
 }
 
-/// With more files than drives commonly have handles, kinds of files are compared, too.
+/// Number of files above which kinds of files are compared too. Drives rarely have more handles.
 const FILES_WITHOUT_KINDS: u64 = 8;
 
-/// By what a trace knows of who wrote.
+/// Placements by process, file and volume, as far as a trace records them.
 fn by_source_of_trace(table: &Table, survey: &Survey) -> Vec<(Placement, Change)> {
     let known = [
         ("process", survey.processes),
@@ -231,7 +233,8 @@ fn by_source_of_trace(table: &Table, survey: &Survey) -> Vec<(Placement, Change)
     placements
 }
 
-/// Files that share their names but for numbers, as those of a database do: what a program can tell apart.
+/// Placement by kind of file: files whose names differ only in their numbers, such as those of a
+/// database. A program can distinguish these kinds.
 fn by_kind_of_file(table: &Table) -> (Placement, Change) {
     let mut table = table.clone();
     table.insert("placement".to_string(), Value::from("file"));
@@ -246,7 +249,7 @@ fn by_kind_of_file(table: &Table) -> (Placement, Change) {
     (placement, on(WorkloadChoice::Table(table)))
 }
 
-/// Each tenant its own placement, in turn where there are more than handles.
+/// A handle for each tenant. If tenants outnumber handles, they share them in turn.
 fn by_tenant(table: &Table, handles: u64) -> Option<(Placement, Change)> {
     let mut table = table.clone();
     let tenants = table
@@ -258,7 +261,7 @@ fn by_tenant(table: &Table, handles: u64) -> Option<(Placement, Change)> {
         let index = index as u64 % handles;
         let tenant = tenant.as_table_mut()?;
         tenant.insert("placement_indices".to_string(), vec![index as i64].into());
-        // Its workload may ask for more handles than the one that it has now.
+        // Its workload may use more handles than the single one that the tenant now has.
         let workload = tenant.get_mut("workload")?.as_table_mut()?;
         let none = Table::from_iter([("kind".to_string(), Value::from(NONE))]);
         workload.insert("classifier".to_string(), Value::Table(none));
@@ -269,7 +272,7 @@ fn by_tenant(table: &Table, handles: u64) -> Option<(Placement, Change)> {
     Some((placement, on(WorkloadChoice::Table(table))))
 }
 
-/// Each job of a job file its own placement, in turn where there are more than handles.
+/// A handle for each job of a job file. If jobs outnumber handles, they share them in turn.
 fn by_job(question: &Question, handles: u64) -> Result<Vec<(Placement, Change)>, LabError> {
     let spec = workloads::read_workload(&question.workload, &WorkloadChanges::default())?;
     let Some(file) = spec.jobs().filter(|file| file.jobs.len() > 1) else {

@@ -1,51 +1,55 @@
-//! The sentence of an answer, and what it leaves out and why.
+//! The sentence of an answer, and the notes that explain its exceptions.
 //!
 //! ```text
 //! rows of the table -> Choice (which are comparable, which differ) -> sentence
 //!                                                                  -> exceptions (a note for each surprise in the table)
 //! ```
 //!
-//! What a host can do comes first, a layer that sees blocks second, the oracle last. Nothing is said that the table contradicts.
+//! The sentence names host placements first, block-level classifiers second, the oracle last. It
+//! never contradicts the table.
 
 use super::economics::Rate;
 use super::placement_answer::PlacementAnswer;
 use super::placements::Knowledge;
 use analysis::interval::MATTERS;
 
-/// Years beyond which wear decides nothing, because a drive's other parts do not last as long.
+/// Years above which wear is no concern, because the drive's other parts fail earlier.
 const YEARS_MAX: f64 = 20.0;
 
-/// Relative difference of write amplification below which two placements are called equal: three digits after the point do not show it.
+/// Relative difference of write amplification below which two placements are called equal. Three
+/// decimals do not show it.
 const EQUAL: f64 = 2e-4;
 
-/// What the table says.
+/// The rows that the sentence names.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Choice<'a> {
     none: &'a PlacementAnswer,
-    /// The best that a host can do, whether it changes anything or not; none if the workload tells a host nothing.
+    /// Best placement that a host can implement, even if it does not help. `None` if a host has no
+    /// placement to choose.
     host: Option<&'a PlacementAnswer>,
-    /// The best that a layer can do that sees blocks, if that is more than the host can.
+    /// Best block-level classifier, if it improves on the host placement.
     blocks: Option<&'a PlacementAnswer>,
-    /// With knowledge of the future, if that is less than the others.
+    /// The oracle, if the other placements are not better.
     oracle: Option<&'a PlacementAnswer>,
 }
 
 impl PlacementAnswer {
-    /// Whether the model can see that it writes less than no placement.
+    /// True if the model can tell that this placement writes less than no placement.
     fn is_better_than(&self, none: &PlacementAnswer) -> bool {
         let noise = self.unsettled.max(none.unsettled).max(MATTERS);
         let do_members_agree = self.change_interval.is_none_or(|[_, most]| most < 0.0);
         self.is_comparable && none.is_comparable && self.change < -noise && do_members_agree
     }
 
-    /// Its write amplification, with its interval if there is one.
+    /// Write amplification, with its interval if the row has one.
     fn amplification(&self) -> String {
         let interval = self.interval.map(|[low, high]| format!(" ({low:.2}-{high:.2})"));
         format!("{:.2}{}", self.write_amplification, interval.unwrap_or_default())
     }
 }
 
-/// The least of a kind. Rows stand in the order of how much they ask of a host, so the first that is as good is taken.
+/// The row of a kind with the least write amplification. Rows are sorted by the effort of the host,
+/// so the first of equal rows wins.
 fn best_of(rows: &[PlacementAnswer], knowledge: Knowledge) -> Option<&PlacementAnswer> {
     let of_kind = || {
         rows.iter()
@@ -56,7 +60,7 @@ fn best_of(rows: &[PlacementAnswer], knowledge: Knowledge) -> Option<&PlacementA
 }
 
 impl<'a> Choice<'a> {
-    /// No placement is the first of the rows.
+    /// Selects the rows. The first row must be no placement.
     pub(super) fn new(rows: &'a [PlacementAnswer]) -> Choice<'a> {
         let none = rows.first().expect("no placement is always run");
         assert_eq!(none.knowledge, Knowledge::None, "no placement comes first");
@@ -78,17 +82,17 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// The best placement that a host can do, if it changes anything.
+    /// Best placement that a host can implement, if it improves the result.
     pub(super) fn best(&self) -> Option<&'a PlacementAnswer> {
         self.host.filter(|row| row.is_better_than(self.none))
     }
 
-    /// The best that a layer can do that sees blocks, if that is more.
+    /// Best block-level classifier, if it improves on the host placement.
     pub(super) fn classifier(&self) -> Option<&'a PlacementAnswer> {
         self.blocks
     }
 
-    /// What came out; `what` is the workload: "trace", "job file", "workload".
+    /// The headline of the answer. `what` names the workload: "trace", "job file", "workload".
     pub(super) fn sentence(&self, what: &str, rate: &Rate) -> String {
         let none = self.none;
         let takes = format!("the flash takes {} times what the host writes", none.amplification());
@@ -131,7 +135,7 @@ impl<'a> Choice<'a> {
         format!("{first}.{further}")
     }
 
-    /// What a placement would bring.
+    /// The gain of a placement, in words.
     fn gain(&self, row: &PlacementAnswer, rate: &Rate) -> String {
         let [before, after] = [self.none, row].map(|row| row.write_amplification);
         let percent = |share: f64| format!("{:.0}", -share * 100.0);
@@ -163,7 +167,7 @@ impl<'a> Choice<'a> {
         )
     }
 
-    /// What a reader of the table would wonder about, a sentence each.
+    /// Explanations of surprising rows of the table, one sentence each.
     pub(super) fn exceptions(&self, rows: &[PlacementAnswer]) -> Vec<String> {
         let names = |rows: &[&PlacementAnswer]| {
             let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
@@ -232,7 +236,7 @@ fn unsettled(share: f64) -> String {
     }
 }
 
-/// "4.1 instead of 2.5 years", in a unit of which there are enough to tell them apart.
+/// Two lives such as "4.1 instead of 2.5 years", in a unit that shows their difference.
 fn lives(after_years: f64, before_years: f64) -> String {
     let (unit, per_year) = if before_years < 1.0 {
         ("days", 365.0)
@@ -249,7 +253,7 @@ fn lives(after_years: f64, before_years: f64) -> String {
     format!("{after} instead of {} {unit}", number(before_years))
 }
 
-/// Years in the table: beyond the life of a drive's other parts they are not told apart.
+/// Years for the table. Values above the life of the drive's other parts are not distinguished.
 pub(super) fn years(years: f64) -> String {
     match years {
         years if years > YEARS_MAX => format!(">{YEARS_MAX:.0}"),
@@ -380,7 +384,8 @@ mod tests {
         assert_eq!([0.2, 4.0, 21.0].map(years), ["0.200", "4.0", ">20"]);
     }
 
-    /// Whatever the table is, the sentence names no number that another row contradicts, and what looks wrong is explained.
+    /// For random tables, the sentence names no number that another row contradicts, and notes
+    /// explain surprising rows.
     #[test]
     fn no_table_contradicts_its_sentence() {
         let mut state = 38_u64;

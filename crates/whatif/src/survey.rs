@@ -1,6 +1,8 @@
-//! What a workload touches, writes and asks for: a look at its requests before anything is run.
+//! Surveys a workload before the runs: the bytes that it touches and writes, and the placement it
+//! requests.
 //!
-//! A trace is read once, whole. Of anything else the first drive-writes on a small twin are looked at.
+//! A trace is read completely, once. Other workloads are read for the first full drive writes of a
+//! small scaled model.
 
 use ssd::Layout;
 use workload::{Operation, Request, Source, Target, Twin, UnitSet, Workload as _};
@@ -11,36 +13,37 @@ use experiment::error::LabError;
 use experiment::twin;
 use experiment::workloads::WorkloadChanges;
 
-/// Requests that are asked for at once.
+/// Requests per batch.
 const BATCH: usize = 4096;
-/// Drive-writes of a twin that are looked at.
+/// Length of the survey on a scaled model, full drive writes.
 const LOOK_CAPACITIES: u64 = 2;
-/// Requests that are looked at, at most, of a workload that hardly writes.
+/// Bound of the requests in a survey, for workloads that rarely write.
 const REQUESTS_MAX: u64 = 8_000_000;
-/// The largest drive that a trace can be laid out on: it holds any trace, and memory is taken for what is touched.
+/// The largest drive that a trace can be laid out on. It fits any trace, because memory is
+/// allocated only for touched units.
 const ROOM_BYTES: u64 = (u32::MAX as u64 - 1) * 4096;
-/// Seconds of a trace from which on its rate says something of a day.
+/// Length of a trace, in seconds, below which its rate is not extrapolated to a day.
 const SECONDS_MIN: f64 = 60.0;
 
-/// See the module. Bytes are those of the drive at full size.
+/// Result of a survey. Bytes are those of the drive at full scale.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Survey {
-    /// What the workload is, in a word.
+    /// Kind of the workload in words: "trace", "job file" or "workload".
     pub(super) what: &'static str,
     pub(super) is_trace: bool,
     /// Bytes of the drive that are read or written.
     pub(super) touched_bytes: u64,
     /// Bytes that a trace writes in one pass.
     pub(super) pass_bytes_written: u64,
-    /// Those of them that it has written before.
+    /// Bytes of `pass_bytes_written` that overwrite data written earlier in the same pass.
     pub(super) overwritten_bytes: u64,
-    /// Seconds from a trace's first request to its last; 0 if it has no times.
+    /// Seconds from a trace's first request to its last. 0 if it has no times.
     pub(super) seconds: f64,
     /// Volumes, processes and files of a trace.
     pub(super) volumes: u64,
     pub(super) processes: u64,
     pub(super) files: u64,
-    /// Whether writes carry placement of their own.
+    /// True if writes carry placement directives.
     pub(super) asks: bool,
 }
 
@@ -92,17 +95,17 @@ impl Survey {
         })
     }
 
-    /// Bytes that a trace writes in a second, if it is long enough to say.
+    /// Bytes that a trace writes per second. `None` if the trace is too short.
     pub(super) fn bytes_per_second(&self) -> Option<f64> {
         (self.seconds >= SECONDS_MIN).then(|| self.pass_bytes_written as f64 / self.seconds)
     }
 
-    /// Share of what a trace writes that it has written before.
+    /// Share of a trace's written bytes that are overwrites.
     pub(super) fn overwritten_share(&self) -> f64 {
         self.overwritten_bytes as f64 / self.pass_bytes_written as f64
     }
 
-    /// A trace that is too small for any drive.
+    /// The error for a trace that is too small for any drive.
     pub(super) fn too_small(&self, question: &Question) -> LabError {
         let problem = format!(
             "touches only {}, too little for a drive with reclaim units; use a longer trace",
@@ -112,7 +115,7 @@ impl Survey {
     }
 }
 
-/// Room for a trace, whatever it touches.
+/// A target that fits any trace.
 fn any_trace(drive: &Drive) -> Target {
     Target {
         device_bytes: ROOM_BYTES,
@@ -121,7 +124,7 @@ fn any_trace(drive: &Drive) -> Target {
     }
 }
 
-/// The smallest twin that behaves like the drive.
+/// The smallest scaled model that behaves like the drive.
 fn small_twin(question: &Question, drive: &Drive) -> Result<Target, LabError> {
     let scale = twin::sizes(&question.device, &drive.config, None)?[0];
     let (_, layout): (_, Layout) = twin::twin(&question.device, &drive.config, scale)?;
@@ -138,10 +141,10 @@ fn small_twin(question: &Question, drive: &Drive) -> Result<Target, LabError> {
     })
 }
 
-/// What requests have touched and written.
+/// Running totals of the surveyed requests.
 struct Seen {
     unit_bytes: u64,
-    /// Of anything but a trace, which counts for itself what it touches.
+    /// Touched units. `None` for a trace, which counts them itself.
     touched: Option<UnitSet>,
     written: UnitSet,
     requests: u64,

@@ -1,11 +1,12 @@
-//! `warp whatif`: from a trace to a sentence, on traces whose answer is known.
+//! Tests of `warp whatif` from a trace to a sentence, on traces with known answers.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use whatif::{Answer, Question};
 
-/// A trace of MSR Cambridge's form, a second between requests: (disk, offset in pages, pages).
+/// Writes a trace in the format of MSR Cambridge with a second between requests: (disk, offset in
+/// pages, pages).
 fn write_trace(path: &Path, requests: impl Iterator<Item = (u32, u64, u64)>) {
     let mut text = String::new();
     for (index, (disk, page, pages)) in requests.enumerate() {
@@ -15,7 +16,8 @@ fn write_trace(path: &Path, requests: impl Iterator<Item = (u32, u64, u64)>) {
     std::fs::write(path, text).expect("a folder to write to");
 }
 
-/// A sequence that goes round over 4096 pages beside random pages of 4096 others, from one generator.
+/// Sequential writes that wrap around over 4096 pages, mixed with random writes to 4096 other
+/// pages, from one generator.
 fn mixed() -> impl Iterator<Item = (u32, u64, u64)> {
     let mut state = 1_u64;
     (0..24_000_u64).map(move |index| {
@@ -204,7 +206,8 @@ fn a_job_file_is_asked_for_what_it_asks_for() {
 fn what_a_trace_overwrites_is_counted_in_bytes_that_it_writes() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = folder.path().join("reader.csv");
-    // One page in two is read, most of them never written; a third of what is written goes to pages that were written before.
+    // Half of the requests read pages, most of which are never written. A third of the written
+    // bytes overwrite earlier data.
     let mut written = std::collections::HashSet::new();
     let (mut bytes, mut overwritten) = (0_u64, 0_u64);
     let mut text = String::new();
