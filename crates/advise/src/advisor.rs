@@ -1,4 +1,4 @@
-//! One reading after another, and what follows from it.
+//! The advisor: consumes one reading after another and returns advice.
 
 use serde::Serialize;
 
@@ -7,54 +7,56 @@ use crate::feed::{FreshEvents, Loss};
 use crate::owners::OwnerMap;
 use crate::policy::{Move, Policy, View};
 
-/// Readings after which an event counts half: what a drive did a few readings ago is still true of owners that nobody moved.
+/// Readings after which an event has half its weight. Recent readings stay valid for owners that
+/// have not moved.
 const HALF_LIFE_READINGS: f64 = 2.0;
 
 /// Bytes of the FDP Statistics log page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
-    /// HBMW.
+    /// Host bytes with metadata written (HBMW).
     pub host_bytes_written: u128,
-    /// MBMW.
+    /// Media bytes with metadata written (MBMW).
     pub media_bytes_written: u128,
 }
 
-/// What follows from a reading.
+/// Advice after a reading.
 #[derive(Clone, Debug, Serialize)]
 pub struct Advice {
     /// Number of the reading, from 1.
     pub reading: u32,
     pub events: usize,
-    /// Those that name no logical block: the drive says how much it moved and not what.
+    /// Events that name no logical block. They tell the number of moved bytes, but not their owner.
     pub events_without_block: usize,
-    /// Those whose logical block nobody owns.
+    /// Events for logical blocks without an owner.
     pub events_without_owner: usize,
-    /// Whether events were missed since the last reading.
+    /// Loss of events since the last reading.
     pub loss: Loss,
     /// Bytes that the host wrote since the last reading.
     pub host_bytes: u64,
-    /// Bytes that were copied since the last reading.
+    /// Bytes that the drive copied since the last reading.
     pub copied_bytes: u64,
-    /// Who should move.
+    /// Recommended moves.
     pub moves: Vec<Move>,
 }
 
-/// Takes readings and gives advice.
+/// Consumes readings and gives advice.
 pub struct Advisor {
     owners: OwnerMap,
     placements: Vec<Option<u16>>,
     identifiers: u16,
     evidence: Evidence,
     policy: Box<dyn Policy>,
-    /// Moves are carried out by somebody, so that owners are then where they were told to be.
+    /// True if the host executes the moves, so that owners then write where the advice says.
     carried_out: bool,
     last: Counters,
     readings: u32,
 }
 
 impl Advisor {
-    /// `identifiers`: placement identifiers of the namespace. `carried_out`: whether owners follow the advice before the next
-    /// reading; otherwise they stay where they are, and the advice is given again. `begin`: the counters of now.
+    /// Creates an advisor for a namespace with `identifiers` placement identifiers and the present
+    /// counters `begin`. `carried_out` states that owners follow the advice before the next
+    /// reading. If false, owners stay where they are, and the advisor repeats its advice.
     pub fn new(
         owners: OwnerMap,
         identifiers: u16,
@@ -74,18 +76,18 @@ impl Advisor {
         }
     }
 
-    /// Says where an owner writes, if nobody has said it before.
+    /// Sets the placement identifier of an owner, unless it is already known.
     pub fn note_placement(&mut self, owner: usize, placement: u16) {
         self.placements[owner].get_or_insert(placement);
     }
 
-    /// Takes a reading: the Media Reallocated events that are new since the last one (of this namespace; [`crate::Feed`] tells them from old ones),
-    /// and the counters of now.
+    /// Consumes a reading: the new Media Reallocated events of this namespace, and the present
+    /// counters. [`crate::Feed`] separates new events from old ones.
     pub fn take(&mut self, fresh: FreshEvents, counters: Counters) -> Advice {
         self.readings += 1;
         let named = self.evidence.add(&self.owners, &fresh.events);
         for (event, owner) in fresh.events.iter().zip(&named) {
-            // Who does not say where an owner writes learns it from where its data is found.
+            // The identifier that its data is found with becomes the owner's, unless one is known.
             if let (Some(owner), Some(placement)) = (*owner, event.placement) {
                 self.placements[owner].get_or_insert(placement);
             }
@@ -98,7 +100,7 @@ impl Advisor {
             .collect();
         let (host_bytes, mut copied_bytes) = self.count(counters);
         if self.readings == 1 {
-            // Events of before the first counters were read: they say themselves what was copied.
+            // Events from before the first counters may be in the log. Count their bytes at least.
             let moved_bytes: u64 = fresh.events.iter().filter_map(|event| event.moved_bytes).sum();
             copied_bytes = copied_bytes.max(moved_bytes);
         }
@@ -133,15 +135,16 @@ impl Advisor {
         }
     }
 
-    /// A move could not be carried out: the owner is still where it was.
+    /// Notes that a move was not executed, so its owner stays where it was.
     pub fn not_carried_out(&mut self, step: &Move) {
         self.placements[step.owner] = Some(step.from);
     }
 
-    /// Takes another map of the same owners: files grow, and file systems write them to other places.
+    /// Replaces the map by one of the same owners with new extents. Files grow, and file systems
+    /// write them to other places.
     ///
     /// # Panics
-    /// The owners are not the same, in the same order.
+    /// The owners differ in names or order.
     pub fn relocate(&mut self, owners: OwnerMap) {
         let names = |map: &OwnerMap| -> Vec<String> { map.owners().iter().map(|owner| owner.name.clone()).collect() };
         assert_eq!(names(&self.owners), names(&owners), "evidence is kept by owner");
@@ -152,18 +155,18 @@ impl Advisor {
         &self.owners
     }
 
-    /// Placement identifier of each owner, as far as known.
+    /// Placement identifier of each owner. `None` where it is not known.
     pub fn placements(&self) -> &[Option<u16>] {
         &self.placements
     }
 
-    /// What speaks against whom.
+    /// Evidence against each owner.
     pub fn evidence(&self) -> &Evidence {
         &self.evidence
     }
 
-    /// Bytes written and copied since the last reading; nothing if the counters went back (another drive, another FDP
-    /// configuration).
+    /// Bytes written and copied since the last reading. Both are 0 if a counter decreased, because
+    /// of another drive or another FDP configuration.
     fn count(&mut self, now: Counters) -> (u64, u64) {
         let last = std::mem::replace(&mut self.last, now);
         let host = now.host_bytes_written.checked_sub(last.host_bytes_written);
@@ -182,7 +185,7 @@ mod tests {
     use crate::owners::Owner;
     use crate::policy::PolicyName;
 
-    /// Two owners of 100 bytes each, whose placement is not known, and two placement identifiers.
+    /// Two owners of 100 bytes each without a known placement, and two placement identifiers.
     fn advisor(carried_out: bool) -> Advisor {
         let owner = |name: &str, start: u64| Owner {
             name: name.to_string(),
@@ -210,7 +213,7 @@ mod tests {
         }
     }
 
-    /// As many events of a byte as the policy wants to see.
+    /// Twelve events for a byte, the minimum on which the policy acts.
     fn dozen(offset_bytes: u64) -> Vec<Event> {
         vec![event(1, Some(offset_bytes)); 12]
     }
@@ -241,7 +244,7 @@ mod tests {
         );
     }
 
-    /// What the log held before the first counters were read was copied before them.
+    /// The log held events from before the first counters, which do not count their copies.
     #[test]
     fn the_first_reading_takes_the_copies_of_its_events() {
         let mut advisor = advisor(false);
@@ -264,7 +267,7 @@ mod tests {
         assert_eq!(advisor.placements()[0], Some(0));
     }
 
-    /// Evidence stays with the owner, new events are looked up where it is now.
+    /// Evidence stays with the owner. New events are looked up in its new extents.
     #[test]
     fn owners_that_were_written_elsewhere_keep_their_evidence() {
         let mut advisor = advisor(false);

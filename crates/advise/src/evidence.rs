@@ -1,4 +1,4 @@
-//! What speaks against whom: events and bytes of each owner, by the placement identifier that its data was found with.
+//! Evidence against each owner: events and bytes, by the placement identifier of its data.
 
 use std::collections::BTreeMap;
 
@@ -7,34 +7,35 @@ use serde::Serialize;
 use crate::feed::Event;
 use crate::owners::OwnerMap;
 
-/// Evidence that an owner's data outlives what is written beside it.
+/// Evidence that an owner's data outlives its neighbours in the same reclaim units.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// Index of the owner.
     pub owner: usize,
     /// Placement identifier of the reclaim units in which its data was found.
     pub placement: u16,
-    /// Events that named it, weighed by age.
+    /// Events that named the owner, weighted by age.
     pub events: f64,
-    /// Bytes moved by the collections that named it, weighed by age; what is moved with it may be others'.
+    /// Bytes moved by the collections that named the owner, weighted by age. A part of these bytes
+    /// may belong to other owners.
     pub moved_bytes: f64,
-    /// All events that ever named it there.
+    /// Number of all events that named the owner with this placement identifier.
     pub events_total: u64,
-    /// Lower bound (95 %) of its share of the weighed events of this placement identifier: near 1 if it is named again and
-    /// again and nobody else is.
+    /// Lower bound (95 %) of its share of the weighted events of this placement identifier. It is
+    /// close to 1 if many events name this owner and hardly any name another.
     pub confidence: f64,
 }
 
 #[derive(Clone, Debug)]
 pub struct Evidence {
-    /// By owner and placement identifier.
+    /// Rows by owner and placement identifier.
     rows: BTreeMap<(usize, u16), Row>,
-    /// What is left of the weight of an event from one reading to the next.
+    /// Factor on the weight of an event from one reading to the next.
     decay: f64,
 }
 
 impl Evidence {
-    /// `half_life_readings`: readings after which an event counts half.
+    /// Creates empty evidence. An event counts half after `half_life_readings` readings.
     pub fn new(half_life_readings: f64) -> Evidence {
         Evidence {
             rows: BTreeMap::new(),
@@ -42,7 +43,7 @@ impl Evidence {
         }
     }
 
-    /// Ages what is there and adds the events of a reading; returns for each of them the owner that it names.
+    /// Ages the evidence and adds the events of a reading. Returns the owner that each event names.
     pub fn add(&mut self, owners: &OwnerMap, events: &[Event]) -> Vec<Option<usize>> {
         for row in self.rows.values_mut() {
             row.events *= self.decay;
@@ -77,12 +78,12 @@ impl Evidence {
         self.rows.values()
     }
 
-    /// What speaks against an owner where it is.
+    /// Evidence against an owner with a placement identifier.
     pub fn of(&self, owner: usize, placement: u16) -> Option<&Row> {
         self.rows.get(&(owner, placement))
     }
 
-    /// Weighed events of a placement identifier.
+    /// Weighted events of a placement identifier.
     pub fn events_of(&self, placement: u16) -> f64 {
         let rows = self.rows.values().filter(|row| row.placement == placement);
         rows.map(|row| row.events).sum()
@@ -99,7 +100,7 @@ impl Evidence {
     }
 }
 
-/// Lower end of the Wilson interval of a share (95 %).
+/// Lower end of the Wilson score interval (95 %) of a share.
 fn lower_bound(of: f64, all: f64) -> f64 {
     const Z: f64 = 1.96;
     if all <= 0.0 {
@@ -158,7 +159,8 @@ mod tests {
         assert_eq!(evidence.of(0, 0).expect("a row").events, 1.0);
     }
 
-    /// Values of the Wilson interval that can be looked up: 8 of 10 is 0.490 to 0.943; 10 of 10 is 0.722 to 1.
+    /// Compares with published Wilson intervals: 0.490 to 0.943 for 8 of 10, 0.722 to 1 for 10 of
+    /// 10.
     #[test]
     fn confidence_is_wilsons_lower_bound() {
         assert!((lower_bound(8.0, 10.0) - 0.490).abs() < 1e-3);

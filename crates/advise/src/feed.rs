@@ -1,45 +1,46 @@
-//! From whole event logs, read again and again, to the events that are new.
+//! Extracts the new events from successive readings of a whole event log.
 //!
-//! A drive's log is a window on everything that happened: reading it does not empty it, and a new event drops the oldest
-//! one when it is full. What is new is what comes after the longest piece that the last reading and this one share.
+//! A drive's log is a window on its event history. Reading does not empty the log, and a new event
+//! drops the oldest one once the log is full. A [`Feed`] finds the longest run of events that ends
+//! the last reading and begins this one. The events after this run are new.
 
 use serde::Serialize;
 
-/// A Media Reallocated event, as far as a host needs it.
+/// The fields of a Media Reallocated event that a host needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Event {
-    /// The drive's time of it; only compared.
+    /// Time by the drive's clock. It is only compared for equality.
     pub timestamp: u64,
-    /// Placement identifier of the reclaim unit that was collected; none if collection had mixed its data with others' before.
+    /// Placement identifier of the collected reclaim unit. `None` if its data was mixed before.
     pub placement: Option<u16>,
-    /// Bytes that were moved, as far as the event says.
+    /// Moved bytes, if the event gives them.
     pub moved_bytes: Option<u64>,
-    /// One of the moved bytes, from the beginning of the namespace.
+    /// Offset of one of the moved bytes from the beginning of the namespace.
     pub offset_bytes: Option<u64>,
 }
 
-/// Whether events were missed between two readings.
+/// Loss of events between two readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
     None,
-    /// The log shares nothing with its last reading: it has wrapped, and events between the two are lost. Read more often.
+    /// The log shares no event with its last reading, so events are lost. Read it more often.
     Wrapped,
-    /// The log is shorter than before: it was cleared (a reset, another FDP configuration).
+    /// The log is shorter than before, because a reset or another FDP configuration cleared it.
     Cleared,
 }
 
-/// What a reading brought.
+/// Result of a reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FreshEvents<E = Event> {
     /// New events, oldest first.
     pub events: Vec<E>,
-    /// Whether some were missed.
+    /// Loss of events since the last reading.
     pub loss: Loss,
 }
 
-/// The last reading of a log. Of a log that others' events are in too it has to be given all of them, because those that
-/// matter may be pushed out by the others.
+/// The last reading of a log. If a log holds other types of events too, pass all of them, because
+/// they push relevant events out of the log.
 #[derive(Clone, Debug)]
 pub struct Feed<E = Event> {
     last: Vec<E>,
@@ -52,9 +53,9 @@ impl<E> Default for Feed<E> {
 }
 
 impl<E: Clone + PartialEq> Feed<E> {
-    /// Takes the whole log, oldest event first.
+    /// Compares the whole log, oldest event first, with its last reading.
     pub fn take(&mut self, log: Vec<E>) -> FreshEvents<E> {
-        // Longest first: a log whose events are all alike must not be taken for new.
+        // Search from the longest run, or old events would look new in a log of identical events.
         let shared = (1..=self.last.len().min(log.len()))
             .rev()
             .find(|&count| self.last[self.last.len() - count..] == log[..count]);

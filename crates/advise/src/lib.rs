@@ -1,15 +1,18 @@
-//! Placement feedback: which data should be written with another placement identifier, from what the drive reports of its
-//! garbage collection (Kang & Shin, "Optimizing Stream Separation Using Event Logs in FDP Storage Devices").
+//! Placement feedback from the drive's FDP event log.
+//!
+//! An [`Advisor`] recommends which data to write with another placement identifier. Its input is
+//! the drive's reports on garbage collection (Kang & Shin, "Optimizing Stream Separation Using
+//! Event Logs in FDP Storage Devices").
 //!
 //! ```text
-//! FDP event log  -> Feed (what is new, what was lost) -> Evidence (events and bytes per owner) -> Policy -> moves
-//! FDP statistics -> bytes written and copied since the last reading -------------------------------/
-//! OwnerMap: whose logical blocks these are (files, ranges, streams) ----/
+//! FDP event log  -> Feed (new and lost events) -> Evidence (events and bytes per owner) -> Policy -> moves
+//! FDP statistics -> bytes written and copied since the last reading -----------------------/
+//! OwnerMap: owners of logical blocks (files, ranges, streams) ---/
 //! ```
 //!
-//! An [`Advisor`] takes one reading of a drive's log pages after another and says which owners should move. Where readings
-//! come from (the lab, a served drive, the kernel), and who carries the moves out, is the caller's matter. It reads no
-//! clock and no file, and the same readings give the same advice.
+//! The caller passes successive readings of a drive's log pages to the advisor. The caller also
+//! obtains the readings (from the lab, a served drive, the kernel) and executes the moves. This
+//! crate reads no clock and no file. The same readings always give the same advice.
 
 pub mod advisor;
 pub mod evidence;

@@ -1,45 +1,45 @@
-//! Whose logical blocks these are: files, ranges or streams, found by offset.
+//! Owners of logical blocks (files, ranges or streams), found by offset.
 
 use serde::Serialize;
 
-/// Somebody whose data can be written with another placement identifier, as a whole.
+/// A unit of data that can be written with another placement identifier, as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Owner {
-    /// Its name: a path, a stream, a word of the user's.
+    /// Name: a path, a stream, or a word that the user chose.
     pub name: String,
-    /// Where its data is, bytes from the beginning of the namespace: first byte and first byte after.
+    /// Byte ranges from the beginning of the namespace: first byte, byte after the last.
     pub extents: Vec<(u64, u64)>,
-    /// Placement identifier that it writes with, if that is known.
+    /// Placement identifier that the owner writes with, if known.
     pub placement: Option<u16>,
 }
 
 impl Owner {
-    /// Bytes of its extents.
+    /// Total bytes of its extents.
     pub fn bytes(&self) -> u64 {
         self.extents.iter().map(|(start, end)| end - start).sum()
     }
 }
 
-/// Owners that cannot be told apart, or a line that is not a range.
+/// Error in a list of owners or in a line of a range file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OwnerError {
-    /// The same bytes belong to two.
+    /// Two owners have the same bytes.
     #[error("{one} and {other} both own byte {offset}; give every byte one owner at most")]
     Overlap {
         one: String,
         other: String,
-        /// A byte of both.
+        /// First byte of the overlap.
         offset: u64,
     },
-    /// A line of a range file.
+    /// Invalid line of a range file.
     #[error("line {line}: {problem}; a line is OWNER,START_BYTES,BYTES[,PLACEMENT], such as db/wal,0,1073741824,1")]
     Line {
-        /// Its number, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong.
+        /// Description of the error.
         problem: String,
     },
-    /// Nobody owns anything.
+    /// No owner has an extent.
     #[error("no owner has any extent: there is nothing to advise on")]
     Empty,
 }
@@ -53,10 +53,10 @@ pub struct OwnerMap {
 }
 
 impl OwnerMap {
-    /// A map of owners, whose extents must not overlap.
+    /// Creates a map of owners, whose extents must not overlap.
     ///
     /// # Errors
-    /// Two own the same byte, or nobody owns any.
+    /// Two owners have the same byte, or no owner has an extent.
     pub fn new(owners: Vec<Owner>) -> Result<OwnerMap, OwnerError> {
         let mut extents: Vec<(u64, u64, u32)> = Vec::new();
         for (index, owner) in owners.iter().enumerate() {
@@ -77,11 +77,13 @@ impl OwnerMap {
         Ok(OwnerMap { owners, extents })
     }
 
-    /// Reads a range file: a line `OWNER,START_BYTES,BYTES[,PLACEMENT]` for each extent; several lines with the same owner are
-    /// one owner; empty lines and lines that begin with `#` are passed over. Commas in names are not possible.
+    /// Reads a range file with a line `OWNER,START_BYTES,BYTES[,PLACEMENT]` for each extent.
+    /// Several lines with the same owner form one owner. Empty lines and lines that begin with `#`
+    /// are ignored. Names cannot contain commas.
     ///
     /// # Errors
-    /// A line is something else, or as [`OwnerMap::new`].
+    /// A line has another format, two lines give an owner different placement identifiers, or the
+    /// errors of [`OwnerMap::new`].
     pub fn parse(text: &str) -> Result<OwnerMap, OwnerError> {
         let mut owners: Vec<Owner> = Vec::new();
         let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));

@@ -1,53 +1,58 @@
-//! Our own policy: owners that live shorter than their neighbours leave them, or the others do, whatever takes fewer moves; and
-//! what does not help is undone.
+//! A policy that separates owners by lifetime and reverts moves that do not help.
 //!
-//! Data that is still valid when its reclaim unit is collected outlives what was written beside it. If all owners of a placement
-//! identifier lived alike, events would name them in proportion to their bytes; an owner that is (almost) never named although it should
-//! be lives shorter than those that are. That holds whichever of the moved blocks a drive reports, since a short-lived owner
-//! has hardly any. It works on all reported owners at once, so that small files, which large ones hide from the reports of a
-//! drive that names the longest run, need not be found one after the other. Data that is alone with its like stays where it is,
-//! however much of it is copied, and nothing is assumed about the order of the identifiers.
+//! Data that is still valid when its reclaim unit is collected outlives its neighbours. If all
+//! owners of a placement identifier had the same lifetimes, events would name them in proportion to
+//! their bytes. An owner that is (almost) never named despite its size has shorter lifetimes than
+//! the named ones. This holds for any choice of the block that a drive reports, because few moved
+//! blocks belong to a short-lived owner.
+//!
+//! The policy moves the short-lived owners or the others, whichever takes fewer moves. It handles
+//! all reported owners in one step. Small files are found together with the large ones that hide
+//! them in the reports of a drive that names the longest run. Owners that share an identifier only
+//! with similar owners stay there, even if much of their data is copied. The policy assumes no
+//! order of the identifiers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Move, Policy, Reason, View, blamed_bytes};
 
-/// Copied bytes for each byte of the host below which there is nothing to gain.
+/// Copied bytes per byte of the host below which no move can gain.
 const NEGLIGIBLE_COST: f64 = 0.005;
-/// An owner is short-lived if it is named less than this share of what its bytes lead to expect ...
+/// An owner is short-lived if it has less than this share of the events expected from its bytes ...
 const SHORT_LIVED: f64 = 0.1;
-/// ... and at least so many events were expected.
+/// ... and if at least this many events were expected.
 const EXPECTED_LEAST: f64 = 5.0;
-/// A cost that has grown by more than this since the reading before is not one to compare with yet: the drive fills up, and what is done
-/// now would be blamed for what comes anyway.
+/// Growth of the cost since the reading before, above which the cost is not steady. While the drive
+/// fills up, the cost rises by itself, and a trial would blame a move for it.
 const STEADY_GROWTH: f64 = 1.03;
-/// Readings that a move is given to show an effect: data from before it has to be overwritten or collected first.
+/// Readings until a move is judged. Older data first has to be overwritten or collected.
 const PATIENCE_READINGS: u32 = 4;
-/// A cost below this share of what it was has come from the move for sure.
+/// The trial has helped, before its time is over, if the cost falls below this share.
 const HELPED_FOR_SURE: f64 = 0.75;
-/// A move that has not brought the cost below this share of what it was is undone.
+/// At the end of a trial the mean cost must be below this share of the earlier cost, or the moves
+/// are undone.
 const HELPED: f64 = 0.98;
 
-/// See the module.
+/// Policy that separates owners by lifetimes (see the module).
 #[derive(Default)]
 pub struct Lifetimes {
     /// Costs of the last two readings, newest last.
     costs: Vec<f64>,
-    /// Where owners of an identifier went before: others that leave it for the same reason go there too.
+    /// Destination of earlier moves from an identifier. Later moves for the same reason follow.
     refuges: BTreeMap<u16, u16>,
     trial: Option<Trial>,
-    /// Moves that did not help: owner and destination.
+    /// Moves that did not help, as owner and destination.
     failed: BTreeSet<(usize, u16)>,
 }
 
-/// Moves whose effect is awaited.
+/// Moves whose effect is not yet known.
 struct Trial {
     moves: Vec<Move>,
     cost_before: f64,
     readings: u32,
 }
 
-/// What a trial comes to.
+/// State of a trial.
 enum Verdict {
     Open,
     Helped,
@@ -106,7 +111,8 @@ impl Trial {
 }
 
 impl Lifetimes {
-    /// Moves that nobody carried out have no effect to wait for, and are advised again.
+    /// Drops moves that the host did not execute from the trial. They have no effect to wait for,
+    /// and the policy advises them again.
     fn forget_what_was_not_done(&mut self, view: &View<'_>) {
         let Some(trial) = &mut self.trial else { return };
         let is_done = |step: &Move| view.placements[step.owner] == Some(step.to);
@@ -138,7 +144,8 @@ impl Lifetimes {
         trial.moves.iter().map(back).collect()
     }
 
-    /// The moves that separate what most is copied for; of the other identifiers the next readings will tell.
+    /// Moves for the identifier with the most copied bytes that can be separated. Others come
+    /// later.
     fn separate(&mut self, view: &View<'_>) -> Vec<Move> {
         let copied = |placement: u16| -> u64 {
             let rows = view.evidence.rows().filter(|row| row.placement == placement);
@@ -152,7 +159,7 @@ impl Lifetimes {
         moves.into_iter().find(|moves| !moves.is_empty()).unwrap_or_default()
     }
 
-    /// Separates the owners of an identifier that live shorter from the others, if there are both.
+    /// Separates the short-lived owners of an identifier from the others, if it has both kinds.
     fn split(&mut self, view: &View<'_>, from: u16) -> Vec<Move> {
         let members: Vec<usize> = (0..view.placements.len())
             .filter(|owner| view.placements[*owner] == Some(from))
@@ -187,8 +194,9 @@ impl Lifetimes {
         moves
     }
 
-    /// Who leaves, and where to. The short-lived ones if they are not more: what they write from now on is separate at once, while
-    /// the others' data has to be collected first.
+    /// Owners that leave, and their destination. The short-lived owners leave if they are not more
+    /// numerous. Their next writes are then separate immediately, whereas the others' old data
+    /// first has to be collected.
     fn destination(
         &self,
         view: &View<'_>,
@@ -208,7 +216,8 @@ impl Lifetimes {
         }
     }
 
-    /// The other identifier of which least is copied: what lives there does not mind company that lives long.
+    /// The other identifier with the fewest events. Its own data is rarely copied, so long-lived
+    /// data does least harm there.
     fn quietest(&self, view: &View<'_>, from: u16) -> Option<u16> {
         let events = |placement: u16| (view.evidence.events_of(placement) * 1e6) as u64;
         (0..view.identifiers)
@@ -234,7 +243,7 @@ mod tests {
         )
     }
 
-    /// The steady cost of two readings with the same events.
+    /// Feeds two readings with the same events and a steady cost.
     fn twice(scene: &mut Scene, policy: &mut Lifetimes, events: &[(&str, u16, u32)]) -> Vec<Move> {
         assert_eq!(
             scene.read(policy, events, 0.5),

@@ -1,4 +1,4 @@
-//! What to do about evidence: one trait, one file for each policy.
+//! Policies that turn evidence into moves: one trait, one file for each policy.
 
 mod lifetimes;
 mod reported;
@@ -14,60 +14,62 @@ pub use reported::Reported;
 use crate::evidence::Evidence;
 use crate::owners::OwnerMap;
 
-/// What a policy sees after a reading.
+/// Input of a policy after a reading.
 pub struct View<'a> {
     pub owners: &'a OwnerMap,
-    /// Placement identifier that each owner writes with, as far as known; by owner.
+    /// Placement identifier that each owner writes with, by owner. `None` where it is not known.
     pub placements: &'a [Option<u16>],
-    /// Placement identifiers that the namespace has.
+    /// Number of placement identifiers of the namespace.
     pub identifiers: u16,
-    /// All evidence, the last reading's included.
+    /// All evidence, including the last reading's.
     pub evidence: &'a Evidence,
-    /// Events of the last reading that name an owner, with the placement identifier of the unit that was collected.
+    /// Owners in the events of the last reading, with the placement identifier of the collected
+    /// reclaim unit. Events without an owner are left out.
     pub named: &'a [(usize, Option<u16>)],
     /// Bytes that the host wrote since the last reading.
     pub host_bytes: u64,
-    /// Bytes that collection copied since the last reading.
+    /// Bytes that garbage collection copied since the last reading.
     pub copied_bytes: u64,
 }
 
 impl View<'_> {
-    /// Bytes copied for each byte written since the last reading; `None` if nothing was written.
+    /// Bytes copied per byte written since the last reading. `None` if the host wrote no data.
     pub fn cost(&self) -> Option<f64> {
         (self.host_bytes > 0).then(|| self.copied_bytes as f64 / self.host_bytes as f64)
     }
 
-    /// Whether an owner writes with a placement identifier.
+    /// True if an owner writes with this placement identifier.
     pub fn is_used(&self, placement: u16) -> bool {
         self.placements.contains(&Some(placement))
     }
 }
 
-/// An owner should write with another placement identifier from now on.
+/// Advice that an owner write with another placement identifier from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Move {
     /// Index of the owner.
     pub owner: usize,
-    /// Where it is now.
+    /// Its present placement identifier.
     pub from: u16,
-    /// Where it should be.
+    /// Its recommended placement identifier.
     pub to: u16,
     pub reason: Reason,
-    /// Bytes that need not be copied, of those copied since the last reading: what the events blame it for.
+    /// Copied bytes since the last reading that the move would have saved. This is the share of the
+    /// owner's events in all events that name an owner.
     pub expected_saving_bytes: u64,
 }
 
-/// Why an owner should move.
+/// Reason for a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// Events name it.
+    /// Most of the identifier's events name the owner.
     Reported,
-    /// It gets a placement identifier that nobody uses, away from data that lives longer or shorter.
+    /// The owner gets an unused placement identifier, apart from data with other lifetimes.
     Split,
-    /// It joins data that lives as long.
+    /// The owner joins data with similar lifetimes.
     Merge,
-    /// A move did not help.
+    /// An earlier move did not help.
     Undo,
 }
 
@@ -82,25 +84,25 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Decides which owners move. Deterministic.
+/// A deterministic rule that decides which owners move.
 pub trait Policy: Send {
-    /// The moves after a reading. The caller carries them out before the next one.
+    /// Returns the moves after a reading. The caller executes them before the next reading.
     fn decide(&mut self, view: &View<'_>) -> Vec<Move>;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyName {
-    /// The paper's ([`Reported`]).
+    /// Policy of the paper ([`Reported`]).
     Reported,
-    /// Our own ([`Lifetimes`]).
+    /// Policy of this project ([`Lifetimes`]).
     Lifetimes,
-    /// None: evidence is gathered, nobody moves.
+    /// No moves: only collects evidence.
     Observe,
 }
 
 impl PolicyName {
-    /// A policy of this name, at its beginning.
+    /// Creates a policy of this name in its initial state.
     pub fn make(self) -> Box<dyn Policy> {
         match self {
             PolicyName::Reported => Box::new(Reported),
@@ -131,7 +133,7 @@ impl Policy for Observe {
     }
 }
 
-/// Of the bytes copied since the last reading, those for which the events blame an owner.
+/// Bytes copied since the last reading that the events attribute to an owner.
 fn blamed_bytes(view: &View<'_>, owner: usize) -> u64 {
     let events = view.named.len();
     let of_owner = view.named.iter().filter(|(named, _)| *named == owner).count();
@@ -147,7 +149,7 @@ mod tests {
     use crate::owners::Owner;
     use crate::{Advisor, Counters, Event, FreshEvents, Loss};
 
-    /// A drive whose readings are made up, and who listens to it.
+    /// A drive with invented readings, and the state of its advisor.
     pub(super) struct Scene {
         owners: OwnerMap,
         placements: Vec<Option<u16>>,
@@ -181,19 +183,19 @@ mod tests {
             known.expect("an owner of the scene")
         }
 
-        /// Nobody carried out the move of an owner.
+        /// Reverts the move of an owner, as if no host had executed it.
         pub(super) fn put_back(&mut self, name: &str, placement: u16) {
             let owner = self.index(name);
             self.placements[owner] = Some(placement);
         }
 
-        /// Where an owner writes now.
+        /// Present placement identifier of an owner.
         pub(super) fn placement(&self, name: &str) -> u16 {
             self.placements[self.index(name)].expect("it is known")
         }
 
-        /// A reading: who is named with which identifier how often, and bytes copied for each byte of the host; moves are carried
-        /// out.
+        /// Feeds a reading to the policy and executes its moves. `named` lists owner, placement
+        /// identifier and number of events. `cost` is bytes copied per byte of the host.
         pub(super) fn read(&mut self, policy: &mut dyn Policy, named: &[(&str, u16, u32)], cost: f64) -> Vec<Move> {
             let mut events = Vec::new();
             for &(name, placement, count) in named {

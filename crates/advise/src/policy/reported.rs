@@ -1,23 +1,24 @@
-//! The policy of Kang & Shin: after each reading, who was reported moves on.
+//! The policy of Kang & Shin: the predominantly reported owner moves to the next identifier.
 
 use std::collections::BTreeMap;
 
 use super::{Move, Policy, Reason, View, blamed_bytes};
 
-/// New events of an identifier below which nothing is concluded: the paper looks at "dozens".
+/// Minimum of new events of an identifier on which the policy acts. The paper looks at "dozens".
 const EVENTS_LEAST: u32 = 12;
 
-/// The owner that most of the new events of a placement identifier name (more than half of a dozen or more) moves to the next identifier:
-/// section III expects the largest files to be "predominantly reported" and reassigns the outliers of RUH 0 "to RUH 1 immediately
-/// after the get_log_page command". The identifiers have to be in the order of lifetimes, shortest first; data of the
-/// last one has nowhere to go.
+/// Policy of Kang & Shin. An owner moves to the next placement identifier if it has more than half
+/// of the new events of its identifier, and these are at least a dozen. Section III expects the
+/// largest files to be "predominantly reported" and reassigns the outliers of RUH 0 "to RUH 1
+/// immediately after the get_log_page command". The identifiers must be sorted by lifetime,
+/// shortest first. Data of the last identifier stays there.
 pub struct Reported;
 
 impl Policy for Reported {
     fn decide(&mut self, view: &View<'_>) -> Vec<Move> {
         let mut events: BTreeMap<u16, BTreeMap<usize, u32>> = BTreeMap::new();
         for &(owner, found_with) in view.named {
-            // Not data from before its owner was moved, nor data that an earlier collection has mixed with others'.
+            // Skips data from before its owner moved, and data that collection has mixed.
             if let Some(from) = view.placements[owner].filter(|placement| Some(*placement) == found_with) {
                 *events.entry(from).or_default().entry(owner).or_default() += 1;
             }
@@ -57,7 +58,7 @@ mod tests {
         let moves = scene.read(&mut Reported, &[("big", 0, 9), ("small", 0, 4), ("warm", 1, 12)], 1.0);
         let short: Vec<_> = moves.iter().map(|step| (step.owner, step.from, step.to)).collect();
         assert_eq!(short, [(1, 0, 1), (3, 1, 2)]);
-        // Of what is copied the events blame each in proportion.
+        // The events attribute the copied bytes in proportion to their number.
         assert_eq!(moves[0].expected_saving_bytes, 1_000_000 * 9 / 25);
     }
 
