@@ -1,4 +1,4 @@
-//! Values between Python and the lab: nested settings, errors.
+//! Conversion of values between Python and the lab: nested settings, errors.
 
 use std::str::FromStr;
 
@@ -13,12 +13,12 @@ use workload::WorkloadError;
 
 use crate::WarpError;
 
-/// An error of the engine as Python's: its sentence.
+/// Converts an error of the engine to a `WarpError` with the same message.
 pub fn warp_error(error: impl std::fmt::Display) -> PyErr {
     WarpError::new_err(error.to_string())
 }
 
-/// An error of the lab as Python's; if it comes from Python, with the exception that it comes from.
+/// Converts an error of the lab to an exception, with a Python exception that caused it.
 pub fn lab_error(error: LabError) -> PyErr {
     let raised = warp_error(&error);
     if let LabError::Workload(WorkloadError::Generator { source, .. }) = error
@@ -29,12 +29,12 @@ pub fn lab_error(error: LabError) -> PyErr {
     raised
 }
 
-/// A scale: the denominator as a number, or the text of a scale.
+/// A scale, from its denominator as a number or from its text.
 pub fn scale<T: FromStr<Err = String>>(scale: &Bound<'_, PyAny>) -> PyResult<T> {
     scale.str()?.to_str()?.parse().map_err(WarpError::new_err)
 }
 
-/// The capacity of a drive: an integer of bytes, or a text such as "5TB"; `name` is the argument's.
+/// The capacity of a drive in bytes or as text such as "5TB". `name` is the argument's name.
 pub fn capacity(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<u64>> {
     let Some(value) = value else {
         return Ok(None);
@@ -51,7 +51,7 @@ pub fn capacity(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option
         .map_err(|problem| warp_error(format!("{name}{}: {problem}", shown())))
 }
 
-/// Run options from keyword arguments; None is an option that is left out.
+/// Run options from keyword arguments. An argument of None is ignored.
 pub fn run_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<RunOptions> {
     let Some(given) = given else {
         return Ok(RunOptions::default());
@@ -74,17 +74,17 @@ pub fn run_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<RunOptions> {
     find::from_json("run", json).map_err(warp_error)
 }
 
-/// What a function of `warp_ssd.notebook` or `warp_ssd.plot` makes of a value of ours.
+/// Calls a function of `warp_ssd.notebook` or `warp_ssd.plot` with a value.
 pub fn shown<'py>(value: &Bound<'py, PyAny>, module: &str, function: &str) -> PyResult<Bound<'py, PyAny>> {
     value.py().import(module)?.call_method1(function, (value,))
 }
 
-/// Nested settings: mappings, lists, text, numbers (NumPy's too), booleans; no None.
+/// Nested settings: mappings, lists, text, numbers (also NumPy's) and booleans, without None.
 pub fn table(place: &str, settings: &Bound<'_, PyAny>) -> PyResult<toml::Table> {
     read_table(place, &json_of(settings)?)
 }
 
-/// Nested settings; `default` makes of what JSON does not know something that it does.
+/// Nested settings, with a function `default` that converts values that JSON cannot hold.
 pub fn table_with(place: &str, settings: &Bound<'_, PyAny>, default: &Bound<'_, PyAny>) -> PyResult<toml::Table> {
     read_table(place, &to_json(settings, default)?)
 }
@@ -93,13 +93,13 @@ fn read_table(place: &str, text: &str) -> PyResult<toml::Table> {
     serde_json::from_str(text).map_err(|error| warp_error(format!("{place}: {error}")))
 }
 
-/// As [`table`]; empty if there are none.
+/// Converts settings like [`table`]. Returns an empty table for None.
 pub fn optional_table(place: &str, settings: Option<&Bound<'_, PyAny>>) -> PyResult<toml::Table> {
     settings.map_or_else(|| Ok(toml::Table::new()), |settings| table(place, settings))
 }
 
 fn json_of(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    // Numbers of NumPy are not Python's, but know which one they are.
+    // NumPy's numbers are not Python numbers. Their method `item` converts them.
     let operator = value.py().import("operator")?;
     to_json(value, &operator.call_method1("methodcaller", ("item",))?)
 }
@@ -120,17 +120,17 @@ fn to_json(value: &Bound<'_, PyAny>, default: &Bound<'_, PyAny>) -> PyResult<Str
         .extract()
 }
 
-/// What JSON says, as dictionaries, lists, text and numbers.
+/// Converts JSON to dictionaries, lists, text and numbers.
 pub fn to_python<'py>(py: Python<'py>, json: &Value) -> PyResult<Bound<'py, PyAny>> {
     from_json(py, &json.to_string())
 }
 
-/// As [`to_python`], from text.
+/// Converts JSON text like [`to_python`].
 pub fn from_json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("json")?.call_method1("loads", (text,))
 }
 
-/// What distinguishes a cell: its device, its variant, and its value on each axis, by name.
+/// Coordinates of a cell by name: device, variant, and its value on each axis.
 pub fn key_of<'py>(py: Python<'py>, axes: &[String], cell: &CellKey) -> PyResult<Bound<'py, PyDict>> {
     let key = PyDict::new(py);
     key.set_item("device", &cell.device)?;
@@ -141,7 +141,7 @@ pub fn key_of<'py>(py: Python<'py>, axes: &[String], cell: &CellKey) -> PyResult
     Ok(key)
 }
 
-/// A name or path; None if it is something else.
+/// A name or path, or None if the value has another type.
 pub fn path_or_name(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     if let Ok(name) = value.extract::<String>() {
         return Ok(Some(name));

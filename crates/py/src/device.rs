@@ -1,4 +1,4 @@
-//! A drive that Python writes to.
+//! The class `Device`: a simulated drive that Python writes to.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,28 +19,33 @@ use crate::convert::{self, optional_table, path_or_name, table, to_python, warp_
 use crate::policy::{self, NO_PLACEMENT, PolicyCalls, PythonVictimPolicy};
 use crate::table::Table;
 
-/// A drive: the device model itself, written to page by page. A page is a mapping unit, `page_bytes` long (4 KiB unless the profile
-/// says otherwise); logical pages are numbered from 0.
+/// The device model as a drive that Python writes to page by page.
+///
+/// A page is a mapping unit of `page_bytes` (4 KiB unless the profile says otherwise). Logical
+/// pages are numbered from 0.
 ///
 /// Parameters
 /// ----------
 /// profile
-///     Name or path of a device profile, or what stands in one as nested dictionaries (`profile` gives those of a name).
+///     Name or path of a device profile, or its content as nested dictionaries (see `profile`).
 /// overrides
 ///     Settings by dotted path, such as ``{"gc.unit_selection": "fifo"}``.
 /// scale
-///     Scale of the twin, such as ``64`` or ``"1/64"``: as many reclaim units, each of a 64th of the pages.
+///     Scale of the model, such as ``64`` or ``"1/64"``: the same number of reclaim units, each
+///     with 1/64 of the pages.
 /// seed
-///     Seed of everything random inside.
+///     Seed of all random choices of the drive.
 /// record_gc
-///     Keep a row for each collection (`gc_log`).
+///     Record a row for each collection (`gc_log`).
 /// victim_policy
-///     Chooses what is collected, instead of ``gc.unit_selection``. Forks, snapshots and pickles do not have it.
+///     Policy that chooses the reclaim unit to collect, instead of ``gc.unit_selection``. Forks,
+///     snapshots and pickles do not keep it.
 ///
 /// Raises
 /// ------
 /// WarpError
-///     There is no such profile, or the drive cannot be: names the field and what is allowed.
+///     The profile does not exist, or the configuration is impossible. The message names the field
+///     and the allowed values.
 #[pyclass(module = "warp_ssd")]
 pub struct Device {
     drive: ClockedDevice,
@@ -57,13 +62,13 @@ impl Device {
         }
     }
 
-    /// The placement of a placement index of a namespace that may use every handle.
+    /// The placement of a placement index, for a namespace that may use all handles.
     fn placement(&self, index: i64) -> PyResult<Placement> {
         let layout = self.drive.device().layout();
         placement_of(PlacementList::new(&layout.handle_list(), layout.groups), index)
     }
 
-    /// Turns pages, lengths and placement indices into writes, those without an index by the drive's own rule.
+    /// Builds writes. The drive's default rule places those without a placement index.
     fn writes(&mut self, rows: impl Iterator<Item = (i64, i64, i64)>) -> PyResult<Vec<Write>> {
         let layout = self.drive.device().layout();
         let (page_bytes, handles) = (layout.page_bytes, layout.handle_list());
@@ -86,14 +91,14 @@ impl Device {
             self.drive.device().check_write(&write).map_err(warp_error)?;
             writes.push(write);
         }
-        // Nothing can be refused any more, so each takes its turn.
+        // All arguments are valid now, so the turns of the default placement advance.
         for position in without {
             writes[position].placement = self.drive.device_mut().default_placement(handles[0]);
         }
         Ok(writes)
     }
 
-    /// Lets the engine work without the interpreter's lock; Ctrl-C and exceptions of the policy end it early and are raised.
+    /// Runs `work` without the interpreter's lock. Ctrl-C and exceptions of the policy are raised.
     fn work<T: Send>(
         &mut self,
         py: Python<'_>,
@@ -127,7 +132,7 @@ fn placement_of(list: PlacementList<'_>, index: i64) -> PyResult<Placement> {
     })
 }
 
-/// The configuration that the arguments of a device describe, and what to call it.
+/// The configuration that the arguments of a device describe, and its name.
 fn config_of(
     profile: &Bound<'_, PyAny>,
     overrides: &Overrides,
@@ -146,7 +151,7 @@ fn config_of(
     Ok((profile.name, config))
 }
 
-/// Rows of equal length from integers and arrays, each an integer for all or an entry for each.
+/// Broadcasts integers and arrays to rows of equal length. An integer applies to all entries.
 fn broadcast<'py, const N: usize>(
     py: Python<'py>,
     arguments: [(&str, &Bound<'py, PyAny>); N],
@@ -166,7 +171,7 @@ fn broadcast<'py, const N: usize>(
         .unwrap_or_else(|_| unreachable!("as many rows as arguments")))
 }
 
-/// A number of pages or of a page.
+/// Checks a page number or a number of pages.
 fn page_count(name: &str, value: i64) -> PyResult<u32> {
     u32::try_from(value).map_err(|_| WarpError::new_err(format!("{name} = {value}: must be 0 to {}", u32::MAX)))
 }
@@ -209,29 +214,30 @@ impl Device {
         Ok(device)
     }
 
-    /// Writes extents one after another, each of ``pages`` pages from ``first`` on.
+    /// Write extents one after another, each of ``pages`` pages from ``first`` on.
     ///
     /// Parameters
     /// ----------
     /// first
-    ///     First logical page of each.
+    ///     First logical page of each extent.
     /// pages
-    ///     Pages of each.
+    ///     Number of pages of each extent.
     /// placement
-    ///     Index into the drive's list of placements; `NO_PLACEMENT`, or left out: where the drive puts writes without a
-    ///     directive, handle 0 and the reclaim groups in turn.
+    ///     Index into the drive's list of placements. Without it, or with `NO_PLACEMENT`, the drive
+    ///     places the write as one without a directive: handle 0, and the reclaim groups in turn.
     /// queue_depth
-    ///     On a drive with timing: writes in flight at the same time.
+    ///     Number of writes in flight, on a drive with timing.
     ///
     /// Returns
     /// -------
     /// NDArray[uint64] or None
-    ///     On a drive with timing the latency of each in nanoseconds; then `now_ns` is the completion of the last one.
+    ///     Latency of each write in nanoseconds, on a drive with timing. `now_ns` is then the
+    ///     completion of the last write.
     ///
     /// Raises
     /// ------
     /// WarpError
-    ///     A page or placement index does not exist; nothing was written.
+    ///     A page or placement index does not exist. No page was written.
     #[pyo3(signature = (first, pages = None, placement = None, *, queue_depth = 1))]
     fn write<'py>(
         &mut self,
@@ -256,7 +262,7 @@ impl Device {
         Ok(self.is_timed().then(|| latencies.into_pyarray(py)))
     }
 
-    /// Reads extents; parameters, result and errors as of `write`. Without timing nothing happens.
+    /// Read extents, as `write` writes them. Without timing a read has no effect.
     #[pyo3(signature = (first, pages = None, *, queue_depth = 1))]
     fn read<'py>(
         &mut self,
@@ -272,7 +278,8 @@ impl Device {
         Ok(self.is_timed().then(|| latencies.into_pyarray(py)))
     }
 
-    /// Deallocates extents (TRIM): their pages read as nothing and cost collection nothing. Errors as of `write`.
+    /// Deallocate extents (TRIM). Their pages become unmapped, and collection does not copy them.
+    /// Errors are those of `write`.
     #[pyo3(signature = (first, pages = None))]
     fn deallocate(
         &mut self,
@@ -285,17 +292,18 @@ impl Device {
         self.work(py, |drive, go_on| drive.deallocate(&extents, go_on))
     }
 
-    /// Lets time pass in which the host does nothing; a drive with timing uses it for collections that it owes.
+    /// Let time pass while the host is idle. A drive with timing uses it for pending collections.
     ///
     /// Parameters
     /// ----------
     /// idle_ns
-    ///     Nanoseconds.
+    ///     Duration in nanoseconds.
     fn step(&mut self, idle_ns: u64) {
         self.drive.step(idle_ns);
     }
 
-    /// Reclaim unit handle update: the handle's open reclaim unit is closed. Returns the pages of it that were never written.
+    /// Close the open reclaim unit of a handle (Reclaim Unit Handle Update). Return the number of
+    /// its pages that were never written.
     #[pyo3(signature = (placement = 0))]
     fn update_handle(&mut self, placement: i64) -> PyResult<u32> {
         let placement = self.placement(placement)?;
@@ -306,7 +314,7 @@ impl Device {
             .map_err(warp_error)
     }
 
-    /// Pages that the host can still write before the handle's current reclaim unit is full (RUAMW).
+    /// Return the number of pages until the handle's current reclaim unit is full (RUAMW).
     #[pyo3(signature = (placement = 0))]
     fn available_media_writes(&self, placement: i64) -> PyResult<u32> {
         let placement = self.placement(placement)?;
@@ -316,35 +324,36 @@ impl Device {
             .map_err(warp_error)
     }
 
-    /// The counters since the drive was made.
+    /// Counters since the drive was created.
     #[getter]
     fn stats(&self) -> Stats {
         Stats::of(self.drive.device().stats())
     }
 
-    /// Counters of each reclaim unit handle and of the shared pool, and what they hold now.
+    /// Return the counters and the present content of each reclaim unit handle and of the shared
+    /// pool.
     fn handles(&self) -> Table {
         tables::handles(self.drive.device()).into()
     }
 
-    /// The reclaim units that are not free: one row for each.
+    /// Return a row for each reclaim unit that is not free.
     fn units(&self) -> Table {
         tables::units(self.drive.device()).into()
     }
 
-    /// The collections so far, if ``record_gc`` was asked for: one row for each.
+    /// Return a row for each collection so far, on a drive with ``record_gc``.
     fn gc_log(&self) -> Table {
         let page_bytes = self.drive.device().layout().page_bytes;
         tables::gc_log(page_bytes, self.drive.gc_log()).into()
     }
 
-    /// Saves the drive to a file, whole or not at all; without its time, its GC log and its victim policy.
+    /// Save the drive to a file, atomically, without its time, GC log and victim policy.
     fn snapshot(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let device = self.drive.device();
         py.detach(|| device.save(&path)).map_err(warp_error)
     }
 
-    /// Loads a drive that `snapshot` (or ``warp run --save``) has saved.
+    /// Load a drive that `snapshot` or ``warp run --save`` has saved.
     #[staticmethod]
     #[pyo3(signature = (path, *, record_gc = false))]
     fn load(py: Python<'_>, path: PathBuf, record_gc: bool) -> PyResult<Device> {
@@ -354,7 +363,7 @@ impl Device {
         Ok(Device::of(drive, record_gc))
     }
 
-    /// Another drive in the same state, without the victim policy. Memory is copied at once.
+    /// Return a copy of the drive, without the victim policy. The call copies all memory.
     fn fork(&self, py: Python<'_>) -> Device {
         let drive = &self.drive;
         Device::of(py.detach(|| drive.clone()), self.record_gc)
@@ -376,7 +385,7 @@ impl Device {
         Ok((slf.get_type().getattr("_unpickle")?, (bytes, device.record_gc)))
     }
 
-    /// Logical capacity, bytes.
+    /// Logical capacity in bytes.
     #[getter]
     fn capacity_bytes(&self) -> u64 {
         let layout = self.drive.device().layout();
@@ -389,7 +398,7 @@ impl Device {
         self.drive.device().layout().logical_pages
     }
 
-    /// Bytes of a page: the mapping unit.
+    /// Bytes of a page, which is the mapping unit.
     #[getter]
     fn page_bytes(&self) -> u64 {
         self.drive.device().layout().page_bytes
@@ -408,26 +417,26 @@ impl Device {
         self.drive.device().layout().placement_count()
     }
 
-    /// The drive's time, nanoseconds since it was made.
+    /// Time of the drive in nanoseconds since its creation.
     #[getter]
     fn now_ns(&self) -> u64 {
         self.drive.now()
     }
 
-    /// Its complete configuration, of the twin if it is one.
+    /// Complete configuration, after scaling.
     #[getter]
     fn config<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let config = serde_json::to_value(self.drive.device().config()).expect("a configuration serializes");
         to_python(py, &config)
     }
 
-    /// How often the victim policy was asked.
+    /// Number of calls of the victim policy.
     #[getter]
     fn policy_calls(&self) -> u64 {
         self.policy.calls()
     }
 
-    /// How long the victim policy took, seconds, with everything that it takes to ask it.
+    /// Seconds spent in the victim policy, including the conversion of its arguments.
     #[getter]
     fn policy_seconds(&self) -> f64 {
         self.policy.seconds()
@@ -449,44 +458,44 @@ impl Device {
     }
 }
 
-/// A function and its arguments, as pickling wants them.
+/// A function and its arguments, the form that pickle requires.
 type Pickled<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>, bool));
 
-/// Counters of a drive since it was made.
+/// Counters of a drive since its creation.
 #[pyclass(frozen, get_all, module = "warp_ssd")]
 #[derive(Serialize)]
 pub struct Stats {
-    /// Bytes that the host has written (HBMW).
+    /// Bytes written by the host (HBMW).
     host_bytes_written: u64,
-    /// Bytes programmed: the host's pages and copies (MBMW).
+    /// Bytes programmed, for host writes and copies (MBMW).
     media_bytes_written: u64,
     /// Bytes erased (MBE).
     media_bytes_erased: u64,
-    /// Media / host bytes written; None before anything was written.
+    /// Bytes programmed / bytes written by the host. None before the first write.
     write_amplification: Option<f64>,
-    /// Bytes that collection has copied.
+    /// Bytes that garbage collection has copied.
     gc_bytes_copied: u64,
-    /// Collections at the background mark.
+    /// Number of collections at the background watermark.
     background_collections: u64,
-    /// Collections at the foreground mark.
+    /// Number of collections at the foreground watermark.
     foreground_collections: u64,
-    /// Collections outside the policy, because it found nothing and room was needed.
+    /// Number of emergency collections. The drive needed space, but the policy found no victim.
     forced_collections: u64,
-    /// Reclaim units taken from the free ones.
+    /// Number of reclaim units opened.
     units_opened: u64,
-    /// Reclaim units given back.
+    /// Number of reclaim units reclaimed.
     units_reclaimed: u64,
-    /// Fully valid blocks that collection moved without copying.
+    /// Number of fully valid blocks that collection moved without copying.
     blocks_remapped: u64,
-    /// Valid pages in reclaim units when they were reclaimed.
+    /// Number of valid pages in reclaim units at the time of their reclaim.
     valid_pages_reclaimed: u64,
-    /// Mapped pages that the host has deallocated.
+    /// Number of mapped pages that the host has deallocated.
     pages_deallocated: u64,
-    /// Pages written to another reclaim group, because the one asked for held all it could.
+    /// Number of pages written to another reclaim group, because the requested group was full.
     pages_redirected: u64,
-    /// Reclaim units that the host closed before they were full.
+    /// Number of reclaim units that the host closed before they were full.
     units_closed_by_host: u64,
-    /// Reclaim units that the drive closed before they were full.
+    /// Number of reclaim units that the drive closed before they were full.
     units_closed_early: u64,
 }
 
@@ -516,7 +525,7 @@ impl Stats {
 
 #[pymethods]
 impl Stats {
-    /// All of them by name.
+    /// Return all counters by name.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &serde_json::to_value(self).expect("counters serialize"))
     }

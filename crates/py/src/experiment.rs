@@ -1,4 +1,4 @@
-//! Experiments: what there is to run.
+//! The class `Experiment`: devices, workloads and variants to run.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,25 +24,26 @@ use crate::point::Point;
 use crate::result::{Results, RunHooks, RunResult};
 use crate::table::Table;
 
-/// An experiment: which drives run which workload in which variants, and what the paper says of it.
+/// An experiment: a set of drives, workloads and variants, and the paper's numbers for them.
 ///
 /// Parameters
 /// ----------
 /// experiment
-///     Name of a folder of ``experiments/``, path of an ``experiment.toml``, or what stands in one as nested dictionaries.
+///     Name of a folder of ``experiments/``, path of an ``experiment.toml``, or its content as
+///     nested dictionaries.
 ///
 /// Raises
 /// ------
 /// WarpError
-///     There is no such experiment, or something in it is wrong.
+///     The experiment does not exist, or a value in it is invalid.
 #[pyclass(frozen, module = "warp_ssd")]
 pub struct Experiment {
     pub experiment: LabExperiment,
-    /// What makes the requests of its workloads that are written in Python.
+    /// Generators of its workloads that are written in Python.
     generators: Generators,
 }
 
-/// The workload that a name, a table or a callable says.
+/// The workload from a name, a table or a callable.
 fn workload_choice(workload: &Bound<'_, PyAny>, generators: &mut Generators) -> PyResult<WorkloadChoice> {
     match path_or_name(workload)? {
         Some(name) => Ok(WorkloadChoice::Named(name)),
@@ -51,14 +52,14 @@ fn workload_choice(workload: &Bound<'_, PyAny>, generators: &mut Generators) -> 
     }
 }
 
-/// Who listens to the drive's events, as a table says it.
+/// Settings of placement feedback from a table.
 fn feedback_settings(settings: &Bound<'_, PyAny>) -> PyResult<feedback::Settings> {
     let settings = table("feedback", settings)?;
     find::deserialize("feedback", settings.into()).map_err(warp_error)
 }
 
 impl Experiment {
-    /// Whether a workload of it is written in Python.
+    /// True if one of its workloads is written in Python.
     pub fn has_generators(&self) -> bool {
         !self.generators.is_empty()
     }
@@ -82,12 +83,14 @@ impl Experiment {
         })
     }
 
-    /// A workload on a device as an experiment of one point: it ends by itself, on the drive at full size.
+    /// Return an experiment with one point: a workload on a device at full size. The workload must
+    /// end by itself.
     ///
     /// Parameters
     /// ----------
     /// workload
-    ///     A job file, a workload, or a block trace: a name or a path. Or a function that makes requests (`warp_ssd.generators`).
+    ///     Name or path of a job file, a workload, or a block trace. Or a function that makes
+    ///     requests (`warp_ssd.generators`).
     /// device
     ///     Name or path of a device profile.
     #[staticmethod]
@@ -100,25 +103,25 @@ impl Experiment {
         })
     }
 
-    /// Name of its folder.
+    /// Name of the experiment's folder.
     #[getter]
     fn slug(&self) -> &str {
         &self.experiment.slug
     }
 
-    /// One line about it.
+    /// Title in one line.
     #[getter]
     fn title(&self) -> &str {
         &self.experiment.title
     }
 
-    /// The figure or table.
+    /// Figure or table of the paper.
     #[getter]
     fn source(&self) -> &str {
         &self.experiment.source
     }
 
-    /// What was chosen where the paper leaves it open, and why.
+    /// Choices where the paper is not specific, and their reasons.
     #[getter]
     fn notes(&self) -> &str {
         &self.experiment.notes
@@ -136,7 +139,7 @@ impl Experiment {
         self.experiment.coordinates().values("variant").to_vec()
     }
 
-    /// Its grid: the names of the values on each axis.
+    /// Axes of its grid, each with the names of its values.
     #[getter]
     fn axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let axes = PyDict::new(py);
@@ -147,43 +150,46 @@ impl Experiment {
         Ok(axes)
     }
 
-    /// The paper's numbers: as `Result.published`, before anything was run. Where a number is about several points, the row names the
-    /// first.
+    /// Return the paper's numbers in the form of `Result.published`, before a run. The row of a
+    /// number about several points names the first point.
     fn published(&self) -> Table {
         let judge = Judge::new(&self.experiment, Form::Full, &[], self.experiment.run.tail());
         tables::published(&self.experiment.axes(), &judge.comparisons()).into()
     }
 
-    /// Its points: one for each device, grid value, variant and seed.
+    /// Return the points of the experiment: one for each device, grid value, variant and seed.
     ///
     /// Parameters
     /// ----------
     /// quick
-    ///     The quick form, which tests compare with golden results.
+    ///     Select the quick form, which tests compare with golden results.
     /// overrides
     ///     Device settings by dotted path, such as ``{"geometry.over_provisioning": 0.07}``.
     /// settings
-    ///     Workload settings by dotted path; of a job file, options as ``"SECTION.OPTION"``.
+    ///     Workload settings by dotted path. Options of a job file are ``"SECTION.OPTION"``.
     /// devices
     ///     Names or paths of device profiles, instead of the experiment's.
     /// workload
-    ///     Another workload: a name, a path, a table with a ``kind``, or a function that makes requests (`warp_ssd.generators`).
+    ///     Another workload: a name, a path, a table with a ``kind``, or a function that makes
+    ///     requests (`warp_ssd.generators`).
     /// capacity_bytes
-    ///     Run on drives like the devices, but of this capacity.
+    ///     Capacity of the drives, instead of the profiles'.
     /// feedback
-    ///     Who listens to the drive's events, as ``feedback`` of a variant: ``{"policy": "lifetimes"}``.
+    ///     Settings of placement feedback, as ``feedback`` of a variant: ``{"policy":
+    ///     "lifetimes"}``.
     /// interval
-    ///     The points of every member of the devices' ensembles as well; `Result` says what they come to.
+    ///     Add the points of all members of the devices' ensembles. `Result` shows the resulting
+    ///     intervals.
     /// snapshot
-    ///     Path of a device that ``Device.snapshot`` or ``warp run --save`` saved, to go on with instead of a new one.
+    ///     Path of a device saved by ``Device.snapshot`` or ``warp run --save``, to start from.
     /// **options
-    ///     Run options, by their names in ``[run]`` of an experiment: ``docs/experiments.md`` lists them. ``scale`` may be a number too:
-    ///     ``64`` is ``"1/64"``.
+    ///     Run options, by their names in ``[run]`` of an experiment (see ``docs/experiments.md``).
+    ///     ``scale`` may also be a number: ``64`` is ``"1/64"``.
     ///
     /// Raises
     /// ------
     /// WarpError
-    ///     A setting that is not known or impossible: names it and what is allowed.
+    ///     A setting is unknown or impossible. The message names it and the allowed values.
     #[pyo3(signature = (*, quick = false, overrides = None, settings = None, devices = None, workload = None, capacity_bytes = None,
                         feedback = None, interval = false, snapshot = None, **options))]
     #[allow(clippy::too_many_arguments)] // Keyword arguments of Python.
@@ -244,18 +250,20 @@ impl Experiment {
         Ok(prepared.map(point).collect())
     }
 
-    /// Runs points of this experiment, in parallel within the memory there is, and judges them together.
+    /// Run points in parallel, within the available memory, and judge them together.
     ///
     /// Parameters
     /// ----------
     /// points
-    ///     Some of `points`.
+    ///     Points returned by `points`.
     /// gc_log
-    ///     Keep a row for each collection.
+    ///     Record a row for each collection.
     /// victim_policy, placement_policy
-    ///     Decide instead of the drive and of the workload; each point gets a deep copy of its own, and points run one after another.
+    ///     Policies that decide instead of the drive and of the workload. Each point gets its own
+    ///     deep copy, and points run one after another.
     /// progress
-    ///     Called every 50 ms with the share that is done (0 to 1), the points that are done, and the number of points.
+    ///     Function called every 50 ms with the finished share (0 to 1), the number of finished
+    ///     points, and the number of points.
     #[pyo3(signature = (points, *, gc_log = false, victim_policy = None, placement_policy = None, progress = None))]
     fn run_points(
         &self,

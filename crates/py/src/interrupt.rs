@@ -1,4 +1,4 @@
-//! Long work beside Python: on a thread of its own without the interpreter's lock, while the calling thread listens for Ctrl-C.
+//! Runs long work on its own thread without the interpreter's lock, and polls for Ctrl-C.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -7,11 +7,11 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use simulate::run::Progress;
 
-/// How often the interpreter is asked whether Ctrl-C was pressed.
+/// Interval at which the interpreter checks for Ctrl-C.
 const LISTEN_EVERY: Duration = Duration::from_millis(50);
 
-/// Does `work` to its end, or until Ctrl-C, which stops `progress` and is then raised; `tick` is called every 50 ms, and an error of
-/// it stops the work too.
+/// Runs `work` to its end. Ctrl-C or an error of `tick`, which is called every 50 ms, stops
+/// `progress` and is raised when `work` returns.
 pub fn stoppable<T: Send>(
     py: Python<'_>,
     progress: &Progress,
@@ -23,7 +23,7 @@ pub fn stoppable<T: Send>(
     thread::scope(|scope| {
         let worker = scope.spawn(|| {
             let _wake = Wake(&listener, &done);
-            // The interpreter knows this thread from now on: policies that it calls need not be introduced each time.
+            // Attach the thread for all of the work, so that each call of a policy is cheaper.
             Python::attach(|py| py.detach(work))
         });
         let mut stopped_by = None;
@@ -42,7 +42,7 @@ pub fn stoppable<T: Send>(
     })
 }
 
-/// Says that the work is done, even if it panics.
+/// Signals on drop that the work has ended, even by a panic.
 struct Wake<'a>(&'a thread::Thread, &'a AtomicBool);
 
 impl Drop for Wake<'_> {

@@ -5,9 +5,10 @@
 //!                        \-> studio (a server for notebooks)
 //! ```
 //!
-//! A shell without logic: it converts arguments and results, lets other Python threads run while the engine works, listens for
-//! Ctrl-C, and turns errors into exceptions with the engine's sentence. What Python sees of it is typed in
-//! `python/warp_ssd/_engine.pyi`; everything that can be written in Python is in `python/warp_ssd`.
+//! This crate is a layer without logic. It converts arguments and results, releases the
+//! interpreter's lock while the engine works, handles Ctrl-C, and turns errors into exceptions with
+//! the engine's message. `python/warp_ssd/_engine.pyi` has the types of the extension. All code
+//! that can be written in Python is in `python/warp_ssd`.
 
 mod convert;
 mod device;
@@ -37,19 +38,19 @@ create_exception!(
     "Something that a user can mend: the engine's sentence names the place, the problem and the remedy."
 );
 
-/// Names of the device profiles, in ``./devices`` and built in.
+/// Names of the device profiles, both in ``./devices`` and built in.
 #[pyfunction]
 fn devices() -> Vec<String> {
     ::experiment::profile::Profile::names()
 }
 
-/// Names of the experiments, in ``./experiments`` and built in.
+/// Names of the experiments, both in ``./experiments`` and built in.
 #[pyfunction]
 fn experiments() -> Vec<String> {
     ::experiment::definition::Experiment::names()
 }
 
-/// Names of the workloads: job files in ``./jobs`` and tables in ``./workloads``, and those built in.
+/// Names of the workloads: job files in ``./jobs``, tables in ``./workloads``, and those built in.
 #[pyfunction]
 fn workloads() -> Vec<String> {
     let mut names = [
@@ -61,7 +62,8 @@ fn workloads() -> Vec<String> {
     names
 }
 
-/// A device profile as nested dictionaries of plain values, without their sources: what `Device` accepts.
+/// Return a device profile as nested dictionaries of plain values, without sources. `Device`
+/// accepts this form.
 ///
 /// Parameters
 /// ----------
@@ -71,7 +73,7 @@ fn workloads() -> Vec<String> {
 /// Raises
 /// ------
 /// WarpError
-///     There is no such profile, or something in it is wrong.
+///     The profile does not exist, or a value in it is invalid.
 #[pyfunction]
 fn profile<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     let profile = ::experiment::profile::Profile::find(name).map_err(convert::warp_error)?;
@@ -79,7 +81,7 @@ fn profile<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     convert::to_python(py, &values)
 }
 
-/// The text of a device profile, as it stands in its file, sources and all.
+/// Return the text of a device profile's file, with its sources.
 ///
 /// Parameters
 /// ----------
@@ -90,7 +92,7 @@ fn profile_text(name: &str) -> PyResult<String> {
     ::experiment::profile::Profile::text(name).map_err(convert::warp_error)
 }
 
-/// The text of an experiment, as it stands in its file.
+/// Return the text of an experiment's file.
 ///
 /// Parameters
 /// ----------
@@ -102,19 +104,20 @@ fn experiment_text(name: &str) -> PyResult<String> {
     Ok(found.text)
 }
 
-/// Bytes of memory that runs may use: nine tenths of what the system says is available.
+/// Bytes of memory that runs may use: 90 % of the memory that the system reports as available.
 #[pyfunction]
 fn memory_available() -> u64 {
     simulate::run::memory_available()
 }
 
-/// Runs the ``warp`` command with these arguments, of which the first is its name; returns its exit code. It may end the process.
+/// Run the ``warp`` command and return its exit code. The first argument is the command's name. The
+/// call may end the process.
 #[pyfunction]
 fn command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| cli::main(arguments))
 }
 
-/// See the crate.
+/// The native module of `warp_ssd`.
 #[pymodule]
 mod _engine {
     use pyo3::prelude::*;
@@ -140,7 +143,7 @@ mod _engine {
         workloads,
     };
 
-    /// Constants.
+    /// Adds the module's constants.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;

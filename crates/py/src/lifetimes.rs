@@ -1,4 +1,4 @@
-//! How long what a workload writes lives.
+//! The class `Lifetimes`: lifetimes of the data that a workload writes.
 
 use analysis::export::tables;
 use analysis::lifetimes::{self, Measured, Setup};
@@ -10,33 +10,36 @@ use crate::generator::{Generators, PythonGenerator};
 use crate::interrupt::stoppable;
 use crate::table::Table;
 
-/// How long what a workload writes lives: bytes written from a write to the one that overwrites it, or to its trim.
+/// Lifetimes of a workload's data: bytes written between a write and its overwrite or trim.
 #[pyclass(frozen, module = "warp_ssd")]
 pub struct Lifetimes {
     measured: Measured,
 }
 
-/// How long what a workload writes lives, as ``warp lifetimes``. Nothing is run on a device: it only says where the workload lies.
+/// Measure the lifetimes of a workload's data, as ``warp lifetimes`` does.
+///
+/// The workload is not run on a device. The device only determines its layout.
 ///
 /// Parameters
 /// ----------
 /// workload
-///     A block trace, a job file or a workload: a name or a path. Or a function that makes requests (`warp_ssd.generators`).
+///     Name or path of a block trace, a job file or a workload. Or a function that makes requests
+///     (`warp_ssd.generators`).
 /// device
-///     Name or path of the device profile that it is laid out on.
+///     Name or path of the device profile for the layout.
 /// capacity_bytes
-///     Lay it out on a drive like the device, but of this capacity, instead of on a twin.
+///     Capacity of the drive for the layout. Replaces the scaled model.
 /// scale
-///     Scale of the twin, such as ``64`` or ``"1/64"``, the default.
+///     Scale of the model, such as ``64`` or ``"1/64"``, the default.
 /// write_capacities
-///     Drive-writes after which a workload that never ends is cut off.
+///     Full drive writes after which an endless workload is stopped.
 /// overrides
-///     Settings of the device by dotted path, and of the workload behind ``workload.``.
+///     Settings of the device by dotted path. Settings of the workload begin with ``workload.``.
 ///
 /// Raises
 /// ------
 /// WarpError
-///     There is no such workload or device, they do not fit, or the workload writes nothing.
+///     The workload or device does not exist, they do not fit, or the workload has no writes.
 #[pyfunction(name = "lifetimes")]
 #[pyo3(signature = (workload, device = lifetimes::DEVICE, *, capacity_bytes = None, scale = None,
                     write_capacities = lifetimes::WRITE_CAPACITIES, overrides = None))]
@@ -63,7 +66,7 @@ pub fn measure(
         overrides: optional_table("overrides", overrides)?,
         write_capacities,
     };
-    // Kept until everything is run.
+    // The generators must live until the end of the run.
     let mut generators = Generators::new();
     let workload = PythonGenerator::name_of(workload, &mut generators)?;
     let progress = Progress::default();
@@ -74,31 +77,37 @@ pub fn measure(
 
 #[pymethods]
 impl Lifetimes {
-    /// A row for all of the workload (``stream`` is null) and, where there are several, for each of its streams: ``written_bytes``; the
-    /// bytes written until 10, 25, 50 and 90 % of it has ended, null where not that much was seen to; and the share that is
-    /// ``there_at_the_end``.
+    /// Return the quantiles of the lifetimes: a row for the whole workload (``stream`` is null)
+    /// and, if it has several streams, one for each.
+    ///
+    /// ``written_bytes`` are the written bytes. Further columns have the bytes written until 10,
+    /// 25, 50 and 90 % of the data has ended, null where the share was not reached.
+    /// ``there_at_the_end`` is the share that never ended.
     fn quantiles(&self) -> Table {
         tables::lifetimes(&self.measured).into()
     }
 
-    /// All of it: for each stream, as above, the share of what was written (``ended_share``) that has ended within so many ``bytes``,
-    /// at each distance at which some did.
+    /// Return the cumulative distribution of the lifetimes, for the same parts as `quantiles`. Each
+    /// row gives a distance in ``bytes`` at which data ended, and the share that ended within it
+    /// (``ended_share``).
     fn distribution(&self) -> Table {
         tables::lifetime_steps(&self.measured).into()
     }
 
-    /// Kolmogorov-Smirnov distance of all of this workload from all of another: the largest difference of the shares that have ended within
-    /// as many bytes, 0 to 1; and these bytes.
+    /// Return the Kolmogorov-Smirnov distance of the whole workload from another.
+    ///
+    /// The distance (0 to 1) is the largest difference between their shares that have ended within
+    /// the same bytes. The second value is these bytes.
     ///
     /// Raises
     /// ------
     /// WarpError
-    ///     They were followed on different scales, or in units of different sizes.
+    ///     The workloads were measured at different scales, or in units of different sizes.
     fn distance(&self, other: &Lifetimes) -> PyResult<(f64, u64)> {
         lifetimes::distance(&self.measured, &other.measured).map_err(warp_error)
     }
 
-    /// What ``warp lifetimes --json`` prints of it.
+    /// Return the JSON of ``warp lifetimes --json`` as dictionaries.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let json = lifetimes::to_json(std::slice::from_ref(&self.measured)).map_err(warp_error)?;
         to_python(py, &json)

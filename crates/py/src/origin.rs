@@ -1,13 +1,13 @@
-//! Where points come from, for what shows them later.
+//! The origin of points: the request from which the studio can repeat them.
 
 use std::sync::Arc;
 
 use studio::request::RunRequest;
 
-/// What points were asked for with, so that the studio can be told.
+/// The arguments with which points were made. `None` after pickling.
 pub type Origin = Option<Arc<RunRequest>>;
 
-/// What all of these have in common; None if they were not asked for together.
+/// The origin that all have in common. `None` if they come from different calls.
 pub fn common_origin<'a>(mut origins: impl Iterator<Item = &'a Origin>) -> Origin {
     let first = origins.next()?.clone()?;
     origins

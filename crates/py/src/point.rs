@@ -1,4 +1,4 @@
-//! Points: single runs, complete in themselves.
+//! The class `Point`: a single run with its complete input.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::generator::PythonGenerator;
 use crate::origin::Origin;
 use crate::result::{PointResult, Results, RunHooks};
 
-/// One run of an experiment, with everything that its result depends on. It can be pickled and run elsewhere.
+/// One run of an experiment, with its complete input. It can be pickled and run elsewhere.
 #[pyclass(frozen, module = "warp_ssd")]
 pub struct Point {
     pub axes: Arc<Vec<String>>,
     pub form: Form,
     pub prepared: Arc<RunPlan>,
-    /// Not of one that was pickled.
+    /// `None` after pickling.
     pub origin: Origin,
-    /// What makes the requests of its workload, if that is written in Python.
+    /// Generator of the requests, if the workload is written in Python.
     pub generator: Option<Arc<PythonGenerator>>,
 }
 
@@ -32,17 +32,17 @@ impl Point {
     }
 }
 
-/// A point as it is pickled: its cell as JSON, and the workload if that is a function of Python.
+/// A pickled point: its cell as JSON, and the workload if it is a Python function.
 type Pickled = (String, Option<Py<PyAny>>);
 
 #[pymethods]
 impl Point {
-    /// From what pickling made of one.
+    /// Restore a pickled point.
     #[new]
     #[pyo3(signature = (pickled, workload = None))]
     fn new(py: Python<'_>, pickled: &str, workload: Option<&Bound<'_, PyAny>>) -> PyResult<Point> {
         let (axes, form, cell): (Vec<String>, Form, Cell) = serde_json::from_str(pickled).map_err(warp_error)?;
-        // Under the name that it had, which its results are kept under.
+        // Keep its earlier name, because results are stored under the name.
         let name = cell.workload.generator().map(str::to_string);
         let generator = workload
             .map(|workload| PythonGenerator::new(workload, name))
@@ -65,61 +65,62 @@ impl Point {
         Ok((slf.getattr("__class__")?, (pickled, workload)))
     }
 
-    /// What distinguishes it within its experiment: ``device``, ``variant`` ("" without variants), and a value for each axis.
+    /// Coordinates within its experiment: ``device``, ``variant`` ("" without variants), and a
+    /// value for each axis.
     #[getter]
     fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         key_of(py, &self.axes, &self.cell().key)
     }
 
-    /// Its seed.
+    /// Seed of the run.
     #[getter]
     fn seed(&self) -> u64 {
         self.cell().seed
     }
 
-    /// What its workload is called: the name of its file without folder and ending, or its kind.
+    /// Name of its workload: the file name without folder and extension, or the kind.
     #[getter]
     fn workload(&self) -> &str {
         &self.cell().workload_name
     }
 
-    /// Bytes of memory that its run needs.
+    /// Bytes of memory that the run needs.
     #[getter]
     fn memory_bytes(&self) -> u64 {
         self.prepared.memory_bytes
     }
 
-    /// Hash of its complete input, 64 hexadecimal digits: points with the same hash give the same bytes.
+    /// Hash of the complete input, 64 hexadecimal digits. Equal hashes mean identical results.
     ///
     /// Raises
     /// ------
     /// WarpError
-    ///     A file that the workload reads cannot be read.
+    ///     A file of the workload cannot be read.
     #[getter]
     fn hash(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| fingerprint::hash(self.cell())).map_err(warp_error)
     }
 
-    /// Its complete input: the resolved device and workload, the settings of the run, the seed, and the version of results. Files
-    /// that the workload reads are there by a digest of their contents.
+    /// Complete input: the resolved device and workload, the settings of the run, the seed, and the
+    /// version of results. Digests stand for the contents of the workload's files.
     #[getter]
     fn input<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         from_json(py, &py.detach(|| fingerprint::input(self.cell())).map_err(warp_error)?)
     }
 
-    /// Runs it.
+    /// Run the point.
     ///
     /// Parameters
     /// ----------
     /// gc_log
-    ///     Keep a row for each collection.
+    ///     Record a row for each collection.
     /// victim_policy, placement_policy
-    ///     Decide instead of the drive and of the workload; a deep copy of them does.
+    ///     Policies that decide instead of the drive and of the workload. The run uses deep copies.
     ///
     /// Raises
     /// ------
     /// WarpError
-    ///     There is too little memory, or a file that the workload reads is wrong.
+    ///     The system has too little memory, or a file of the workload is invalid.
     #[pyo3(signature = (*, gc_log = false, victim_policy = None, placement_policy = None))]
     fn run(
         &self,

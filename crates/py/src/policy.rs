@@ -1,13 +1,15 @@
-//! Policies written in Python, as the engine's.
+//! Policies written in Python, as victim and placement policies of the engine.
 //!
 //! ```text
 //! Candidates of the device -> rows -> NumPy arrays -> policy.select -> position -> reclaim unit
 //! batch of requests        -> rows -> NumPy arrays -> policy.place  -> placement indices
 //! ```
 //!
-//! Rows are copied once, because Python may keep what it is shown; an array is made of them when a policy asks for it, and only then.
+//! Rows are copied once, because a policy may keep its arguments. A NumPy array is made only when a
+//! policy reads it.
 //!
-//! An exception of a policy is kept and ends the run ([`PolicyCalls::failure`]); until it has ended the device collects without the policy.
+//! An exception of a policy is stored ([`PolicyCalls::failure`]) and ends the run. Until then the
+//! device collects without the policy.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -23,10 +25,10 @@ use ssd::RuId;
 use ssd::gc::{Candidates as DeviceCandidates, Random, VictimPolicy};
 use workload::{PlacementIndex, Request};
 
-/// "No placement index" in arrays: the write goes where the drive puts writes without a directive.
+/// Marks writes without a placement index in arrays. The drive places them by default.
 pub const NO_PLACEMENT: u16 = u16::MAX;
 
-/// What the policies of a run cost, and why one failed.
+/// Cost of the policies of a run, and the exception of the first that failed.
 #[derive(Default)]
 pub struct PolicyCalls {
     calls: AtomicU64,
@@ -36,7 +38,7 @@ pub struct PolicyCalls {
 }
 
 impl PolicyCalls {
-    /// Times a call; keeps its exception, after which nothing is called any more.
+    /// Times a call and stores its exception. After an exception, later calls are skipped.
     fn call<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
         if self.failed() {
             return None;
@@ -54,7 +56,7 @@ impl PolicyCalls {
         self.failed.store(true, Ordering::Release);
     }
 
-    /// Whether a policy has failed.
+    /// True if a policy has failed.
     pub fn failed(&self) -> bool {
         self.failed.load(Ordering::Acquire)
     }
@@ -66,18 +68,18 @@ impl PolicyCalls {
         failure.map_or(Ok(()), Err)
     }
 
-    /// How often policies were asked.
+    /// Number of calls of policies.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// How long they took, with everything that it takes to ask them.
+    /// Seconds spent in policies, including the conversion of their arguments.
     pub fn seconds(&self) -> f64 {
         self.nanoseconds.load(Ordering::Relaxed) as f64 / 1e9
     }
 }
 
-/// A copy of a policy for a run of its own: what it remembers from one run must not change the next.
+/// A deep copy of a policy for one run, because its state must not affect the next run.
 pub fn copied(policy: &Py<PyAny>, shared: &PolicyCalls) -> Py<PyAny> {
     Python::attach(|py| {
         let copy = py
@@ -93,7 +95,7 @@ pub fn copied(policy: &Py<PyAny>, shared: &PolicyCalls) -> Py<PyAny> {
     })
 }
 
-/// Refuses what is no policy before a run begins.
+/// Refuses, before a run begins, an object without the method of a policy.
 pub fn check(policy: Option<&Bound<'_, PyAny>>, argument: &str, method: &str) -> PyResult<()> {
     match policy {
         Some(policy) if !policy.hasattr(method)? => {
@@ -105,7 +107,7 @@ pub fn check(policy: Option<&Bound<'_, PyAny>>, argument: &str, method: &str) ->
     }
 }
 
-/// A column of a table that a policy is shown: made when it is first asked for.
+/// A column of a policy's table. The array is made on first access.
 struct Column<T>(PyOnceLock<Py<PyArray1<T>>>);
 
 impl<T: numpy::Element> Column<T> {
@@ -120,7 +122,7 @@ impl<T: numpy::Element> Column<T> {
     }
 }
 
-/// What a policy is told of a reclaim unit; times as the drive counts them.
+/// Attributes of a reclaim unit that a policy can read. Times are the drive's.
 struct Unit {
     number: RuId,
     handle: i32,
@@ -146,16 +148,16 @@ impl Unit {
     }
 }
 
-/// The reclaim units that a decision is about: arrays with an entry for each, in a reproducible but no particular order.
+/// The reclaim units to choose from: arrays with an entry for each, in reproducible order.
 ///
-/// Times are counted in pages that the host has written to the drive. An array is made when it is first asked for.
+/// Times are counted in pages that the host has written. Each array is made on first access.
 #[pyclass(frozen, module = "warp_ssd")]
 pub struct Candidates {
     units: Arc<Vec<Unit>>,
     /// Pages that the host has written to the drive.
     #[pyo3(get)]
     host_pages_written: u64,
-    /// Whether this is background collection, whose candidates are at most as full as `gc.lazy_valid_share`.
+    /// True for background collection. Its candidates are at most as full as `gc.lazy_valid_share`.
     #[pyo3(get)]
     lazy: bool,
     columns: [Column<i64>; 7],
@@ -184,31 +186,32 @@ impl Candidates {
         self.column(py, 0, |unit| i64::from(unit.number.0))
     }
 
-    /// Valid pages in it: what collecting it copies.
+    /// Valid pages of the unit, which collection would copy.
     #[getter]
     fn valid_pages<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         self.column(py, 1, |unit| i64::from(unit.valid_pages))
     }
 
-    /// Its size in pages; more than `valid_pages`.
+    /// Size of the unit in pages. It is always larger than `valid_pages`.
     #[getter]
     fn pages<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         self.column(py, 2, |unit| i64::from(unit.pages))
     }
 
-    /// The reclaim unit handle whose data it holds; -1 is the pool that copies of initially isolated handles share.
+    /// Reclaim unit handle of the data in the unit. -1 is the shared pool for copies of initially
+    /// isolated handles.
     #[getter]
     fn handle<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         self.column(py, 3, |unit| i64::from(unit.handle))
     }
 
-    /// Time since a page was last written to it.
+    /// Time since the last write of a page in the unit.
     #[getter]
     fn age<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         self.column(py, 4, |unit| (self.host_pages_written - unit.last_write) as i64)
     }
 
-    /// Time since one of its pages was last invalidated.
+    /// Time since the last invalidation of a page in the unit.
     #[getter]
     fn since_invalidation<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         self.column(py, 5, |unit| (self.host_pages_written - unit.last_invalidation) as i64)
@@ -225,7 +228,7 @@ impl Candidates {
     }
 }
 
-/// The memory of a table's rows: taken over by the next one, unless the policy has kept the table.
+/// Returns the memory of the previous table's rows for reuse, unless the policy has kept the table.
 fn reused<Row>(memory: &mut Arc<Vec<Row>>) -> &mut Vec<Row> {
     if Arc::get_mut(memory).is_none() {
         *memory = Arc::default();
@@ -235,7 +238,7 @@ fn reused<Row>(memory: &mut Arc<Vec<Row>>) -> &mut Vec<Row> {
     rows
 }
 
-/// A `VictimPolicy` of Python.
+/// A `VictimPolicy` written in Python.
 pub struct PythonVictimPolicy {
     policy: Py<PyAny>,
     shared: Arc<PolicyCalls>,
@@ -266,12 +269,13 @@ impl VictimPolicy for PythonVictimPolicy {
     }
 }
 
-/// The position that `select` has returned; None for none.
+/// The position that `select` returned. `None` selects no unit.
 fn position(chosen: &Bound<'_, PyAny>, candidates: usize) -> PyResult<Option<usize>> {
     if chosen.is_none() {
         return Ok(None);
     }
-    // NumPy's integers, such as those of argmin, are none of Python's, but say what they are.
+    // NumPy's integers, such as the result of argmin, are not Python integers. Their method
+    // `__index__` converts them.
     let index = chosen
         .call_method0("__index__")
         .and_then(|index| index.extract::<i64>());
@@ -288,7 +292,7 @@ fn position(chosen: &Bound<'_, PyAny>, candidates: usize) -> PyResult<Option<usi
     position.map(Some).ok_or_else(problem)
 }
 
-/// The next requests of a workload: arrays with an entry for each, in their order. An array is made when it is first asked for.
+/// The next requests of a workload, in order. Each array is made on first access.
 #[pyclass(frozen, module = "warp_ssd")]
 pub struct Requests {
     rows: Arc<Vec<Request>>,
@@ -318,7 +322,7 @@ impl Requests {
 
 #[pymethods]
 impl Requests {
-    /// First logical page (in mapping units of the drive).
+    /// First logical page, in mapping units of the drive.
     #[getter]
     fn first<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         let bits = self.page_bits;
@@ -326,7 +330,7 @@ impl Requests {
             .of(py, &self.rows, |request| (request.offset_bytes >> bits) as i64)
     }
 
-    /// Logical pages that it touches.
+    /// Number of logical pages.
     #[getter]
     fn pages<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         let bits = self.page_bits;
@@ -336,20 +340,20 @@ impl Requests {
         })
     }
 
-    /// 0 reads, 1 writes, 2 deallocates.
+    /// Operation: 0 is read, 1 is write, 2 is deallocate.
     #[getter]
     fn operation<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u8>> {
         self.operation.of(py, &self.rows, |request| request.operation as u8)
     }
 
-    /// The placement index that the workload says; `NO_PLACEMENT` for none.
+    /// Placement index of the workload. `NO_PLACEMENT` without one.
     #[getter]
     fn placement<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u16>> {
         let index = |request: &Request| request.placement.map_or(NO_PLACEMENT, |index| index.0);
         self.placement.of(py, &self.rows, index)
     }
 
-    /// Number of the workload's stream that issues it.
+    /// Number of the workload's stream that issues the request.
     #[getter]
     fn stream<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u16>> {
         self.stream.of(py, &self.rows, |request| request.stream)
@@ -360,7 +364,7 @@ impl Requests {
     }
 }
 
-/// A `PlacementPolicy` of Python.
+/// A `PlacementPolicy` written in Python.
 pub struct PythonPlacementPolicy {
     policy: Py<PyAny>,
     shared: Arc<PolicyCalls>,
@@ -390,9 +394,9 @@ impl PlacementPolicy for PythonPlacementPolicy {
     }
 }
 
-/// Takes over what `place` has returned, a placement index for each request.
+/// Copies the return value of `place`, a placement index for each request.
 fn take_placements(answer: &Bound<'_, PyAny>, requests: usize, placements: &mut Placements) -> PyResult<()> {
-    // What policies return as a rule is read where it is: an array of the indices' own type, or of NumPy's integers.
+    // Common return types are read in place: arrays of uint16, or of NumPy's default integers.
     if let Ok(row) = answer.cast::<PyArray1<u16>>()
         && let Ok(row) = row.try_readonly()
         && let Ok(values) = row.as_slice()
@@ -416,7 +420,7 @@ fn take_row<T: Copy + Into<i64>>(row: &[T], requests: usize, placements: &mut Pl
         return Err(PyValueError::new_err(problem));
     }
     let values = || row.iter().map(|&value| -> i64 { value.into() });
-    // Least and greatest of all are found faster than a first one that is wrong.
+    // Minimum and maximum are faster to find than the first invalid value.
     let (least, greatest) = values().fold((0, 0), |(least, greatest), value| {
         (value.min(least), value.max(greatest))
     });
@@ -433,7 +437,7 @@ fn take_row<T: Copy + Into<i64>>(row: &[T], requests: usize, placements: &mut Pl
     Ok(())
 }
 
-/// An integer or an array of them, of any type of integers, as one row.
+/// An integer or an array of any integer type, as one row.
 pub fn integers<'py>(must: &str, values: &Bound<'py, PyAny>) -> PyResult<PyReadonlyArray1<'py, i64>> {
     let numpy = values.py().import("numpy")?;
     let array = numpy.call_method1("atleast_1d", (values,))?;

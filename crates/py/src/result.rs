@@ -1,4 +1,4 @@
-//! Results, and running points to get them.
+//! Running points, and the classes for their results.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,25 +25,25 @@ use crate::origin::Origin;
 use crate::policy::{self, PolicyCalls, PythonPlacementPolicy, PythonVictimPolicy};
 use crate::table::Table;
 
-/// How points are run.
+/// Policies and callbacks of a run.
 #[derive(Clone, Copy, Default)]
 pub struct RunHooks<'a, 'py> {
-    /// Keep a row for each collection.
+    /// Record a row for each collection.
     pub gc_log: bool,
     pub victim_policy: Option<&'a Bound<'py, PyAny>>,
     pub placement_policy: Option<&'a Bound<'py, PyAny>>,
-    /// Called with the share that is done, the points that are done, and the number of points.
+    /// Function called with the finished share and the numbers of finished and of all points.
     pub progress: Option<&'a Bound<'py, PyAny>>,
 }
 
-/// What policies of Python took.
+/// Number of calls of Python policies, and their time.
 #[derive(Clone, Copy)]
 pub struct PolicyCost {
     calls: u64,
     seconds: f64,
 }
 
-/// Runs points to their end; Ctrl-C and exceptions of policies are raised.
+/// Runs points to their end. Ctrl-C and exceptions of policies are raised.
 fn run_prepared(
     py: Python<'_>,
     prepared: &[Arc<RunPlan>],
@@ -108,14 +108,14 @@ fn run_prepared(
     Ok((results.map_err(lab_error)?, cost))
 }
 
-/// What points measured, in tables.
+/// Measurements of points, as tables.
 #[pyclass(frozen, subclass, module = "warp_ssd")]
 pub struct Results {
     axes: Arc<Vec<String>>,
     tail_capacities: f64,
     pub cells: Vec<CellResult>,
     policy_cost: PolicyCost,
-    /// Whether Python decided, or made the requests.
+    /// True if policies or workloads in Python took part.
     has_policies: bool,
     origin: Origin,
 }
@@ -144,22 +144,22 @@ impl Results {
         })
     }
 
-    /// What its points were asked for with, if that was the same.
+    /// The common origin of its points, if they have one.
     pub fn origin(&self) -> Origin {
         self.origin.clone()
     }
 
-    /// Whether policies in Python decided, or workloads in Python made the requests.
+    /// True if a policy in Python decided, or a workload in Python made the requests.
     pub fn has_policies(&self) -> bool {
         self.has_policies
     }
 }
 
-/// What a caller says of points: a name that is a coordinate of theirs, or the value on an axis.
+/// Selectors of points: a name matches any coordinate, a pair matches the value on an axis.
 struct Names(Vec<(Option<String>, String)>);
 
 impl Names {
-    /// From a name, several, or a mapping from axes to values.
+    /// Parses a name, several names, or a mapping from axes to values.
     fn of(names: &Bound<'_, PyAny>) -> PyResult<Names> {
         let text = |value: &Bound<'_, PyAny>| -> PyResult<String> { value.str()?.extract() };
         if let Ok(mapping) = names.cast::<PyDict>() {
@@ -173,7 +173,7 @@ impl Names {
         Ok(Names(vec![(None, text(names)?)]))
     }
 
-    /// Refuses a name that no point has, and says what there is.
+    /// Refuses a name that no point has. The message lists the existing names.
     fn check(&self, keys: &[Vec<(&str, &str)>]) -> PyResult<()> {
         let has = |(axis, value): &(Option<String>, String)| {
             let mut all = keys.iter().flatten();
@@ -214,7 +214,7 @@ fn coordinates<'a>(axes: &'a [String], cell: &'a CellResult) -> Vec<(&'a str, &'
 }
 
 impl Results {
-    /// These of its points.
+    /// The same results restricted to these cells.
     fn with(&self, cells: Vec<CellResult>) -> Results {
         Results {
             axes: self.axes.clone(),
@@ -224,7 +224,7 @@ impl Results {
         }
     }
 
-    /// Takes the results of members of ensembles out.
+    /// Separates the results of ensemble members from those of profiles.
     pub fn split(self) -> (Results, Intervals) {
         let (cells, intervals) = Intervals::split(self.cells);
         (Results { cells, ..self }, intervals)
@@ -233,7 +233,7 @@ impl Results {
 
 #[pymethods]
 impl Results {
-    /// Counters of the device and measures of the workload: a row for each point.
+    /// Counters of the device and measures of the workload, a row for each point.
     fn cells(&self) -> Table {
         tables::cells(&self.axes, self.tail_capacities, &self.cells).into()
     }
@@ -243,32 +243,33 @@ impl Results {
         tables::owners(&self.axes, &self.cells).into()
     }
 
-    /// The time series: a row for each sample and owner.
+    /// Time series, with a row for each sample and owner.
     fn samples(&self) -> Table {
         tables::samples(&self.axes, &self.cells).into()
     }
 
-    /// A row for each collection, if ``gc_log`` was asked for.
+    /// A row for each collection, if ``gc_log`` was set.
     fn gc_log(&self) -> Table {
         tables::gc_log(&self.axes, &self.cells).into()
     }
 
-    /// Rates and latencies of each job and direction, of timed runs.
+    /// Rates and latencies of each job and direction, for timed runs.
     fn jobs(&self) -> Table {
         tables::jobs(&self.axes, &self.cells).into()
     }
 
-    /// Distribution of the latencies of each job and direction, of timed runs.
+    /// Distribution of the latencies of each job and direction, for timed runs.
     fn latencies(&self) -> Table {
         tables::latencies(&self.axes, &self.cells).into()
     }
 
-    /// Latencies, lateness and waits for collection by volume, process and size, of traces that were replayed at their own times.
+    /// Latencies, lateness and waits for collection by volume, process and size, for traces
+    /// replayed at their recorded times.
     fn replays(&self) -> Table {
         tables::replays(&self.axes, &self.cells).into()
     }
 
-    /// New events at each reading of the event log, by owner, of runs with feedback.
+    /// New events at each reading of the event log, by owner, for runs with feedback.
     fn readings(&self) -> Table {
         tables::readings(&self.axes, &self.cells).into()
     }
@@ -278,38 +279,38 @@ impl Results {
         tables::moves(&self.axes, &self.cells).into()
     }
 
-    /// Pages copied by each collection, by owner of the data, of runs with feedback.
+    /// Pages copied by each collection, by owner of the data, for runs with feedback.
     fn collections(&self) -> Table {
         tables::collections(&self.axes, &self.cells).into()
     }
 
-    /// How often policies of Python were asked.
+    /// Number of calls of Python policies.
     #[getter]
     fn policy_calls(&self) -> u64 {
         self.policy_cost.calls
     }
 
-    /// How long policies of Python took, seconds, with everything that it takes to ask them.
+    /// Seconds spent in Python policies, including the conversion of their arguments.
     #[getter]
     fn policy_seconds(&self) -> f64 {
         self.policy_cost.seconds
     }
 }
 
-/// What one point measured.
+/// Measurements of one point.
 #[pyclass(frozen, extends = Results, module = "warp_ssd")]
 pub struct PointResult;
 
 #[pymethods]
 impl PointResult {
-    /// What distinguishes it within its experiment, as `Point.key`.
+    /// Coordinates within its experiment, as `Point.key`.
     #[getter]
     fn key<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
         let results = slf.as_super().get();
         key_of(slf.py(), &results.axes, &results.cells[0].key)
     }
 
-    /// Its seed.
+    /// Seed of the run.
     #[getter]
     fn seed(slf: &Bound<'_, Self>) -> u64 {
         slf.as_super().get().cells[0].seed
@@ -321,21 +322,21 @@ impl PointResult {
         slf.as_super().get().cells[0].write_amplification()
     }
 
-    /// The same over the last ``tail_capacities`` of the run: how it would go on.
+    /// Write amplification over the last ``tail_capacities``, an estimate of the further course.
     #[getter]
     fn tail_write_amplification(slf: &Bound<'_, Self>) -> f64 {
         let results = slf.as_super().get();
         results.cells[0].tail_write_amplification(results.tail_capacities)
     }
 
-    /// That of the steady state of a run with ``until="steady"``; None if it did not reach one.
+    /// Write amplification of the steady state with ``until="steady"``. None if it was not reached.
     #[getter]
     fn steady_write_amplification(slf: &Bound<'_, Self>) -> Option<f64> {
         let cell = &slf.as_super().get().cells[0];
         cell.is_steady().then(|| cell.headline_write_amplification())
     }
 
-    /// Its object in the JSON of `Result.to_json`, as text.
+    /// Return its object in the JSON of `Result.to_json`, as text.
     fn to_json(slf: &Bound<'_, Self>) -> String {
         let Results {
             axes,
@@ -358,7 +359,7 @@ impl PointResult {
     }
 }
 
-/// What the points of an experiment measured, and how that compares with the paper.
+/// Measurements of an experiment's points, and their comparison with the paper.
 #[pyclass(frozen, extends = Results, name = "Result", module = "warp_ssd")]
 pub struct RunResult {
     pub experiment: LabExperiment,
@@ -374,7 +375,7 @@ impl RunResult {
 
 #[pymethods]
 impl RunResult {
-    /// The tables that ``warp run`` prints, and the claims.
+    /// Return the tables that ``warp run`` prints, and the claims.
     fn summary(slf: &Bound<'_, Self>) -> String {
         let (run, results) = (slf.get(), slf.as_super().get());
         let title = &run.experiment.title;
@@ -394,37 +395,39 @@ impl RunResult {
         text.trim_end().to_string()
     }
 
-    /// The paper's numbers beside ours.
+    /// Published numbers of the paper beside the measured ones.
     fn published(slf: &Bound<'_, Self>) -> Table {
         let results = slf.as_super().get();
         tables::published(&results.axes, &slf.get().judge(results).comparisons()).into()
     }
 
-    /// What the ensembles of the devices say of the write amplifications, of runs with an interval.
+    /// Intervals of the write amplifications over the devices' ensembles, for runs with
+    /// ``interval``.
     fn intervals(slf: &Bound<'_, Self>) -> Table {
         let results = slf.as_super().get();
         tables::intervals(&results.axes, &slf.get().judge(results)).into()
     }
 
-    /// The experiment's claims, and whether they hold; null for those that are not made for the form that was run.
+    /// Verdicts on the experiment's claims. The verdict is null for claims that do not apply to the
+    /// form that was run.
     fn claims(slf: &Bound<'_, Self>) -> Table {
         tables::claims(&slf.get().judge(slf.as_super().get()).verdicts()).into()
     }
 
-    /// Everything that was measured and judged, as JSON on one line: the bytes that ``warp run --json`` prints, without the end of
-    /// the line.
+    /// Return all measurements and verdicts as JSON on one line. The text equals the output of
+    /// ``warp run --json`` without the line break.
     fn to_json(slf: &Bound<'_, Self>) -> String {
         let (run, results) = (slf.get(), slf.as_super().get());
         export::judged_json(&run.experiment, &run.judge(results), &results.cells).to_string()
     }
 
-    /// As `to_json`, as dictionaries and lists.
+    /// Return the content of `to_json` as dictionaries and lists.
     fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let json = serde_json::from_str(&RunResult::to_json(slf)).expect("it is JSON");
         to_python(slf.py(), &json)
     }
 
-    /// Writes the page that ``warp run`` writes, which needs nothing from elsewhere, to this file.
+    /// Write the self-contained HTML report of ``warp run`` to a file.
     ///
     /// Raises
     /// ------
@@ -444,24 +447,29 @@ impl RunResult {
         written.map_err(warp_error)
     }
 
-    /// What it comes to in a figure, a panel for each device and grid value: latencies of timed runs, otherwise write
-    /// amplification over what the host wrote. `warp_ssd.plot` draws what else there is.
+    /// Draw the results in a figure, with a panel for each device and grid value.
+    ///
+    /// Timed runs show latencies, others show write amplification over the host's writes.
+    /// `warp_ssd.plot` has further plots.
     ///
     /// Returns
     /// -------
     /// matplotlib.figure.Figure
-    ///     ``.savefig(path)`` writes it.
+    ///     Save it with ``.savefig(path)``.
     fn plot<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         shown(slf, "warp_ssd.plot", "overview")
     }
 
-    /// ``result["FDP"]``, ``result["FDP", "80/20"]`` or ``result[{"overwrite": "80/20"}]``: the points with these coordinates (device,
-    /// variant, values of axes), a `Result` of their own. ``result[0]``: one point, a `PointResult`; so does iteration give them.
+    /// Select points by their coordinates (device, variant, values of axes) or by index.
+    ///
+    /// ``result["FDP"]``, ``result["FDP", "80/20"]`` and ``result[{"overwrite": "80/20"}]`` return
+    /// a `Result` of the selected points. ``result[0]`` returns a `PointResult`, and iteration
+    /// yields them.
     ///
     /// Raises
     /// ------
     /// WarpError
-    ///     No point has these coordinates: says which there are.
+    ///     No point has these coordinates. The message lists the existing ones.
     fn __getitem__<'py>(slf: &Bound<'py, Self>, names: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (run, results) = (slf.get(), slf.as_super().get());
         if let Ok(index) = names.extract::<isize>() {

@@ -1,4 +1,4 @@
-//! The store of results, and what was kept in the user's own.
+//! The store of results: point files of sweeps, and the runs in the user's own store.
 
 use std::ffi::CString;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use crate::convert::warp_error;
 use crate::table::Table;
 
-/// A folder of results: where its files are, and how they are written. `warp_ssd.Store` reads them.
+/// A folder of results: paths of its files, and atomic writes. `warp_ssd.Store` reads them.
 #[pyclass(frozen, module = "warp_ssd._engine")]
 pub struct StoreFolder {
     store: Store,
@@ -25,23 +25,23 @@ impl StoreFolder {
         Ok(StoreFolder { store })
     }
 
-    /// The file of a point, whether it is there or not.
+    /// Return the path of a point's file, even if it does not exist.
     fn point(&self, key: &str) -> PathBuf {
         self.store.point(key)
     }
 
-    /// Stores the file of a point: whole or not at all.
+    /// Store the file of a point, atomically.
     fn put_point(&self, py: Python<'_>, key: &str, content: &[u8]) -> PyResult<()> {
         py.detach(|| self.store.put_point(key, content)).map_err(warp_error)
     }
 }
 
-/// Runs of the ``warp`` command that were kept, newest first: a row for each.
+/// List stored runs of the ``warp`` command, newest first, a row for each.
 ///
 /// Parameters
 /// ----------
 /// limit
-///     How many, at most.
+///     Maximum number of runs.
 ///
 /// Raises
 /// ------
@@ -51,7 +51,7 @@ impl StoreFolder {
 /// Warns
 /// -----
 /// UserWarning
-///     A file in it is no run, and is left out.
+///     A file in the store is not a run, and is skipped.
 #[pyfunction]
 #[pyo3(signature = (limit = 20))]
 pub fn runs(py: Python<'_>, limit: usize) -> PyResult<Table> {
@@ -63,25 +63,27 @@ pub fn runs(py: Python<'_>, limit: usize) -> PyResult<Table> {
     Ok(tables::kept_runs(&kept.runs).into())
 }
 
-/// Puts two results beside each other: a row for each metric of each cell that both have.
+/// Compare two results: a row for each metric of each cell that both have.
 ///
 /// Parameters
 /// ----------
 /// a, b
-///     What is compared with, and what is compared: the short name of a run (`runs`), or the path of a file of
-///     ``warp run --json``, of ``warp whatif --json``, of fio (``--output-format=json``) or of ``nvme fdp stats``.
+///     The baseline and the result to compare with it. Each is the short name of a run (`runs`), or
+///     the path of the output of ``warp run --json``, ``warp whatif --json``, fio
+///     (``--output-format=json``) or ``nvme fdp stats``.
 ///
 /// Returns
 /// -------
 /// Table
-///     Means `a` and `b`, `difference` (b - a) and its `share` of a, the 95 % interval `low` to `high` where both have several
-///     seeds, intervals of an ensemble `a_low`, `a_high`, `b_low` and `b_high`, and a `verdict`: ``the same``, ``more``, ``less``,
-///     ``no difference``, ``no difference that the model can see`` or ``one seed``.
+///     Means `a` and `b`, `difference` (b - a) and its `share` of a. `low` to `high` is the 95 %
+///     interval if both have several seeds. `a_low`, `a_high`, `b_low` and `b_high` are the
+///     intervals of an ensemble. The `verdict` is ``the same``, ``more``, ``less``, ``no
+///     difference``, ``no difference that the model can see`` or ``one seed``.
 ///
 /// Raises
 /// ------
 /// WarpError
-///     One of them is not there or no result, or they have nothing in common.
+///     An argument does not exist or is not a result, or the results have no metric in common.
 #[pyfunction]
 pub fn compare(py: Python<'_>, a: PathBuf, b: PathBuf) -> PyResult<Table> {
     let [a, b] = [a, b].map(|name| name.display().to_string());

@@ -1,8 +1,9 @@
-//! The studio in this process: its server, the components that notebooks show, and orders of what Python has.
+//! The studio in this process: its server, the widget for notebooks, and session orders for
+//! results, points and experiments.
 //!
 //! ```text
-//! Result, PointResult, Points, Experiment, JSON -> studio::request -> an Order and the files that it names -> Python -> widget
-//! StudioServer: studio::Studio on loopback, in threads of its own that never ask the interpreter
+//! Result, PointResult, Points, Experiment, JSON -> studio::request -> an Order and its files -> Python -> widget
+//! StudioServer: studio::Studio on loopback, on its own threads, which never take the interpreter's lock
 //! ```
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -21,7 +22,7 @@ use crate::origin::common_origin;
 use crate::point::Point;
 use crate::result::Results;
 
-/// The studio's server, for this machine and whoever shows the token, until it is stopped.
+/// The studio's server on this machine. Clients need the token.
 #[pyclass(frozen, module = "warp_ssd")]
 pub struct StudioServer {
     address: SocketAddr,
@@ -36,7 +37,7 @@ impl StudioServer {
 
 #[pymethods]
 impl StudioServer {
-    /// Begins to serve, on a port of loopback that is free.
+    /// Start the server on a free loopback port.
     #[new]
     fn new(py: Python<'_>, token: String) -> PyResult<StudioServer> {
         let mut http = HttpOptions::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
@@ -49,20 +50,20 @@ impl StudioServer {
         })
     }
 
-    /// Where it is.
+    /// URL of the server.
     #[getter]
     fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Has these files be runnable, beside the catalogue.
+    /// Allow sessions to run these files, in addition to the catalogue.
     fn grant(&self, files: Vec<PathBuf>) {
         if let Some(studio) = &*self.studio() {
             studio.grant(&files);
         }
     }
 
-    /// Ends its sessions and itself; nothing, if it was stopped before.
+    /// Stop the server and its sessions. A second call has no effect.
     fn stop(&self, py: Python<'_>) {
         py.detach(|| {
             let studio = self.studio().take();
@@ -77,13 +78,13 @@ impl StudioServer {
     }
 }
 
-/// The module that shows the studio in a notebook (anywidget), or None if this build has none.
+/// Return the JavaScript module of the notebook widget (anywidget), or None if this build lacks it.
 #[pyfunction]
 pub fn studio_widget() -> Option<String> {
     studio::assets::widget()
 }
 
-/// An order as Python's, with the files that it names.
+/// Converts an order to Python, with its files.
 fn made<'py>(py: Python<'py>, made: &GrantedOrder) -> PyResult<(Bound<'py, PyAny>, Vec<PathBuf>)> {
     let json = serde_json::to_value(&made.order).expect("an order is JSON");
     Ok((to_python(py, &json)?, made.files.clone()))
@@ -95,12 +96,12 @@ const NO_ORIGIN: &str = "studio: these points were not made together by one call
 const ASKS_NO_PYTHON: &str = "studio: Python decides in these runs, by a policy or a workload that is written in it, and a session \
                               asks no Python; show runs without them";
 
-/// The order of what was run, or of points that are to be run, and the files that it names.
+/// Return the session order for finished runs or for points, with the files that it names.
 ///
 /// Raises
 /// ------
 /// WarpError
-///     A session cannot show it: why.
+///     A session cannot show the runs. The message names the reason.
 #[pyfunction]
 pub fn studio_order_of_runs<'py>(
     py: Python<'py>,
@@ -142,7 +143,7 @@ pub fn studio_order_of_runs<'py>(
     made(py, &found.map_err(warp_error)?)
 }
 
-/// The order of an experiment, with a lane for each of its variants, and the files that it names.
+/// Return the session order for an experiment, a lane for each variant, and its files.
 #[pyfunction]
 #[pyo3(signature = (experiment, *, device = None, overrides = None, **options))]
 pub fn studio_order_of_experiment<'py>(
@@ -166,7 +167,7 @@ pub fn studio_order_of_experiment<'py>(
     made(py, &found.map_err(warp_error)?)
 }
 
-/// An order as somebody wrote it, with all that it leaves out.
+/// Parse an order from JSON and return it with all defaults filled in.
 #[pyfunction]
 pub fn studio_order<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyAny>> {
     let found = Order::parse(json.as_bytes()).and_then(GrantedOrder::of);

@@ -1,4 +1,4 @@
-//! Tables: Arrow record batches that Python's libraries read in place.
+//! Tables: Arrow record batches that Python libraries read in place.
 
 use std::sync::Arc;
 
@@ -17,8 +17,9 @@ use crate::convert::{shown, warp_error};
 
 /// A table of results.
 ///
-/// Any library that knows the Arrow PyCapsule interface reads it in place, without a copy: ``pyarrow.table(table)``,
-/// ``polars.DataFrame(table)``, ``duckdb.from_arrow(table.to_pyarrow())``.
+/// Libraries with the Arrow PyCapsule interface read it in place, without a copy:
+/// ``pyarrow.table(table)``, ``polars.DataFrame(table)``,
+/// ``duckdb.from_arrow(table.to_pyarrow())``.
 #[pyclass(frozen, module = "warp_ssd")]
 pub struct Table {
     schema: SchemaRef,
@@ -34,7 +35,8 @@ impl From<export::Table<'_>> for Table {
     }
 }
 
-/// The columns as Arrow has them; their values are not copied, but for truths, which Arrow keeps as bits.
+/// Converts columns to Arrow without copying their values. Booleans are copied, because Arrow
+/// stores them as bits.
 fn record_batch(columns: Vec<Column>) -> RecordBatch {
     let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().map(array).unzip();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("every column has a value for every row")
@@ -57,7 +59,7 @@ fn array(column: Column) -> (Field, ArrayRef) {
     (Field::new(column.name, array.data_type().clone(), nullable), array)
 }
 
-/// A library of data frames, which the package works without.
+/// Imports an optional data-frame library.
 #[pyfunction]
 pub fn frames<'py>(py: Python<'py>, library: &str) -> PyResult<Bound<'py, PyModule>> {
     py.import(library).map_err(|error| {
@@ -82,7 +84,7 @@ impl Table {
         self.schema.fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// The Arrow type of each column, by name.
+    /// Arrow type of each column, by name.
     #[getter]
     fn schema(&self) -> Vec<(String, String)> {
         let fields = self.schema.fields().iter();
@@ -90,8 +92,8 @@ impl Table {
         types.collect()
     }
 
-    /// The Arrow PyCapsule interface. The columns are not copied; what ``requested_schema`` asks for is left to the
-    /// reader.
+    /// Export the table through the Arrow PyCapsule interface, without a copy. The reader has to
+    /// apply ``requested_schema``.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -105,18 +107,18 @@ impl Table {
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 
-    /// As ``pyarrow.Table``, without a copy.
+    /// Return a ``pyarrow.Table``, without a copy.
     fn to_pyarrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("pyarrow")?.call_method1("table", (slf,))
     }
 
-    /// As ``pandas.DataFrame``.
+    /// Return a ``pandas.DataFrame``.
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         frames(slf.py(), "pandas")?;
         Table::to_pyarrow(slf)?.call_method0("to_pandas")
     }
 
-    /// As ``polars.DataFrame``.
+    /// Return a ``polars.DataFrame``.
     fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         frames(slf.py(), "polars")?.call_method1("DataFrame", (slf,))
     }

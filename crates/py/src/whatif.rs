@@ -1,4 +1,4 @@
-//! What placement would do for a workload on a drive.
+//! The function `whatif` and its answer: the effect of placement on a workload.
 
 use std::path::PathBuf;
 
@@ -13,46 +13,52 @@ use crate::generator::{Generators, PythonGenerator};
 use crate::interrupt::stoppable;
 use crate::table::Table;
 
-/// What placement would do for a workload: a sentence, and the numbers behind it.
+/// Effect of placement on a workload: a sentence, and the numbers behind it.
 #[pyclass(frozen, module = "warp_ssd")]
 pub struct Answer {
     answer: LabAnswer,
 }
 
-/// What placement would do for a workload on a drive: no placement, the workload's own, by source, and classifiers, each run to
-/// its end, as ``warp whatif``.
+/// Estimate the effect of placement on a workload, as ``warp whatif`` does.
+///
+/// The runs are no placement, the workload's own, placement by source, and classifiers. Each runs
+/// to its end.
 ///
 /// Parameters
 /// ----------
 /// workload
-///     A block trace, a job file or a workload: a name or a path. Or a function that makes requests (`warp_ssd.generators`).
+///     Name or path of a block trace, a job file or a workload. Or a function that makes requests
+///     (`warp_ssd.generators`).
 /// device
 ///     Name or path of a device profile.
 /// drive_bytes
-///     Capacity of the drive, bytes or a text such as ``"5TB"``; without it the profile's.
+///     Capacity of the drive, in bytes or as text such as ``"5TB"``. Default: the profile's.
 /// over_provisioning
-///     Spare flash as a share of the capacity; without it the profile's.
+///     Spare flash as a share of the capacity. Default: the profile's.
 /// fill
-///     Share of the drive that a trace's data takes, where the trace touches only a part of it.
+///     Share of the drive that a trace's data fills, if the trace touches only a part of the drive.
 /// drive_writes_per_day
-///     Multiples of the capacity that the host writes each day; without it what the trace's times say, or 1.
+///     Multiples of the capacity that the host writes each day. Default: derived from the trace's
+///     times, or 1.
 /// scale
-///     Scale of the twin, such as ``64`` or ``"1/64"``; without it the smallest that behaves like the drive.
+///     Scale of the model, such as ``64`` or ``"1/64"``. Default: the smallest model that behaves
+///     like the drive.
 /// write_capacities
-///     Bytes that the host writes at most, in multiples of the capacity; without it two passes of a trace, or 20.
+///     Maximum bytes that the host writes, in multiples of the capacity. Default: two passes of a
+///     trace, or 20.
 /// overrides
-///     Settings of the device by dotted path, and of the workload behind ``workload.``.
+///     Settings of the device by dotted path. Settings of the workload begin with ``workload.``.
 /// seed
-///     Of device and workload.
+///     Seed of device and workload.
 /// dollars_per_terabyte, embodied_kg_per_gigabyte
-///     What the drive costs, and the CO2e of its flash.
+///     Price of the drive, and embodied CO2e of its flash.
 /// interval
-///     Run the device's ensemble too.
+///     Also run the members of the device's ensemble.
 ///
 /// Raises
 /// ------
 /// WarpError
-///     There is no such workload or device, or the workload does not fit the drive.
+///     The workload or device does not exist, or the workload does not fit the drive.
 #[pyfunction]
 #[pyo3(signature = (workload, device = "ssd_a", *, drive_bytes = None, over_provisioning = None, fill = None,
                     drive_writes_per_day = None, scale = None, write_capacities = None, overrides = None, seed = 1, dollars_per_terabyte = None,
@@ -74,7 +80,7 @@ pub fn whatif(
     embodied_kg_per_gigabyte: Option<f64>,
     interval: bool,
 ) -> PyResult<Answer> {
-    // Kept until everything is run.
+    // The generators must live until the end of the runs.
     let mut generators = Generators::new();
     let defaults = Question::new(&PythonGenerator::name_of(workload, &mut generators)?);
     let scale = scale.map(convert::scale::<Scale>);
@@ -103,47 +109,49 @@ pub fn whatif(
 
 #[pymethods]
 impl Answer {
-    /// The answer in a sentence.
+    /// The answer in one sentence.
     #[getter]
     fn headline(&self) -> &str {
         &self.answer.headline
     }
 
-    /// Name of the best placement that a host can do; none if nothing helps.
+    /// Name of the best placement that a host can implement. None if no placement helps.
     #[getter]
     fn best(&self) -> Option<&str> {
         self.answer.best.as_deref()
     }
 
-    /// Name of the best layer that sees blocks, if it brings more than that.
+    /// Name of the best block-level classifier, if it improves on the host placements.
     #[getter]
     fn classifier(&self) -> Option<&str> {
         self.answer.classifier.as_deref()
     }
 
-    /// How the best placement is done, a line each: the host's, or else that of the layer.
+    /// Steps to implement the best placement, a line each. They are the host's, or the classifier's
+    /// if no host placement helps.
     #[getter]
     fn how(&self) -> Vec<String> {
         self.answer.how.clone()
     }
 
-    /// What was chosen, and what makes the answer doubtful, in sentences.
+    /// Notes on the choices, and doubts about the answer, one sentence each.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.answer.notes.clone()
     }
 
-    /// A row for each placement, none first: write amplification with its interval, what the drive lasts, costs and embodies.
+    /// A row for each placement: write amplification with its interval, life, cost and embodied
+    /// carbon. The first is no placement.
     fn placements(&self) -> Table {
         self.answer.columns().into()
     }
 
-    /// All of it, as `warp whatif --json` prints it.
+    /// Return the JSON of `warp whatif --json` as dictionaries.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &serde_json::to_value(&self.answer).expect("an answer is JSON"))
     }
 
-    /// Writes the report, a page that needs nothing from elsewhere, to this file.
+    /// Write the self-contained HTML report to a file.
     fn report(&self, path: PathBuf) -> PyResult<()> {
         self.answer.write_report(Library::Inside, &path).map_err(warp_error)
     }

@@ -7,9 +7,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyMapping, PySlice, PyString, PyTuple};
 
-/// Fields of a request, in the order in which tuples have them; the last two may be left out.
+/// Fields of a request, in the order of a tuple. The last two are optional.
 pub(super) const FIELDS: [&str; 5] = ["operation", "offset", "bytes", "placement", "time"];
-/// Fields that every request has.
+/// Number of fields that every request has.
 const FIELDS_MIN: usize = 3;
 
 /// A field of a block: one value for all of its requests, or an array with a value for each.
@@ -18,25 +18,25 @@ pub(super) enum Field {
     Each(Py<PyAny>),
 }
 
-/// The fields of what a generator yielded.
+/// The fields of a yielded value.
 pub(super) struct Block {
-    /// Of fields that are not there, none.
+    /// Fields in the order of [`FIELDS`]. `None` for missing ones.
     pub(super) fields: [Option<Field>; FIELDS.len()],
     pub(super) requests: usize,
-    /// Requests that were made of it.
+    /// Number of requests already made from the block.
     pub(super) taken: usize,
 }
 
-/// Why a block is refused, and the request of it whose fault that is, if it is one's.
+/// Reason to refuse a block, with the index of the faulty request if only one is at fault.
 pub(super) struct Refusal {
     pub(super) index: Option<usize>,
     pub(super) cause: Cause,
 }
 
 pub(super) enum Cause {
-    /// A value that says nothing that can be done.
+    /// An invalid value.
     Problem(String),
-    /// Python raised.
+    /// A Python exception.
     Raised(PyErr),
 }
 
@@ -58,7 +58,7 @@ impl From<String> for Refusal {
     }
 }
 
-/// A request that is none.
+/// Refuses the request at an index.
 pub(super) fn refused(index: usize, problem: String) -> Refusal {
     Refusal {
         index: Some(index),
@@ -66,10 +66,10 @@ pub(super) fn refused(index: usize, problem: String) -> Refusal {
     }
 }
 
-/// A value, or why it is refused.
+/// A value or a refusal.
 pub(super) type Checked<T> = Result<T, Refusal>;
 
-/// The fields of a tuple that is a single request; none if one of them is an array.
+/// The fields of a tuple with a single request. `None` if a field is an array.
 pub(super) fn single(tuple: &Bound<'_, PyTuple>) -> Checked<Option<[Option<i64>; FIELDS.len()]>> {
     check_length(tuple.len())?;
     let mut fields = [None; FIELDS.len()];
@@ -91,7 +91,7 @@ fn check_length(fields: usize) -> Checked<()> {
     Err(problem.into())
 }
 
-/// Whether a field has a value for each request: an array of NumPy with a dimension, or a list.
+/// True if a field has a value for each request, as a NumPy array with a dimension or as a list.
 fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = value.py();
     if value.is_instance_of::<PyInt>() || value.is_instance_of::<PyString>() || value.is_none() {
@@ -104,7 +104,7 @@ fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     dimensions.map_or(Ok(false), |dimensions| Ok(dimensions.extract::<usize>()? > 0))
 }
 
-/// A single value of a field; none if it says nothing.
+/// A single value of a field. `None` stands for a missing value.
 fn scalar(field: usize, value: &Bound<'_, PyAny>) -> Checked<Option<i64>> {
     if value.is_none() && field >= FIELDS_MIN {
         return Ok(None);
@@ -114,7 +114,7 @@ fn scalar(field: usize, value: &Bound<'_, PyAny>) -> Checked<Option<i64>> {
     {
         return Ok(Some(operation(word.to_str()?)?));
     }
-    // NumPy's integers are none of Python's, but say what they are.
+    // NumPy's integers are not Python integers. Their method `__index__` converts them.
     let number = value.call_method0(intern!(value.py(), "__index__"));
     let number = number.and_then(|number| number.extract::<i64>());
     number.map(Some).map_err(|_| {
@@ -136,7 +136,7 @@ fn operation(word: &str) -> Result<i64, String> {
 }
 
 impl Block {
-    /// The fields of a structured array, a mapping from their names, or a tuple of them in their order.
+    /// Reads the fields of a structured array, a mapping, or a tuple in the order of [`FIELDS`].
     pub(super) fn of(yielded: &Bound<'_, PyAny>) -> Checked<Block> {
         let py = yielded.py();
         let names = match yielded.getattr_opt(intern!(py, "dtype"))? {
@@ -213,7 +213,7 @@ impl Block {
     }
 }
 
-/// Values as an array of integers with one dimension.
+/// Values as a one-dimensional array of integers.
 fn checked_array<'py>(field: &str, values: &Bound<'py, PyAny>) -> Checked<Bound<'py, PyAny>> {
     let array = values.py().import("numpy")?.call_method1("asarray", (values,))?;
     let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
@@ -234,7 +234,7 @@ pub(super) enum Row<'py> {
     Each(PyReadonlyArray1<'py, i64>),
 }
 
-/// The values of a [`Row`], to be read by index.
+/// Values of a [`Row`] for access by index.
 #[derive(Clone, Copy)]
 pub(super) enum RowValues<'a> {
     One(i64),
@@ -242,7 +242,7 @@ pub(super) enum RowValues<'a> {
 }
 
 impl Field {
-    /// Its values for some of the block's requests.
+    /// Values of this field for a range of requests.
     pub(super) fn rows<'py>(&self, py: Python<'py>, name: &str, range: &Range<usize>) -> Checked<Row<'py>> {
         let array = match self {
             Field::One(value) => return Ok(Row::One(*value)),

@@ -1,12 +1,12 @@
-//! Workloads written in Python, as the lab's.
+//! Workloads written in Python, as workload sources of the lab.
 //!
 //! ```text
 //! callable(Target) -> iterable -> next() -> request | arrays -> 16384 requests at a time -> workload::Source
 //! ```
 //!
-//! The interpreter's lock is taken once for as many requests. Arrays that a generator yields are read where they are until
-//! it is asked for the next ones. An exception of a generator, and a value that is no request, ends the run with a sentence
-//! that names generator, block and index.
+//! A source takes the interpreter's lock once per 16384 requests. It reads a yielded array in
+//! place, until it calls the generator for the next block. An exception of a generator ends the
+//! run, and so does a value that is not a request. The message names generator, block and index.
 
 mod block;
 mod source;
@@ -26,13 +26,13 @@ pub use target::WorkloadTarget;
 
 /// A workload in Python: the callable that makes its requests.
 pub struct PythonGenerator {
-    /// Under which the lab knows it.
+    /// Name by which the lab knows it.
     name: String,
     callable: Py<PyAny>,
 }
 
 impl PythonGenerator {
-    /// Makes a callable known to the lab; `name` is what it was called elsewhere, if it comes from there.
+    /// Registers a callable with the lab. `name` is its earlier name if it was pickled.
     pub fn new(callable: &Bound<'_, PyAny>, name: Option<String>) -> PyResult<Arc<PythonGenerator>> {
         let py = callable.py();
         let name = match name {
@@ -53,7 +53,8 @@ impl PythonGenerator {
         Ok(generator)
     }
 
-    /// The name of a workload; if it is a callable, of the generator that is made of it, which the caller has to keep.
+    /// Returns the name of a workload. For a callable this is the name of a new generator, which
+    /// the caller has to keep in `kept`.
     pub fn name_of(workload: &Bound<'_, PyAny>, kept: &mut Generators) -> PyResult<String> {
         if !workload.is_callable() {
             return path_or_name(workload)?.ok_or_else(|| {
@@ -73,21 +74,22 @@ impl PythonGenerator {
         Ok(name)
     }
 
-    /// What it is called in the lab.
+    /// Its name in the lab.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The function, or whatever else makes the requests.
+    /// The function or other callable that makes the requests.
     pub fn callable(&self) -> &Py<PyAny> {
         &self.callable
     }
 }
 
-/// Generators that the lab knows for as long as they are kept.
+/// Generators that the lab can find as long as they are in this list.
 pub type Generators = Vec<Arc<PythonGenerator>>;
 
-/// As [`table`](crate::convert::table), with functions in the place of the workloads that they make; the caller has to keep these.
+/// Converts settings like [`table`](crate::convert::table), and registers functions that stand in
+/// the place of workloads. The caller has to keep the generators.
 pub fn table_of_workloads(
     place: &str,
     settings: &Bound<'_, PyAny>,
@@ -116,7 +118,7 @@ impl Generator for PythonGenerator {
         let label = self.name.split('#').next().unwrap_or_default().to_string();
         let shown = WorkloadTarget::new(*target, mapping_unit_bytes, seed);
         let begun = Python::attach(|py| -> PyResult<Py<PyIterator>> {
-            // What it remembers from one run must not change the next.
+            // A copy, because the state that it keeps from a run must not change the next one.
             let copy = py.import("copy")?.call_method1("deepcopy", (&self.callable,))?;
             let iterable = copy.call1((shown,))?;
             let kind = iterable.get_type().name()?;

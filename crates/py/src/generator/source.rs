@@ -1,4 +1,4 @@
-//! The requests of a Python iterable.
+//! A workload source that reads requests from a Python iterable.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyTuple};
@@ -7,38 +7,39 @@ use workload::{Next, Operation, PacedHost, PlacementIndex, Request, Source, Tagg
 use super::block::{Block, Cause, Checked, FIELDS, Refusal, Row, refused, single};
 use crate::policy::NO_PLACEMENT;
 
-/// Requests that are made of what a generator yields while the interpreter's lock is held once.
+/// Requests converted during one hold of the interpreter's lock.
 const REQUESTS_AT_ONCE: usize = 16 << 10;
-/// Blocks without a request that may follow each other.
+/// Maximum number of successive blocks without a request.
 const EMPTY_BLOCKS_MAX: usize = 1 << 16;
-/// Requests with times of their own that are in flight at most.
+/// Maximum number of requests in flight, if requests have times.
 const IN_FLIGHT_MAX: u16 = 1024;
-/// Memory of a source, bytes. A block of arrays may follow single requests, and ends with what is left of it.
+/// Memory of a source, bytes. Single requests and a block of arrays may be buffered together, hence
+/// the factor 2.
 pub(super) const MEMORY_BYTES: u64 = 2 * REQUESTS_AT_ONCE as u64 * (size_of::<Request>() + size_of::<u64>()) as u64;
 
-/// The requests of a Python iterable.
+/// Requests of a Python iterable.
 pub(super) struct PythonSource {
     label: String,
     iterator: Py<PyIterator>,
     capacity_bytes: u64,
     placement_count: u16,
     is_endless: bool,
-    /// Arrays of which some are left.
+    /// A block of arrays with remaining requests.
     block: Option<Block>,
-    /// Blocks that were yielded.
+    /// Number of yielded blocks.
     blocks: u64,
-    /// Requests that are made, with their times if they have any, and how many of them were given.
+    /// Buffered requests, their times if they have any, and the number already returned.
     ready: Vec<Request>,
     times: Vec<u64>,
     given: usize,
-    /// Whether requests have times; not known before the first block.
+    /// True if requests have times. `None` before the first request.
     has_times: Option<bool>,
     last_time: u64,
-    /// What the first block was refused with, before anybody could be told.
+    /// Error of the first block, kept until a call can return it.
     failure: Option<WorkloadError>,
-    /// Nothing more comes from Python.
+    /// True if the iterable has ended.
     exhausted: bool,
-    /// Of requests in flight, those that no request has.
+    /// Free tags of requests in flight.
     tags: Vec<u16>,
 }
 
@@ -63,7 +64,7 @@ impl PythonSource {
         }
     }
 
-    /// Makes the next requests ready; false if there are none.
+    /// Refills the buffer. Returns false at the end of the iterable.
     fn refill(&mut self) -> Result<bool, WorkloadError> {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
@@ -92,7 +93,7 @@ impl PythonSource {
         Ok(!self.ready.is_empty())
     }
 
-    /// Takes blocks until there are requests enough for once, or arrays end.
+    /// Reads blocks until the buffer is full or the iterable ends.
     fn make(&mut self, py: Python<'_>) -> Checked<()> {
         let mut without_request = 0;
         while self.ready.len() < REQUESTS_AT_ONCE {
@@ -102,7 +103,7 @@ impl PythonSource {
                 continue;
             }
             let mut iterator = self.iterator.bind(py).clone();
-            // The place of an exception is the block that it is raised in the place of.
+            // Count first, so that an exception is reported at the block that it replaces.
             self.blocks += 1;
             let Some(block) = iterator.next() else {
                 self.exhausted = true;
@@ -129,7 +130,7 @@ impl PythonSource {
         Ok(())
     }
 
-    /// Makes requests of some of a block.
+    /// Makes requests from the next part of a block.
     fn take_from(&mut self, py: Python<'_>, block: &mut Block) -> Checked<()> {
         let count = (block.requests - block.taken).min(REQUESTS_AT_ONCE);
         let range = block.taken..block.taken + count;
@@ -158,7 +159,7 @@ impl PythonSource {
         Ok(())
     }
 
-    /// Adds a request, of which these are the fields, if it is one.
+    /// Checks the fields of a request and adds it to the buffer.
     #[inline]
     fn accept(&mut self, fields: &[Option<i64>; FIELDS.len()], index: usize) -> Checked<()> {
         let [Some(operation), Some(offset), Some(bytes), placement, time] = *fields else {
@@ -223,7 +224,7 @@ impl PythonSource {
         Ok(())
     }
 
-    /// A placement index, if the drive has it; of a drive without FDP none.
+    /// Checks a placement index. `None` on a drive without FDP.
     #[inline]
     fn placement(&self, placement: i64, index: usize) -> Checked<Option<PlacementIndex>> {
         let count = self.placement_count;
@@ -275,7 +276,7 @@ impl Source for PythonSource {
     }
 }
 
-/// Requests at their own times: an open loop, as far as so many can be in flight.
+/// Requests at their own times form an open loop, within the limit of requests in flight.
 impl PacedHost for PythonSource {
     fn act(&mut self, now_ns: u64, requests: &mut Vec<TaggedRequest>) -> Result<Next, WorkloadError> {
         loop {
@@ -305,7 +306,7 @@ impl PacedHost for PythonSource {
     }
 }
 
-/// An exception of Python, where it was raised.
+/// An error for a Python exception, with the place where it was raised.
 pub(super) fn raised(place: String, error: PyErr) -> WorkloadError {
     WorkloadError::Generator {
         place,

@@ -1,16 +1,16 @@
-//! The drive of a workload as Python sees it.
+//! The class that describes the target drive to a workload in Python.
 
 use pyo3::prelude::*;
 use workload::Target;
 
-/// The drive that a workload is made for.
+/// The drive for which a workload makes requests.
 #[pyclass(frozen, name = "Target", module = "warp_ssd")]
 pub struct WorkloadTarget {
     target: Target,
-    /// Bytes of the drive's mapping unit: smaller writes cost as much as one.
+    /// Bytes of the drive's mapping unit. A smaller write costs the same as a whole unit.
     #[pyo3(get)]
     mapping_unit_bytes: u64,
-    /// Seed of the point; random numbers that are drawn from it are others for each seed.
+    /// Seed of the point. Derive all random numbers from it, so that each seed gives another run.
     #[pyo3(get)]
     seed: u64,
 }
@@ -27,32 +27,35 @@ impl WorkloadTarget {
 
 #[pymethods]
 impl WorkloadTarget {
-    /// Bytes that requests may use. On a twin they are the twin's.
+    /// Bytes that requests may address. On a scaled model this is the model's size.
     #[getter]
     fn capacity_bytes(&self) -> u64 {
         self.target.capacity_bytes()
     }
 
-    /// Number of placement indices, from 0; 0 for a drive without FDP, which ignores them.
+    /// Number of placement indices, from 0. The value is 0 for a drive without FDP, which ignores
+    /// placement.
     #[getter]
     fn placement_count(&self) -> u16 {
         self.target.placement_count
     }
 
-    /// How many times smaller than its drive the twin is; 1 for the drive itself.
+    /// Factor by which the scaled model is smaller than its drive. The value is 1 for the drive
+    /// itself.
     #[getter]
     fn scale(&self) -> u64 {
         self.target.denominator()
     }
 
-    /// Whether the run decides when enough is written. Otherwise the workload has to end by itself.
+    /// True if the run ends the workload after enough writes. If False, the workload must end by
+    /// itself.
     #[getter]
     fn endless(&self) -> bool {
         self.target.endless
     }
 
-    /// The length of a request that has so many bytes on the drive itself: on a twin less, in whole mapping units, at least
-    /// one.
+    /// Return the scaled length of a request of ``bytes`` on the full drive. On a scaled model it
+    /// is shorter, in whole mapping units, and at least one.
     fn request_bytes(&self, bytes: u64) -> u64 {
         self.target.request_bytes(bytes)
     }
