@@ -1,13 +1,15 @@
-//! Two results beside each other: what differs, by how much, and whether that is more than chance.
+//! Comparison of two results: differences, their size, and their statistical significance.
 //!
 //! ```text
-//! a run that was kept | warp run --json | warp whatif --json | fio --output-format=json | nvme fdp stats -> Side: cells -> metrics
+//! a stored run | warp run --json | warp whatif --json | fio --output-format=json | nvme fdp stats -> Side: cells -> metrics
 //! Side, Side -> Pairing (which cells go together) -> Comparison: a row for each metric that both have -> table, JSON, report.html, Arrow
 //! ```
 //!
-//! Where both sides have several seeds the 95 % interval of the difference of the means stands beside it (Welch's t, with
-//! Welch and Satterthwaite's degrees of freedom, rounded down); with one seed nothing is said of chance. Values of one side
-//! are taken to be alike but for their seeds. Of an answer of `warp whatif` the range that its model says is compared. Nothing is run here.
+//! If both sides have several seeds, the comparison has the 95 % interval of the difference of the
+//! means. It uses Welch's t with the degrees of freedom of Welch and Satterthwaite, rounded down.
+//! With one seed there is no statement on chance. The values of one side must differ only by seed.
+//! Answers of `warp whatif` are compared by the ranges of their models. A comparison runs no
+//! simulation.
 
 mod answer;
 mod documents;
@@ -34,24 +36,24 @@ use crate::store::Store;
 use base::distinct;
 use experiment::error::LabError;
 
-/// Version of the JSON; it grows when a key changes its meaning or goes.
+/// Version of the JSON. It increases when a key is removed or changes its meaning.
 const VERSION: u32 = 1;
 
-/// What can be said of a difference.
+/// Verdict on a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Every value of A is that of B.
+    /// The values of A and B are identical.
     Same,
-    /// The interval lies above zero: B is more.
+    /// B is higher: the interval lies above zero.
     More,
-    /// The interval lies below zero: B is less.
+    /// B is lower: the interval lies below zero.
     Less,
-    /// The interval has zero in it.
+    /// The interval contains zero.
     NoDifference,
-    /// The ranges that the model says of both overlap.
+    /// The model ranges of A and B overlap.
     NotSeen,
-    /// One of the sides has one seed only.
+    /// A or B has only one seed.
     OneSeed,
 }
 
@@ -68,52 +70,53 @@ impl Verdict {
     }
 }
 
-/// A metric of a cell on both sides.
+/// A metric of a cell that both sides have.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// The cell: what distinguishes it from the others of its side; empty, if there is one on each.
+    /// Name of the cell within its side. Empty if each side has only one.
     pub cell: String,
-    /// What was measured, with its unit.
+    /// Name of the metric, with its unit.
     pub metric: String,
     /// Mean over A's seeds.
     pub a: f64,
     /// Mean over B's seeds.
     pub b: f64,
-    /// B less A.
+    /// Value of B minus value of A.
     pub difference: f64,
-    /// In parts of A; `None` where A is 0.
+    /// Difference as a share of A. `None` where A is 0.
     pub share: Option<f64>,
-    /// The 95 % interval of the difference, if both have several seeds.
+    /// The 95 % interval of the difference, if both sides have several seeds.
     pub interval: Option<[f64; 2]>,
-    /// The interval that the ensemble of a device says of A and of B, where it was run.
+    /// Intervals of A and B over the ensembles of their devices, where they were run.
     pub ensembles: [Option<[f64; 2]>; 2],
-    /// Whether A and B are marked as doubtful by the answer that they are of.
+    /// True for A and for B if the answer marks the value as doubtful.
     pub doubtful: [bool; 2],
-    /// Seeds of A and of B.
+    /// Number of seeds of A and of B.
     pub seeds: [usize; 2],
-    /// What can be said of it.
+    /// Verdict on the difference.
     pub verdict: Verdict,
 }
 
-/// Two results beside each other.
+/// Comparison of two results.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     pub a: Side,
     pub b: Side,
-    /// What both have.
+    /// Metrics that both sides have.
     pub rows: Vec<Difference>,
-    /// How they are compared, and what is not.
+    /// Notes on the method, and on metrics that are not compared.
     pub notes: Vec<String>,
-    /// Cells that only A or only B has.
+    /// Names of cells that only A or only B has.
     pub only: [Vec<String>; 2],
 }
 
 /// Finds two results and compares them.
 ///
 /// # Errors
-/// One of them is not there or no result, or they have nothing in common.
+/// A name is neither a file nor a run, a file is not a result, or the results have no metric in
+/// common.
 pub fn find(a: &str, b: &str) -> Result<Comparison, LabError> {
-    // A store is only opened when something in it is meant.
+    // Open the store only if a name is not a file.
     let side = |name: &str| match base::input::read_text(Path::new(name), RESULT_BYTES_MAX) {
         Ok(text) => Side::read(name, &text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !name.contains(['/', '.']) => {
@@ -130,7 +133,7 @@ pub fn find(a: &str, b: &str) -> Result<Comparison, LabError> {
 /// Compares two results.
 ///
 /// # Errors
-/// They have nothing in common: says what each is and what to run.
+/// The results have no metric in common. The message describes both and names a command that helps.
 pub fn compare(a: Side, b: Side) -> Result<Comparison, LabError> {
     let by_device = [&a, &b].iter().any(|side| side.devices().len() > 1);
     let of_a = a.by_cell(by_device, b.kind);
@@ -167,7 +170,7 @@ pub fn compare(a: Side, b: Side) -> Result<Comparison, LabError> {
     })
 }
 
-/// What two cells have both measured.
+/// Differences of the metrics that both cells have.
 fn differences<'a>(name: &'a str, [a, b]: [&'a SideCell; 2]) -> impl Iterator<Item = Difference> + 'a {
     a.metrics.iter().filter_map(move |(metric, values)| {
         let (_, others) = b.metrics.iter().find(|(other, _)| other == metric)?;
@@ -219,7 +222,7 @@ fn difference(cell: &str, metric: &str, a: &[f64], b: &[f64]) -> Difference {
     }
 }
 
-/// How two sides are compared, and what of them is not.
+/// Notes on the method, and on metrics that are not compared.
 fn notes(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pairing, rows: &[Difference]) -> Vec<String> {
     const NAMES: [&str; 2] = ["A", "B"];
     let mut notes = Vec::new();
@@ -274,7 +277,7 @@ fn notes(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pairing, rows: &[
 }
 
 impl Comparison {
-    /// As JSON on one line.
+    /// The comparison as JSON on one line.
     pub fn to_json(&self) -> Json {
         let side = |side: &Side| json!({ "name": side.name, "about": side.about(), "origin": side.origin, "notes": side.notes });
         json!({
@@ -289,7 +292,7 @@ impl Comparison {
         })
     }
 
-    /// As columns: a row for each metric of each cell.
+    /// The comparison as columns, with a row for each metric of each cell.
     pub fn columns(&self) -> Table<'static> {
         export::tables::differences(&self.rows)
     }
@@ -381,7 +384,7 @@ mod tests {
                 assert!(notes.contains(said), "{said}: {notes}");
             }
         }
-        // Totals say nothing of two runs, which may be of any length.
+        // Totals of two runs are not comparable, because runs differ in length.
         let runs = compare(experiment(&cells), experiment(&cells)).expect("they are the same");
         assert!(runs.rows.iter().all(|row| !TOTALS.contains(&row.metric.as_str())));
         assert_eq!(runs.notes, [""; 0]);
@@ -445,7 +448,7 @@ mod tests {
             json!([[1.8, 2.3], [2.0, 2.4]])
         );
 
-        // The same as it is kept, and as the answers about a folder.
+        // The same answer as a stored run, and within the answers about a folder.
         let kept = json!({ "format": "warp-run", "title": "A sentence.", "result": { "format": "warp-results", "cells": [], "answer": b } });
         let kept = compare(side("a", &a), side("kept", &kept)).expect("an answer");
         assert_eq!(verdicts(&kept), expected);

@@ -1,13 +1,15 @@
-//! Which engine a program was built from: a digest of everything that decides a result beside a cell's own input.
+//! Digest of the engine of this program: the sources and dependencies that decide a result, beside
+//! a cell's own input.
 //!
 //! ```text
-//! sources of the simulator and of our crates below it (SHA-256 of each, taken when this crate is compiled) -\
-//! Cargo.lock -> versions of the crates that the simulator stands on -------------------------------------> SHA-256
+//! sources of the simulator and of the workspace crates that it uses (SHA-256 of each, at compile time) -\
+//! Cargo.lock -> versions of the crates that the simulator depends on ----------------------------------> SHA-256
 //! ```
 //!
-//! Files go by their paths from the project's root, sorted, so every machine gets the same digest from the same sources. It is
-//! careful rather than sparing: a comment or a crate that only draws tables changes it too, and costs a run that would not have
-//! been needed. Tests do not count. There is nothing of the compiler in it: results are the same with any.
+//! Files are sorted by their paths from the project's root, so the same sources have the same
+//! digest on every machine. The digest is conservative: a changed comment, or a crate that only
+//! draws tables, changes it and costs an unnecessary run. Tests do not count. The compiler is not
+//! included, because all compilers give the same results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -18,10 +20,11 @@ use sha2::{Digest, Sha256};
 
 use crate::hexadecimal::hex;
 
-/// The package in Cargo.lock that decides results.
+/// The package in Cargo.lock that determines results.
 const SIMULATOR: &str = "warp-simulate";
 
-/// Of all files of our crates only the digests are in the program; which of them count is said by Cargo.lock.
+/// Digests of all files of the workspace crates. Their contents are not embedded. Cargo.lock
+/// decides which of them count.
 #[derive(RustEmbed)]
 #[folder = "../../crates"]
 #[metadata_only = true]
@@ -36,14 +39,14 @@ struct Lock {
 struct Package {
     name: String,
     version: String,
-    /// Where it comes from; ours come from nowhere.
+    /// Registry or repository. `None` for packages of this workspace.
     source: Option<String>,
-    /// Names, followed by the version where several are in use.
+    /// Names, followed by the version if the lock file has several.
     #[serde(default)]
     dependencies: Vec<String>,
 }
 
-/// The digest of the engine that this program has: 64 hexadecimal digits.
+/// The digest of this program's engine, 64 hexadecimal digits.
 pub(crate) fn digest() -> &'static str {
     static DIGEST: LazyLock<String> = LazyLock::new(|| {
         let lock = include_str!("../../../Cargo.lock");
@@ -52,7 +55,8 @@ pub(crate) fn digest() -> &'static str {
     &DIGEST
 }
 
-/// Digests of the sources by path, of the simulator and of our crates below it; tests left out.
+/// Digests of the sources by path, for the simulator and the workspace crates that it uses, without
+/// tests.
 fn sources(packages: &[Package]) -> BTreeMap<String, [u8; 32]> {
     let ours = below_the_simulator(packages)
         .into_iter()
@@ -94,7 +98,7 @@ fn packages(lock: &str) -> Vec<Package> {
     lock.package
 }
 
-/// The packages that the simulator depends on, and itself, in the order of the file.
+/// The simulator and the packages that it depends on, in the order of the file.
 fn below_the_simulator(packages: &[Package]) -> Vec<&Package> {
     let find = |dependency: &str| {
         let (name, version) = dependency.split_once(' ').unwrap_or((dependency, ""));

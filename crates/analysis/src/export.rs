@@ -1,4 +1,4 @@
-//! Results as data: tables, in memory and as Parquet files; the counters as JSON too.
+//! Export of results: tables in memory and as Parquet files, counters also as JSON.
 //!
 //! ```text
 //! CellResult.gc_log  -> one row for each collection            -> tables -> Parquet (zstd), Python
@@ -8,8 +8,9 @@
 //! Device             -> handles, reclaim units, collections    -> device -> Python
 //! ```
 //!
-//! `docs/results.md` is the manual of every column and key; they are promises, and [`JSON_VERSION`] counts the broken
-//! ones. A file appears whole or not at all. Nothing is rounded, nothing is averaged: one seed is one cell.
+//! `docs/results.md` describes each column and key. They are stable, and [`JSON_VERSION`] increases
+//! with each breaking change. Files are written atomically. Values are neither rounded nor
+//! averaged: each seed has its own rows.
 
 mod columns;
 pub mod device;
@@ -29,7 +30,7 @@ use simulate::run::CellResult;
 /// Writes one row for each collection of every result that kept its GC log.
 ///
 /// # Errors
-/// The file cannot be written: names it and the system's reason.
+/// The file cannot be written. The message names it and the system's reason.
 pub fn write_gc_log(path: &Path, axes: &[String], results: &[CellResult]) -> Result<(), LabError> {
     write_parquet(path, tables::gc_log(axes, results))
 }
@@ -37,23 +38,23 @@ pub fn write_gc_log(path: &Path, axes: &[String], results: &[CellResult]) -> Res
 /// Writes one row for each sample and each handle (and the shared pool) of every result.
 ///
 /// # Errors
-/// The file cannot be written: names it and the system's reason.
+/// The file cannot be written. The message names it and the system's reason.
 pub fn write_series(path: &Path, axes: &[String], results: &[CellResult]) -> Result<(), LabError> {
     write_parquet(path, tables::samples(axes, results))
 }
 
-/// Writes [`write_gc_log`]'s file to a stream.
+/// Writes the file of [`write_gc_log`] to a stream.
 ///
 /// # Errors
-/// The system's, when writing.
+/// The system's error in writing.
 pub fn stream_gc_log(out: impl Write + Send, axes: &[String], results: &[CellResult]) -> io::Result<()> {
     parquet::write(out, tables::gc_log(axes, results))
 }
 
-/// Writes [`write_series`]' file to a stream.
+/// Writes the file of [`write_series`] to a stream.
 ///
 /// # Errors
-/// The system's, when writing.
+/// The system's error in writing.
 pub fn stream_series(out: impl Write + Send, axes: &[String], results: &[CellResult]) -> io::Result<()> {
     parquet::write(out, tables::samples(axes, results))
 }

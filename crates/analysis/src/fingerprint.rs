@@ -1,11 +1,12 @@
-//! The complete input of a run as canonical JSON, and its hash: the name under which a result can be kept.
+//! The complete input of a run as canonical JSON, and its hash, which names the result in a store.
 //!
 //! ```text
 //! Cell (device, workload, settings, seed) + contents of the files it reads + engine -> JSON -> SHA-256
 //! ```
 //!
-//! Two cells with the same hash give the same bytes. What a cell is called, the paths of files, seeds of other cells
-//! and names of the grid are no part of it. Nothing is run and nothing is kept here.
+//! Cells with the same hash give identical results. The name of a cell, the paths of files, the
+//! seeds of other cells and the names of the grid are not part of the input. This module runs no
+//! simulation and stores no result.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read};
@@ -28,17 +29,17 @@ use experiment::run_options::RunSettings;
 use workload::Workload;
 use workload::trace::spool;
 
-/// Version of this form; it grows when the same cell gets another one.
+/// Version of this format. It increases when the same cell gets another input.
 const INPUT_VERSION: u32 = 2;
 
-/// What [`input`] writes.
+/// Fields of [`input`].
 #[derive(Serialize)]
 struct Input<'a> {
     format: &'static str,
     version: u32,
-    /// Version of the results.
+    /// Version of the results' JSON.
     results: u32,
-    /// The digest of what the program was built from: another engine may give other results.
+    /// Digest of the engine, because another engine may give other results.
     engine: &'a str,
     device: &'a DeviceConfig,
     workload: &'a Spec,
@@ -46,23 +47,24 @@ struct Input<'a> {
     seed: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     feedback: Option<&'a experiment::feedback::Settings>,
-    /// The saved device that the run goes on with, by its contents.
+    /// Digest of the saved device from which the run starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<String>,
 }
 
-/// The settings that a single run depends on. A new one is among them unless it is named here.
+/// The settings that a single run depends on. New settings are included unless they are named here.
 fn run_of(settings: &RunSettings) -> Value {
     let mut run = serde_json::to_value(settings).expect("settings serialize");
     let fields = run.as_object_mut().expect("settings are fields");
-    // The device has timing or has none, a cell has one of the seeds, and a cell was chosen.
+    // These settings are resolved: the device has timing or not, and the cell and its seed are
+    // already chosen.
     for name in ["timed", "seeds", "only"] {
         fields.shift_remove(name).expect("a setting of runs");
     }
     run
 }
 
-/// Everything that the result of a cell depends on, as JSON on one line.
+/// The complete input of a cell's result, as JSON on one line.
 ///
 /// # Errors
 /// A file that its workload reads cannot be read.
@@ -91,22 +93,22 @@ fn input_of(cell: &Cell, engine: &str) -> Result<String, LabError> {
     Ok(serde_json::to_string(&input).expect("a cell serializes"))
 }
 
-/// The hash of [`input`]: 64 hexadecimal digits.
+/// The hash of [`input`], 64 hexadecimal digits.
 ///
 /// # Errors
-/// As [`input`].
+/// The errors of [`input`].
 pub fn hash(cell: &Cell) -> Result<String, LabError> {
     Ok(hex(Sha256::digest(input(cell)?)))
 }
 
-/// A file by its contents; of its name only the ending counts, which may say its format.
+/// Digest of a file and its extension, which may determine its format.
 fn digest_name(file: &Path) -> Result<String, LabError> {
     let ending = file.extension().map(|ending| format!(".{}", ending.display()));
     Ok(format!("sha256:{}{}", digest(file)?, ending.unwrap_or_default()))
 }
 
-/// The digest of a file's contents. Cells of a grid share their traces, so a file is read again only when it has
-/// changed.
+/// The digest of a file's contents. Cells of a grid share their traces, so it is cached until the
+/// file changes.
 fn digest(file: &Path) -> Result<String, LabError> {
     if spool::is_stream(file) {
         let hashed = spool::open(file).and_then(hash_of);
@@ -115,7 +117,7 @@ fn digest(file: &Path) -> Result<String, LabError> {
             source,
         });
     }
-    /// Digests, with the states of the files that have them.
+    /// Known digests, with the state of the file at that time.
     static KNOWN: LazyLock<Mutex<HashMap<PathBuf, (FileState, String)>>> = LazyLock::new(Mutex::default);
     let error = |source| LabError::Io {
         file: file.display().to_string(),
@@ -133,7 +135,7 @@ fn digest(file: &Path) -> Result<String, LabError> {
     Ok(digest)
 }
 
-/// The digest of what comes.
+/// The digest of a stream.
 fn hash_of(contents: impl Read) -> io::Result<String> {
     let mut contents = BufReader::with_capacity(1 << 20, contents);
     let mut hash = Sha256::new();
@@ -175,7 +177,7 @@ mod tests {
         experiment.select(&Selection::default()).expect("a selection").cells
     }
 
-    /// Paths to everything in a value that is not a container.
+    /// Paths to all leaves of a value.
     fn leaves(value: &Value, path: String, found: &mut Vec<String>) {
         match value {
             Value::Object(entries) => {
@@ -192,7 +194,7 @@ mod tests {
         }
     }
 
-    /// The cell with another value at a path; `None` if nothing else can stand there.
+    /// The cell with another value at a path. `None` if the path allows no other value.
     fn changed(cell: &Value, path: &str) -> Option<Cell> {
         let others: Vec<Value> = match cell.pointer(path).expect("it was found there") {
             Value::Bool(value) => vec![(!value).into()],
@@ -237,7 +239,8 @@ mod tests {
 
     #[test]
     fn every_knob_changes_the_hash() {
-        // What a cell and its workload are called, the seeds of other cells, and what its device already says.
+        // Names of a cell and its workload, seeds of other cells, and settings that the device
+        // already contains.
         let names = [
             "/key/",
             "/workload_name",

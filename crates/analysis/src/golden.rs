@@ -1,7 +1,8 @@
-//! Golden results: the integers that the quick form of an experiment gave when it was last looked at.
+//! Golden results: expected integers of an experiment's quick form.
 //!
-//! `experiments/<slug>/golden.json` holds a row for each cell. A run of the same code gives the same bytes on every
-//! machine, so rows are compared exactly; whoever changes one explains it in the commit.
+//! `experiments/<slug>/golden.json` has a row for each cell. Runs of the same code give identical
+//! bytes on every machine, so rows are compared exactly. A commit that changes a row explains the
+//! reason.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
@@ -21,19 +22,20 @@ use workload::Operation;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoldenRow {
-    /// The cell and its seed.
+    /// Cell and seed.
     pub cell: String,
-    /// Bytes the host wrote.
+    /// Bytes written by the host.
     pub host_bytes_written: u64,
     /// Bytes programmed.
     pub media_bytes_written: u64,
     pub media_bytes_erased: u64,
     /// Pages copied out of the reclaim units of each handle and, last, of the shared pool.
     pub gc_pages_copied: Vec<u64>,
-    /// What the workload measured, and the device for each tenant: numbers as text, which says every bit of them.
+    /// Measures of the workload, and of the device for each tenant. Numbers are texts that keep
+    /// every bit.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, String>,
-    /// What the jobs got from a device with timing.
+    /// Results of the jobs on a device with timing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<GoldenJob>,
 }
@@ -48,14 +50,14 @@ pub struct GoldenJob {
     pub direction: Operation,
     pub requests: u64,
     pub bytes: u64,
-    /// How long the job was measured.
+    /// Measured time of the job, nanoseconds.
     pub elapsed_ns: u64,
     pub latency_sum_ns: u64,
-    /// Least, 50, 99, 99.9, 99.99 and 99.999 percent of the latencies, and the greatest.
+    /// Latency percentiles, nanoseconds: minimum, 50, 99, 99.9, 99.99, 99.999, maximum.
     pub latency_ns: [u64; 7],
     /// Requests that waited for garbage collection.
     pub waited: u64,
-    /// How long, together.
+    /// Total time of these waits, nanoseconds.
     pub waited_ns: u64,
 }
 
@@ -117,10 +119,10 @@ pub fn path(slug: &str) -> String {
     format!("experiments/{slug}/golden.json")
 }
 
-/// Reads a golden file; away from the project the one that is built in.
+/// Reads a golden file. Outside the project it reads the built-in one.
 ///
 /// # Errors
-/// There is none, it cannot be read, or is not one.
+/// The file does not exist, cannot be read, or is not a golden file.
 pub fn read(path: &str) -> Result<Vec<GoldenRow>, LabError> {
     let built_in = || path.strip_prefix("experiments/").and_then(BuiltIn::get);
     let text = base::input::read(Path::new(path), RESULT_BYTES_MAX).or_else(|error| match built_in() {
@@ -134,10 +136,10 @@ pub fn read(path: &str) -> Result<Vec<GoldenRow>, LabError> {
     serde_json::from_slice(&text).map_err(|error| LabError::invalid(path, error.to_string()))
 }
 
-/// Writes a golden file, a row a line.
+/// Writes a golden file, with one row per line.
 ///
 /// # Errors
-/// It cannot be written.
+/// The file cannot be written.
 pub fn write(path: &str, rows: &[GoldenRow]) -> Result<(), LabError> {
     let lines: Vec<String> = rows
         .iter()
@@ -179,7 +181,7 @@ fn job_differences(golden: &GoldenRow, row: &GoldenRow) -> Vec<String> {
     differences
 }
 
-/// What differs, one sentence for each difference; empty if nothing does.
+/// The differences, one sentence for each. Empty if the rows are equal.
 pub fn differences(golden: &[GoldenRow], rows: &[GoldenRow]) -> Vec<String> {
     let mut differences = Vec::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! Digests as text.
+//! Formats digests as text.
 
 /// Hexadecimal digits of a digest.
 pub(crate) fn hex(digest: impl AsRef<[u8]>) -> String {

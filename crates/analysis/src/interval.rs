@@ -1,53 +1,56 @@
-//! Intervals: what the members of an ensemble predict, from the least to the greatest, and what all of them are off by.
+//! Prediction intervals from the members of an ensemble, widened by the ensemble's residual error.
 //!
 //! ```text
 //! Selection { interval } -> cells of the profile and of each member -> run -> [CellResult] -> Intervals + results of profiles
 //! ```
 //!
-//! A member is a device like any other and is run like one; here its results are taken out again and held against those of the
-//! profile. Write amplifications are widened by the ensemble's residual, at either end, but not to less than 1, which no
-//! drive goes below; of everything else the interval is the range alone. `docs/devices.md`, "Ensembles".
+//! A member is an ordinary device and is run like one. This module separates its results from those
+//! of the profile and combines them to intervals. The interval of a write amplification is widened
+//! at both ends by the residual. Its lower end does not fall below 1, the minimum of a drive.
+//! Intervals of other metrics are the plain range of the members. `docs/devices.md` explains them
+//! under "Ensembles".
 
 use serde::Serialize;
 
 use experiment::cell::CellKey;
 use simulate::run::CellResult;
 
-/// Change of write amplification below which a placement is said to change nothing, as a share.
+/// Relative change of write amplification below which a placement counts as without effect.
 pub const MATTERS: f64 = 0.01;
 
-/// What a number may be.
+/// Interval of a predicted number.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Interval {
     pub low: f64,
-    /// At most.
+    /// Upper end, inclusive.
     pub high: f64,
-    /// What each member predicts, as a mean over seeds; members that are the same device as another are not there.
+    /// Predictions of the members, each the mean over seeds. Members that equal another device are
+    /// left out.
     pub members: Vec<f64>,
 }
 
 impl Interval {
-    /// Whether a number is in it.
+    /// True if the interval contains a number.
     pub fn contains(&self, number: f64) -> bool {
         (self.low..=self.high).contains(&number)
     }
 }
 
-/// The results of members, and by how much each cell's range is widened.
+/// Results of ensemble members, and the residual of each cell.
 #[derive(Clone, Debug, Default)]
 pub struct Intervals {
     members: Vec<CellResult>,
     residuals: Vec<(CellKey, f64)>,
 }
 
-/// Those of runs without ensembles.
+/// Intervals of runs without ensembles.
 pub static NO_INTERVALS: Intervals = Intervals {
     members: Vec::new(),
     residuals: Vec::new(),
 };
 
 impl Intervals {
-    /// Takes the results of members out of all of a selection's.
+    /// Separates the results of members from those of profiles.
     pub fn split(results: Vec<CellResult>) -> (Vec<CellResult>, Intervals) {
         let is_member = |result: &CellResult| result.ensemble.is_some_and(|part| part.member.is_some());
         let (members, own): (Vec<_>, Vec<_>) = results.into_iter().partition(is_member);
@@ -56,13 +59,13 @@ impl Intervals {
         (own, Intervals { members, residuals })
     }
 
-    /// Whether there is none.
+    /// True without ensembles.
     pub fn is_empty(&self) -> bool {
         self.residuals.is_empty()
     }
 
-    /// The interval of a cell's write amplification, over whichever part of the run `measure` looks at; `own` is the profile's.
-    /// `None` if its device has no ensemble, or a member was stopped.
+    /// The interval of a cell's write amplification. `measure` selects the part of the run, and
+    /// `own` is the profile's value. `None` if its device has no ensemble, or a member was stopped.
     pub fn of_write_amplification(
         &self,
         key: &CellKey,
@@ -78,7 +81,7 @@ impl Intervals {
         })
     }
 
-    /// The range of anything else, as above; `None` also if a member did not measure it.
+    /// The range of another metric over the ensemble. `None` also if a member did not measure it.
     pub fn range(&self, key: &CellKey, own: f64, measure: impl Fn(&CellResult) -> Option<f64>) -> Option<Interval> {
         if !self.residuals.iter().any(|(known, _)| known == key) {
             return None;
@@ -121,7 +124,7 @@ mod tests {
             .collect()
     }
 
-    /// Stands for what was measured: by member and seed.
+    /// A stand-in for a measured value, by member and seed.
     fn measured(result: &CellResult) -> f64 {
         let member = result.ensemble.and_then(|part| part.member);
         member.map_or(1.5, |member| 1.2 + 0.2 * f64::from(member)) + 0.1 * (result.seed as f64 - 1.5)

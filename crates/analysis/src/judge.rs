@@ -1,4 +1,4 @@
-//! Judging: an experiment's claims, and the published numbers, against what was measured.
+//! Checks an experiment's claims and published numbers against its results.
 //!
 //! ```text
 //! Experiment (claims, published) + [CellResult] -> Judge -> Verdict, Comparison -> rows, report
@@ -23,46 +23,47 @@ use simulate::run::{CellResult, RefusedCell};
 pub struct Verdict {
     /// The claim in words.
     pub what: String,
-    /// Who says so.
+    /// Source of the claim.
     pub source: String,
-    /// Whether it holds; a cell that was not measured fails its claims. `None`: it is not made for the form that was run.
+    /// True if the claim holds. A cell without a result fails its claims. `None` if the claim does
+    /// not apply to the form that was run.
     pub holds: Option<bool>,
-    /// What was found, against what is allowed; or why it is not judged.
+    /// The measured and the allowed values, or the reason why the claim was not judged.
     pub found: String,
 }
 
 impl Verdict {
-    /// How many claims hold, and how many were judged.
+    /// Number of claims that hold, and number of judged claims.
     pub fn count(verdicts: &[Verdict]) -> (usize, usize) {
         let judged = verdicts.iter().filter_map(|verdict| verdict.holds);
         judged.fold((0, 0), |(held, judged), holds| (held + usize::from(holds), judged + 1))
     }
 }
 
-/// A published number beside ours.
+/// A published number and the measured one.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     pub key: CellKey,
-    /// What was measured.
+    /// The compared metric.
     pub metric: Metric,
-    /// The paper's drive.
+    /// Published number of the paper's drive.
     pub drive: Option<f64>,
-    /// The paper's emulator.
+    /// Published number of the paper's emulator.
     pub emulator: Option<f64>,
-    /// Ours; `None` if the cell was not run.
+    /// Measured number. `None` if the cell was not run.
     pub ours: Option<f64>,
-    /// What the ensemble says of ours, if it was run.
+    /// Interval of the measured number over the ensemble, if it was run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Prediction>,
-    /// Table or figure.
+    /// Table or figure of the paper.
     pub source: String,
-    /// Whether settings of the experiment were fitted to it.
+    /// True if settings of the experiment were fitted to this number.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fitted: bool,
 }
 
 impl Comparison {
-    /// Ours less the drive's, or the emulator's where the paper measured no drive.
+    /// Measured number minus the drive's, or minus the emulator's if the paper measured no drive.
     pub fn error(&self) -> Option<f64> {
         Some(self.ours? - self.drive.or(self.emulator)?)
     }
@@ -73,8 +74,9 @@ impl Comparison {
         (published != 0.0).then_some(self.error()? / published)
     }
 
-    /// Whether the drive's write amplification is in the interval; `None` if there is one without the other. Of other metrics it is not
-    /// asked: what an ensemble is off by is known of write amplifications only.
+    /// True if the interval contains the drive's write amplification. `None` if a number is
+    /// missing, and for other metrics, because an ensemble's residual is known only for write
+    /// amplification.
     pub fn is_inside(&self) -> Option<bool> {
         let interval = self
             .interval
@@ -83,7 +85,7 @@ impl Comparison {
         Some(interval.contains(self.drive?))
     }
 
-    /// The published emulator's error as a share of the drive's number.
+    /// Error of the published emulator as a share of the drive's number.
     fn emulator_relative_error(&self) -> Option<f64> {
         let drive = self.drive.filter(|drive| *drive != 0.0)?;
         Some((self.emulator? - drive) / drive)
@@ -104,7 +106,7 @@ pub struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// Judges these results, which are of this form of the experiment.
+    /// Creates a judge for results of this form of the experiment.
     pub fn new(experiment: &'a Experiment, form: Form, results: &'a [CellResult], tail_capacities: f64) -> Judge<'a> {
         let coordinates = experiment.coordinates();
         Judge {
@@ -119,7 +121,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Names the cells that could not be run.
+    /// Adds the cells that could not be run.
     pub fn with_refused(self, refused: &'a [RefusedCell]) -> Judge<'a> {
         Judge { refused, ..self }
     }
@@ -129,7 +131,7 @@ impl<'a> Judge<'a> {
         self.refused
     }
 
-    /// Says of numbers what the ensembles say of them too.
+    /// Adds the intervals of the ensembles.
     pub fn with_intervals(self, intervals: &'a Intervals) -> Judge<'a> {
         Judge {
             intervals: Some(intervals),
@@ -137,7 +139,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Window of the steady-state metric, in capacities.
+    /// Window of `tail_write_amplification`, in multiples of the capacity.
     pub fn tail_capacities(&self) -> f64 {
         self.tail_capacities
     }
@@ -155,7 +157,8 @@ impl<'a> Judge<'a> {
         Some(values.iter().sum::<f64>() / values.len() as f64)
     }
 
-    /// What the ensemble of a cell's device says of a metric; `None` if it was not run.
+    /// Interval of a metric over the ensemble of the cell's device. `None` if the ensemble was not
+    /// run.
     pub fn interval(&self, key: &CellKey, metric: &Metric) -> Option<Prediction> {
         let (intervals, own) = (self.intervals?, self.value(key, metric)?);
         let measure = |result: &CellResult| measure(metric, result, self.tail_capacities);
@@ -165,13 +168,14 @@ impl<'a> Judge<'a> {
         intervals.range(key, own, measure)
     }
 
-    /// The cells that were measured, in the order of the experiment.
+    /// The cells with results, in the order of the experiment.
     pub fn measured(&self) -> impl Iterator<Item = &CellKey> {
         let is_measured = |key: &&CellKey| self.results.iter().any(|result| result.key == **key);
         self.keys.iter().filter(is_measured)
     }
 
-    /// Every published number beside ours, in the order of the file; then what is predicted that nobody has published.
+    /// All published numbers with the measured ones, in the order of the file. Predictions without
+    /// a published number follow.
     pub fn comparisons(&self) -> Vec<Comparison> {
         let published = self.experiment.published.iter();
         let mut rows: Vec<Comparison> = published.flat_map(|published| self.compare(published)).collect();
@@ -251,7 +255,7 @@ impl<'a> Judge<'a> {
         self.experiment.claims.iter().map(judge).collect()
     }
 
-    /// Why a claim says nothing of these results; `None` if it does.
+    /// Reason why a claim does not apply to these results. `None` if it applies.
     fn unjudged(&self, claim: &Claim) -> Option<String> {
         match (self.form, &claim.quick) {
             (Form::Full, _) | (Form::Quick, Quick::Judged) => None,
@@ -261,9 +265,9 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// How many claims are judged in the quick form, and what is wrong with them and with the marks of the others, a
-    /// sentence each: a claim that is marked has to hold, and one that holds has to be marked. The results are the
-    /// quick form's.
+    /// Checks the claims on results of the quick form. Returns the number of judged claims, and one
+    /// sentence for each problem. A claim marked for the quick form must hold, and a claim that
+    /// holds must be marked.
     pub fn quick_problems(&self) -> (usize, Vec<String>) {
         let claims = &self.experiment.claims;
         let problem = |claim: &Claim| match (&claim.quick, self.judge(&claim.rule)) {
@@ -307,7 +311,7 @@ impl<'a> Judge<'a> {
         (holds, format!("{found}, allowed {}", range(rule.low, rule.high)))
     }
 
-    /// Published rows with these coordinates, and this metric if one is given.
+    /// Published rows with these coordinates, and with this metric if one is given.
     fn published(&self, over: &Selector, metric: Option<&Metric>) -> Vec<Comparison> {
         let contains =
             |published: &&PaperFigures| over.iter().all(|(name, value)| published.at.get(name) == Some(value));
@@ -397,7 +401,8 @@ impl<'a> Judge<'a> {
         (holds, format!("{found}, allowed {}", range(rule.low, rule.high)))
     }
 
-    /// Applies a test to every pair of cells that differ only in what the selectors say; reports the worst pair first.
+    /// Applies a test to every pair of cells that differ only in the selectors. Reports the worst
+    /// pair first.
     fn judge_pairs(
         &self,
         left: &Selector,
@@ -466,7 +471,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Mean of the absolute errors; or how many there are not.
+/// Mean of the absolute errors, or the number of missing values.
 fn mean_of(rows: &[Comparison], error: fn(&Comparison) -> Option<f64>) -> Result<f64, String> {
     let errors: Vec<f64> = rows.iter().filter_map(error).map(f64::abs).collect();
     if errors.is_empty() || errors.len() < rows.len() {
@@ -491,7 +496,7 @@ fn range(low: f64, high: f64) -> String {
 mod tests {
     use super::*;
 
-    /// Without a result every claim fails; with one, this claim's rule cannot be broken.
+    /// Without results every claim fails. With a result, the rule of this claim cannot fail.
     #[test]
     fn a_broken_mark_and_a_missing_one_are_told() {
         let problems = |mark: &str, results: &[CellResult]| {

@@ -1,11 +1,11 @@
-//! Results as values: metrics, claims and their judge, intervals, comparisons, the store of kept runs, and export.
+//! Results as data: metrics, verdicts on claims, intervals, comparisons, stored runs, export.
 //!
 //! ```text
 //! CellResult -> measurement -> judge (claims), interval (ensembles), compare
 //!            -> export (tables, Parquet, JSON) -> store (kept runs, named by fingerprint)
 //! ```
 //!
-//! Nothing is run here but lifetimes, and nothing is laid out for a person: that is `report`.
+//! This crate runs only the measurement of lifetimes. The crate `report` formats results.
 
 pub mod compare;
 mod engine;

@@ -1,10 +1,11 @@
-//! How long what a workload writes lives, and how much two workloads differ in that.
+//! Lifetimes of a workload's data, and the distance between the lifetimes of two workloads.
 //!
 //! ```text
 //! Setup -> RunPlan -> Source -> workload::lifetimes::Observer -> Measured -> table, columns, JSON
 //! ```
 //!
-//! Nothing is run on a device: lifetimes are the workload's own. On a twin, bytes are those of the drive that it stands for.
+//! The workload runs without a device, because lifetimes are its own property. On a scaled model,
+//! bytes are those of the full drive.
 
 use serde_json::{Value as Json, json};
 use workload::Operation;
@@ -19,39 +20,40 @@ use experiment::selection::Selection;
 use experiment::twin::{Scale, ScaleChoice};
 use simulate::run::{Progress, RunPlan, UNWRITTEN_REQUESTS_MAX, Watch};
 
-/// Version of the JSON; it grows when a key changes its meaning or goes.
+/// Version of the JSON. It increases when a key is removed or changes its meaning.
 const VERSION: u32 = 1;
-/// Requests that are asked for at once.
+/// Requests per batch.
 const BATCH: usize = 4096;
-/// Shares of what is written whose lifetimes are printed.
+/// Shares of the written data whose lifetimes are printed.
 pub const SHARES: [f64; 4] = [0.1, 0.25, 0.5, 0.9];
 
-/// What workloads are laid out on, and how long they are followed.
+/// Layout of workloads, and length of the measurement.
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub device: String,
-    /// A drive like the device, but of this capacity; then there is no scale.
+    /// Capacity of the drive. With this field the drive is not scaled.
     pub capacity_bytes: Option<u64>,
-    /// Of the twin.
+    /// Scale of the model.
     pub scale: Scale,
-    /// Settings of the device by dotted path, and of the workload behind `workload.`.
+    /// Settings of the device by dotted path. Settings of the workload begin with `workload.`.
     pub overrides: Overrides,
-    /// Drive-writes after which a workload that never ends is cut off.
+    /// Full drive writes after which an endless workload is stopped.
     pub write_capacities: f64,
 }
 
-/// The device and the twin that are taken unless another is named.
+/// Default device.
 pub const DEVICE: &str = "warp_default";
-/// See [`DEVICE`].
+/// Default scale.
 pub const SCALE: &str = "1/64";
-/// Drive-writes, likewise.
+/// Default length, full drive writes.
 pub const WRITE_CAPACITIES: f64 = 4.0;
 
 impl Setup {
-    /// Follows a workload until it ends, has written enough, or is stopped.
+    /// Measures a workload until it ends, has written enough, or is stopped.
     ///
     /// # Errors
-    /// There is no such workload or device, they do not fit, the workload cannot be read, or writes nothing.
+    /// The workload or device is unknown, they do not fit, or the workload cannot be read or has no
+    /// writes.
     pub fn measure(&self, workload: &str, progress: &Progress) -> Result<Measured, LabError> {
         let selection = Selection {
             change: Change::of_settings(&self.overrides),
@@ -70,39 +72,41 @@ impl Setup {
     }
 }
 
-/// The lifetimes of a workload.
+/// Lifetimes of a workload.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// What it is called.
+    /// Name of the workload.
     pub name: String,
-    /// Of all streams together.
+    /// Lifetimes of all streams together.
     pub all: Survival,
-    /// Of each stream that wrote something, with its name.
+    /// Lifetimes of each stream with writes, by name.
     pub streams: Vec<(String, Survival)>,
-    /// How many bytes of the drive one of its own stands for.
+    /// Bytes of the drive per byte of the scaled model.
     denominator: u64,
 }
 
 impl Measured {
-    /// What was seen of all of it, without a name, and of each stream, where there are several.
+    /// The whole workload without a name, and, if it has several streams, each stream with its
+    /// name.
     pub fn parts(&self) -> impl Iterator<Item = (Option<&str>, &Survival)> {
         let streams = self.streams.iter().filter(|_| self.streams.len() > 1);
         let streams = streams.map(|(name, survival)| (Some(name.as_str()), survival));
         [(None, &self.all)].into_iter().chain(streams)
     }
 
-    /// Bytes of the drive that these of its twin stand for.
+    /// Converts bytes of the scaled model to bytes of the drive.
     pub fn on_drive(&self, bytes: u64) -> u64 {
         bytes.saturating_mul(self.denominator)
     }
 
-    /// Bytes of the drive within which this share of a part ends; `None` if not that much was seen to end.
+    /// Bytes of the drive within which this share of a part ends. `None` if the run did not reach
+    /// the share.
     pub fn quantile(&self, survival: &Survival, share: f64) -> Option<u64> {
         survival.quantile(share).map(|bytes| self.on_drive(bytes))
     }
 }
 
-/// As [`Setup::measure`], of a plan.
+/// Measures the workload of a plan.
 fn measure(name: &str, plan: &RunPlan, write_capacities: f64, progress: &Progress) -> Result<Measured, LabError> {
     let mut source = plan.source()?;
     let names = source.streams();
@@ -135,10 +139,10 @@ fn measure(name: &str, plan: &RunPlan, write_capacities: f64, progress: &Progres
     })
 }
 
-/// The distance of two workloads and where it is, bytes.
+/// The Kolmogorov-Smirnov distance of two workloads, and its position in bytes.
 ///
 /// # Errors
-/// They were followed on different scales, or in units of different sizes.
+/// The workloads were measured at different scales, or in units of different sizes.
 pub fn distance(a: &Measured, b: &Measured) -> Result<(f64, u64), LabError> {
     if (a.denominator, a.all.unit_bytes()) != (b.denominator, b.all.unit_bytes()) {
         let problem = format!(
@@ -151,10 +155,10 @@ pub fn distance(a: &Measured, b: &Measured) -> Result<(f64, u64), LabError> {
     Ok((distance, a.on_drive(at)))
 }
 
-/// As JSON on one line.
+/// The lifetimes as JSON on one line.
 ///
 /// # Errors
-/// Two workloads were followed on different scales.
+/// Two workloads were measured at different scales.
 pub fn to_json(measured: &[Measured]) -> Result<Json, LabError> {
     let of = |workload: &Measured, survival: &Survival| {
         let quantiles = SHARES.map(|share| json!({ "share": share, "bytes": workload.quantile(survival, share) }));

@@ -1,6 +1,6 @@
-//! Values of metrics in a result.
+//! Evaluates metrics on a result.
 //!
-//! A metric of something that was not done, or of a device without timing where it needs one, is not measured: `None`.
+//! A metric is `None` if its requests did not occur, or if it needs timing and the device has none.
 
 use ssd::Nanos;
 
@@ -10,7 +10,7 @@ use simulate::timed::measure::{Direction, JobResult};
 use simulate::timed::result::TimedResult;
 use workload::Operation;
 
-/// Value of a metric in a result; `None` where it was not measured.
+/// Value of a metric in a result. `None` where it was not measured.
 pub fn measure(metric: &Metric, result: &CellResult, tail_capacities: f64) -> Option<f64> {
     let capacities = |pages: u64| (pages * result.stats.page_bytes) as f64 / result.capacity_bytes as f64;
     let handle = |index: &u16| {
@@ -54,14 +54,14 @@ pub fn measure(metric: &Metric, result: &CellResult, tail_capacities: f64) -> Op
     })
 }
 
-/// Directions that are meant.
+/// The selected directions.
 fn directions(direction: Option<Operation>) -> impl Iterator<Item = Operation> {
     Operation::ALL
         .into_iter()
         .filter(move |operation| direction.is_none_or(|wanted| wanted == *operation))
 }
 
-/// Everything that is meant, together; `None` if there is nothing.
+/// Sum over the selected jobs and directions. `None` without requests.
 fn total(timed: &TimedResult, job: Option<&str>, direction: Option<Operation>) -> Option<Direction> {
     let mut total = Direction::default();
     for (_, job) in timed.named(job) {
@@ -72,7 +72,7 @@ fn total(timed: &TimedResult, job: Option<&str>, direction: Option<Operation>) -
     (total.requests > 0).then_some(total)
 }
 
-/// From when to when it is measured: of the jobs that are meant, the first start and the last end.
+/// Measured time span: from the first start to the last end of the selected jobs.
 fn span(of: &Window, timed: &TimedResult) -> Option<(Nanos, Nanos)> {
     let does = |operation: Operation| move |job: &JobResult| job.direction(operation).requests > 0;
     let jobs = || {
@@ -87,7 +87,7 @@ fn span(of: &Window, timed: &TimedResult) -> Option<(Nanos, Nanos)> {
     ))
 }
 
-/// Requests and bytes in a second.
+/// Requests and bytes per second.
 fn per_second(of: &Window, timed: &TimedResult) -> Option<(f64, f64)> {
     let (from_ns, until_ns) = span(of, timed)?;
     if of.from.is_none() && of.to.is_none() {
@@ -101,7 +101,7 @@ fn per_second(of: &Window, timed: &TimedResult) -> Option<(f64, f64)> {
     Some((sum(|moment| moment.0), sum(|moment| moment.1)))
 }
 
-/// Requests and bytes of each interval that lies in the window as a whole.
+/// Requests and bytes of each interval that lies completely in the window.
 fn moments(of: &Window, timed: &TimedResult) -> Option<Vec<(u64, u64)>> {
     let (from_ns, until_ns) = span(of, timed)?;
     let (from, to) = of.window();

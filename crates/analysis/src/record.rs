@@ -1,10 +1,12 @@
-//! The record of a full run: every claim with its verdict, when, on which machine and in how long, as Markdown.
+//! Writes the record of a full run as Markdown: each claim with its verdict, and date, machine and
+//! duration.
 //!
 //! ```text
 //! Experiment, seconds, [Verdict] -> ClaimsRecord -> docs/claims.md, whole after each experiment
 //! ```
 //!
-//! It writes down what was judged elsewhere. A run that is stopped leaves a record that names what it did not come to.
+//! The verdicts come from `judge`. The record of an interrupted run names the experiments that are
+//! missing.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
@@ -19,10 +21,10 @@ use experiment::definition::Experiment;
 use experiment::error::LabError;
 use experiment::files::write_atomically;
 
-/// The record of the last full run, as it was written down.
+/// The record of the last full run.
 const RECORD: &str = include_str!("../../../docs/claims.md");
 
-/// Seconds that each experiment took in the last full run, by name.
+/// Duration of each experiment in the last full run, seconds, by name.
 pub fn recorded_seconds() -> BTreeMap<String, f64> {
     let of_section = |section: &str| {
         let (slug, rest) = section.split_once("\n\n")?;
@@ -33,20 +35,20 @@ pub fn recorded_seconds() -> BTreeMap<String, f64> {
     RECORD.split("\n## ").skip(1).filter_map(of_section).collect()
 }
 
-/// A record that is being written.
+/// A record in progress.
 pub struct ClaimsRecord {
     path: PathBuf,
     begun: String,
     machine: String,
     waiting: VecDeque<String>,
     seconds: f64,
-    /// Claims that hold, of how many.
+    /// Number of claims that hold, and of all judged claims.
     held: [usize; 2],
     sections: String,
 }
 
 impl ClaimsRecord {
-    /// A record of these experiments, which are added in their order.
+    /// Creates a record of these experiments. They must be added in the same order.
     pub fn new(path: &Path, experiments: &[Experiment]) -> ClaimsRecord {
         ClaimsRecord {
             path: path.to_path_buf(),
@@ -59,10 +61,10 @@ impl ClaimsRecord {
         }
     }
 
-    /// Adds an experiment that ran for this long, and writes the file: whole, in place of the one before.
+    /// Adds an experiment with its duration, and replaces the file atomically.
     ///
     /// # Errors
-    /// The file cannot be written: names it and the system's reason.
+    /// The file cannot be written. The message names it and the system's reason.
     pub fn add(&mut self, experiment: &Experiment, took: Duration, verdicts: Vec<Verdict>) -> Result<(), LabError> {
         let next = self.waiting.pop_front();
         assert_eq!(
@@ -128,12 +130,12 @@ fn section(experiment: &Experiment, took: Duration, verdicts: &[Verdict]) -> Str
     text
 }
 
-/// Text that ends no cell of a table.
+/// Text with escaped separators of table cells.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
-/// The processor, how many of them, and the memory, as far as the system tells.
+/// Processor model, number of processors, and memory, as far as the system reports them.
 fn machine() -> String {
     let of = |file: &str, key: &str| -> Option<String> {
         let text = std::fs::read_to_string(file).ok()?;

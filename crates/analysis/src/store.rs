@@ -1,13 +1,14 @@
-//! The store: what was run, kept on disk so that it can be found, shown and compared again.
+//! The store keeps results of runs on disk, to be found, shown and compared later.
 //!
 //! ```text
 //! WARP_RUNS/store.json            format and version
 //!           points/<hash>.parquet results of sweeps, under the hash of their complete input (python/warp_ssd/store.py)
-//!           runs/<time>-<id>.json a run as a whole: what was run, on what, by which engine, what came out
+//!           runs/<time>-<id>.json a complete run: experiment, options, engine, results
 //! ```
 //!
-//! A file appears whole or not at all, and none is replaced but a point by the same point, so any number of processes may
-//! share a store and any of them may be killed. Nothing is deleted here. `docs/results.md` explains the keys.
+//! Files are written atomically. A file is never replaced, except a point by the same point. Any
+//! number of processes may therefore share a store, and any of them may be killed. This module
+//! deletes no file. `docs/results.md` explains the keys.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -23,62 +24,62 @@ use experiment::cell::Cell;
 use experiment::error::LabError;
 use experiment::files::write_atomically;
 
-/// What a store says of itself; the same bytes that the Python package has always written.
+/// Content of `store.json`. The Python package has always written the same bytes.
 const MARKER: &str = r#"{"format": "warp-store", "version": 1}"#;
-/// Version of a kept run; it grows when a key changes its meaning or goes.
+/// Version of a stored run. It increases when a key is removed or changes its meaning.
 const RUN_VERSION: u32 = 1;
-/// Bytes of a kept run, at most: those of large experiments have some millions.
+/// Size limit of a stored run, bytes. Runs of large experiments have some millions.
 const RUN_BYTES_MAX: u64 = 256 << 20;
 /// Digits of a run's short name.
 const ID_DIGITS: usize = 8;
-/// The environment variable that says where the store is.
+/// Environment variable with the path of the store.
 const FOLDER_VARIABLE: &str = "WARP_RUNS";
 
-/// A folder of results.
+/// A store of results in a folder.
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
 }
 
-/// A run that was kept.
+/// A stored run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeptRun {
-    /// Its short name: the same for the same run with the same result.
+    /// Short name. The same run with the same result always has the same name.
     pub id: String,
-    /// All of it.
+    /// Content of the file.
     pub document: Value,
 }
 
-/// Runs that were kept, and the files between them that are none.
+/// Stored runs, and errors for the files that are not runs.
 #[derive(Debug, Default)]
 pub struct KeptRuns {
     /// The runs, newest first.
     pub runs: Vec<KeptRun>,
-    /// Why a file is none: torn, too long, of another program.
+    /// Reasons why files are unreadable: truncated, too large, or of another program.
     pub unreadable: Vec<LabError>,
 }
 
-/// What is kept of a run beside its result.
+/// Data stored with the result of a run.
 #[derive(Clone, Debug)]
 pub struct Origin<'a> {
-    /// What was asked for: an experiment, a workload.
+    /// Requested experiment or workload.
     pub target: &'a str,
-    /// One line about it.
+    /// One line about the target.
     pub title: &'a str,
-    /// Options that change the run, as the command line takes them.
+    /// Options that change the run, in the syntax of the command line.
     pub options: String,
-    /// How long it took.
+    /// Duration of the run, seconds.
     pub seconds: f64,
-    /// What was run, each with its complete input.
+    /// The cells of the run, each with its complete input.
     pub cells: Vec<&'a Cell>,
 }
 
 impl Store {
-    /// The store of this user: where `WARP_RUNS` says, or `warp` in the user's folder of data (`XDG_DATA_HOME`, or
-    /// `.local/share` at home).
+    /// Opens the user's store: `WARP_RUNS`, or `warp` in the user's data folder (`XDG_DATA_HOME`,
+    /// or `.local/share` at home).
     ///
     /// # Errors
-    /// Nothing of that is set; or as [`Store::open`].
+    /// None of these variables is set, or the errors of [`Store::open`].
     pub fn of_user() -> Result<Store, LabError> {
         let variable = |name: &str| {
             std::env::var_os(name)
@@ -103,10 +104,10 @@ impl Store {
         })
     }
 
-    /// Opens a store, and makes it if there is none.
+    /// Opens a store, and creates it if it does not exist.
     ///
     /// # Errors
-    /// The folder cannot be made, or holds a store of another version: names it.
+    /// The folder cannot be created, or holds a store of another version. The message names it.
     pub fn open(folder: &Path) -> Result<Store, LabError> {
         for part in ["points", "runs"] {
             std::fs::create_dir_all(folder.join(part)).map_err(|source| io_error(folder, source))?;
@@ -125,28 +126,28 @@ impl Store {
         })
     }
 
-    /// Where it is.
+    /// Path of the store.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The file of a point.
+    /// Path of a point's file.
     pub fn point(&self, key: &str) -> PathBuf {
         self.folder.join("points").join(format!("{key}.parquet"))
     }
 
-    /// Stores the file of a point, over one that is there already.
+    /// Stores the file of a point, and replaces an existing one.
     ///
     /// # Errors
-    /// It cannot be written: names it.
+    /// The file cannot be written. The message names it.
     pub fn put_point(&self, key: &str, content: &[u8]) -> Result<(), LabError> {
         write_atomically(&self.point(key), |file| file.write_all(content))
     }
 
-    /// Keeps a run with its result (that of `warp run --json`); returns its short name.
+    /// Stores a run with its result (of `warp run --json`). Returns its short name.
     ///
     /// # Errors
-    /// It cannot be written, or a file that a workload reads is gone.
+    /// The file cannot be written, or a file that a workload reads is missing.
     pub fn keep(&self, origin: &Origin<'_>, result: &Value) -> Result<String, LabError> {
         let inputs = origin.cells.iter().map(|cell| {
             let input: Value = serde_json::from_str(&fingerprint::input(cell)?).expect("an input is JSON");
@@ -169,7 +170,7 @@ impl Store {
         document["at"] = now.to_rfc3339_opts(chrono::SecondsFormat::Secs, true).into();
         document["seconds"] = origin.seconds.into();
         document["options"] = origin.options.as_str().into();
-        // In the order of their names runs are in the order of their time.
+        // File names begin with the time, so their order is chronological.
         let name = format!("{}-{id}.json", now.format("%Y%m%dT%H%M%S%6fZ"));
         let text = format!("{document}\n");
         write_atomically(&self.folder.join("runs").join(name), |file| {
@@ -178,7 +179,7 @@ impl Store {
         Ok(id)
     }
 
-    /// The runs that were kept last, newest first, `limit` at most.
+    /// The latest stored runs, newest first, at most `limit`.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -196,7 +197,7 @@ impl Store {
         Ok(kept)
     }
 
-    /// How many runs were kept.
+    /// Number of stored runs.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -204,10 +205,11 @@ impl Store {
         Ok(self.files()?.len())
     }
 
-    /// The run of this short name, or of one that begins so; the newest, if the same was run again.
+    /// Finds a run by its short name or a prefix of it. If the same run was stored repeatedly, it
+    /// returns the newest.
     ///
     /// # Errors
-    /// There is none, or there are several.
+    /// No run or several different runs match.
     pub fn find(&self, id: &str) -> Result<KeptRun, LabError> {
         let unknown = |problem: String| Err(LabError::invalid(&format!("run {id}"), problem));
         let files = self.files()?;
@@ -239,7 +241,7 @@ impl Store {
     }
 }
 
-/// The short name in the name of a run's file; empty of another one.
+/// The short name in the name of a run's file. Empty for other files.
 fn id_of(file: &Path) -> &str {
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let stem = name.strip_suffix(".json").and_then(|stem| stem.split_once('-'));
@@ -269,18 +271,19 @@ fn io_error(path: &Path, source: std::io::Error) -> LabError {
     }
 }
 
-/// The write amplification that stands for a cell. Runs of older versions have only that of the whole run.
+/// Representative write amplification of a cell. Runs of older versions have only that of the whole
+/// run.
 fn headline_waf(cell: &Value) -> Option<f64> {
     cell["headline_waf"].as_f64().or_else(|| cell["waf"].as_f64())
 }
 
 impl KeptRun {
-    /// A text of the document; empty where there is none.
+    /// A text of the document. Empty if the key is missing.
     pub fn text(&self, key: &str) -> &str {
         self.document[key].as_str().unwrap_or_default()
     }
 
-    /// Its devices, each once.
+    /// Names of its devices, without duplicates.
     pub fn devices(&self) -> Vec<&str> {
         let mut devices: Vec<&str> = Vec::new();
         for device in self.cells().iter().filter_map(|cell| cell["device"].as_str()) {
@@ -291,7 +294,8 @@ impl KeptRun {
         devices
     }
 
-    /// Of a single run the write amplification that stands for it; `None` of several, and where nothing was written.
+    /// Representative write amplification of a run with a single cell. `None` for several cells,
+    /// and for a run without writes.
     pub fn write_amplification(&self) -> Option<f64> {
         match self.cells() {
             [cell] => headline_waf(cell),
@@ -299,13 +303,13 @@ impl KeptRun {
         }
     }
 
-    /// Of its cells, as many as wrote something, the least write amplification and the greatest.
+    /// Minimum and maximum write amplification of the cells with writes.
     pub fn write_amplification_range(&self) -> Option<[f64; 2]> {
         let of_cells = || self.cells().iter().filter_map(headline_waf);
         Some([of_cells().reduce(f64::min)?, of_cells().reduce(f64::max)?])
     }
 
-    /// What a list of runs says of it, as JSON.
+    /// Summary of the run for lists, as JSON.
     pub fn row_json(&self) -> Value {
         let fields = ["id", "at", "target", "title", "options", "warp", "engine", "seconds"];
         let known = fields.map(|field| (field.to_string(), self.document[field].clone()));
@@ -365,7 +369,7 @@ mod tests {
         assert!(error.contains("warp runs"), "{error}");
         let again = Store::open(folder.path()).expect("it is there");
         assert_eq!(again.count().expect("a folder"), 3);
-        // A part that somebody who was killed left behind is no run.
+        // A temporary file of a killed process is not a run.
         std::fs::write(folder.path().join("runs/.20260101-abc.json-x.part"), "{").expect("it is written");
         assert_eq!(again.runs(9).expect("they can be read").runs.len(), 3);
     }
@@ -401,7 +405,7 @@ mod tests {
             (row["runs"].clone(), row["waf"].clone(), row["waf_range"].clone())
         };
         assert_eq!(row(json!([{ "waf": 1.5 }])), (1.into(), json!(1.5), json!([1.5, 1.5])));
-        // One that wrote nothing has none.
+        // A cell without writes has no write amplification.
         let several = json!([{ "waf": 2.25 }, { "waf": null }, { "waf": 1.5 }, { "waf": 1.75 }]);
         assert_eq!(row(several), (4.into(), Value::Null, json!([1.5, 2.25])));
         assert_eq!(row(json!([{ "waf": null }])), (1.into(), Value::Null, Value::Null));

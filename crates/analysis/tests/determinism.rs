@@ -1,7 +1,8 @@
-//! The same experiment gives the same integers, however its cells are spread over threads, and however many of them one drive has.
+//! Tests that an experiment gives the same integers, independently of threads and of parallelism
+//! within a drive.
 //!
-//! Golden rows of a small experiment are compared between pools of one and of two threads, between orders of the cells,
-//! between memory budgets, and between seeds, which must differ.
+//! Golden rows of a small experiment are compared between pools of one and of two threads, between
+//! orders of the cells, and between memory budgets. Rows of different seeds must differ.
 
 use analysis::golden::{self, GoldenRow};
 use experiment::cell::Cell;
@@ -36,7 +37,7 @@ name = "NoFDP"
 jobs = { global = { dataplacement = "none" } }
 "#;
 
-/// A drive whose maps fit no cache, as it is: its run is shared among the threads that are left.
+/// A drive with maps larger than the caches, at full size. Its run uses the idle threads.
 const LARGE: &str = r#"
 title = "determinism of a large drive"
 source = "none"
@@ -149,7 +150,7 @@ fn rows_survive_their_file() {
     assert_eq!(golden::read(path).expect("the file is read"), rows);
 }
 
-/// The workload's seed is moved from fio's default, modulo 2^64.
+/// The seed of the workload is an offset from fio's default, modulo 2^64.
 #[test]
 fn every_seed_is_one() {
     let seeds = [u64::MAX, u64::MAX - 0x89, 1 << 63];

@@ -1,7 +1,9 @@
-//! Searches for a scale on real runs: where they end, what they cost, and that nothing but the cell decides it.
+//! Tests the search for a scale on real runs: its result, its cost, and its independence from other
+//! cells.
 //!
-//! The drive is the WARP paper's default with 128 reclaim units of 64 MiB, so that its twins of 1/16, 1/4 and the drive
-//! itself run in a second. Which of made-up results a search takes is tested beside it (`run::search`).
+//! The drive is the WARP paper's default with 128 reclaim units of 64 MiB. Its scaled models of
+//! 1/16 and 1/4 and the drive itself run in a second. Unit tests in `run::search` cover the
+//! decisions of the search on invented results.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -71,7 +73,7 @@ fn a_search_gives_the_result_of_the_scale_that_it_finds() {
         assert!(compared.agrees() || result.scale == Scale::FULL, "{:?}", result.scale);
         assert_eq!(compared.smaller.0, result.scale.0 * 4);
         assert!(result.complete && result.unit_pages >= 1024);
-        // Exactly what that scale gives, and what the smaller one gave.
+        // The results are identical to runs at that scale and at the smaller one.
         let [same, smaller] = [result.scale, compared.smaller].map(|scale| run_all(fixed(scale.0), &()).remove(index));
         let rows = |result: &CellResult| golden::rows(std::slice::from_ref(result));
         assert_eq!(rows(&same), rows(result));
@@ -109,7 +111,7 @@ fn threads_and_memory_do_not_show() {
     assert!(error.contains("--scale auto:1/64"), "{error}");
 }
 
-/// Stops when so much work is done.
+/// Stops the run after this amount of work.
 struct Stopping {
     at: u64,
     done: AtomicU64,

@@ -1,16 +1,16 @@
-//! Answers of `warp whatif` as sides of a comparison.
+//! Reads answers of `warp whatif` as sides of a comparison.
 
 use serde_json::Value;
 
 use super::run::{ModelRange, Run, WAF};
 use base::distinct;
 
-/// Whether a document is what `warp whatif --json` prints.
+/// True if a document is an output of `warp whatif --json`.
 pub(super) fn is_answer(json: &Value) -> bool {
     json["headline"].is_string() && json["placements"].is_array()
 }
 
-/// The answers about the files of a folder; `None` if a text is not that.
+/// The answers about a folder's files. `None` if the text is another document.
 pub(super) fn of_folder(text: &str) -> Option<Vec<Value>> {
     if !text.trim_start().starts_with('[') {
         return None;
@@ -19,7 +19,7 @@ pub(super) fn of_folder(text: &str) -> Option<Vec<Value>> {
     (!answers.is_empty() && answers.iter().all(is_answer)).then_some(answers)
 }
 
-/// A run for each placement of an answer; of several answers with the workload before it.
+/// A run for each placement of an answer. With several answers, names begin with the workload.
 pub(super) fn runs(answer: &Value, is_one_of_several: bool) -> impl Iterator<Item = Run> {
     let workload = answer["workload"].as_str().filter(|_| is_one_of_several);
     let workload = workload.map_or_else(String::new, |workload| format!("{workload} | "));
@@ -38,7 +38,7 @@ pub(super) fn runs(answer: &Value, is_one_of_several: bool) -> impl Iterator<Ite
     })
 }
 
-/// A note on placements whose numbers are not theirs.
+/// A note on placements whose numbers do not measure the placement.
 pub(super) fn not_comparable(answer: &Value) -> Option<String> {
     let placements = answer["placements"].as_array().into_iter().flatten();
     let names = placements
@@ -53,7 +53,7 @@ pub(super) fn not_comparable(answer: &Value) -> Option<String> {
     })
 }
 
-/// A note on placements whose numbers are marked, with the names of their findings.
+/// A note on placements with doubtful numbers, with the names of their findings.
 pub(super) fn doubtful(answer: &Value) -> Option<String> {
     let placements = answer["placements"].as_array().into_iter().flatten();
     let placements = placements.filter(|placement| placement["is_doubtful"] == true);
@@ -68,7 +68,7 @@ pub(super) fn doubtful(answer: &Value) -> Option<String> {
     (!words.is_empty()).then(|| format!("* doubtful: {}", words.join(", ")))
 }
 
-/// What can be asked differently: what it is called, and where it stands in an answer.
+/// Variable parts of a question: display name, and path in an answer.
 const QUESTION: [(&str, &str); 10] = [
     ("workload", "/workload"),
     ("device", "/device"),
@@ -82,10 +82,10 @@ const QUESTION: [(&str, &str); 10] = [
     ("seed", "/question/seed"),
 ];
 
-/// Values of one side that are written out; of more their number is said.
+/// Maximum number of values of one side in a note. Above it, the note has only their number.
 const VALUES_SHOWN: usize = 3;
 
-/// The question of an answer, by what its parts are called.
+/// The question of an answer, by display names.
 pub(super) fn question(answer: &Value) -> Value {
     let part = |(name, place): (&str, &str)| {
         let value = answer.pointer(place).cloned().unwrap_or_default();
@@ -94,7 +94,8 @@ pub(super) fn question(answer: &Value) -> Value {
     Value::Object(QUESTION.map(part).into_iter().collect())
 }
 
-/// What differs between the questions of two sides, each with an answer or more; empty if nothing does.
+/// Describes the differences between the questions of two sides with one or more answers. `None` if
+/// they are equal.
 pub(super) fn differing_questions([a, b]: [&Value; 2]) -> Option<String> {
     let shown = |name: &str, value: &Value| match value {
         Value::Null => "by default".to_string(),
@@ -103,7 +104,7 @@ pub(super) fn differing_questions([a, b]: [&Value; 2]) -> Option<String> {
         Value::Object(settings) if settings.is_empty() => "none".to_string(),
         other => other.to_string(),
     };
-    // What was asked of all workloads of a folder is said once.
+    // A value that all workloads of a folder share appears once.
     let asked = |side: &Value, name: &str| {
         let answers = side.as_array().into_iter().flatten();
         distinct(answers.map(|answer| answer[name].clone()))

@@ -1,23 +1,23 @@
-//! JSON documents in the output of a program that also prints other things.
+//! Finds JSON documents in the output of a program that also prints other text.
 //!
-//! fio prints notes and errors around its JSON, and with `--status-interval` a document for each interval. A document
-//! begins at the first brace of a line that is not indented, as fio writes it.
+//! fio prints notes and errors around its JSON, and with `--status-interval` a document for each
+//! interval. A document begins with a brace at the start of a line, the format of fio.
 
 use serde_json::{Deserializer, Value};
 
 /// The last JSON object of a text.
 pub(super) struct LastDocument {
     pub(super) json: Value,
-    /// Objects in the text.
+    /// Number of JSON objects in the text.
     pub(super) count: usize,
-    /// Lines with anything else on them.
+    /// Number of lines with other content.
     pub(super) skipped_lines: usize,
 }
 
-/// Finds the last JSON object; `None` if there is none.
+/// Finds the last JSON object. `None` if the text has none.
 ///
 /// # Errors
-/// An object has no end: the line on which it begins.
+/// An object is not terminated. The message names its first line.
 pub(super) fn find_last(text: &str) -> Result<Option<LastDocument>, String> {
     let mut rest = text.trim_start_matches('\u{feff}').trim_start();
     let mut last: Option<LastDocument> = None;

@@ -1,13 +1,14 @@
-//! The interval of a difference of two means.
+//! Confidence interval of a difference of two means.
 
-/// Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom; the normal distribution's beyond.
+/// Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom. Above 30, the normal
+/// distribution's is used.
 const T_95: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
     2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 const NORMAL_95: f64 = 1.960;
 
-/// The mean of some values, of which there is one at least.
+/// Arithmetic mean of at least one value.
 pub fn mean(values: &[f64]) -> f64 {
     assert!(!values.is_empty(), "a mean of nothing");
     values.iter().sum::<f64>() / values.len() as f64
@@ -19,7 +20,7 @@ fn variance_of_mean(values: &[f64]) -> f64 {
     squares / (count - 1.0) / count
 }
 
-/// The 95 % interval of mean(b) - mean(a) after Welch; `None` if one of them has a single value.
+/// The 95 % interval of mean(b) - mean(a) after Welch. `None` if a side has a single value.
 pub fn of_difference(a: &[f64], b: &[f64]) -> Option<[f64; 2]> {
     if a.len() < 2 || b.len() < 2 {
         return None;
@@ -32,7 +33,7 @@ pub fn of_difference(a: &[f64], b: &[f64]) -> Option<[f64; 2]> {
     } else {
         f64::INFINITY
     };
-    // Rounded down: rather too wide. There is one degree of freedom at least.
+    // Rounded down, which makes the interval wider. The minimum is one degree of freedom.
     let index = (degrees.floor() as usize).max(1) - 1;
     let quantile = T_95.get(index).copied().unwrap_or(NORMAL_95);
     let (difference, half) = (mean(b) - mean(a), quantile * variance.sqrt());
@@ -51,7 +52,7 @@ mod tests {
             (low - 0.694).abs() < 1e-9 && (high - 5.306).abs() < 1e-9,
             "{low} {high}"
         );
-        // One of them does not vary: the degrees of freedom are the other's.
+        // One side has no variance, so the degrees of freedom are the other's.
         let [low, high] = of_difference(&[1.0, 1.0], &[1.0, 2.0, 3.0]).expect("several");
         let half = 4.303 * (1.0_f64 / 3.0).sqrt();
         assert!((low - (1.0 - half)).abs() < 1e-9 && (high - (1.0 + half)).abs() < 1e-9);

@@ -1,4 +1,4 @@
-//! Which cells of two sides go together, and what is said where none do.
+//! Pairs the cells of two sides, and explains sides without pairs.
 
 use super::Side;
 use super::run::WAF;
@@ -6,19 +6,20 @@ use super::side::{Kind, SideCell};
 use base::distinct;
 use experiment::error::LabError;
 
-/// Names that a sentence lists; of more their number is said.
+/// Maximum number of names in a sentence. Above it, the sentence has the number of the others.
 const NAMES_SHOWN: usize = 6;
 
-/// Cells that go together.
+/// Pairs of cells to compare.
 pub(super) struct Pairing {
-    /// Indices of A's and B's cells.
+    /// Indices of the cells of A and of B.
     pub(super) pairs: Vec<(usize, usize)>,
-    /// The side (0 is A) with one cell that stands beside several of the other.
+    /// The side (0 is A) whose single cell is compared with all cells of the other.
     pub(super) one: Option<usize>,
 }
 
 impl Pairing {
-    /// A single cell goes with a single one, cells of one name go together, and one that has no namesake goes with all of the other side.
+    /// Pairs cells by name. Two single cells always form a pair. A single cell without a namesake
+    /// is compared with all cells of the other side.
     pub(super) fn of(sides: [&Side; 2], [a, b]: [&[SideCell]; 2]) -> Pairing {
         if let ([_], [_]) = (a, b) {
             return Pairing {
@@ -72,7 +73,7 @@ fn only_of_device(cells: &[SideCell], answer: &[SideCell]) -> Option<usize> {
     on_device.next().filter(|_| on_device.next().is_none())
 }
 
-/// Names with separators that none of them has, and the number of those that are left out.
+/// Names joined by semicolons, which occur in no name, and the number of omitted names.
 pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     let shown = names[..names.len().min(NAMES_SHOWN)].join("; ");
@@ -82,7 +83,8 @@ pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// The refusal of two sides that have nothing in common: what each is, and the command that makes something that compares.
+/// The error for two sides without a common metric. It describes both, and names a command with a
+/// comparable result.
 pub(super) fn refusal(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pairing) -> LabError {
     let [a, b] = sides;
     let has = |index: usize| {
@@ -106,11 +108,11 @@ pub(super) fn refusal(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pair
     LabError::invalid(&a.name, problem)
 }
 
-/// The next command for two sides that have nothing in common.
+/// A command that makes comparable results.
 fn remedy(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pairing) -> String {
     let of_kind = |kind: Kind| (0..2).find(|index| sides[*index].kind == kind);
     if pairing.pairs.is_empty() {
-        // A measurement is one cell, which goes with all others.
+        // A measurement is a single cell, so it can be compared with any side.
         let Some(many) = of_kind(Kind::Results) else {
             return "answers about folders go together by workload and placement: `warp whatif WORKLOAD --json > answer.json` for each side"
                 .to_string();

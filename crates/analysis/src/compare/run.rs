@@ -1,34 +1,34 @@
-//! The runs that a side of a comparison has, and the range that a model says of one.
+//! The runs of a side of a comparison, and model ranges of their write amplification.
 
 use serde_json::Value;
 
 use super::Verdict;
 use crate::interval::MATTERS;
 
-/// What a run measured by name, in the order in which it is shown.
+/// Metrics of a run by name, in display order.
 pub(super) type Metrics = Vec<(String, f64)>;
 
-/// Write amplification over everything that was counted.
+/// Write amplification over all counted writes.
 pub(super) const WAF: &str = "WAF";
-/// Metrics that depend on how much was written, in the order of their counters.
+/// Metrics that depend on the amount of writes, in the order of their counters.
 pub(super) const TOTALS: [&str; 2] = ["host, GB", "media, GB"];
 
 /// One seed of a cell.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) device: String,
-    /// Names of the variant or placement and of the grid values, with their axes.
+    /// Names of the variant or placement, and of the grid values with their axes.
     pub(super) place: String,
     /// Variant and grid values, as `--only` of `warp run` takes them.
     pub(super) only: Vec<String>,
     pub(super) metrics: Metrics,
     pub(super) range: Option<ModelRange>,
-    /// Whether an answer marks its write amplification as doubtful.
+    /// True if an answer marks its write amplification as doubtful.
     pub(super) is_doubtful: bool,
 }
 
 impl Run {
-    /// The one run of something that knows no cells.
+    /// The single run of a source without cells.
     pub(super) fn alone(metrics: Metrics) -> Run {
         Run {
             device: String::new(),
@@ -52,12 +52,13 @@ impl Run {
     }
 }
 
-/// What a model says of a write amplification.
+/// Range of a write amplification by the model.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ModelRange {
-    /// The interval of the device's ensemble, if it was run.
+    /// Interval over the device's ensemble, if the ensemble was run.
     pub(super) interval: Option<[f64; 2]>,
-    /// That, or the value with half of the least change that an answer speaks of, or with what it is not settled by.
+    /// Ends of `interval` if it exists. Otherwise the value with a margin: half of the smallest
+    /// reported change, or the unsettled share if that is larger.
     low: f64,
     high: f64,
 }
@@ -71,7 +72,7 @@ impl ModelRange {
         ModelRange { interval, low, high }
     }
 
-    /// The range of what was measured; it is none of a model.
+    /// Range of measured values, without a model.
     pub(super) fn of_values(values: &[f64]) -> ModelRange {
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -82,7 +83,7 @@ impl ModelRange {
         }
     }
 
-    /// How much more `other` is than this range.
+    /// Compares `other` with this range. `More` means that `other` is higher.
     pub(super) fn verdict(&self, other: &ModelRange) -> Verdict {
         if other.low > self.high {
             Verdict::More

@@ -1,4 +1,4 @@
-//! One side of a comparison, out of whatever it was written in.
+//! Reads a side of a comparison from any of the supported formats.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -11,33 +11,33 @@ use super::statistics;
 use crate::store::KeptRun;
 use experiment::error::LabError;
 
-/// Write amplification over the last drive-writes of a run.
+/// Write amplification at the end of a run, over its last full drive writes.
 const WAF_AT_THE_END: &str = "WAF at the end";
 
 /// A cell with the values of its seeds.
 #[derive(Clone, Debug)]
 pub(super) struct SideCell {
-    /// Text that distinguishes it from the others of its side.
+    /// Name of the cell within its side.
     pub(super) name: String,
     pub(super) device: String,
     /// Options of `warp run` that run this cell alone.
     pub(super) only: String,
     pub(super) metrics: Vec<(String, Vec<f64>)>,
-    /// Range of its write amplification, if a model says one.
+    /// Model range of its write amplification, if it has one.
     pub(super) range: Option<ModelRange>,
-    /// Whether its write amplification is marked as doubtful.
+    /// True if its write amplification is marked as doubtful.
     pub(super) is_doubtful: bool,
 }
 
-/// Program or command that a side is of.
+/// Program or command that produced a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// `warp run`.
+    /// Output of `warp run`.
     Results,
-    /// `warp whatif`.
+    /// Output of `warp whatif`.
     Answer,
     Fio,
-    /// `nvme fdp stats`, `warp inspect`.
+    /// Output of `nvme fdp stats` or `warp inspect`.
     Statistics,
 }
 
@@ -51,12 +51,12 @@ impl Kind {
         }
     }
 
-    /// Whether it is one measurement of a real or served drive, which has no cells.
+    /// True for a single measurement of a real or served drive, which has no cells.
     pub(super) fn is_measurement(self) -> bool {
         matches!(self, Kind::Fio | Kind::Statistics)
     }
 
-    /// Reason why a metric of another side is missing from this one.
+    /// Reason why this side lacks a metric of the other.
     pub(super) fn lacks(self) -> &'static str {
         match self {
             Kind::Results => {
@@ -71,29 +71,31 @@ impl Kind {
 
 #[derive(Clone, Debug)]
 pub struct Side {
-    /// The file, or the short name of a run.
+    /// Path of the file, or short name of a run.
     pub name: String,
-    /// When, by what and out of what it came, as far as it says so.
+    /// Time, command and input of the result, as far as they are known.
     pub origin: Value,
-    /// What a reader has to know of how it was read.
+    /// Notes on how the file was read.
     pub notes: Vec<String>,
     pub(super) kind: Kind,
     runs: Vec<Run>,
 }
 
 impl Side {
-    /// Whether it is one measurement of a real or served drive, which has one value of each metric.
+    /// True for a single measurement of a real or served drive, which has one value of each metric.
     pub fn is_measurement(&self) -> bool {
         self.kind.is_measurement()
     }
 
-    /// Reads a result of `warp run --json`, answers of `warp whatif --json`, a run that was kept, fio's JSON, or the output of
-    /// `nvme fdp stats`.
+    /// Reads a result of `warp run --json`, answers of `warp whatif --json`, a stored run, fio's
+    /// JSON, or the output of `nvme fdp stats`.
     ///
-    /// Of several JSON documents the last one counts. Text around them is skipped, and [`Side::notes`] says so.
+    /// Of several JSON documents, the last one is read. Text around them is skipped, with an entry
+    /// in [`Side::notes`].
     ///
     /// # Errors
-    /// It is none of them: says what can be read. A count is no decimal number, or a document has no end: says where.
+    /// The text has another format, a counter is not a decimal number, or a document is not
+    /// terminated. The message lists the formats or names the position.
     pub fn read(name: &str, text: &str) -> Result<Side, LabError> {
         let invalid = |problem| LabError::invalid(name, problem);
         if let Some(answers) = answer::of_folder(text) {
@@ -134,7 +136,7 @@ impl Side {
             }
             return Ok(side);
         }
-        // nvme-cli's keys; those of `warp inspect --json`.
+        // Keys of nvme-cli, and of `warp inspect --json`.
         let [short, long] = [["hbmw", "mbmw"], ["host_bytes_written", "media_bytes_written"]];
         let ours = json.pointer("/enabled/statistics").unwrap_or(json);
         let invalid = |problem| LabError::invalid(name, problem);
@@ -157,7 +159,7 @@ impl Side {
         }
     }
 
-    /// A write amplification below 1, which no drive has that does not compress.
+    /// Adds a note on a write amplification below 1, which only a drive with compression can have.
     fn note_impossible(&mut self) {
         let is_low = |run: &Run| run.metrics.iter().any(|(name, value)| name == WAF && *value < 1.0);
         if self.kind == Kind::Statistics && self.runs.iter().any(is_low) {
@@ -174,10 +176,10 @@ impl Side {
         self.runs[0].metrics.clone()
     }
 
-    /// A run that was kept.
+    /// Reads a stored run.
     ///
     /// # Errors
-    /// It measured nothing.
+    /// The run measured no metric.
     pub fn of_run(run: &KeptRun) -> Result<Side, LabError> {
         Side::of_results(&run.id, &run.document["result"], origin_of(&run.document))
     }
@@ -250,13 +252,13 @@ impl Side {
         })
     }
 
-    /// What it is, in some words.
+    /// A short description of the side.
     pub(super) fn what(&self) -> String {
         let target = self.origin["target"].as_str().map(|target| format!(" about {target}"));
         format!("{}{}", self.kind.name(), target.unwrap_or_default())
     }
 
-    /// What it is, in a line.
+    /// A one-line description of the side.
     pub fn about(&self) -> String {
         let mut parts = vec![format!("{} ({})", self.name, self.kind.name())];
         parts.extend(self.origin["title"].as_str().map(str::to_string));
@@ -270,7 +272,7 @@ impl Side {
         parts.join(" · ")
     }
 
-    /// Its devices, each once.
+    /// Names of its devices, without duplicates.
     pub(super) fn devices(&self) -> Vec<String> {
         let mut devices: Vec<String> = Vec::new();
         for run in &self.runs {
@@ -281,9 +283,10 @@ impl Side {
         devices
     }
 
-    /// Its cells with the values of their seeds, under the names that the other side has for its metrics.
+    /// Its cells with the values of their seeds. Metrics get the names that the other side uses.
     pub(super) fn by_cell(&self, by_device: bool, other: Kind) -> Vec<SideCell> {
-        // An answer is read at the end of its runs; the whole of a run has another name only where both are measured.
+        // An answer is read at the end of its runs. Only results of `warp run` distinguish that end
+        // from the whole run.
         let is_end = self.kind == Kind::Answer && other == Kind::Results;
         let has_totals = [self.kind, other].contains(&Kind::Statistics);
         let mut cells: Vec<SideCell> = Vec::new();
@@ -314,7 +317,7 @@ impl Side {
     }
 }
 
-/// The entry of a name, added at the end if it is new.
+/// The entry of a name, appended if it is new.
 fn entry<'a, T: Default>(entries: &'a mut Vec<(String, T)>, name: &str) -> &'a mut (String, T) {
     let known = entries.iter().position(|(known, _)| known == name);
     let index = known.unwrap_or_else(|| {
@@ -324,7 +327,7 @@ fn entry<'a, T: Default>(entries: &'a mut Vec<(String, T)>, name: &str) -> &'a m
     &mut entries[index]
 }
 
-/// Where a run that was kept comes from.
+/// Origin of a stored run.
 fn origin_of(document: &Value) -> Value {
     let keys = ["id", "at", "target", "title", "options", "warp", "engine", "seconds"];
     let known = keys
@@ -333,7 +336,7 @@ fn origin_of(document: &Value) -> Value {
     Value::Object(known.collect())
 }
 
-/// What a cell of `warp run --json` measured.
+/// Metrics of a cell of `warp run --json`.
 fn of_cell(cell: &Value) -> Metrics {
     let mut metrics = Metrics::new();
     let mut add = |name: String, value: &Value| metrics.extend(value.as_f64().map(|value| (name, value)));
@@ -376,14 +379,14 @@ fn fio_jobs(fio: &Value) -> impl Iterator<Item = (&str, &Value)> + Clone {
     jobs.map(|job| (job["jobname"].as_str().unwrap_or("job"), job))
 }
 
-/// Names of several jobs of fio's JSON: instances of one, without `--group_reporting`.
+/// Names that several jobs of fio's JSON share: instances of one job, without `--group_reporting`.
 fn repeated_names(fio: &Value) -> BTreeSet<&str> {
     let mut seen = HashSet::new();
     let names = fio_jobs(fio).map(|(name, _)| name);
     names.filter(|name| !seen.insert(*name)).collect()
 }
 
-/// Bandwidths, rates and latencies of fio's JSON. Jobs of one name are numbered.
+/// Bandwidths, rates and latencies of fio's JSON. Jobs of the same name are numbered.
 fn of_fio(fio: &Value) -> Metrics {
     let mut metrics = Metrics::new();
     let repeated = repeated_names(fio);
@@ -410,7 +413,7 @@ fn of_fio(fio: &Value) -> Metrics {
             add("mean, us".to_string(), latency["mean"].as_f64().map(|ns| ns / 1e3));
             for (percentile, value) in latency["percentile"].as_object().into_iter().flatten() {
                 let digits = percentile.trim_end_matches('0').trim_end_matches('.');
-                // fio prints eighteen; these are what anybody quotes.
+                // fio prints eighteen percentiles. These are the commonly quoted ones.
                 if ["50", "90", "99", "99.9", "99.99"].contains(&digits) {
                     add(format!("p{digits}, us"), value.as_f64().map(|ns| ns / 1e3));
                 }
@@ -446,7 +449,7 @@ mod tests {
         assert_eq!(metrics(&fio.to_string()), expected);
     }
 
-    /// What was said of a result beside its numbers.
+    /// The notes of a side read from this text.
     fn notes(text: &str) -> Vec<String> {
         Side::read("a file", text).expect("a result").notes
     }
@@ -455,7 +458,7 @@ mod tests {
         Side::read("x", text).expect_err("no result").to_string()
     }
 
-    /// What fio says of a job that did so many requests a second.
+    /// The output of fio for a job with this rate, in requests per second.
     fn fio_document(iops: u32) -> String {
         let read = json!({ "total_ios": 5, "iops": iops });
         let document = json!({ "fio version": "fio-3.42", "jobs": [{ "jobname": "r", "read": read }] });
@@ -483,7 +486,7 @@ mod tests {
         let text = format!("{}\n{}{}\n", fio_document(1), fio_document(2), fio_document(3));
         assert_eq!(metrics(&text), [("r read IOPS".to_string(), 3.0)]);
         assert_eq!(notes(&text), ["a file: the last of 3 JSON documents was read"]);
-        // One that was cut off is not the last result.
+        // A truncated document must not count as the last result.
         let whole = fio_document(1);
         let torn = format!("{whole}\n{}", &fio_document(2)[..40]);
         let line = whole.lines().count() + 1;

@@ -1,17 +1,18 @@
-//! FDP statistics of a drive, as nvme-cli and `warp inspect` print them.
+//! Parses FDP statistics of a drive, as nvme-cli and `warp inspect` print them.
 
 use serde_json::Value;
 
 use super::run::{Run, TOTALS, WAF};
 
-/// FDP statistics in JSON: host and media bytes under these keys, as numbers or in quotes. `None` without them.
+/// Reads FDP statistics from JSON. `keys` name the host and media bytes, which may be numbers or
+/// strings. `None` without these keys.
 pub(super) fn of_json(json: &Value, keys: [&str; 2]) -> Result<Option<Run>, String> {
     let [Some(host), Some(media)] = keys.map(|key| json.get(key)) else {
         return Ok(None);
     };
     let bytes = |key: &str, value: &Value| -> Result<f64, String> {
         let bytes = match value {
-            // Those of 128 bits are floating point numbers here.
+            // Integers of 128 bits arrive as floating point numbers.
             Value::Number(number) => number.as_f64().filter(|bytes| *bytes >= 0.0 && bytes.fract() == 0.0),
             Value::String(text) => decimal(text),
             _ => None,
@@ -21,7 +22,8 @@ pub(super) fn of_json(json: &Value, keys: [&str; 2]) -> Result<Option<Run>, Stri
     statistics(bytes(keys[0], host)?, bytes(keys[1], media)?).map(Some)
 }
 
-/// The last statistics of the text that `nvme fdp stats` prints, and a note on those before them. `None` without any.
+/// The last statistics in the output of `nvme fdp stats`, and a note on earlier ones. `None`
+/// without any.
 pub(super) fn of_text(text: &str) -> Result<Option<(Run, Option<String>)>, String> {
     let [host, media] = ["(HBMW)", "(MBMW)"];
     let lines = text.lines().zip(1..);
@@ -65,14 +67,16 @@ pub(super) fn of_text(text: &str) -> Result<Option<(Run, Option<String>)>, Strin
 
 const COUNT_EXPECTED: &str = "expected a whole decimal number of bytes, as `nvme fdp stats` prints it";
 
-/// Separators of thousands in locales, which nvme-cli prints.
+/// Thousands separators of locales, which nvme-cli prints.
 const SEPARATORS: [char; 7] = [',', '.', '\'', ' ', '\u{a0}', '\u{202f}', '\u{2019}'];
 
-/// A decimal number of at most 128 bits, as nvme-cli prints it (`uint128_t_to_l10n_string`); `None` for anything else.
+/// Parses a decimal number of at most 128 bits, as nvme-cli prints it (`uint128_t_to_l10n_string`).
+/// `None` for other text.
 fn decimal(text: &str) -> Option<f64> {
     let separator = text.chars().find(|letter| SEPARATORS.contains(letter));
     let groups: Vec<&str> = separator.map_or(vec![text], |separator| text.split(separator).collect());
-    // nvme-cli counts bytes: behind separators of several bytes its groups have fewer than three digits.
+    // nvme-cli counts bytes, so groups have fewer than three digits after a separator of several
+    // bytes.
     let has_threes = separator.is_some_and(|separator| separator.len_utf8() == 1);
     let length_is_right = |index: usize, group: &str| match index {
         _ if !has_threes => !group.is_empty(),
@@ -151,7 +155,7 @@ mod tests {
             ["2,000,000", "3,000,000"],
             ["2.000.000", "3.000.000"],
             ["2'000'000", "3'000'000"],
-            // nvme-cli counts bytes, not letters, between separators of several bytes.
+            // With separators of several bytes, nvme-cli counts bytes instead of characters.
             [
                 "2\u{202f}0\u{202f}0\u{202f}0\u{202f}000",
                 "3\u{202f}0\u{202f}0\u{202f}0\u{202f}000",
@@ -163,7 +167,7 @@ mod tests {
             );
             assert_eq!(metrics(&text)[0], ("WAF".to_string(), 1.5), "{host}");
         }
-        // 128 bits, as JSON has them.
+        // Integers of 128 bits in JSON.
         let wide = "{\"hbmw\":200000000000000000000000000,\"mbmw\":300000000000000000000000000}";
         assert!((metrics(wide)[0].1 - 1.5).abs() < 1e-12);
     }
@@ -230,7 +234,7 @@ mod tests {
             ["a file: the last of 2 statistics was read"]
         );
         assert_eq!(notes(&one(10, 20)), [""; 0]);
-        // Bytes of one reading are never divided by those of another.
+        // Counters of different readings must not be divided by each other.
         let torn = format!("{}Host Bytes with Metadata Written (HBMW): 30\n", one(10, 20));
         assert_eq!(
             refusal(&torn),

@@ -1,47 +1,47 @@
-//! Building a table a column at a time: name, type and value of a column stand in one place.
+//! Builds a table column by column. Name, type and value of a column are defined in one place.
 //!
 //! ```text
 //! rows -> Columns (a closure for each column) -> Vec<Column> -> parquet (files)
 //!                                                            -> Arrow, in crates/py
 //! ```
 //!
-//! Values lie as Arrow lays them out, so that Python gets them without a copy. Which file format or library they end in
-//! is not known here.
+//! Values have Arrow's memory layout, so Python gets them without a copy. This module is
+//! independent of file formats and libraries.
 
 use ssd::Owner;
 
 use experiment::cell::CellKey;
 
-/// A column of some rows.
+/// A column of a table, with the values of some rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     pub name: String,
-    /// A value for each row; where there is none, any.
+    /// A value for each row. Rows without a value have a placeholder.
     pub values: Values,
-    /// Which rows have a value, if not every row must have one.
+    /// Rows that have a value. `None` if all rows must have one.
     pub valid: Option<Vec<bool>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     Bool(Vec<bool>),
-    /// Unsigned numbers of 16 bits.
+    /// Unsigned integers of 16 bits.
     U16(Vec<u16>),
-    /// Unsigned numbers of 32 bits.
+    /// Unsigned integers of 32 bits.
     U32(Vec<u32>),
-    /// Unsigned numbers of 64 bits.
+    /// Unsigned integers of 64 bits.
     U64(Vec<u64>),
     /// Floating point numbers of 64 bits.
     F64(Vec<f64>),
     Text(Texts),
 }
 
-/// Texts one after the other.
+/// Concatenated texts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Texts {
-    /// All of them.
+    /// All texts without separators.
     pub text: String,
-    /// Where each begins, and where the last ends, in bytes.
+    /// Start offset of each text, and end of the last, bytes.
     pub bounds: Vec<i32>,
 }
 
@@ -57,7 +57,7 @@ impl<S: AsRef<str>> FromIterator<S> for Texts {
 }
 
 impl Column {
-    /// How many rows there are.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         match &self.values {
             Values::Bool(values) => values.len(),
@@ -70,17 +70,18 @@ impl Column {
     }
 }
 
-/// A table: its columns, and its rows in batches that are made one at a time, so that a log of millions takes no second
-/// copy in memory.
+/// A table: its columns, and its rows in batches. Batches are made one at a time, so a log of
+/// millions of rows is not copied as a whole.
 pub struct Table<'a> {
-    /// The columns without a row; the same whether there are rows or not.
+    /// The columns without rows. They are the same for a table without rows.
     pub columns: Vec<Column>,
-    /// The rows: the same columns with values.
+    /// Batches of rows: the same columns with values.
     pub batches: Box<dyn Iterator<Item = Vec<Column>> + 'a>,
 }
 
 impl<'a> Table<'a> {
-    /// A table of which `batch` makes the columns of some rows; without rows it has its columns all the same.
+    /// Creates a table, of which `batch` makes the columns for each chunk of rows. A table without
+    /// rows has its columns too.
     pub fn new<T>(chunks: impl Iterator<Item = Vec<T>> + 'a, batch: impl Fn(&[T]) -> Vec<Column> + 'a) -> Table<'a>
     where
         T: 'a,
@@ -91,7 +92,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// A table that fits into one batch. Its columns may depend on its rows.
+    /// Creates a table of one batch. Its columns may depend on its rows.
     pub fn of<T>(rows: &[T], batch: impl Fn(&[T]) -> Vec<Column>) -> Table<'a> {
         let batch = batch(rows);
         let without_rows = |column: &Column| Column {
@@ -119,14 +120,14 @@ impl Values {
     }
 }
 
-/// The columns of some rows.
+/// Builder of the columns for some rows.
 pub struct Columns<'a, T> {
     rows: &'a [T],
     columns: Vec<Column>,
 }
 
 impl<'a, T> Columns<'a, T> {
-    /// No columns yet, of these rows.
+    /// A builder without columns, for these rows.
     pub fn of(rows: &'a [T]) -> Columns<'a, T> {
         Columns {
             rows,
@@ -171,17 +172,17 @@ impl<'a, T> Columns<'a, T> {
         self.columns.push(column);
     }
 
-    /// Adds a column of unsigned numbers of 64 bits.
+    /// Adds a column of unsigned integers of 64 bits.
     pub fn u64(self, name: &str, value: impl Fn(&T) -> u64) -> Self {
         self.add(name, Values::U64, value)
     }
 
-    /// Adds a column of unsigned numbers of 32 bits.
+    /// Adds a column of unsigned integers of 32 bits.
     pub fn u32(self, name: &str, value: impl Fn(&T) -> u32) -> Self {
         self.add(name, Values::U32, value)
     }
 
-    /// Adds a column of unsigned numbers of 16 bits.
+    /// Adds a column of unsigned integers of 16 bits.
     pub fn u16(self, name: &str, value: impl Fn(&T) -> u16) -> Self {
         self.add(name, Values::U16, value)
     }
@@ -191,22 +192,22 @@ impl<'a, T> Columns<'a, T> {
         self.add(name, Values::F64, value)
     }
 
-    /// Adds a column of floating point numbers, some of which may be missing.
+    /// Adds a nullable column of floating point numbers.
     pub fn optional_f64(self, name: &str, value: impl Fn(&T) -> Option<f64>) -> Self {
         self.add_optional(name, Values::F64, value)
     }
 
-    /// Adds a column of unsigned numbers, some of which may be missing.
+    /// Adds a nullable column of unsigned integers.
     pub fn optional_u64(self, name: &str, value: impl Fn(&T) -> Option<u64>) -> Self {
         self.add_optional(name, Values::U64, value)
     }
 
-    /// Adds a column of truth values.
+    /// Adds a column of booleans.
     pub fn boolean(self, name: &str, value: impl Fn(&T) -> bool) -> Self {
         self.add(name, Values::Bool, value)
     }
 
-    /// Adds a column of truth values, some of which may be missing.
+    /// Adds a nullable column of booleans.
     pub fn optional_boolean(self, name: &str, value: impl Fn(&T) -> Option<bool>) -> Self {
         self.add_optional(name, Values::Bool, value)
     }
@@ -216,7 +217,7 @@ impl<'a, T> Columns<'a, T> {
         self.add(name, Values::Text, value)
     }
 
-    /// Adds a column of borrowed text that may be missing.
+    /// Adds a nullable column of borrowed text.
     pub fn optional_text(self, name: &str, value: impl Fn(&'a T) -> Option<&'a str>) -> Self {
         self.add_optional(name, Values::Text, value)
     }
@@ -226,14 +227,14 @@ impl<'a, T> Columns<'a, T> {
         self.add(name, Values::Text, value)
     }
 
-    /// The handle's number; null is the shared pool.
+    /// Adds a column with the handle's number. Null is the shared pool.
     pub fn handle(self, name: &str, owner: impl Fn(&T) -> Owner) -> Self {
         let handle = |row: &'a T| owner(row).handle().map(|handle| handle.0);
         self.add_optional(name, Values::U16, handle)
     }
 
-    /// The table, with the cell of each row before its own columns: device, variant, and the axes. An axis that is
-    /// called like another column becomes `grid_` and its name.
+    /// Finishes the table. The key of each row's cell comes first: device, variant, and the axes.
+    /// An axis with the name of another column gets the prefix `grid_`.
     pub fn with_key(self, axes: &[String], key: impl Fn(&'a T) -> &'a CellKey) -> Vec<Column> {
         let taken =
             |name: &str| ["device", "variant"].contains(&name) || self.columns.iter().any(|own| own.name == name);

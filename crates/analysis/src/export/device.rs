@@ -1,4 +1,4 @@
-//! A device as tables: what its handles hold and did, its reclaim units, its collections.
+//! Tables of a device: content and counters of its handles, its reclaim units, its collections.
 
 use ssd::event::Reclaim;
 use ssd::unit::UnitState;
@@ -7,7 +7,7 @@ use ssd::{Device, EventSink, RuId};
 use super::columns::{Columns, Table};
 use super::tables::{owner_columns, reclaim_columns};
 
-/// One row for each handle and one for the shared pool: its counters, and what it holds now.
+/// One row for each handle and one for the shared pool, with counters and present content.
 pub fn handles<'a, S: EventSink>(device: &Device<S>) -> Table<'a> {
     let rows: Vec<_> = device.stats().owners().zip(device.occupancy()).collect();
     Table::of(&rows, |rows| {

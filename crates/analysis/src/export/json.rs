@@ -1,4 +1,4 @@
-//! Results as JSON.
+//! Export of results as JSON.
 
 use serde_json::{Value, json};
 use ssd::{Owner, OwnerStats};
@@ -15,10 +15,12 @@ use simulate::run::{CellResult, RefusedCell, Sample};
 use simulate::timed::latency::Latencies;
 use simulate::timed::replay::{Burst, Group, Response, TracePace};
 
-/// Version of the schema of [`to_json`]; it grows when a key changes its meaning or goes, not when one is added.
+/// Version of the schema of [`to_json`]. It increases when a key is removed or changes its meaning.
+/// New keys do not increase it.
 pub const JSON_VERSION: u32 = 1;
 
-/// Everything that was measured and judged, as JSON: what `warp run --json` prints, and what is kept of a run.
+/// All measurements and verdicts as JSON. This is the output of `warp run --json` and the content
+/// of a stored run.
 pub fn judged_json(experiment: &Experiment, judge: &Judge<'_>, results: &[CellResult]) -> Value {
     let mut json = to_json(&experiment.axes(), judge.tail_capacities(), results, false);
     let intervals: Vec<Value> = judge
@@ -37,7 +39,7 @@ pub fn judged_json(experiment: &Experiment, judge: &Judge<'_>, results: &[CellRe
     json
 }
 
-/// All results with a stable schema; `samples` adds the time series.
+/// All results with a stable schema. `samples` adds the time series.
 pub fn to_json(axes: &[String], tail_capacities: f64, results: &[CellResult], samples: bool) -> Value {
     let cells: Vec<Value> = results
         .iter()
@@ -52,7 +54,8 @@ pub fn to_json(axes: &[String], tail_capacities: f64, results: &[CellResult], sa
     })
 }
 
-/// What the ensemble of a cell's device says of its write amplification; `None` if it was not run.
+/// Interval of a cell's write amplification over its device's ensemble. `None` if the ensemble was
+/// not run.
 fn interval_json(axes: &[String], judge: &Judge<'_>, key: &CellKey) -> Option<Value> {
     let of = |metric: &Metric| {
         let interval = judge.interval(key, metric)?;
@@ -83,7 +86,7 @@ pub fn refused_json(axes: &[String], cells: &[RefusedCell]) -> Value {
     cells.collect()
 }
 
-/// The values of a cell on the axes, by their names.
+/// Values of a cell on the axes, by name of the axis.
 fn grid_json(axes: &[String], key: &CellKey) -> serde_json::Map<String, Value> {
     let values = key.grid.iter().enumerate();
     values
@@ -156,7 +159,7 @@ fn cell_json(axes: &[String], tail_capacities: f64, result: &CellResult, samples
     cell
 }
 
-/// How the requests of a trace came, and what came of that.
+/// Arrivals and latencies of a replayed trace.
 fn replay_json(pace: &TracePace) -> Value {
     let mut json = json!({ "pace": pace.to_string() });
     let Some(replay) = pace.replay() else { return json };
@@ -216,7 +219,7 @@ fn latencies_json(latencies: &Latencies) -> Value {
     })
 }
 
-/// A closed loop; with the time series also what each collection copied.
+/// Results of placement feedback. `samples` adds the copies of each collection.
 fn feedback_json(feedback: &FeedbackResult, samples: bool) -> Value {
     let reading = |reading: &ReadingRow| {
         let step = |(owner, from, to, reason): &(usize, u16, u16, advise::Reason)| json!({ "owner": feedback.owner_name(*owner), "from": from, "to": to, "reason": reason });
@@ -238,7 +241,7 @@ fn feedback_json(feedback: &FeedbackResult, samples: bool) -> Value {
     json
 }
 
-/// The counters of an owner, each written out: a field renamed in the device must not rename a key.
+/// The counters of an owner with literal keys. A renamed field of the device must not rename a key.
 fn owner_json(owner: Owner, row: &OwnerStats) -> Value {
     json!({
         "owner": owner.to_string(),

@@ -1,7 +1,7 @@
-//! Tables as Parquet files.
+//! Writes tables as Parquet files.
 //!
-//! Batches are gathered until a row group is large enough to be worth one, and written a column after the other. Types
-//! are those that Arrow's own writer gives these columns, so that a file's schema is the same in every reader.
+//! Batches are collected until a row group has a useful size, and then written column by column.
+//! The types are those of Arrow's own writer, so every reader sees the same schema.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -16,16 +16,17 @@ use ::parquet::schema::types::{Type, TypePtr};
 
 use super::columns::{Column, Table, Texts, Values};
 
-/// Rows of a row group, at least: readers skip and decode whole groups, and each repeats its columns' dictionaries.
+/// Minimum rows of a row group. Readers skip and decode whole groups, and each group repeats its
+/// columns' dictionaries.
 const GROUP_ROWS: usize = 1 << 18;
 
 /// Writes a table.
 ///
 /// # Errors
-/// The system's, when writing.
+/// The system's error in writing.
 pub fn write(file: impl Write + Send, table: Table<'_>) -> io::Result<()> {
     write_groups(file, table).map_err(|error| match error {
-        // The system's own: a reader that went away is told from a full disk.
+        // Keeps the system's error, so that callers can distinguish a closed pipe from a full disk.
         ParquetError::External(source) => source.downcast().map_or_else(io::Error::other, |error| *error),
         error => io::Error::other(error),
     })
@@ -99,14 +100,14 @@ fn write_group(writer: &mut SerializedFileWriter<impl Write + Send>, batches: &[
     Ok(())
 }
 
-/// Appends the values of a batch; of those that are none, the file has only that.
+/// Appends the values of a batch. For nulls, only the definition level is written.
 fn write_values(writer: &mut ColumnWriter<'_>, column: &Column) -> Result<()> {
     let levels: Option<Vec<i16>> = column
         .valid
         .as_ref()
         .map(|valid| valid.iter().map(|valid| i16::from(*valid)).collect());
     let levels = levels.as_deref();
-    // The format's integers are signed; their logical type says how the bits are meant.
+    // Parquet integers are signed. Their logical type defines the interpretation of the bits.
     match (writer, &column.values) {
         (ColumnWriter::BoolColumnWriter(writer), Values::Bool(values)) => {
             writer.write_batch(&present(column, values.iter().copied()), levels, None)
@@ -137,7 +138,7 @@ fn write_values(writer: &mut ColumnWriter<'_>, column: &Column) -> Result<()> {
     Ok(())
 }
 
-/// Those of a column's values that are some.
+/// Non-null values of a column.
 fn present<V>(column: &Column, values: impl Iterator<Item = V>) -> Vec<V> {
     match &column.valid {
         Some(valid) => values

@@ -1,7 +1,7 @@
-//! Results as tables: what the Parquet files hold and what Python gets.
+//! Tables of results, for Parquet files and for Python.
 //!
-//! Rows of results begin with their cell: `device`, `variant`, a column for each axis, `seed`. `docs/results.md` is the
-//! manual of every column.
+//! Rows of results begin with their cell: `device`, `variant`, a column for each axis, `seed`.
+//! `docs/results.md` describes each column.
 
 use advise::Reason;
 use ssd::event::Reclaim;
@@ -23,12 +23,13 @@ use simulate::timed::replay::Group;
 use workload::Operation;
 use workload::lifetimes::Survival;
 
-/// Rows that are turned into columns at a time.
+/// Rows per batch.
 const BATCH_ROWS: usize = 1 << 16;
-/// Owners of a device, at most: 128 handles and the shared pool.
+/// Maximum number of owners of a device: 128 handles and the shared pool.
 const OWNERS: usize = 129;
 
-/// One row for each metric of each cell of a comparison; an interval is null where one of the sides has one seed.
+/// One row for each metric of each cell of a comparison. The interval is null if a side has one
+/// seed.
 pub fn differences(rows: &[Difference]) -> Table<'static> {
     Table::of(rows, |rows| {
         Columns::of(rows)
@@ -51,7 +52,7 @@ pub fn differences(rows: &[Difference]) -> Table<'static> {
     })
 }
 
-/// One row for each run that was kept.
+/// One row for each stored run.
 pub fn kept_runs(runs: &[KeptRun]) -> Table<'static> {
     Table::of(runs, |runs| {
         Columns::of(runs)
@@ -68,8 +69,9 @@ pub fn kept_runs(runs: &[KeptRun]) -> Table<'static> {
     })
 }
 
-/// One row for each cell and seed: the counters of the device, and a column for everything that workloads measured.
-/// `tail_capacities` is the window of `tail_write_amplification`, in multiples of the capacity.
+/// One row for each cell and seed: the counters of the device, and a column for each measure of
+/// workloads. `tail_capacities` is the window of `tail_write_amplification`, in multiples of the
+/// capacity.
 pub fn cells<'a>(axes: &[String], tail_capacities: f64, results: &[CellResult]) -> Table<'a> {
     Table::of(results, |results| {
         let total = |result: &CellResult| result.stats.total();
@@ -138,18 +140,18 @@ pub fn cells<'a>(axes: &[String], tail_capacities: f64, results: &[CellResult]) 
     })
 }
 
-/// The next smaller twin, where the scale was searched for.
+/// The next smaller scaled model, if the run searched for a scale.
 fn compared(result: &CellResult) -> Option<ScaleComparison> {
     result.search.and_then(|search| search.compared)
 }
 
-/// Names of what makes a result doubtful, with commas between them.
+/// Names of the findings that make a result doubtful, separated by commas.
 fn finding_names(result: &CellResult) -> String {
     let names: Vec<&str> = result.findings().iter().map(Finding::name).collect();
     names.join(", ")
 }
 
-/// Names of everything that was measured, in the order in which they first appear.
+/// Names of all measures, in order of first appearance.
 fn measure_names(results: &[CellResult]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for measure in results.iter().flat_map(|result| &result.measures) {
@@ -173,7 +175,8 @@ pub fn owners<'a>(axes: &[String], results: &[CellResult]) -> Table<'a> {
     })
 }
 
-/// The counters of an owner, each written out: a field renamed in the device must not rename a column.
+/// The counters of an owner with literal names. A renamed field of the device must not rename a
+/// column.
 pub(super) fn owner_columns<'a, T>(columns: Columns<'a, T>, of: impl Fn(&T) -> (Owner, &OwnerStats)) -> Columns<'a, T> {
     columns
         .owned_text("owner", |row| of(row).0.to_string())
@@ -204,7 +207,7 @@ pub fn gc_log<'a>(axes: &'a [String], results: &'a [CellResult]) -> Table<'a> {
     })
 }
 
-/// The columns of a collection, from the bytes of a page and the event.
+/// Columns of a collection. `of` returns the bytes of a page and the event.
 pub(super) fn reclaim_columns<'a, T>(columns: Columns<'a, T>, of: impl Fn(&T) -> (u64, &Reclaim)) -> Columns<'a, T> {
     columns
         .u64("host_bytes_written", |value| {
@@ -224,7 +227,7 @@ pub(super) fn reclaim_columns<'a, T>(columns: Columns<'a, T>, of: impl Fn(&T) ->
         .u64("elapsed_ns", |value| of(value).1.elapsed_ns)
 }
 
-/// One owner at one moment.
+/// State of an owner at a sample.
 pub(super) struct SampleRow<'a> {
     result: &'a CellResult,
     sample: &'a Sample,
@@ -351,8 +354,9 @@ pub fn jobs<'a>(axes: &[String], results: &[CellResult]) -> Table<'a> {
     })
 }
 
-/// The distribution of the latencies of every timed result: for each job and direction, rising latencies with the share
-/// of the requests that took at most so long. Three significant digits.
+/// The distribution of the latencies of every timed result. For each job and direction it has
+/// ascending latencies, each with the share of requests up to that latency. Values have three
+/// significant digits.
 pub fn latencies<'a>(axes: &'a [String], results: &'a [CellResult]) -> Table<'a> {
     let steps = |row: JobRow<'a>| -> Vec<(JobRow<'a>, Nanos, f64)> {
         let steps = row.measured.latencies.distribution().into_iter();
@@ -370,8 +374,8 @@ pub fn latencies<'a>(axes: &'a [String], results: &'a [CellResult]) -> Table<'a>
     })
 }
 
-/// One row for each direction of each group of requests of a trace that was replayed at its own times: all, and by volume, process and
-/// size.
+/// One row for each direction of each group of requests, for traces replayed at their own times.
+/// The groups are all requests, and those by volume, process and size.
 pub fn replays<'a>(axes: &[String], results: &'a [CellResult]) -> Table<'a> {
     type Row<'a> = (&'a CellResult, &'a Group, Operation);
     let of_group = |result: &'a CellResult, group: &'a Group| -> Vec<Row<'a>> {
@@ -416,27 +420,27 @@ pub fn replays<'a>(axes: &[String], results: &'a [CellResult]) -> Table<'a> {
     })
 }
 
-/// Results with a closed loop.
+/// Results with placement feedback.
 fn with_feedback(results: &[CellResult]) -> impl Iterator<Item = (&CellResult, &FeedbackResult)> {
     results
         .iter()
         .filter_map(|result| Some((result, result.feedback.as_ref()?)))
 }
 
-/// What placement feedback has of an owner at one reading, or of one collection.
+/// Placement-feedback data of an owner, at a reading or a collection.
 struct FeedbackRow<'a> {
     result: &'a CellResult,
     owner: &'a str,
-    /// Of the reading (from 1) or collection (from 0).
+    /// Number of the reading (from 1) or collection (from 0).
     number: u64,
     host_bytes: u64,
-    /// Collections before a reading, readings before a collection.
+    /// Collections before a reading, or readings before a collection.
     others_before: u64,
-    /// Events, or pages.
+    /// Number of events or of pages.
     count: u32,
 }
 
-/// The rows with these names for `number`, `others_before` and `count`.
+/// The rows, with column names for `number`, `others_before` and `count`.
 fn feedback_table<'a>(
     axes: &[String],
     rows: &[FeedbackRow<'_>],
@@ -454,8 +458,8 @@ fn feedback_table<'a>(
     })
 }
 
-/// One row for each reading of the event log and each owner (last: nobody), of runs with feedback. Readings count from
-/// 1.
+/// One row for each reading of the event log and each owner, for runs with feedback. The last row
+/// is for data without an owner. Readings count from 1.
 pub fn readings<'a>(axes: &[String], results: &[CellResult]) -> Table<'a> {
     let mut rows = Vec::new();
     for (result, feedback) in with_feedback(results) {
@@ -494,8 +498,8 @@ pub fn moves<'a>(axes: &[String], results: &[CellResult]) -> Table<'a> {
     })
 }
 
-/// One row for each collection and each owner of what it copied (last: nobody), of runs with feedback. Collections
-/// count from 0.
+/// One row for each collection and each owner of the copied pages, for runs with feedback. The last
+/// row is for data without an owner. Collections count from 0.
 pub fn collections<'a>(axes: &[String], results: &'a [CellResult]) -> Table<'a> {
     let numbered = with_feedback(results).flat_map(|(result, feedback)| {
         let collections = (0..).zip(&feedback.collections);
@@ -518,7 +522,7 @@ pub fn collections<'a>(axes: &[String], results: &'a [CellResult]) -> Table<'a> 
     feedback_table(axes, &rows, ["collection", "readings", "pages_copied"])
 }
 
-/// One row for each published number, beside ours.
+/// One row for each published number, with the measured one.
 pub fn published<'a>(axes: &[String], comparisons: &[Comparison]) -> Table<'a> {
     Table::of(comparisons, |rows| {
         Columns::of(rows)
@@ -537,8 +541,8 @@ pub fn published<'a>(axes: &[String], comparisons: &[Comparison]) -> Table<'a> {
     })
 }
 
-/// One row for each cell whose device has an ensemble that was run, and each of its write amplifications: of the whole run and of its
-/// end.
+/// One row for each write amplification (of the whole run and of its end) of each cell whose
+/// device's ensemble was run.
 pub fn intervals<'a>(axes: &[String], judge: &Judge<'_>) -> Table<'a> {
     let metrics = [Metric::WriteAmplification, Metric::TailWriteAmplification];
     let of_key = |key| {
@@ -560,8 +564,9 @@ pub fn intervals<'a>(axes: &[String], judge: &Judge<'_>) -> Table<'a> {
     })
 }
 
-/// One row for each workload, without a stream, and for each of its streams, where there are several: the bytes written until so much
-/// of it has ended, null where not that much was seen to.
+/// One row for each workload, with null as stream, and one for each of several streams. The
+/// quantiles are the bytes written until a share of the data has ended, null where the run did not
+/// reach the share.
 pub fn lifetimes<'a>(measured: &'a Measured) -> Table<'a> {
     let parts: Vec<(Option<&str>, &Survival)> = measured.parts().collect();
     Table::of(&parts, |rows| {
@@ -581,7 +586,7 @@ pub fn lifetimes<'a>(measured: &'a Measured) -> Table<'a> {
     })
 }
 
-/// The distribution behind it: one row for each distance within which something of a part was seen to end.
+/// The distribution of lifetimes, with one row for each distance within which data ended.
 pub fn lifetime_steps<'a>(measured: &'a Measured) -> Table<'a> {
     let of_part = |(stream, survival): (Option<&'a str>, &'a Survival)| {
         survival
