@@ -1,11 +1,11 @@
-//! What there is to run, and on what: one line about each experiment, device, job file and workload.
+//! Lists the available experiments, devices, job files and workloads, with one line about each.
 //!
 //! ```text
 //! names in the working folder and built in + the first words of each file + docs/claims.md -> [Entry] -> Rows, JSON
 //! ```
 //!
-//! How long something takes is what the record of the last full run says, not an estimate; without a record nothing is
-//! said. Nothing is run here.
+//! Durations come from the record of the last full run. Without a record there is no duration.
+//! Listing runs no simulation.
 
 use serde::Serialize;
 
@@ -16,10 +16,10 @@ use experiment::error::LabError;
 use experiment::profile::Profile;
 use experiment::workloads;
 
-/// A kind of things that can be listed.
+/// Kind of a catalogue entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// What the papers measured, and studies of one's own.
+    /// Experiments of the papers, and the user's own studies.
     Experiments,
     Devices,
     /// Workloads as fio job files.
@@ -29,10 +29,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them, in the order in which they are listed.
+    /// All kinds, in display order.
     pub const ALL: [Kind; 4] = [Kind::Experiments, Kind::Devices, Kind::Jobs, Kind::Workloads];
 
-    /// What they are called.
+    /// Name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Experiments => "experiments",
@@ -42,7 +42,7 @@ impl Kind {
         }
     }
 
-    /// What to do with one of them.
+    /// Commands for an entry of this kind.
     fn remedy(self) -> &'static str {
         match self {
             Kind::Experiments => "warp run NAME; warp reproduce NAME beside the paper",
@@ -52,10 +52,10 @@ impl Kind {
         }
     }
 
-    /// All of this kind, by name.
+    /// All entries of this kind, by name.
     ///
     /// # Errors
-    /// A file in the working folder that is none: names file and field.
+    /// A file in the working folder is invalid. The message names file and field.
     pub fn entries(self) -> Result<Vec<Entry>, LabError> {
         match self {
             Kind::Experiments => experiments(),
@@ -65,7 +65,7 @@ impl Kind {
         }
     }
 
-    /// The table of them, and a line that says what to do with one.
+    /// Table of the entries, and a note with the commands for them.
     pub fn table(self, entries: &[Entry]) -> Rows {
         let note = format!("{} ({})", self.name(), self.remedy());
         let takes = self == Kind::Experiments;
@@ -80,13 +80,13 @@ impl Kind {
     }
 }
 
-/// Something that can be named on the command line.
+/// A name for the command line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Entry {
     pub name: String,
-    /// The question that it answers, or what it is.
+    /// The question that it answers, or its description.
     pub title: String,
-    /// Seconds that its full form took when all claims were judged last.
+    /// Duration of its full form in the last record, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
 }
@@ -133,11 +133,11 @@ fn workloads_with_a_kind() -> Result<Vec<Entry>, LabError> {
     workloads::workload_names().iter().map(entry).collect()
 }
 
-/// The first sentence of the comment that a file begins with.
+/// First sentence of the comment at the beginning of a file.
 fn first_sentence(text: &str) -> String {
     let comment = text.lines().map_while(|line| line.strip_prefix([';', '#']));
     let words: Vec<&str> = comment.flat_map(str::split_whitespace).collect();
-    // "Fig. 4" is no end.
+    // A period before a number, as in "Fig. 4", does not end a sentence.
     let ends = |pair: &[&str]| pair[0].ends_with('.') && !pair[1].starts_with(char::is_numeric);
     let last = words.windows(2).position(ends).unwrap_or(words.len().saturating_sub(1));
     let sentence = words[..words.len().min(last + 1)].join(" ");

@@ -1,4 +1,4 @@
-//! The page about two results beside each other.
+//! The HTML report of a comparison of two results.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,10 +10,10 @@ use analysis::compare::{Comparison, Side, Verdict};
 use experiment::error::LabError;
 use experiment::files::write_atomically;
 
-/// Writes the page; it appears whole or not at all.
+/// Writes the page atomically.
 ///
 /// # Errors
-/// The file cannot be written: names it and the system's reason.
+/// The file cannot be written. The message names it and the system's reason.
 pub fn write_comparison(comparison: &Comparison, path: &Path) -> Result<(), LabError> {
     let page = page(comparison);
     write_atomically(path, |file| file.write_all(page.as_bytes()))
@@ -47,7 +47,7 @@ fn page(comparison: &Comparison) -> String {
     page.finish(Library::Inside)
 }
 
-/// Where both come from, side by side.
+/// Origins of the two results, side by side.
 fn what(comparison: &Comparison) -> Rows {
     let mut rows = Rows::new([Column::label(""), Column::text("A"), Column::text("B")]);
     let [a, b] = [&comparison.a, &comparison.b];

@@ -1,4 +1,4 @@
-//! Tables about things that are not results of a run: profiles, layouts, benchmarks.
+//! Tables of profiles, layouts and other data that are not results of a run.
 
 use base::Bytes;
 use ssd::config::MarksOf;
@@ -23,7 +23,7 @@ pub fn sources(profile: &Profile) -> Rows {
     rows
 }
 
-/// What the streams of a job file do, a row each.
+/// Streams of a job file, a row for each.
 pub fn streams(streams: &[StreamSummary]) -> Rows {
     let numbers = ["requests", "from", "to"].map(|heading| Column::number(heading, ""));
     let mut rows = Rows::new(
@@ -56,7 +56,8 @@ pub fn streams(streams: &[StreamSummary]) -> Rows {
     rows
 }
 
-/// What the members of a profile's ensemble say of each setting that they differ in; empty if it has none.
+/// Settings in which the members of a profile's ensemble differ, with their values. Empty without
+/// an ensemble.
 pub fn ensemble(profile: &Profile) -> Rows {
     let [own, members] = ["value", "ensemble"].map(Column::text);
     let rows = Rows::new([Column::label("setting"), own, members]);
@@ -78,7 +79,7 @@ pub fn ensemble(profile: &Profile) -> Rows {
     rows
 }
 
-/// Numbers by their least and greatest, names by how often each is there.
+/// Numbers as minimum and maximum, names with their frequency.
 fn values_in_words(values: &[toml::Value]) -> String {
     let number = |value: &toml::Value| value.as_float().or(value.as_integer().map(|value| value as f64));
     let numbers: Vec<f64> = values.iter().filter_map(number).collect();
@@ -93,7 +94,7 @@ fn values_in_words(values: &[toml::Value]) -> String {
     counted.collect::<Vec<_>>().join(", ")
 }
 
-/// From the least to the greatest.
+/// Minimum and maximum in words.
 fn span(numbers: &[f64]) -> String {
     let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
     let greatest = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -103,12 +104,12 @@ fn span(numbers: &[f64]) -> String {
     format!("{least} to {greatest}")
 }
 
-/// What a configuration comes to.
+/// Derived quantities of a configuration.
 pub fn layout(config: &DeviceConfig, layout: &Layout) -> Rows {
     Rows::pairs([room(config, layout), units(config, layout), collection(config, layout)].concat())
 }
 
-/// A line of a layout: what it is about, and what there is to say.
+/// A row of the layout table: name and value.
 type Line = (&'static str, String);
 
 fn of_pages(layout: &Layout, pages: impl Into<u64>) -> Bytes {
@@ -209,7 +210,7 @@ fn collection(config: &DeviceConfig, layout: &Layout) -> Vec<Line> {
     ]
 }
 
-/// A share in percent, without digits that only binary fractions have.
+/// A share in percent, without the spurious digits of binary fractions.
 fn percent(share: f64) -> f64 {
     (share * 1e6).round() / 1e4
 }

@@ -1,5 +1,5 @@
-//! The section of placement feedback: what each collection copied of whom, and what was done about it (Kang & Shin,
-//! Fig. 1).
+//! The section of placement feedback: pages copied by each collection per owner, and the resulting
+//! moves (Kang & Shin, Fig. 1).
 
 use maud::{Markup, html};
 
@@ -11,12 +11,12 @@ use crate::rows::{self, Rows};
 use base::distinct;
 use simulate::feedback::FeedbackResult;
 
-/// Bars of a figure at most.
+/// Maximum number of bars in a figure.
 const BARS: usize = POINTS / 2;
 const NOBODY: &str = "nobody's";
 const NOBODY_COLOUR: &str = "#9AA0A6";
 
-/// The readings of each cell as a table, and its collections as bars.
+/// Readings of each cell as a table, and its collections as bars.
 pub fn feedback(panels: &Panels<'_>) -> Markup {
     let results = || {
         panels

@@ -1,43 +1,43 @@
-//! The first screen of an answer's page: the sentence, a chart, what to do.
+//! The first screen of an answer's page: sentence, chart, and steps to take.
 //!
-//! The chart is HTML alone, so that it is as wide as the screen, is printed as it is seen, and needs no library.
+//! The chart is plain HTML. It fits the screen's width, prints as displayed and needs no library.
 
 use maud::{Markup, display, html};
 
 use super::html::prose;
 use crate::rows::{Rows, Value};
 
-/// See the module.
+/// Content of the first screen.
 #[derive(Clone, Debug)]
 pub struct Front {
-    /// What came out, in a sentence.
+    /// The result in one sentence.
     pub headline: String,
-    /// Write amplification, a bar each.
+    /// Write amplification, a bar for each placement.
     pub bars: Vec<Bar>,
-    /// What to do, in what words and how.
+    /// Steps to take, with a heading.
     pub remedy: Option<(String, Vec<String>)>,
-    /// The numbers, with a heading.
+    /// Table of the numbers, with its heading.
     pub table: (&'static str, Rows),
-    /// What was chosen and what is doubtful.
+    /// Notes on choices and doubts.
     pub notes: Vec<String>,
 }
 
 /// A bar of the chart.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// What it is of.
+    /// Label of the bar.
     pub name: String,
     pub value: f64,
-    /// Least and greatest that the device's ensemble says.
+    /// Interval over the device's ensemble: low, high.
     pub interval: Option<[f64; 2]>,
-    /// Whether a finding makes it doubtful.
+    /// True if a finding makes the value doubtful.
     pub is_doubtful: bool,
-    /// Whether it is the one that the sentence is about.
+    /// True for the subject of the headline.
     pub is_best: bool,
 }
 
 impl Front {
-    /// The chart; empty without bars.
+    /// HTML of the chart. Empty without bars.
     pub(super) fn chart(&self) -> Markup {
         let ends = self
             .bars
@@ -70,7 +70,7 @@ impl Front {
         }
     }
 
-    /// What to do; empty if there is nothing.
+    /// HTML of the steps. Empty without steps.
     pub(super) fn remedy(&self) -> Markup {
         html! {
             @if let Some((what, lines)) = &self.remedy {
@@ -80,7 +80,7 @@ impl Front {
         }
     }
 
-    /// What was chosen and what is doubtful.
+    /// HTML of the notes.
     pub(super) fn notes(&self) -> Markup {
         html! { @for note in &self.notes { p { (prose(note)) } } }
     }

@@ -1,4 +1,5 @@
-//! Pieces of the page: text, tables, legends, figures, and the page around them. Text becomes HTML in `html!` alone, which escapes it.
+//! Parts of the page: text, tables, legends, figures, and the page around them. Only `html!`
+//! converts text to HTML, and it escapes the text.
 
 use maud::{DOCTYPE, Markup, PreEscaped, display, html};
 
@@ -18,12 +19,12 @@ pub fn prose(text: &str) -> Markup {
     }
 }
 
-/// A paragraph that explains.
+/// A paragraph with an explanation.
 pub fn note(text: &str) -> Markup {
     html! { p.note { (text) } }
 }
 
-/// A line that says what makes numbers doubtful.
+/// A line about doubtful numbers.
 pub fn finding(text: &str) -> Markup {
     html! { p.finding { (prose(text)) } }
 }
@@ -33,12 +34,12 @@ pub fn heading(text: &str) -> Markup {
     html! { h3 { (text) } }
 }
 
-/// Pieces side by side, in as many columns of at least this width as there is room for.
+/// Parts side by side, in columns of at least this width.
 pub fn columns(least_width_pixels: u32, pieces: &Markup) -> Markup {
     html! { div.columns style={ "--least: " (least_width_pixels) "px" } { (pieces) } }
 }
 
-/// Figures side by side under a text and their legend; nothing without figures.
+/// Figures side by side, below a text and a legend. Empty without figures.
 pub fn figures(text: &str, entries: &[(String, Swatch)], least_width_pixels: u32, figures: &Markup) -> Markup {
     html! {
         @if !figures.0.is_empty() {
@@ -49,24 +50,24 @@ pub fn figures(text: &str, entries: &[(String, Swatch)], least_width_pixels: u32
     }
 }
 
-/// What becomes of a fold.
+/// Initial state of a collapsible part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fold {
     /// Open until the reader closes it.
     Open,
-    /// Closed until the reader opens it or prints the page.
+    /// Closed until the reader opens it. Printing opens it.
     Closed,
-    /// Closed until the reader opens it, printed as it is then.
+    /// Closed until the reader opens it. Printing keeps its state.
     Screen,
 }
 
-/// Something that can be folded away.
+/// A collapsible part.
 pub fn fold(fold: Fold, title: &str, content: &Markup) -> Markup {
     let class = (fold == Fold::Screen).then_some("screen");
     html! { details open[fold == Fold::Open] class=[class] { summary { (title) } (content) } }
 }
 
-/// How an entry of a legend looks.
+/// Symbol of a legend entry.
 pub enum Swatch {
     /// A line of this colour and CSS style.
     Line(&'static str, &'static str),
@@ -74,7 +75,7 @@ pub enum Swatch {
     Area(&'static str),
 }
 
-/// A colour, or what the style has in its place on dark screens.
+/// A colour, or its CSS variable that changes on dark screens.
 fn shaded(colour: &str) -> String {
     format!("var(--c{}, {colour})", colour.trim_start_matches('#'))
 }
@@ -97,7 +98,7 @@ pub fn legend(entries: &[(String, Swatch)]) -> Markup {
     }
 }
 
-/// A table; nothing if it has no rows. Its notes stand before it.
+/// A table with its notes before it. Empty without rows.
 pub fn table(rows: &Rows) -> Markup {
     let above = [None].into_iter().chain(rows.rows.iter().map(Some));
     html! {
@@ -125,7 +126,7 @@ fn class(kind: Kind) -> Option<&'static str> {
 fn row_html(rows: &Rows, row: &Row, above: Option<&Row>) -> Markup {
     let labels = rows.columns.iter().take_while(|column| column.kind == Kind::Label);
     let groups = labels.count().saturating_sub(1);
-    // A name that repeats the row above is grey, so that groups show.
+    // A name that repeats the row above is grey, to show groups.
     let pairs = row.cells.iter().zip(above.into_iter().flat_map(|above| &above.cells));
     let same = pairs.take(groups).take_while(|(cell, above)| cell == above).count();
     let class_of = |index: usize| (index < same).then_some("same").or(class(rows.columns[index].kind));
@@ -137,9 +138,9 @@ fn row_html(rows: &Rows, row: &Row, above: Option<&Row>) -> Markup {
     html! { tr class=[mark] { @for (index, cell) in row.cells.iter().enumerate() { td class=[class_of(index)] { (display(cell)) } } } }
 }
 
-/// A plot under a caption. The script of the page draws it.
+/// A plot with a caption. The script of the page draws it.
 pub fn figure(id: &str, caption: &str, height_pixels: u32, plot: &Plot) -> Markup {
-    // In JSON, an escaped "<" is the same character; in HTML it would end the script.
+    // JSON reads an escaped "<" as the same character. Unescaped, it could end the script element.
     let json = PreEscaped(plot.to_json().replace('<', "\\u003c"));
     html! {
         figure {
@@ -156,21 +157,21 @@ struct Section {
     content: Markup,
 }
 
-/// The page: a head, a table of contents, sections.
+/// A page: head, table of contents, sections.
 #[derive(Default)]
 pub struct Page {
     title: String,
-    /// The sentence that says what came out; empty without one.
+    /// The result in one sentence. Empty without one.
     pub headline: String,
     /// The line under the title.
     pub lead: String,
     sections: Vec<Section>,
-    /// How many sections stand before those that are folded away, and under what title.
+    /// Number of sections before the collapsed ones, and the title of the collapsed part.
     folded: Option<(usize, &'static str)>,
 }
 
 impl Page {
-    /// A page without sections.
+    /// Creates a page without sections.
     pub fn new(title: impl Into<String>) -> Page {
         let title = title.into();
         Page {
@@ -179,20 +180,20 @@ impl Page {
         }
     }
 
-    /// Adds a section and its entry in the table of contents; nothing if there is nothing to show.
+    /// Adds a section and its entry in the table of contents, unless the content is empty.
     pub fn section(&mut self, id: &'static str, title: &'static str, content: Markup) {
         if !content.0.is_empty() {
             self.sections.push(Section { id, title, content });
         }
     }
 
-    /// Folds away the sections that follow.
+    /// Collapses all later sections under a title.
     pub fn fold_what_follows(&mut self, title: &'static str) {
         assert!(self.folded.is_none(), "it is folded once");
         self.folded = Some((self.sections.len(), title));
     }
 
-    /// The page as text.
+    /// Renders the page.
     pub fn finish(&self, library: Library) -> String {
         let (seen, title) = self.folded.unwrap_or((self.sections.len(), ""));
         let (seen, folded) = self.sections.split_at(seen);

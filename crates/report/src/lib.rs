@@ -1,14 +1,15 @@
-//! One page about a run: tables and plots that need nothing from a network.
+//! HTML reports of runs, and the tables that the command prints.
 //!
 //! ```text
 //! CellResult -> panels (which lines share a plot) -> plots (plotly, as JSON) \
 //! CellResult, Comparison, Verdict -> rows         -> html tables              > page -> report.html
 //! ```
 //!
-//! The plotting library stands beside the page, once for a folder, or in it ([`Library`]); a small script draws the plots one after the
-//! other, in the colours of the reader's screen. Runs of several seeds are averaged, over time with a band; where only one can be shown it is
-//! the first. Nothing is
-//! measured or judged here, and the page loads nothing from a network. `docs/results.md` explains what it shows.
+//! A report is a single page that loads no data from a network. The plotting library is a file
+//! beside the page, one per folder, or embedded in the page ([`Library`]). A small script draws the
+//! plots one after the other, in the reader's colour scheme. Results of several seeds are averaged,
+//! over time with a band. Plots and tables for a single seed show the first. This crate neither
+//! measures nor judges. `docs/results.md` explains the page.
 
 pub mod catalogue;
 mod comparison;
@@ -39,53 +40,54 @@ pub use front::{Bar, Front};
 use html::Page;
 use panels::Panels;
 
-/// Where a page has the plotting library, of a megabyte, from.
+/// Location of the plotting library (a megabyte) for a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Library {
-    /// A file beside the page, one for all pages of a folder; a page without it says so.
+    /// A file beside the page, shared by all pages of a folder. The page shows a message if the
+    /// file is missing.
     Beside,
-    /// The page itself, which can then be sent around.
+    /// Embedded in the page, so that the page is a single file.
     Inside,
 }
 
-/// Whether a file is the whole library.
+/// True if the file is the complete library.
 fn is_library(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|found| found.len() == plotly::LIBRARY.len() as u64)
 }
 
-/// What a report is about.
+/// Content of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
     /// Heading of the page.
     pub title: &'a str,
-    /// What comes first, before everything else, which is folded away then.
+    /// First screen of the page. The other sections are then collapsed.
     pub front: Option<&'a Front>,
     /// Cells that could not be run.
     pub refused: &'a [RefusedCell],
-    /// The command that made it, whose options its remedies name.
+    /// Command that made the report. Remedies name its options.
     pub command: Command,
-    /// Figure or table that the experiment follows; empty if it follows none.
+    /// Figure or table that the experiment follows. Empty if it follows none.
     pub source: &'a str,
-    /// Notes of the experiment; blank lines separate paragraphs.
+    /// Notes of the experiment. Blank lines separate paragraphs.
     pub notes: &'a str,
     /// Names of the grid axes, in the order of the values in a cell's key.
     pub axes: &'a [String],
     /// Window of the write amplification at the end, in multiples of the capacity.
     pub tail_capacities: f64,
-    /// What was measured; several seeds of a cell are several results.
+    /// Results of the cells. Several seeds of a cell are several results.
     pub results: &'a [CellResult],
-    /// What the ensembles say of it.
+    /// Intervals over the devices' ensembles.
     pub intervals: &'a Intervals,
-    /// Published numbers beside ours.
+    /// Published numbers and the measured ones.
     pub comparisons: &'a [Comparison],
-    /// Claims and whether they hold.
+    /// Verdicts on the claims.
     pub verdicts: &'a [Verdict],
 }
 
-/// Writes the page about an experiment that was run, as the command and Python do.
+/// Writes the report of an experiment, for the command and for Python.
 ///
 /// # Errors
-/// The file cannot be written: names it and the system's reason.
+/// The file cannot be written. The message names it and the system's reason.
 pub fn write_judged(
     experiment: &Experiment,
     judge: &Judge<'_>,
@@ -112,11 +114,11 @@ pub fn write_judged(
 }
 
 impl Report<'_> {
-    /// Writes the page, and the plotting library beside it if that is its place and it is not there yet; each appears whole or not
-    /// at all.
+    /// Writes the page, and the plotting library beside it if needed and missing. Both are written
+    /// atomically.
     ///
     /// # Errors
-    /// A file cannot be written: names it and the system's reason.
+    /// A file cannot be written. The message names it and the system's reason.
     pub fn write(&self, library: Library, path: &Path) -> Result<(), LabError> {
         let page = self.html(library);
         let beside = path.with_file_name(plotly::LIBRARY_FILE);
@@ -126,7 +128,7 @@ impl Report<'_> {
         write_atomically(path, |file| file.write_all(page.as_bytes()))
     }
 
-    /// The page.
+    /// Returns the page as HTML.
     pub fn html(&self, library: Library) -> String {
         let panels = Panels::new(self.results, self.axes);
         let mut page = Page::new(self.title);
@@ -310,7 +312,7 @@ mod tests {
             .map(|json| serde_json::from_str(json).expect("plots are JSON"))
             .collect();
         let drawn = body(&page).matches("class=\"plot\"").count();
-        // Two summaries, six panels over time, six of handles, 18 of occupancy.
+        // Two summaries, six panels over time, six panels of handles, 18 panels of occupancy.
         assert_eq!((plots.len(), drawn), (2 + 6 + 6 + 18, 2 + 6 + 6 + 18));
         assert!(
             plots

@@ -1,13 +1,14 @@
-//! Which results share a plot.
+//! Groups results into plots.
 //!
-//! A plot compares variants: one panel for each device and grid point, one line for each variant. An experiment with
-//! one variant compares the values of its first axis, and one without axes its devices.
+//! A plot compares variants: one panel for each device and grid point, one line for each variant.
+//! An experiment with one variant compares the values of its first axis, and one without axes its
+//! devices.
 
 use crate::rows::{axis_name, variant_name};
 use base::distinct;
 use simulate::run::CellResult;
 
-/// The coordinate that tells the lines of a plot apart.
+/// The coordinate that distinguishes the lines of a plot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Lines {
     Variants,
@@ -18,21 +19,21 @@ pub enum Lines {
 
 /// All results by panel and line.
 pub struct Panels<'a> {
-    /// What the lines are.
+    /// Coordinate of the lines.
     pub lines: Lines,
     /// Names of the lines, the same in every panel.
     pub names: Vec<String>,
-    /// In the order in which the results come.
+    /// Panels in the order of the results.
     pub panels: Vec<Panel<'a>>,
 }
 
-/// Results that are shown together.
+/// Results in one plot.
 pub struct Panel<'a> {
-    /// What they have in common and not all panels have.
+    /// Coordinates of the results, without those that all panels share.
     pub caption: String,
-    /// Their device; empty if it tells the lines apart.
+    /// Device of the results. Empty if the lines are devices.
     pub device: String,
-    /// The lines that were run.
+    /// Lines with results.
     pub lines: Vec<Line<'a>>,
 }
 
@@ -40,19 +41,19 @@ pub struct Panel<'a> {
 pub struct Line<'a> {
     /// Index of its name.
     pub name: usize,
-    /// One for each seed; at least one.
+    /// Results, one for each seed. Never empty.
     pub seeds: Vec<&'a CellResult>,
 }
 
 impl<'a> Line<'a> {
-    /// The result shown where there is room for one: the first that ran to its end.
+    /// Representative result: the first that ran to its end.
     pub fn first(&self) -> &'a CellResult {
         self.seeds.iter().find(|seed| seed.complete).unwrap_or(&self.seeds[0])
     }
 }
 
 impl<'a> Panels<'a> {
-    /// Sorts results into panels and lines.
+    /// Groups results into panels and lines.
     pub fn new(results: &'a [CellResult], axes: &[String]) -> Panels<'a> {
         let lines = Lines::of(results);
         let names = distinct(results.iter().map(|result| lines.name(result)));
@@ -74,7 +75,7 @@ impl<'a> Panels<'a> {
         }
     }
 
-    /// Every cell: its panel, its line.
+    /// All cells as pairs of panel and line.
     pub fn cells(&self) -> impl Iterator<Item = (&Panel<'a>, &Line<'a>)> {
         self.panels
             .iter()
@@ -85,7 +86,7 @@ impl<'a> Panels<'a> {
         variant_name(&self.names[line.name])
     }
 
-    /// Results shown where there is room for one of each cell.
+    /// The representative result of each cell.
     pub fn firsts(&self) -> impl Iterator<Item = &'a CellResult> {
         self.cells().map(|(_, line)| line.first())
     }
@@ -117,7 +118,7 @@ impl Lines {
         found.map(|(_, value)| value).unwrap_or_default()
     }
 
-    /// What a result shares with the other lines of its panel.
+    /// Coordinates that a result shares with the other lines of its panel.
     fn common(self, result: &CellResult) -> Vec<(usize, String)> {
         coordinates(result)
             .filter(|(index, _)| *index != self.coordinate())
@@ -134,7 +135,7 @@ fn coordinates(result: &CellResult) -> impl Iterator<Item = (usize, String)> {
         .enumerate()
 }
 
-/// Values that speak for themselves stand alone; a number needs its axis.
+/// A caption of coordinates. Numbers are preceded by the name of their axis.
 fn caption(key: &[(usize, String)], axes: &[String]) -> String {
     let part = |(index, value): &(usize, String)| match index {
         0 | 1 => value.clone(),

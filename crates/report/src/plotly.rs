@@ -1,28 +1,28 @@
-//! What Plotly draws, as its JSON: those of its attributes that our plots set, under its names.
+//! Plotly's JSON format, with the attributes that our plots set.
 //!
-//! A plot is plain data: traces, a layout, and a configuration that is the same for all. The library itself is the
-//! script in `crates/report/plotly`, of which the page embeds one copy; whether an attribute is one is for Plotly's
-//! reference to say.
+//! A plot is plain data: traces, a layout, and a configuration that all plots share. The page
+//! embeds the library, a script in `crates/report/plotly`. Attributes have Plotly's names, and its
+//! reference documents them.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// The library: scatter and bar charts, which is all that is drawn here.
+/// The library, with only scatter and bar charts.
 pub const LIBRARY: &str = include_str!("../plotly/plotly-basic.min.js");
 
-/// Name of the library's file, beside pages that have it not in them.
+/// File name of the library beside pages.
 pub const LIBRARY_FILE: &str = "plotly-basic-3.0.1.min.js";
 
-/// Text as HTML, which is what Plotly takes names as.
+/// Escapes text as HTML, because Plotly interprets names as HTML.
 pub fn escape(text: &str) -> String {
     maud::html! { (text) }.into_string()
 }
 
 #[derive(Serialize)]
 pub struct Plot {
-    /// What is drawn, first the undermost.
+    /// Traces in drawing order, bottom first.
     pub data: Vec<Trace>,
-    /// Axes, margins, and how traces are put together.
+    /// Axes, margins, and arrangement of the traces.
     pub layout: Layout,
     config: Configuration,
 }
@@ -35,7 +35,7 @@ impl Plot {
             yaxis,
             font,
             autosize: true,
-            // The caption and the button for saving stand in the margin at the top.
+            // The caption and the save button are in the top margin.
             margin: Margin {
                 l: 44,
                 r: 8,
@@ -58,7 +58,7 @@ impl Plot {
     }
 }
 
-/// One button saves the plot for a paper, one zooms out again; dragging zooms in.
+/// Configuration of the tool bar, with buttons to save the plot and to zoom out. Dragging zooms in.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Configuration {
@@ -102,7 +102,7 @@ impl Default for Configuration {
     }
 }
 
-/// Everything around the traces.
+/// Layout around the traces.
 #[derive(Default, Serialize)]
 pub struct Layout {
     xaxis: Axis,
@@ -113,13 +113,13 @@ pub struct Layout {
     margin: Margin,
     paper_bgcolor: &'static str,
     plot_bgcolor: &'static str,
-    /// How bars at one place are put together.
+    /// Arrangement of bars at the same position.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub barmode: Option<BarMode>,
-    /// The part of a bar's room that stays free.
+    /// Free share of a bar's space.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bargap: Option<f64>,
-    /// What the pointer shows.
+    /// Content of the hover label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hovermode: Option<HoverMode>,
     /// Lines across the plot.
@@ -137,102 +137,102 @@ struct Margin {
 
 #[derive(Clone, Default, Serialize)]
 pub struct Font {
-    /// In order of preference; the plot's, if none.
+    /// Font families in order of preference. `None` inherits the plot's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub family: Option<&'static str>,
     pub size: u32,
-    /// The plot's, if none.
+    /// Font colour. `None` inherits the plot's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub color: Option<&'static str>,
 }
 
 #[derive(Default, Serialize)]
 pub struct Axis {
-    /// What is counted, and in which unit.
+    /// Quantity and unit.
     pub title: AxisTitle,
-    /// Linear, if none.
+    /// Scale of the axis. `None` is linear.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<AxisKind>,
-    /// Least and greatest value; as the traces need, if none.
+    /// Minimum and maximum. `None` fits the traces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
-    /// How the range is found where there is none.
+    /// Rule for the automatic range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rangemode: Option<RangeMode>,
-    /// Whether lines are drawn across the plot; yes, if none.
+    /// Grid lines across the plot. `None` shows them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub showgrid: Option<bool>,
-    /// Colour of these lines.
+    /// Colour of the grid lines.
     pub gridcolor: &'static str,
     /// Colour of the lines between groups of categories.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dividercolor: Option<&'static str>,
     /// Colour of the axis.
     pub linecolor: &'static str,
-    /// Whether the axis is drawn.
+    /// Visibility of the axis line.
     pub showline: bool,
-    /// Whether zero is marked.
+    /// Visibility of the line at zero.
     pub zeroline: bool,
-    /// Whether the margin grows with the numbers.
+    /// Adapts the margin to the tick labels.
     pub automargin: bool,
-    /// Of the numbers.
+    /// Font of the tick labels.
     pub tickfont: Font,
-    /// Where marks stand; as it fits, if none.
+    /// Positions of the ticks. Empty for automatic ticks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tickvals: Vec<u32>,
-    /// What they say.
+    /// Labels of the ticks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ticktext: Vec<String>,
 }
 
 #[derive(Default, Serialize)]
 pub struct AxisTitle {
-    /// HTML.
+    /// Title as HTML.
     pub text: String,
     pub font: Font,
 }
 
-/// What the places of an axis are.
+/// Scale of an axis.
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AxisKind {
-    /// Numbers, evenly in their logarithm.
+    /// Logarithmic numbers.
     Log,
     Category,
     /// Names in groups.
     MultiCategory,
 }
 
-/// How a range is found.
+/// Rule for an automatic range.
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RangeMode {
-    /// It begins or ends at zero.
+    /// The range includes zero at one end.
     ToZero,
 }
 
-/// How bars at one place are put together.
+/// Arrangement of bars at the same position.
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BarMode {
     /// Side by side.
     Group,
-    /// One on the other.
+    /// Stacked.
     Stack,
 }
 
-/// What the pointer shows.
+/// Content of the hover label.
 #[derive(Clone, Copy, Serialize)]
 pub enum HoverMode {
     /// The nearest point.
     #[serde(rename = "closest")]
     Closest,
-    /// All traces at its place.
+    /// All traces at the pointer's x position.
     #[serde(rename = "x unified")]
     XUnified,
 }
 
-/// A line across the plot, from its lower to its upper end.
+/// A line across the plot, from bottom to top.
 #[derive(Serialize)]
 pub struct Shape {
     #[serde(rename = "type")]
@@ -259,54 +259,54 @@ impl Shape {
     }
 }
 
-/// What is drawn from the same values.
+/// A series of values in a plot.
 #[derive(Default, Serialize)]
 pub struct Trace {
-    /// How it is drawn.
+    /// Plotly's type of the trace.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Where, from left to right.
+    /// Horizontal positions.
     pub x: Value,
     pub y: Value,
-    /// HTML.
+    /// Name as HTML.
     pub name: String,
     /// Lines, points or both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    /// How lines look.
+    /// Style of lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<Stroke>,
-    /// How points or bars look.
+    /// Style of points or bars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub marker: Option<Marker>,
     /// A text for each point or bar.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub text: Vec<String>,
-    /// Where a bar's text stands.
+    /// Position of a bar's text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub textposition: Option<&'static str>,
-    /// Whether what stands out of the axes is cut off; yes, if none.
+    /// Clips content outside the axes. `None` clips.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cliponaxis: Option<bool>,
-    /// Traces of one group stand one on the other.
+    /// Group of traces that are stacked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stackgroup: Option<&'static str>,
-    /// Up to where the area under a line is filled.
+    /// Boundary of the filled area under a line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fill: Option<&'static str>,
-    /// The area's colour.
+    /// Colour of the area.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fillcolor: Option<String>,
-    /// How much covers what is below; all, if none.
+    /// Opacity. `None` is opaque.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub opacity: Option<f64>,
-    /// What the pointer shows of a point.
+    /// Hover label of a point.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hovertemplate: Option<&'static str>,
 }
 
 impl Trace {
-    /// Points and the lines between them.
+    /// A trace of points and the lines between them.
     pub fn scatter(x: impl Into<Value>, y: impl Into<Value>, mode: Mode) -> Trace {
         Trace {
             kind: "scatter",
@@ -330,7 +330,7 @@ impl Trace {
         }
     }
 
-    /// With a name, which is text.
+    /// Sets the name from plain text.
     pub fn named(self, text: &str) -> Trace {
         Trace {
             name: escape(text),
@@ -338,7 +338,7 @@ impl Trace {
         }
     }
 
-    /// With lines of this look.
+    /// Sets the style of lines.
     pub fn drawn(self, line: Stroke) -> Trace {
         Trace {
             line: Some(line),
@@ -359,20 +359,20 @@ pub enum Mode {
     Markers,
 }
 
-/// How a line looks.
+/// Style of a line.
 #[derive(Clone, Copy, Serialize)]
 pub struct Stroke {
     pub color: &'static str,
     pub width: f64,
-    /// Drawn through, if none.
+    /// Dash pattern. `None` is a solid line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dash: Option<Interruption>,
 }
 
-/// How a line is interrupted.
+/// Dash pattern of a line.
 #[derive(Clone, Copy, Serialize)]
 pub enum Interruption {
-    /// It is not.
+    /// Solid line.
     #[serde(rename = "solid")]
     Solid,
     #[serde(rename = "dash")]
@@ -381,14 +381,14 @@ pub enum Interruption {
     Dotted,
 }
 
-/// How a point or a bar looks.
+/// Style of a point or a bar.
 #[derive(Default, Serialize)]
 pub struct Marker {
     pub color: &'static str,
-    /// The shape of a point; a disc, if none.
+    /// Shape of a point. `None` is a disc.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub symbol: Option<&'static str>,
-    /// Of a point, in pixels.
+    /// Size of a point, pixels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u32>,
 }

@@ -1,8 +1,9 @@
-//! Results as plots: which numbers are drawn, in which colours.
+//! Plots of results: the drawn numbers and their colours.
 //!
-//! A plot is made of one panel or one cell; captions, legends and arrangement are the page's. Variants have strong
-//! colours (Okabe and Ito's) and a stroke each, handles light ones (Tol's): both are told apart by colour-blind
-//! readers, and neither is mistaken for the other. Long series are thinned out, never averaged.
+//! A plot shows one panel or one cell. The page arranges plots and adds captions and legends.
+//! Variants have strong colours (Okabe and Ito's palette) and a dash pattern each, handles have
+//! light colours (Tol's). Colour-blind readers can distinguish both, and the two palettes do not
+//! overlap. Long series are thinned by selection, without averaging.
 
 use serde_json::json;
 use ssd::Owner;
@@ -16,15 +17,15 @@ use super::plotly::{
 use crate::rows::{Grid, GridCell, GridRow, OwnerRow, variant_name};
 use simulate::run::{CellResult, Sample};
 
-/// Points of a series at most; more do not show on a screen.
+/// Maximum number of points of a series. A screen does not show more.
 pub(super) const POINTS: usize = 400;
 
-/// Okabe and Ito's palette without its yellow, which is lost on white.
+/// Okabe and Ito's palette without its yellow, which is hard to see on white.
 const VARIANT_COLOURS: [&str; 7] = [
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",
 ];
 
-/// Strokes and their names in CSS: a second way to tell variants apart, for print.
+/// Dash patterns with their CSS names. They distinguish variants in print.
 const VARIANT_STROKES: [(Interruption, &str); 3] = [
     (Interruption::Solid, "solid"),
     (Interruption::Dashed, "dashed"),
@@ -48,7 +49,7 @@ pub(super) fn colour(name: usize) -> &'static str {
 }
 
 fn stroke(name: usize) -> &'static (Interruption, &'static str) {
-    // Where the colours begin again the strokes are others, so that no line is another's double.
+    // When the colours repeat, the dash patterns shift, so that all lines differ.
     &VARIANT_STROKES[(name + name / VARIANT_COLOURS.len()) % VARIANT_STROKES.len()]
 }
 
@@ -77,13 +78,13 @@ pub fn line_entries(panels: &Panels<'_>) -> Vec<(String, Swatch)> {
     panels.names.iter().enumerate().map(entry).collect()
 }
 
-/// Legend of any lines, in the order of their colours.
+/// Legend of named lines, in the order of their colours.
 pub fn named_entries(names: &[String]) -> Vec<(String, Swatch)> {
     let entry = |(index, name): (usize, &String)| (name.clone(), Swatch::Line(colour(index), stroke(index).1));
     names.iter().enumerate().map(entry).collect()
 }
 
-/// Legend of what was written.
+/// Legend of written and copied bytes.
 pub fn written_entries() -> Vec<(String, Swatch)> {
     vec![
         ("written by the host".to_string(), Swatch::Area(HOST_COLOUR)),
@@ -91,7 +92,7 @@ pub fn written_entries() -> Vec<(String, Swatch)> {
     ]
 }
 
-/// Legend of owners that held a reclaim unit at any time.
+/// Legend of the owners that held a reclaim unit at any time.
 pub fn owner_entries(panels: &Panels<'_>) -> Vec<(String, Swatch)> {
     let mut owners: Vec<Owner> = panels
         .firsts()
@@ -107,7 +108,8 @@ pub fn owner_entries(panels: &Panels<'_>) -> Vec<(String, Swatch)> {
         .collect()
 }
 
-/// Least and greatest of a value over all panels of a device, with some air, so that its panels can be compared.
+/// Range of an axis over all panels of a device, with a margin. Panels of a device are thus
+/// comparable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
     low: f64,
@@ -124,7 +126,7 @@ impl Range {
         }
     }
 
-    /// Of write amplification over time, since the start and of late.
+    /// Range of write amplification over time, both cumulative and windowed.
     pub fn over_time(panels: &Panels<'_>, device: &str, window_capacities: f64) -> Range {
         let of_device = panels.panels.iter().filter(|panel| panel.device == device);
         let results = of_device.flat_map(|panel| panel.lines.iter().flat_map(|line| &line.seeds));
@@ -133,7 +135,7 @@ impl Range {
         Range::over(values.into_iter(), 1.0)
     }
 
-    /// Of bytes written through a handle, from 0.
+    /// Range of bytes written through a handle, from 0.
     pub fn written(panels: &Panels<'_>, device: &str) -> Range {
         let of_device = panels.panels.iter().filter(|panel| panel.device == device);
         let rows = of_device.flat_map(|panel| panel.lines.iter().flat_map(|line| OwnerRow::used(line.first())));
@@ -153,19 +155,20 @@ fn waf(sample: &Sample) -> Option<f64> {
     (sample.host_bytes > 0).then(|| sample.media_bytes as f64 / sample.host_bytes as f64)
 }
 
-/// Write amplification since the start over what was written.
+/// Cumulative write amplification, by host bytes written.
 fn cumulative(result: &CellResult) -> Vec<(f64, f64)> {
     let point = |sample: &Sample| Some((written_capacities(result, sample), rounded(waf(sample)?)));
     thinned(&result.samples).filter_map(point).collect()
 }
 
-/// Write amplification of the last so many capacities over what was written, from where there are as many.
+/// Write amplification over a sliding window, by host bytes written. It starts when the window is
+/// full.
 fn windowed(result: &CellResult, window_capacities: f64) -> Vec<(f64, f64)> {
     let window_bytes = (window_capacities * result.capacity_bytes as f64) as u64;
     let point = |sample: &Sample| {
         let begin = sample.host_bytes.checked_sub(window_bytes)?;
         let before = result.samples.partition_point(|earlier| earlier.host_bytes <= begin);
-        // Before the first sample nothing was written.
+        // Counters before the first sample are 0.
         let then = before.checked_sub(1).map(|index| &result.samples[index]);
         let (host, media) = then.map_or((0, 0), |then| (then.host_bytes, then.media_bytes));
         let host = sample.host_bytes.checked_sub(host).filter(|host| *host > 0)?;
@@ -175,7 +178,7 @@ fn windowed(result: &CellResult, window_capacities: f64) -> Vec<(f64, f64)> {
     thinned(&result.samples).filter_map(point).collect()
 }
 
-/// Where collections begin, if the run shows it: before, there was room.
+/// Position of the first collection, unless the first sample already has collections.
 fn first_collection(result: &CellResult) -> Option<(f64, f64)> {
     let collected = |sample: &Sample| sample.owners.iter().any(|owner| owner.units_reclaimed > 0);
     let index = result.samples.iter().position(collected).filter(|index| *index > 0)?;
@@ -183,7 +186,8 @@ fn first_collection(result: &CellResult) -> Option<(f64, f64)> {
     Some((written_capacities(result, sample), rounded(waf(sample)?)))
 }
 
-/// The height of a line at a place, by linear interpolation; its ends beyond them.
+/// Height of a line at a position, by linear interpolation. Outside the line it is that of the
+/// nearest end.
 fn height_at(line: &[(f64, f64)], x: f64) -> f64 {
     let next = line.partition_point(|(place, _)| *place < x);
     match (next.checked_sub(1).map(|before| line[before]), line.get(next)) {
@@ -194,7 +198,7 @@ fn height_at(line: &[(f64, f64)], x: f64) -> f64 {
     }
 }
 
-/// At most [`POINTS`] samples, evenly chosen, the last one among them.
+/// At most [`POINTS`] evenly spaced samples, including the last one.
 fn thinned(samples: &[Sample]) -> impl Iterator<Item = &Sample> {
     let kept = samples.len().min(POINTS);
     let index = move |point: usize| {
@@ -207,7 +211,7 @@ fn thinned(samples: &[Sample]) -> impl Iterator<Item = &Sample> {
     (0..kept).map(move |point| &samples[index(point)])
 }
 
-/// Few digits, so that the page stays small.
+/// Rounds to four decimals, to keep the page small.
 pub(super) fn rounded(value: f64) -> f64 {
     (value * 10_000.0).round() / 10_000.0
 }
@@ -236,7 +240,7 @@ pub(super) fn axis(title: &str) -> Axis {
     }
 }
 
-/// An axis with zero at one end.
+/// An axis that includes zero.
 pub(super) fn axis_from_zero(title: &str) -> Axis {
     Axis {
         rangemode: Some(RangeMode::ToZero),
@@ -260,7 +264,7 @@ pub(super) fn new_plot(x: Axis, y: Axis) -> Plot {
     Plot::new(x, y, font)
 }
 
-/// The values of an axis, if all are numbers.
+/// The values of an axis as numbers. `None` unless all are numbers.
 fn numbers(grid: &Grid) -> Option<Vec<f64>> {
     grid.columns.iter().map(|column| column.parse().ok()).collect()
 }
@@ -274,7 +278,8 @@ pub fn summary_entries(panels: &Panels<'_>, grid: &Grid) -> Vec<(String, Swatch)
     panels.names.iter().enumerate().map(entry).collect()
 }
 
-/// Write amplification of a device against the first grid axis: curves if it has numbers, otherwise bars.
+/// Write amplification of a device over the first grid axis: lines if its values are numbers, else
+/// bars.
 pub fn summary(panels: &Panels<'_>, grid: &Grid, rows: &[&GridRow], axis_name: &str) -> Plot {
     let numbers = numbers(grid);
     let mut x = axis(&escape(axis_name));
@@ -282,7 +287,7 @@ pub fn summary(panels: &Panels<'_>, grid: &Grid, rows: &[&GridRow], axis_name: &
         x.kind = Some(AxisKind::Category);
         x.showgrid = Some(false);
     }
-    // Room above the highest bar for its number.
+    // Space above the highest bar for its label.
     let values = rows
         .iter()
         .flat_map(|row| row.cells.iter().flatten().map(|cell| cell.value));
@@ -302,7 +307,7 @@ pub fn summary(panels: &Panels<'_>, grid: &Grid, rows: &[&GridRow], axis_name: &
     plot
 }
 
-/// The row's values, for the vertical axis.
+/// Vertical values of the row.
 fn summary_values(row: &GridRow) -> Vec<Option<f64>> {
     let values = row.cells.iter().map(|cell| cell.map(|cell| rounded(cell.value)));
     values.collect()
@@ -324,8 +329,8 @@ fn summary_bars(name: usize, grid: &Grid, row: &GridRow) -> Trace {
     }
 }
 
-/// Write amplification against what the host wrote: since the start for each variant, and thin what it was of late. Several seeds
-/// are their mean, with a band from the least to the greatest.
+/// Write amplification over host bytes written. Each variant has a cumulative line and a thin
+/// windowed line. Several seeds are shown as their mean, with a band from minimum to maximum.
 pub fn over_time(panels: &Panels<'_>, panel: &Panel<'_>, range: Range, window_capacities: f64) -> Plot {
     let x = axis_from_zero("host bytes written (x capacity)");
     let mut plot = new_plot(x, range.axis("write amplification"));
@@ -363,7 +368,8 @@ pub fn over_time(panels: &Panels<'_>, panel: &Panel<'_>, range: Range, window_ca
     plot
 }
 
-/// The mean of lines; of several, an area from the least to the greatest under it.
+/// The mean of several lines, and the area between their minimum and maximum. A single line has no
+/// area.
 fn mean_and_band(name: &str, index: usize, lines: &[Vec<(f64, f64)>]) -> Vec<Trace> {
     let longest = lines.iter().max_by_key(|line| line.len()).expect("there is a line");
     let x: Vec<f64> = longest.iter().map(|(place, _)| *place).collect();
@@ -395,14 +401,15 @@ fn mean_and_band(name: &str, index: usize, lines: &[Vec<(f64, f64)>]) -> Vec<Tra
     vec![mean, least.named(&format!("{name}, least of the seeds")), band]
 }
 
-/// What the host wrote through each handle and what was copied out of its reclaim units, a group for each variant.
+/// Bytes that the host wrote through each handle, and bytes copied out of its reclaim units, a
+/// group for each variant.
 pub fn written(panels: &Panels<'_>, panel: &Panel<'_>, range: Range) -> Plot {
     let (mut names, mut owners, mut host, mut copied) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (index, line) in panel.lines.iter().enumerate() {
         for row in OwnerRow::used(line.first()) {
             names.push(escape(panels.name(line)));
-            // Places stand in the order in which their names first occur in any group: with names of its own, which look the same, each
-            // group has its handles in their order.
+            // Plotly orders positions by the first group that has a name. Invisible suffixes make
+            // names unique, so each group keeps the order of its handles.
             owners.push(row.owner.to_string() + &"\u{200b}".repeat(index));
             host.push(rounded(row.host_capacities));
             copied.push(rounded(row.copied_capacities));
@@ -432,7 +439,7 @@ fn holders(result: &CellResult) -> impl Iterator<Item = (usize, Owner)> {
     owners.filter(move |&(index, _)| result.samples.iter().any(|sample| holds(index, sample)))
 }
 
-/// Reclaim units of each owner and free ones against what the host wrote.
+/// Reclaim units of each owner and free ones, over host bytes written.
 pub fn occupancy(result: &CellResult) -> Plot {
     let samples: Vec<&Sample> = thinned(&result.samples).collect();
     let x: Vec<f64> = samples
@@ -441,7 +448,8 @@ pub fn occupancy(result: &CellResult) -> Plot {
         .collect();
     let held: Vec<u64> = samples.iter().map(|sample| sample.units.iter().sum()).collect();
     let all = u64::from(result.superblocks);
-    // Handles with reclaim units smaller than a superblock can hold more of them than there are superblocks.
+    // If reclaim units are smaller than a superblock, handles can hold more of them than the drive
+    // has superblocks.
     let whole = held.iter().all(|units| *units <= all);
     let y = Axis {
         range: whole.then_some([0.0, all as f64]),

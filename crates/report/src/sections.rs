@@ -1,4 +1,4 @@
-//! Sections of the page, in words, tables and plots. A section without content is empty and does not appear.
+//! Sections of the page: text, tables and plots. Empty sections are omitted.
 
 use maud::{Markup, html};
 
@@ -10,14 +10,14 @@ use analysis::judge::{Comparison, Verdict};
 use simulate::finding::Command;
 use simulate::run::CellResult;
 
-/// Panels whose folds are open at first; the reader opens the others.
+/// Maximum number of panels that are open at first.
 const OPEN_FOLDS: usize = 6;
 
 fn fold_of_panel(index: usize) -> Fold {
     if index < OPEN_FOLDS { Fold::Open } else { Fold::Closed }
 }
 
-/// Collections shown at the end of a GC log.
+/// Number of collections shown at the end of a GC log.
 const TAIL_ROWS: usize = 10;
 
 /// The tables and plots of write amplification.
@@ -65,7 +65,7 @@ pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
     }
 }
 
-/// What came out, in a sentence; empty if nothing was written.
+/// The result in a sentence. Empty without writes.
 pub fn headline(panels: &Panels<'_>) -> String {
     let of_name = |name: usize| {
         let lines = panels.cells().filter(|(_, line)| line.name == name);
@@ -120,7 +120,7 @@ pub fn headline(panels: &Panels<'_>) -> String {
     }
 }
 
-/// What makes numbers doubtful, and the scales that were found.
+/// Findings that make numbers doubtful, and the scales from searches.
 fn doubts(results: &[CellResult], command: Command) -> Markup {
     let is_marked = results.iter().any(CellResult::is_doubtful);
     let lines = rows::finding_lines(is_marked, results, command);
@@ -134,7 +134,7 @@ fn seeds(results: &[CellResult]) -> String {
     }
 }
 
-/// A plot for each device and further grid value, if there is an axis to plot along.
+/// A plot for each device and value of further axes, if the grid has an axis to plot along.
 fn summary_plots(report: &Report<'_>, panels: &Panels<'_>, grid: &Grid) -> Markup {
     if panels.lines == Lines::Devices || grid.columns.len() < 2 {
         return Markup::default();
@@ -155,7 +155,7 @@ fn summary_plots(report: &Report<'_>, panels: &Panels<'_>, grid: &Grid) -> Marku
     figures("", &entries, 460, &drawn)
 }
 
-/// A table of each result, one below the other, with the coordinates of its cell.
+/// The stacked tables of all results, with the coordinates of each cell.
 fn of_cells<'a>(
     report: &Report<'_>,
     results: impl Iterator<Item = &'a CellResult>,
@@ -176,17 +176,17 @@ fn of_cells<'a>(
     html::table(&Rows::stacked(labels, results.map(of_cell)))
 }
 
-/// What each workload measured of itself, and the device for each tenant.
+/// Measures of each workload, and of the device for each tenant.
 pub fn measures(report: &Report<'_>) -> Markup {
     of_cells(report, report.results.iter(), rows::measures)
 }
 
-/// Claims and whether they hold.
+/// Claims and their verdicts.
 pub fn claims(verdicts: &[Verdict]) -> Markup {
     html::table(&rows::verdicts(verdicts))
 }
 
-/// Published numbers beside ours.
+/// Published numbers and the measured ones.
 pub fn published(comparisons: &[Comparison]) -> Markup {
     html::table(&rows::comparisons(comparisons))
 }
@@ -255,7 +255,7 @@ fn line_heading(panels: &Panels<'_>) -> &'static str {
     }
 }
 
-/// Who holds the reclaim units.
+/// Owners of the reclaim units over time.
 pub fn occupancy(panels: &Panels<'_>) -> Markup {
     if panels.firsts().all(|result| result.samples.is_empty()) {
         return Markup::default();
@@ -281,7 +281,7 @@ pub fn occupancy(panels: &Panels<'_>) -> Markup {
     }
 }
 
-/// The GC log in numbers, and its end.
+/// The GC log in numbers, and its last collections.
 pub fn collections(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
     let table = of_cells(report, panels.firsts(), rows::collections);
     if table.0.is_empty() {
@@ -300,7 +300,7 @@ fn tail(result: &CellResult) -> Markup {
     html! { (heading(&result.key.to_string())) (html::table(&rows::last_collections(result, TAIL_ROWS))) }
 }
 
-/// A table of each run, folded away under a text.
+/// A table for each run, collapsed below a text.
 fn of_runs(report: &Report<'_>, text: &str, title: &str, table: fn(&CellResult) -> Rows) -> Markup {
     html! {
         @if !report.results.is_empty() {
@@ -318,7 +318,7 @@ pub fn device(report: &Report<'_>) -> Markup {
     of_runs(report, text, "Counters of each run", rows::device)
 }
 
-/// What every number was measured with.
+/// Parameters of all measurements.
 pub fn runs(report: &Report<'_>) -> Markup {
     let text = "Scale 1/d is a twin of the drive with the same number of reclaim units, each of 1/d of the pages; capacity is the \
                 twin's. Mapping unit is the size of a page. Findings are what makes the write amplification doubtful.";

@@ -1,5 +1,5 @@
-//! Sections of timed runs: latencies of each job, bandwidth over time with garbage collection, bandwidth over block
-//! size.
+//! Sections of timed runs: latencies of each job, bandwidth over time with garbage collection,
+//! bandwidth over block size.
 
 use maud::{Markup, html};
 
@@ -13,10 +13,10 @@ use simulate::run::CellResult;
 use simulate::timed::result::TimedResult;
 use workload::Operation;
 
-/// A job and a direction of it.
+/// A job and one of its directions.
 type Activity = (String, Operation);
 
-/// What was done in any of the runs.
+/// All jobs and directions with requests in any of the runs.
 fn activities<'a>(timed: impl Iterator<Item = &'a TimedResult>) -> Vec<Activity> {
     let of = |timed: &TimedResult| -> Vec<Activity> {
         let jobs = timed.jobs.iter();
@@ -69,13 +69,13 @@ pub fn latency(panels: &Panels<'_>) -> Markup {
     }
 }
 
-/// What a plot is of, as far as it has a name.
+/// A caption of the parts that are not empty.
 fn caption(parts: [&str; 2]) -> String {
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join(" · ")
 }
 
-/// Traces at their own times: latencies by volume, process and size, lateness, bursts.
+/// Replayed traces: latencies by volume, process and size, lateness, bursts.
 pub fn replays(panels: &Panels<'_>) -> Markup {
     let of = |result: &CellResult| {
         let replay = result.timed.as_ref()?.trace.as_ref()?.replay()?;
@@ -101,7 +101,8 @@ fn distribution(panels: &Panels<'_>, panel: &Panel<'_>, (job, operation): &Activ
                 .map(|(_, share)| format!("{:.5} %", share * 100.0))
                 .collect();
             let x: Vec<f64> = points.iter().map(|(latency_ns, _)| *latency_ns as f64 / 1e3).collect();
-            // The slowest requests stand at the share of all that were faster: there is no place for all of them.
+            // The slowest requests are drawn at the share of all faster ones, because 100 % has no
+            // finite position.
             let last = points.len().saturating_sub(2);
             let share = |place: usize| points[place.min(last)].1.min(MOST_NINES);
             let y: Vec<f64> = (0..points.len()).map(|place| rounded(nines(share(place)))).collect();
@@ -127,15 +128,15 @@ fn distribution(panels: &Panels<'_>, panel: &Panel<'_>, (job, operation): &Activ
     plot
 }
 
-/// A share so near to all of them that more nines say nothing.
+/// Upper bound of a drawn share.
 const MOST_NINES: f64 = 1.0 - 1e-9;
 
-/// Where a share of the requests stands: 3 is 99.9 %.
+/// Position of a share in nines: 3 is 99.9 %.
 fn nines(share: f64) -> f64 {
     -(1.0 - share).log10()
 }
 
-/// The share at so many nines.
+/// The share of this many nines.
 fn share_text(nines: u32) -> String {
     let digits = nines.saturating_sub(2) as usize;
     match nines {
@@ -144,8 +145,8 @@ fn share_text(nines: u32) -> String {
     }
 }
 
-/// At most [`POINTS`] steps of a distribution, the ends among them: more where it is flat, at its tail, so that none of
-/// the last percent is lost.
+/// At most [`POINTS`] steps of a distribution, including both ends. The last percent gets half of
+/// them, so the tail stays exact.
 fn thinned(steps: &[(u64, f64)]) -> Vec<(u64, f64)> {
     let tail = steps.partition_point(|(_, share)| *share < 0.99);
     let every = |steps: &[(u64, f64)]| -> Vec<(u64, f64)> {
@@ -160,7 +161,7 @@ fn thinned(steps: &[(u64, f64)]) -> Vec<(u64, f64)> {
     kept
 }
 
-/// Bandwidth of each job, with the intervals in which garbage was collected.
+/// Bandwidth of each job over time, with the intervals in which garbage was collected.
 pub fn bandwidth(panels: &Panels<'_>) -> Markup {
     let names = activities(panels.firsts().filter_map(|result| result.timed.as_ref()));
     let drawn = html! {
@@ -181,7 +182,7 @@ fn over_time(timed: &TimedResult, names: &[Activity]) -> Plot {
     let mut plot = new_plot(axis_from_zero("virtual time (s)"), axis_from_zero("MB/s"));
     let series = &timed.series;
     let seconds = |interval: usize| rounded_to_microseconds((interval as u64 * series.interval_ns) as f64 / 1e9);
-    // The last interval is cut short by the end of the run.
+    // The last interval is incomplete, because the run ended in it.
     let intervals = series.len().saturating_sub(1).max(series.len().min(1));
     let intervals = || (0..intervals).step_by(intervals.div_ceil(POINTS).max(1));
     for (index, job) in timed.jobs.iter().enumerate() {
@@ -227,7 +228,7 @@ fn rounded_to_microseconds(seconds: f64) -> f64 {
     (seconds * 1e6).round() / 1e6
 }
 
-/// Bandwidth against block size, if an axis of the grid is called `bs`.
+/// Bandwidth over block size, if an axis of the grid is called `bs`.
 pub fn block_sizes(results: &[CellResult], axes: &[String]) -> Markup {
     let Some(place) = axes.iter().position(|axis| axis == "bs") else {
         return Markup::default();
@@ -265,14 +266,14 @@ pub fn block_sizes(results: &[CellResult], axes: &[String]) -> Markup {
     figures("", &named_entries(&names), 420, &drawn)
 }
 
-/// Millions of bytes in a second.
+/// Bandwidth in MB/s.
 fn rate(result: &CellResult, (job, operation): &Activity) -> Option<f64> {
     let (_, measured) = result.timed.as_ref()?.named(Some(job)).next()?;
     let bytes = measured.direction(*operation).bytes;
     (bytes > 0).then(|| bytes as f64 * 1e3 / measured.elapsed_ns().max(1) as f64)
 }
 
-/// `4k`, `128 KiB`, `1m`, `4096`: as fio counts, in powers of 1024.
+/// Parses sizes as fio does, in powers of 1024: `4k`, `128 KiB`, `1m`, `4096`.
 fn block_bytes(text: &str) -> Option<f64> {
     let text = text.trim().to_ascii_lowercase();
     let digits = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());

@@ -1,6 +1,7 @@
-//! The oracle on cases whose optimum is known, and the classifiers of the literature beside it.
+//! Tests of the oracle on cases with a known optimum, and of the classifiers of the literature.
 //!
-//! The drive is the WARP paper's default with 1024 reclaim units of 256 pages, filled once before anything counts.
+//! The drive is the WARP paper's default with 1024 reclaim units of 256 pages. It is filled once
+//! before the measurement.
 
 use experiment::definition::Experiment;
 use experiment::selection::Selection;
@@ -16,7 +17,8 @@ fn results(text: &str) -> Vec<CellResult> {
     run::run_all(&plans, false, run::memory_available(), &()).expect("there is memory")
 }
 
-/// Write amplification of the last drive-write of a job file under a classifier, on a drive with so many handles.
+/// Write amplification over the last full drive write of a job file, with a classifier and this
+/// number of handles.
 fn write_amplification(jobs: &str, classifier: &str, handles: u16) -> f64 {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("jobs.fio"), jobs).expect("a job file");
@@ -48,7 +50,7 @@ fn write_amplification(jobs: &str, classifier: &str, handles: u16) -> f64 {
 const ORACLE: &str = "kind = \"oracle\"";
 const NONE: &str = "kind = \"none\"";
 
-/// Writers in order on regions of the drive, each with its size in percent and its rate.
+/// Sequential writers on regions of the drive, each with its size in percent and its rate.
 fn in_order(writers: &[(u32, u32)]) -> String {
     let (mut jobs, mut offset) = (String::new(), 0);
     for (percent, rate) in writers {
@@ -66,14 +68,14 @@ fn what_is_written_in_order_is_never_copied() {
 
 #[test]
 fn streams_of_fixed_lifetimes_with_a_handle_for_each_are_never_copied() {
-    // A page lives until its writer comes round: region / rate. All four write at the same time, so without placement each reclaim unit
-    // has pages of all of them.
+    // A page lives until its writer returns to it, for a time of region / rate. All four write
+    // concurrently, so without placement each reclaim unit mixes their pages.
     let jobs = in_order(&[(10, 100), (20, 50), (30, 20), (40, 10)]);
     let mixed = write_amplification(&jobs, NONE, 4);
     assert!(mixed > 1.3, "{mixed}");
     let placed = write_amplification(&jobs, ORACLE, 4);
     assert!(placed < 1.005, "{placed}");
-    // With fewer handles than lifetimes it is not 1, and better than nothing.
+    // With fewer handles than lifetimes it exceeds 1, but is lower than without placement.
     let two = write_amplification(&jobs, ORACLE, 2);
     assert!(two > placed && two < mixed, "{placed} {two} {mixed}");
 }
@@ -104,7 +106,7 @@ fn a_job_file_takes_a_classifier_by_a_setting() {
         ..WorkloadChanges::default()
     };
     assert!(read_workload("uniform", &WorkloadChanges::default()).is_ok_and(|spec| spec.jobs().is_some()));
-    // It is more than a job file then.
+    // With a classifier the workload is no longer a plain job file.
     assert!(read_workload("uniform", &changes("oracle")).is_ok_and(|spec| spec.jobs().is_none()));
     let error = read_workload("uniform", &changes("oracles"))
         .expect_err("a slip")

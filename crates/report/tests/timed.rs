@@ -1,4 +1,5 @@
-//! Jobs in virtual time on a drive whose times are easy to add up: closed and open loops, groups, pauses, and what is measured.
+//! Tests of jobs in virtual time on a drive with simple timing: closed and open loops, groups,
+//! pauses, and measurements.
 
 use experiment::cell::{Cell, CellKey};
 use experiment::run_options::{ReplayMode, RunSettings};
@@ -116,7 +117,7 @@ fn a_closed_loop_keeps_its_requests_in_flight() {
     assert!((many.jobs[0].mean_in_flight() - 32.0).abs() < 0.1);
     assert!(rate(&four) > 2.0 * rate(&one) && rate(&many) > 1.3 * rate(&four));
     assert!(rate(&many) <= 4.0 * 1e9 / 50_000.0, "four dies sense a page at a time");
-    // Little's law, with the numbers that are reported.
+    // Little's law, with the reported numbers.
     for result in [&one, &four, &many] {
         let job = &result.jobs[0];
         let product = rate(result) / 1e9 * job.direction(Operation::Read).latencies.mean_ns();
@@ -190,7 +191,7 @@ fn flow_shares_requests() {
     assert_eq!(result.jobs[0].direction(Operation::Read).requests, 3000);
     let b = &result.jobs[1];
     assert!(b.until_ns > together, "it goes on alone");
-    // While both ran, b had a third of a's: what it had after that came one after the other.
+    // While both ran, b had a third of a's requests. Its later requests ran one after the other.
     let alone = (b.until_ns - together) / READ_NS;
     let before = b.direction(Operation::Read).requests - alone;
     assert!((995..=1006).contains(&before), "{before}");
@@ -232,8 +233,9 @@ fn the_same_run_gives_the_same_bytes() {
     );
 }
 
-/// Requests of closed loops follow each other on roads of their own: reads are located ahead, writes given to the drive together.
-/// A rate that nobody can keep is no closed loop, and submits the same requests at the same times.
+/// Closed loops have their own code paths, in which reads are prefetched and writes are batched. An
+/// open loop with an unreachable rate avoids these paths, and submits the same requests at the same
+/// times.
 #[test]
 fn a_closed_loop_does_what_an_open_one_does_that_is_always_late() {
     let run = |jobs: &str| {
@@ -328,7 +330,7 @@ fn jobs_that_never_end_are_refused() {
     );
 }
 
-/// A cache on the simple device that is asked so often in a second.
+/// A cache on the simple device with this many operations per second.
 fn paced_cell(operations_per_second: u32) -> Cell {
     let text = format!(
         "kind = \"cachelib\"\nsoc_percent = 40\ndram_bytes = \"64KiB\"\nregion_bytes = \"1MiB\"\nreads = true\n\
@@ -460,7 +462,7 @@ fn the_first_job_that_ends_ends_the_others() {
     assert_eq!(reads(4), 10);
     let all = timed(&format!("[global]\nexit_what=all\n{jobs}"));
     assert_eq!(all.jobs[4].direction(Operation::Read).requests, 0);
-    // One that never ends by itself may run beside one that does, but not where nothing ends.
+    // An endless job may run beside one that ends, but at least one must end.
     let settings = |capacities: f64| RunSettings {
         write_capacities: Some(capacities),
         ..settings()
@@ -500,7 +502,7 @@ fn a_search_finds_the_deepest_queue_that_keeps_a_latency() {
         "{}",
         job.elapsed_ns()
     );
-    // Twice the depth does not keep it.
+    // Twice the depth exceeds the latency target.
     let deeper = timed(&format!(
         "[a]\nrw=randread\nnorandommap\nruntime=100ms\ntime_based\niodepth={}\n",
         goal.depth * 2
@@ -594,7 +596,7 @@ fn logs_are_those_of_fio() {
             .zip(&latencies)
             .all(|(row, latency)| row[1] == 4096 * 1_000_000 / latency[1])
     );
-    // Windows: what is in them is what was issued.
+    // Windows contain the requests that were issued in them.
     let windows =
         format!("[a]\nrw=randread\nnorandommap\nrate_iops=1000\nruntime=1\ntime_based\n{all}log_avg_msec=100\n");
     let files = logs(&windows);
@@ -624,15 +626,16 @@ fn the_last_line_of_a_latency_log_is_at_the_end_of_the_job() {
         lines[lines.len() - 2..].to_vec()
     };
     let at = |ms: u32| format!("{ms}, {READ_NS}, 0, 0, 0");
-    // fio waits for the next request until the time is over, and writes what is left then.
+    // fio waits for the next request until the time is over, and then writes the remaining entries.
     assert_eq!(last("rate_iops=1000\nruntime=1\ntime_based\n"), [900, 1000].map(at));
     assert_eq!(
         last("thinktime=30ms\nruntime=1\ntime_based\nlog_avg_msec=900\n"),
         [901, 1000].map(at)
     );
-    // The last request ends a job of so many requests.
+    // With a limit of requests, the last request ends the job.
     assert_eq!(last("rate_iops=1000\nnumber_ios=251\n"), [200, 250].map(at));
-    // What was in flight then has a line of its own, as in fio, even within the millisecond.
+    // Requests in flight at that time have a line of their own, as in fio, even within the
+    // millisecond.
     let both = last("iodepth=32\nruntime=1\ntime_based\n");
     assert!(both.iter().all(|line| line.starts_with("1000, ")), "{both:?}");
 }
@@ -652,7 +655,8 @@ impl run::Watch for StopsSecond {
     }
 }
 
-/// A step is as long as its pages, not as its requests: with 4096 requests of 32 MiB each it would be 2000 drive-writes.
+/// The length of a step is bounded by pages and not by requests. With 4096 requests of 32 MiB each,
+/// a step would be 2000 full drive writes.
 #[test]
 fn a_run_of_large_requests_is_stopped_within_a_few_gibibytes() {
     for timed in [false, true] {
@@ -749,7 +753,7 @@ fn a_trace_is_replayed_at_its_own_times() {
 
 #[test]
 fn what_a_full_queue_keeps_waiting_in_the_host_is_part_of_its_latency() {
-    // All at once, and one much later.
+    // Fifty simultaneous requests, and one much later.
     let text = reads_at((0..50).map(|_| 0).chain([100_000]));
     let (timed, replay) = replayed(&text, at_recorded_times(1.0, Some(1)));
     let total = replay.total();
@@ -761,13 +765,13 @@ fn what_a_full_queue_keeps_waiting_in_the_host_is_part_of_its_latency() {
     assert_eq!(total.latencies.sum_ns(), u128::from(READ_NS * 50 * 51 / 2 + READ_NS));
     assert_eq!((total.late.requests, total.late.max_ns), (49, 49 * READ_NS));
     assert_eq!((replay.lateness.count(), replay.last_late_ns), (51, 0));
-    // The drive had one request at a time, and says so.
+    // The drive served one request at a time, and its latencies show that.
     let reads = timed.jobs[0].direction(Operation::Read);
     assert_eq!((reads.latencies.min_ns(), reads.latencies.max_ns()), (READ_NS, READ_NS));
     let burst = replay.bursts[1];
     assert_eq!((burst.window_ns, burst.from_ns, burst.requests), (10_000_000, 0, 50));
     assert_eq!(burst.latency_sum_ns, u128::from(READ_NS * 50 * 51 / 2));
-    // With room for all of them none waits in the host.
+    // With enough queue depth no request waits in the host.
     let (_, deep) = replayed(&text, at_recorded_times(1.0, Some(64)));
     assert_eq!(deep.total().late.requests, 0);
     assert!(
@@ -785,7 +789,8 @@ fn latencies_are_told_apart_by_volume_process_and_size_beside_the_recorded_ones(
         } else {
             (0, "Read", 4096)
         };
-        // An hour of a filetime, a request each millisecond, which took its number in units of 100 ns.
+        // Filetimes in units of 100 ns: from one hour on, a request per millisecond. The recorded
+        // latency is the number of the request.
         text += &format!(
             "{},usr,{volume},{kind},{},{bytes},{}\n",
             36_000_000_000 + request * 10_000,
@@ -806,7 +811,7 @@ fn latencies_are_told_apart_by_volume_process_and_size_beside_the_recorded_ones(
             .collect()
     };
     assert_eq!(of(GroupBy::All), [("all", [30, 10, 0])]);
-    // In the order in which they first appear.
+    // In order of first appearance.
     assert_eq!(of(GroupBy::Volume), [("usr,1", [0, 10, 0]), ("usr,0", [30, 0, 0])]);
     assert_eq!(of(GroupBy::Process), [("1", [30, 10, 0])]);
     assert_eq!(of(GroupBy::Size), [("to 4 KiB", [30, 0, 0]), ("to 64 KiB", [0, 10, 0])]);

@@ -1,9 +1,9 @@
-//! Tables of published numbers beside ours, and of claims with their verdicts.
+//! Tables of published numbers, and of claims with their verdicts.
 
 use super::{Column, Mark, Rows, Value};
 use analysis::judge::{Comparison, Verdict};
 
-/// Published numbers beside ours.
+/// Published numbers and the measured ones.
 pub fn comparisons(comparisons: &[Comparison]) -> Rows {
     let numbers = ["paper's drive", "paper's emulator", "ours", "error"];
     let labels = ["cell", "measured"].map(Column::label);
@@ -61,8 +61,9 @@ pub fn comparisons(comparisons: &[Comparison]) -> Rows {
     rows
 }
 
-/// How many of the published drives' write amplifications lie inside the intervals, in a line; empty if there are no intervals. Those
-/// that were fitted to are counted apart: they have to be inside.
+/// Number of published write amplifications of drives that the intervals contain, in a line. Empty
+/// without intervals. Fitted numbers are counted separately, because the intervals must contain
+/// them.
 pub fn covered(comparisons: &[Comparison]) -> String {
     let inside = |fitted: bool| -> Vec<bool> {
         let those = comparisons.iter().filter(|comparison| comparison.fitted == fitted);
@@ -91,7 +92,7 @@ pub fn covered(comparisons: &[Comparison]) -> String {
     )
 }
 
-/// Claims and whether they hold.
+/// Claims and their verdicts.
 pub fn verdicts(verdicts: &[Verdict]) -> Rows {
     let [claim, found, source] = ["claim", "found", "source"].map(Column::text);
     let mut rows = Rows::new([Column::label(""), claim, found, source]);

@@ -1,10 +1,10 @@
-//! Two results beside each other, as a table.
+//! Table of a comparison of two results.
 
 use analysis::compare::{Comparison, Verdict};
 
 use super::{Column, Mark, Rows, Value};
 
-/// The table of differences, with what there is to say of chance above it.
+/// The table of differences, with notes on significance above it.
 pub fn comparison(comparison: &Comparison) -> Rows {
     let has_cells = comparison.rows.iter().any(|row| !row.cell.is_empty());
     let has_intervals = comparison.rows.iter().any(|row| row.interval.is_some());
@@ -77,7 +77,7 @@ fn number(value: f64) -> Value {
     Value::Significant(value)
 }
 
-/// A difference with its sign, in four significant digits.
+/// A difference with its sign and four significant digits.
 fn signed(value: f64) -> String {
     let sign = if value < 0.0 { "-" } else { "+" };
     format!("{sign}{}", Value::Significant(value.abs()))

@@ -1,20 +1,20 @@
-//! What is said below a summary: what makes numbers doubtful, and the scales that were found.
+//! Notes below a summary: findings that make numbers doubtful, and scales from searches.
 
 use super::{Column, Rows, TextFormat, Value};
 use simulate::finding::{self, Command, Finding};
 use simulate::run::{AGREEMENT, CellResult};
 use simulate::steady::ROUNDS;
 
-/// What a mark in a table means.
+/// Explanation of the mark in a table.
 const MARK: &str = "* doubtful, because of what stands below";
 
-/// A line for each kind of finding, below what a mark in a table means if there is one.
+/// A line for each kind of finding, preceded by the explanation of the mark if the table has one.
 pub fn finding_lines(is_marked: bool, results: &[CellResult], command: Command) -> impl Iterator<Item = String> {
     let mark = is_marked.then(|| MARK.to_string());
     mark.into_iter().chain(finding::lines(results, command))
 }
 
-/// A line for each kind of finding, and the scale of each run whose scale was searched for.
+/// A line for each kind of finding, and the scale of each run that searched for one.
 pub fn doubts(results: &[CellResult], command: Command, format: TextFormat) -> String {
     let is_marked = results.iter().any(CellResult::is_doubtful);
     let lines = finding_lines(is_marked, results, command);
@@ -27,7 +27,7 @@ pub fn doubts(results: &[CellResult], command: Command, format: TextFormat) -> S
     format!("{}{lines}", scales.shown(format))
 }
 
-/// What runs that went on until they were steady came to.
+/// Results of runs that reached the steady state.
 fn steady(results: &[CellResult]) -> String {
     let of = |result: &CellResult| {
         let state = result.steady.filter(|state| state.reached)?;
@@ -47,7 +47,7 @@ fn steady(results: &[CellResult]) -> String {
     results.iter().filter_map(of).collect()
 }
 
-/// What must be known before the numbers are read; empty if nothing must.
+/// A warning before the numbers. Empty if none applies.
 pub fn warning(results: &[CellResult]) -> String {
     let wrote = |result: &CellResult| result.stats.total().host_bytes_written > 0;
     if !results.is_empty() && !results.iter().any(wrote) {
@@ -67,7 +67,7 @@ pub fn warning(results: &[CellResult]) -> String {
     }
 }
 
-/// The scale of each run whose scale was searched for, and how far the next smaller twin was away.
+/// The scale of each run that searched for one, and its difference from the next smaller model.
 pub fn scales(results: &[CellResult]) -> Rows {
     let seeds = base::distinct(results.iter().map(|result| result.seed)).len() > 1;
     let seed = seeds.then(|| Column::number("seed", ""));
@@ -85,12 +85,12 @@ pub fn scales(results: &[CellResult]) -> Rows {
     ))
 }
 
-/// Heads of [`scale_values`].
+/// Headings of [`scale_values`].
 pub(super) fn scale_columns() -> [Column; 3] {
     ["scale", "next smaller", "difference"].map(|heading| Column::number(heading, ""))
 }
 
-/// The scale of a run, the scale of the next smaller twin that was run, and how far that was away.
+/// The scale of a run, the next smaller scale that was run, and the difference of their results.
 pub(super) fn scale_values(result: &CellResult) -> [Value; 3] {
     let compared = result.search.and_then(|search| search.compared);
     [

@@ -1,4 +1,5 @@
-//! Results by coordinates, averaged over seeds: the table of write amplifications, and the names in every table.
+//! Results by coordinates, averaged over seeds: the table of write amplifications, and coordinate
+//! names for all tables.
 
 use super::{Column, Rows, Value};
 use analysis::interval::Intervals;
@@ -7,53 +8,54 @@ use experiment::cell::CellKey;
 use experiment::coordinates::axis_name;
 use simulate::run::CellResult;
 
-/// A variant's name; experiments without variants have one that is empty.
+/// Display name of a variant, also for the empty name in experiments without variants.
 pub fn variant_name(variant: &str) -> &str {
     if variant.is_empty() { "all" } else { variant }
 }
 
-/// Names of all axes that results have values of.
+/// Names of all axes on which results have values.
 pub(crate) fn axes_of(results: &[CellResult], axes: &[String]) -> Vec<String> {
     let most = results.iter().map(|result| result.key.grid.len()).max().unwrap_or(0);
     (0..most).map(|index| axis_name(axes, index)).collect()
 }
 
-/// Results by coordinates: devices, variants and the values of the other axes down, values of the first axis across.
+/// Results by coordinates. Rows are devices, variants and the values of further axes, columns are
+/// the values of the first axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
-    /// Values of the first grid axis; one empty string if there is no axis.
+    /// Values of the first grid axis. One empty string without axes.
     pub columns: Vec<String>,
-    /// In the order in which the results come.
+    /// Rows in the order of the results.
     pub rows: Vec<GridRow>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct GridRow {
     pub device: String,
-    /// Variant; empty if the experiment has none.
+    /// Variant. Empty if the experiment has none.
     pub variant: String,
     /// Values of the second and further axes.
     pub rest: Vec<String>,
-    /// One for each column; `None` if it was not run.
+    /// Cells, one for each column. `None` if it was not run.
     pub cells: Vec<Option<GridCell>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GridCell {
-    /// Mean over the seeds that ran to their end; over the stopped ones if none did.
+    /// Mean over the complete seeds, or over the stopped ones if none is complete.
     pub value: f64,
-    /// Whether all seeds ran to their end.
+    /// True if all seeds ran to their end.
     pub complete: bool,
-    /// Whether the host wrote anything; else there is no write amplification.
+    /// True if the host wrote data. Without writes the write amplification is undefined.
     pub is_written: bool,
-    /// Least and greatest that the device's ensemble says, if it was run.
+    /// Interval over the device's ensemble: low, high. `None` if it was not run.
     pub interval: Option<[f64; 2]>,
-    /// Whether a finding makes it doubtful.
+    /// True if a finding makes the value doubtful.
     pub is_doubtful: bool,
 }
 
 impl Grid {
-    /// Sorts results by their keys and averages `measure`, a write amplification, over seeds.
+    /// Groups results by their keys and averages `measure`, a write amplification, over seeds.
     pub fn new(results: &[CellResult], intervals: &Intervals, measure: impl Fn(&CellResult) -> f64) -> Grid {
         let columns = distinct(results.iter().map(|result| column_of(&result.key)));
         let row_of = |key: &CellKey| {
@@ -83,17 +85,17 @@ impl Grid {
         Grid { columns, rows }
     }
 
-    /// Columns that are names, not numbers.
+    /// Number of columns with names.
     pub(crate) fn labels(&self) -> usize {
         1 + usize::from(self.has_variants()) + self.further_axes()
     }
 
-    /// As a table of write amplifications.
+    /// A table of write amplifications.
     pub fn to_rows(&self, axes: &[String]) -> Rows {
         self.to_rows_of(axes, Value::from)
     }
 
-    /// As a table of what is made of each cell.
+    /// A table of the values that `value` makes from the cells.
     pub(crate) fn to_rows_of(&self, axes: &[String], value: impl Fn(GridCell) -> Value) -> Rows {
         let variant = self.has_variants().then(|| "variant".to_string());
         let further = (1..=self.further_axes()).map(|index| axis_name(axes, index));

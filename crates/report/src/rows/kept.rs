@@ -1,9 +1,9 @@
-//! Runs that were kept, as tables.
+//! Tables of stored runs.
 
 use super::{Column, Rows, Value};
 use analysis::store::KeptRun;
 
-/// Digits of an engine's digest that are shown.
+/// Displayed digits of an engine's digest.
 const ENGINE_DIGITS: usize = 12;
 
 pub fn kept_runs(runs: &[KeptRun]) -> Rows {
@@ -36,7 +36,7 @@ pub fn kept_runs(runs: &[KeptRun]) -> Rows {
     rows
 }
 
-/// What one was, and what each of its cells measured.
+/// Description of a stored run, and the measurements of its cells.
 pub fn kept_run(run: &KeptRun) -> (Rows, Rows) {
     let engine = run.text("engine");
     let mut about = vec![

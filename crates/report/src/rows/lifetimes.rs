@@ -1,15 +1,15 @@
-//! How long what workloads write lives, as a table.
+//! Table of the lifetimes of workloads.
 
 use analysis::lifetimes::{Measured, SHARES, distance};
 use experiment::error::LabError;
 
 use super::{Column, Rows, Value};
 
-/// A table: a row for all of a workload, and one for each of its streams, where there are several; for two workloads how far their
-/// lifetimes are apart stands above it.
+/// Lifetimes of workloads: a row for each workload, and one for each of several streams. For two
+/// workloads, the note above the table has their distance.
 ///
 /// # Errors
-/// Two workloads were followed on different scales.
+/// Two workloads were measured at different scales.
 pub fn lifetimes(measured: &[Measured]) -> Result<Rows, LabError> {
     let shares = SHARES.map(|share| Column::number(format!("{:.0} %", share * 100.0), ""));
     let columns = [Column::label("written by"), Column::number("written", "")].into_iter();

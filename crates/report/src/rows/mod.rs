@@ -1,4 +1,5 @@
-//! Tables as values: headings with units, typed cells, notes. Every table that a person sees is one, in every form.
+//! Tables as values: headings with units, typed cells, notes. All output formats share these
+//! tables.
 //!
 //! ```text
 //! results of runs -> results, grid \                / text: within the terminal's width
@@ -6,8 +7,8 @@
 //! the command's own tables         /                \ report::html: the page
 //! ```
 //!
-//! A [`Value`] knows how it is printed, so a number looks the same in a terminal and in a report. Nothing here prints,
-//! colours or judges. `docs/results.md` explains every word.
+//! A [`Value`] defines the format of its number, so terminal and report show the same digits. This
+//! module neither prints, colours nor judges. `docs/results.md` explains the terms.
 
 mod claims;
 mod comparison;
@@ -40,39 +41,39 @@ pub use results::{
 };
 pub use text::{TextFormat, wrapped};
 
-/// A cell: what it says and how it is printed.
+/// A cell: its value and its format.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Nothing to say: a ratio of nothing, a cell that was not run.
+    /// No value, such as a ratio with denominator 0 or a cell that was not run.
     Nothing,
     Text(String),
-    /// A number that names something: a seed, an index.
+    /// A number that is a name, such as a seed or an index.
     Index(u64),
-    /// A number of things, with a comma for every three digits.
+    /// A count, with a comma for every three digits.
     Count(u64),
-    /// A size, as [`Bytes`] prints it.
+    /// A size in the format of [`Bytes`].
     Bytes(u64),
-    /// Write amplification, in three digits after the point.
+    /// Write amplification with three decimals.
     Amplification(f64),
-    /// Write amplification with the interval of an ensemble: least and greatest.
+    /// Write amplification with an ensemble's interval: low, high.
     Interval(f64, [f64; 2]),
-    /// Write amplification of a run that did not come to its end.
+    /// Write amplification of a run that was stopped early.
     Stopped(f64),
-    /// A number that a finding makes doubtful, which is said below the table.
+    /// A number that a finding makes doubtful. The notes below the table explain it.
     Doubtful(Box<Value>),
     /// A difference of write amplifications.
     Difference(f64),
-    /// A multiple of the device's logical capacity, in two digits after the point.
+    /// A multiple of the device's logical capacity, with two decimals.
     Capacities(f64),
-    /// A share of one, in percent.
+    /// A share from 0 to 1, in percent.
     Share(f64),
-    /// A share by which something is more or less.
+    /// A relative change, in percent with its sign.
     Change(f64),
-    /// Four significant digits, and all of a whole number: latencies and rates.
+    /// Four significant digits, or all digits of a whole number, for latencies and rates.
     Significant(f64),
-    /// The same with the range of an ensemble: least and greatest.
+    /// Like `Significant`, with an ensemble's range: low, high.
     SignificantInterval(f64, [f64; 2]),
-    /// As many digits after the point.
+    /// A number with this many decimals.
     Fixed(f64, usize),
 }
 
@@ -82,7 +83,7 @@ impl Value {
         value.map_or(Value::Nothing, of)
     }
 
-    /// The same, marked if it is doubtful.
+    /// Marks the value as doubtful if `is_doubtful` is true.
     pub fn doubtful_if(self, is_doubtful: bool) -> Value {
         if is_doubtful {
             Value::Doubtful(Box::new(self))
@@ -91,7 +92,7 @@ impl Value {
         }
     }
 
-    /// As another program reads it: a number with nothing about it, its unit in the head of its column.
+    /// The plain number for other programs. Its unit is in the heading of the column.
     pub(crate) fn plain(&self) -> String {
         match *self {
             Value::Nothing => String::new(),
@@ -107,7 +108,7 @@ impl Value {
         }
     }
 
-    /// The unit of [`Value::plain`], where a person reads it in the cell itself.
+    /// The unit of [`Value::plain`], which readers see in the cell itself.
     pub(crate) fn unit(&self) -> Option<&'static str> {
         match self {
             Value::Bytes(_) => Some("bytes"),
@@ -116,7 +117,7 @@ impl Value {
         }
     }
 
-    /// A float that may be a count: a whole number as such, anything else in as many digits.
+    /// A float that may be a count. Whole numbers have no decimals, others have `digits` digits.
     pub fn number(value: f64, digits: usize) -> Value {
         let whole = value.fract() == 0.0 && (0.0..=u64::MAX as f64).contains(&value);
         if whole {
@@ -146,7 +147,8 @@ impl fmt::Display for Value {
             Value::Stopped(value) => write!(out, "{value:.3} (stopped)"),
             Value::Doubtful(ref value) => write!(out, "{value}*"),
             Value::Difference(value) => write!(out, "{value:+.3}"),
-            // What rounds to zero without being zero is said to be small: 0.00 means none at all.
+            // Small values that round to zero are shown as below the limit, because 0.00 means
+            // exactly none.
             Value::Capacities(value) if value > 0.0 && value < 0.005 => out.write_str("<0.01"),
             Value::Capacities(value) => write!(out, "{value:.2}"),
             Value::Share(share) => write!(out, "{:.1} %", share * 100.0),
@@ -173,25 +175,25 @@ fn with_commas(count: u64) -> String {
     text
 }
 
-/// What a column holds, which decides where its cells stand and which of them may be broken.
+/// Kind of a column's content. It decides on alignment and line breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Names of what the row is about; they are repeated where a table is folded.
+    /// Names of the row's subject. If a table is folded, each part repeats them.
     Label,
-    /// Words, at the left.
+    /// Words, aligned left.
     Text,
-    /// Numbers, at the right and in one piece.
+    /// Numbers, aligned right and never broken.
     Number,
 }
 
-/// The head of a column.
+/// Heading of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// What is in it.
+    /// Name of the content.
     pub heading: String,
-    /// In which unit, if its cells do not say that; otherwise empty.
+    /// Unit of the cells. Empty if they have none or contain it.
     pub unit: &'static str,
-    /// What it holds.
+    /// Kind of the content.
     pub kind: Kind,
 }
 
@@ -220,34 +222,34 @@ impl Column {
     }
 }
 
-/// How a row is marked where that can be shown.
+/// Mark of a row, in formats that can show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
-    /// Not at all.
+    /// No mark.
     #[default]
     None,
-    /// As it should be.
+    /// The row passes.
     Holds,
-    /// Not as it should be.
+    /// The row fails.
     Fails,
 }
 
-/// A line of a table.
+/// Row of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// One for each column.
+    /// Values, one for each column.
     pub cells: Vec<Value>,
-    /// Whether it is good or bad.
+    /// Pass or fail mark.
     pub mark: Mark,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
-    /// Lines that stand before it.
+    /// Lines before the table.
     pub notes: Vec<String>,
-    /// Heads of the columns. A table whose headings are all empty has no head.
+    /// Headings of the columns. A table with only empty headings has no head.
     pub columns: Vec<Column>,
-    /// In the order in which they are shown.
+    /// Rows in display order.
     pub rows: Vec<Row>,
 }
 
@@ -260,7 +262,7 @@ impl Rows {
         }
     }
 
-    /// Names and what is said about them, without headings.
+    /// Pairs of names and values, without headings.
     pub fn pairs<N: Into<String>, T: Into<Value>>(pairs: impl IntoIterator<Item = (N, T)>) -> Rows {
         let mut rows = Rows::new([Column::label(""), Column::text("")]);
         for (name, text) in pairs {
@@ -269,7 +271,7 @@ impl Rows {
         rows
     }
 
-    /// Puts a line before the table.
+    /// Adds a line before the table.
     pub fn note(mut self, note: impl Into<String>) -> Rows {
         self.notes.push(note.into());
         self
@@ -279,20 +281,20 @@ impl Rows {
         self.add_marked(Mark::None, cells);
     }
 
-    /// Adds a row that is good or bad.
+    /// Adds a row with a mark.
     pub fn add_marked(&mut self, mark: Mark, cells: impl IntoIterator<Item = Value>) {
         let cells: Vec<Value> = cells.into_iter().collect();
         assert_eq!(cells.len(), self.columns.len(), "a row has a cell for each column");
         self.rows.push(Row { cells, mark });
     }
 
-    /// Whether there is nothing to show.
+    /// True without rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Tables under each other, with what each is about before its rows. A column that a table does not have is empty
-    /// there.
+    /// Stacks tables, with labels before the rows of each. A column that a table lacks is empty in
+    /// its rows.
     pub fn stacked<L: Into<String>>(
         labels: impl IntoIterator<Item = L>,
         tables: impl IntoIterator<Item = (Vec<String>, Rows)>,
@@ -326,7 +328,7 @@ impl Rows {
         all
     }
 
-    /// The same on its side: a row for each column.
+    /// Transposes the table: a row for each column.
     pub fn upright(self, heading: &str, names: impl IntoIterator<Item = String>) -> Rows {
         let columns = names.into_iter().map(|name| Column::number(name, ""));
         let mut upright = Rows::new([Column::label(heading)].into_iter().chain(columns));

@@ -7,12 +7,14 @@ use simulate::timed::latency::Latencies;
 use simulate::timed::replay::{Burst, Group, GroupBy, ReplayResult, Response};
 use workload::Operation;
 
-/// Volumes, and processes, in a table: those with most requests. JSON has all that were told apart.
+/// Maximum number of volumes and of processes in a table, those with the most requests. JSON has
+/// all groups.
 const SHOWN_MAX: usize = 10;
-/// A tick of the recorded times from which on short bursts are the clock's and not the host's.
+/// Resolution of the recorded times from which on short bursts are artefacts of the clock.
 const COARSE_TICK_NS: Nanos = 1_000_000;
 
-/// What requests came to, all of them and by volume, process and size; after some sentences about lateness and collection.
+/// Latencies of all requests, and by volume, process and size. Notes on lateness and collection
+/// precede the table.
 pub fn replay(replay: &ReplayResult) -> Rows {
     let has_recorded = replay.total().recorded.count() > 0;
     let simulated = ["p50", "p99", "p99.9", "max"].map(|heading| Column::number(heading, "us"));
@@ -32,12 +34,12 @@ pub fn replay(replay: &ReplayResult) -> Rows {
     rows.notes = sentences(replay, has_recorded);
     for by in [GroupBy::All, GroupBy::Volume, GroupBy::Process, GroupBy::Size] {
         let mut groups: Vec<&Group> = replay.groups.iter().filter(|group| group.by == by).collect();
-        // One volume or process is all of them.
+        // A single volume or process equals the row of all requests.
         if by != GroupBy::All && groups.len() < 2 {
             continue;
         }
         if by != GroupBy::Size {
-            // Stable: those with as many requests stay in their order.
+            // The sort is stable, so groups with equal counts keep their order.
             groups.sort_by_key(|group| std::cmp::Reverse(group.requests()));
         }
         if groups.len() > SHOWN_MAX {
@@ -82,7 +84,7 @@ fn values(group: &Group, operation: Operation, response: &Response, has_recorded
     values
 }
 
-/// The windows with most arrivals, and what the drive did there.
+/// The windows with the most arrivals, and the drive's latencies in them.
 pub fn bursts(replay: &ReplayResult) -> Rows {
     let mut rows = Rows::new([
         Column::label("most arrivals in"),
@@ -114,7 +116,8 @@ fn burst_values(burst: &Burst) -> [Value; 8] {
     ]
 }
 
-/// Latencies in this table begin when requests are due; how late the host was, what collection did, and what the trace cannot say.
+/// Notes: latencies begin at the due time of requests, lateness of the host, waits for collection,
+/// limits of the trace.
 fn sentences(replay: &ReplayResult, has_recorded: bool) -> Vec<String> {
     let total = replay.total();
     let requests = total.latencies.count().max(1) as f64;

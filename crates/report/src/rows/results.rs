@@ -1,4 +1,4 @@
-//! Tables of results. Those of one result are stacked by reports, with the cell before each row.
+//! Tables of results. Reports stack the tables of single results, with the cell before each row.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,16 @@ use simulate::timed::measure::{Goal, JobResult};
 use simulate::timed::replay::TracePace;
 use simulate::timed::result::TimedResult;
 
-/// The table of write amplifications that stand for runs.
+/// Table of the representative write amplifications of runs.
 pub fn write_amplifications(results: &[CellResult], axes: &[String], intervals: &Intervals) -> Rows {
     summary(results, axes, intervals, CellResult::headline_write_amplification)
 }
 
-/// Write amplification of every cell: devices and variants down, the first grid axis across, averages over seeds.
+/// Write amplification of every cell, averaged over seeds. Rows are devices and variants, columns
+/// are the values of the first grid axis.
 ///
-/// `measure` is what is averaged: [`CellResult::write_amplification`], or that of the end of the run.
+/// `measure` is [`CellResult::write_amplification`], or the write amplification at the end of the
+/// run.
 fn summary(
     results: &[CellResult],
     axes: &[String],
@@ -41,8 +43,8 @@ fn summary(
     }
 }
 
-/// How much more each variant writes than the variant with an oracle, as shares of what that one writes, averages over seeds; `None`
-/// if there is nothing to compare.
+/// Relative excess of each variant's write amplification over that of the variant with an oracle,
+/// averaged over seeds. `None` without such a pair.
 pub fn above_the_oracle(results: &[CellResult], axes: &[String]) -> Option<Rows> {
     let knows = |result: &&CellResult| result.measures.iter().any(|measure| measure.name == ORACLE_MEASURE);
     let (oracle, others): (Vec<&CellResult>, Vec<&CellResult>) = results.iter().partition(knows);
@@ -72,8 +74,8 @@ pub fn above_the_oracle(results: &[CellResult], axes: &[String]) -> Option<Rows>
     })
 }
 
-/// Everything that a run shows in a terminal: write amplifications, what jobs got from the drive, and, if that is asked
-/// for or there is but one result, the handles. Remedies name the options of `command`.
+/// Terminal output of a run: write amplifications, job results, and handles. Handles are shown on
+/// request, and always for a single result. Remedies name the options of `command`.
 pub fn results(
     title: &str,
     axes: &[String],
@@ -129,22 +131,23 @@ pub fn results(
     text
 }
 
-/// One reclaim unit handle of a result, or the shared pool.
+/// A reclaim unit handle of a result, or the shared pool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnerRow {
     pub owner: Owner,
-    /// Its counters.
+    /// Counters of the handle.
     pub stats: OwnerStats,
     /// Bytes that the host wrote through it, in multiples of the capacity.
     pub host_capacities: f64,
     /// Bytes copied out of its reclaim units, in multiples of the capacity.
     pub copied_capacities: f64,
-    /// Valid pages in a reclaim unit when it was reclaimed, as a share of its pages; `None` before the first.
+    /// Mean share of valid pages in reclaim units at the time of their reclaim. `None` before the
+    /// first.
     pub mean_valid_share: Option<f64>,
 }
 
 impl OwnerRow {
-    /// The handles that were used, and the shared pool if anything went there.
+    /// The used handles, and the shared pool if it was used.
     pub fn used(result: &CellResult) -> Vec<OwnerRow> {
         let owners = result.stats.owners();
         let rows = owners.map(|(owner, stats)| OwnerRow::new(result, owner, *stats));
@@ -161,7 +164,8 @@ impl OwnerRow {
         }
     }
 
-    /// A reclaim unit that was opened (at the start, for every handle) and never written is no use.
+    /// A reclaim unit that was opened (at the start, for every handle) but never written does not
+    /// count as use.
     fn is_used(&self) -> bool {
         let stats = &self.stats;
         stats.host_bytes_written + stats.gc_pages_copied + stats.gc_pages_received + stats.units_reclaimed > 0
@@ -177,7 +181,7 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// The unit of what is measured in device capacities.
+/// Unit of values in multiples of the device capacity.
 const CAPACITIES: &str = "x capacity";
 
 /// The reclaim unit handles of one result.
@@ -208,7 +212,7 @@ pub fn handles(result: &CellResult) -> Rows {
     rows
 }
 
-/// What a workload measured, and the device for each tenant: a column for each measure.
+/// Measures of the workload, and of the device for each tenant, with a column for each.
 pub fn measures(result: &CellResult) -> Rows {
     let columns = result.measures.iter().map(|measure| measure.name.replace('_', " "));
     let mut rows = Rows::new(columns.map(|name| Column::number(name, "")));
@@ -218,7 +222,7 @@ pub fn measures(result: &CellResult) -> Rows {
     rows
 }
 
-/// A measure: a count or bytes in whole numbers, anything else in four digits.
+/// Formats a measure: bytes and counts as whole numbers, others with four digits.
 fn measured(measure: &Measure) -> Value {
     let name = measure.name.rsplit('.').next().unwrap_or_default();
     if name.starts_with("bytes") || name.ends_with("bytes") {
@@ -228,7 +232,8 @@ fn measured(measure: &Measure) -> Value {
     }
 }
 
-/// What was read of the drive's events, and what followed; the last row is what came after the readings.
+/// Readings of the drive's event log and the resulting moves. The last row covers the time after
+/// the last reading.
 pub fn readings(result: &CellResult, feedback: &FeedbackResult) -> Rows {
     let mut rows = Rows::new([
         Column::label("reading"),
@@ -280,7 +285,7 @@ pub fn readings(result: &CellResult, feedback: &FeedbackResult) -> Rows {
     rows
 }
 
-/// Wear of a run, in a sentence; empty if the profile does not say what the flash survives, or if nothing was written.
+/// Wear of a run, in a sentence. Empty if the profile has no endurance, or without writes.
 pub fn wear(result: &CellResult) -> String {
     let Some(wear) = result
         .endurance
@@ -296,7 +301,7 @@ pub fn wear(result: &CellResult) -> String {
     ))
 }
 
-/// Share of the rated erases, drive-writes a day, bytes left to write.
+/// Share of the rated erases, drive writes per day, and remaining bytes.
 fn wear_values(wear: Option<&Endurance>) -> [Value; 3] {
     let Some(wear) = wear else {
         return [Value::Nothing, Value::Nothing, Value::Nothing];
@@ -316,7 +321,7 @@ fn wear_values(wear: Option<&Endurance>) -> [Value; 3] {
     [worn, writes, left]
 }
 
-/// What the jobs of a timed run got from the drive, each direction by itself.
+/// Results of the jobs of a timed run, a row for each direction.
 pub fn jobs(timed: &TimedResult) -> Rows {
     let latencies = ["mean", "stdev", "p50", "p99", "p99.9", "p99.99", "p99.999", "max"];
     let labels = [Column::label("job"), Column::label("")];
@@ -342,7 +347,7 @@ pub fn jobs(timed: &TimedResult) -> Rows {
     rows
 }
 
-/// What a search for a queue depth came to (`latency_target`).
+/// Result of the search for a queue depth (`latency_target`).
 fn searched(name: &str, goal: &Goal) -> String {
     let (target_us, percent, depth) = (goal.target_ns / 1000, goal.percent, goal.depth);
     let how = if goal.found { "found" } else { "not found; tried last" };
@@ -375,7 +380,7 @@ fn job_values(job: &JobResult, operation: Operation) -> [Value; 13] {
     ]
 }
 
-/// What collections of one owner's reclaim units did.
+/// Sums over the collections of one owner's reclaim units.
 #[derive(Default)]
 struct CollectionSums {
     by_trigger: [u64; 3],
@@ -404,7 +409,7 @@ impl CollectionSums {
     }
 }
 
-/// The GC log by the owner of the victim.
+/// The GC log, by owner of the victim.
 pub fn collections(result: &CellResult) -> Rows {
     let mut rows = Rows::new([
         Column::label("victim"),
@@ -439,7 +444,7 @@ pub fn collections(result: &CellResult) -> Rows {
     rows
 }
 
-/// The last so many collections of the GC log.
+/// The last `count` collections of the GC log.
 pub fn last_collections(result: &CellResult, count: usize) -> Rows {
     let mut rows = Rows::new([
         Column::number("at", CAPACITIES),
@@ -472,7 +477,7 @@ pub fn last_collections(result: &CellResult, count: usize) -> Rows {
     rows
 }
 
-/// Counters of the whole device, the erase counts of its blocks, and what that means for its life.
+/// Counters of the whole device, erase counts of its blocks, and its remaining life.
 pub fn device(result: &CellResult) -> Rows {
     let stats = &result.stats;
     let wear = &result.wear;
@@ -506,7 +511,7 @@ pub fn device(result: &CellResult) -> Rows {
     rows
 }
 
-/// What a run was made with, and how it ended.
+/// Parameters of a run, and its end.
 pub fn run(result: &CellResult) -> Rows {
     let written = result.stats.host_bytes_written() as f64 / result.capacity_bytes as f64;
     let end = if result.complete { "ran to its end" } else { "stopped" };
@@ -587,7 +592,8 @@ mod tests {
         assert_eq!(total, result.gc_log.len() as u64);
         let texts = texts(&collections(result));
         assert_eq!((texts[0][0].as_str(), texts[1][0].as_str()), ("RUH 0", "shared"));
-        // Copies of handle 0, initially isolated, leave it; copies of the pool stay in it.
+        // Copies from handle 0, which is initially isolated, leave the handle. Copies from the pool
+        // stay in it.
         assert_eq!((texts[0][6].as_str(), texts[1][6].as_str()), ("100.0 %", "0.0 %"));
     }
 

@@ -1,7 +1,8 @@
-//! Tables as text for a terminal, or for a file that is as wide as it has to be.
+//! Formats tables as text, for a terminal or for a file of any width.
 //!
-//! Numbers are never broken. Where the terminal is too narrow, words are broken over several lines; where that is not
-//! enough, the table is folded: as many columns as fit, and the others in tables below, under the same names.
+//! Numbers are never broken. In a narrow terminal, words are broken over several lines. If this
+//! does not suffice, the table is folded: it shows the columns that fit, and further tables with
+//! the same row names show the others.
 
 use std::borrow::Cow;
 
@@ -9,22 +10,23 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Ta
 
 use super::{Column, Kind, Rows, Value};
 
-/// How tables are written.
+/// Format of printed tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TextFormat {
     /// With lines between cells, within the terminal's width.
     #[default]
     Lines,
-    /// Columns alone, as wide as they have to be: for other programs of a shell.
+    /// Columns without lines, as wide as needed, for other programs of a shell.
     Plain,
-    /// Comma-separated values with their units in the heads (RFC 4180). What is no table stands behind `#`.
+    /// Comma-separated values with units in the headings (RFC 4180). Lines outside tables begin
+    /// with `#`.
     Csv,
     /// Tables of GitHub's Markdown.
     Markdown,
 }
 
 impl TextFormat {
-    /// Words that stand between tables.
+    /// Formats text between tables.
     pub fn words(self, text: &str) -> String {
         match self {
             TextFormat::Lines | TextFormat::Plain => text.to_string(),
@@ -33,7 +35,7 @@ impl TextFormat {
                 .filter(|line| !line.is_empty())
                 .map(|line| format!("# {line}\n"))
                 .collect(),
-            // A line is a paragraph.
+            // Each line becomes a paragraph.
             TextFormat::Markdown => text
                 .lines()
                 .filter(|line| !line.is_empty())
@@ -43,18 +45,18 @@ impl TextFormat {
     }
 }
 
-/// Words are broken, but not into less than this.
+/// Minimum width of a column whose words are broken.
 const WORDS_WIDTH_MIN: usize = 16;
 
-/// Blanks around a cell, and the line beside it.
+/// Width of the blanks around a cell and the line beside it.
 const BESIDE_CELL: usize = 3;
 
-/// Columns of the terminal that standard output is; `None` if it is none.
+/// Width of the terminal at standard output. `None` if it is not a terminal.
 fn terminal_width() -> Option<usize> {
     Table::new().width().map(usize::from)
 }
 
-/// Lines that are broken between words where the terminal ends, which breaks numbers otherwise.
+/// Breaks lines between words at the terminal's width. The terminal itself would break numbers.
 pub fn wrapped(text: &str) -> String {
     wrapped_within(text, terminal_width().unwrap_or(usize::MAX))
 }
@@ -93,7 +95,7 @@ impl Rows {
         }
     }
 
-    /// Cells are numbers as they are, without commas and units: those stand in the heads.
+    /// Cells are plain numbers without commas and units. The headings have the units.
     fn csv(&self) -> String {
         let line = |cells: &mut dyn Iterator<Item = String>| {
             let cells: Vec<String> = cells.map(|cell| quoted(&cell).into_owned()).collect();
@@ -110,7 +112,7 @@ impl Rows {
         notes + &head.into_iter().chain(rows).collect::<String>()
     }
 
-    /// The heading of a column with its unit, which is that of its cells where they say it themselves.
+    /// The heading of a column with its unit, also where the cells contain the unit.
     fn head(&self, index: usize) -> String {
         let column = &self.columns[index];
         let unit = match column.unit {
@@ -149,12 +151,13 @@ impl Rows {
         notes + &[heads, rules].into_iter().chain(rows).collect::<String>() + "\n"
     }
 
-    /// The table as text, ending in a line break; as wide as the terminal at most, if standard output is one.
+    /// The table as text with a final line break, within the terminal's width if standard output is
+    /// one.
     pub fn text(&self) -> String {
         self.text_within(terminal_width().unwrap_or(usize::MAX))
     }
 
-    /// The table as text, as wide as that at most.
+    /// The table as text, within this width.
     pub fn text_within(&self, width: usize) -> String {
         self.text_of(width, presets::UTF8_FULL_CONDENSED)
     }
@@ -172,7 +175,7 @@ impl Rows {
         };
         let labels = if left.len() == all.len() { Vec::new() } else { labels };
         while !left.is_empty() {
-            // One column at least, however narrow the terminal is.
+            // At least one column, however narrow the terminal is.
             let fits = |&count: &usize| count == 1 || !self.is_too_wide(&[&labels[..], &left[..count]].concat(), width);
             let count = (1..=left.len()).rev().find(fits).expect("one always fits");
             let shown = [labels.clone(), left.drain(..count).collect()].concat();
@@ -186,7 +189,7 @@ impl Rows {
         least + 1 > width
     }
 
-    /// The least and the greatest width that a column may have.
+    /// Minimum and maximum width of a column.
     fn widths(&self, column: usize) -> (usize, usize) {
         let length = |text: &str| text.chars().count();
         let head = &self.columns[column];
@@ -202,7 +205,7 @@ impl Rows {
         (least, cells.max(heading).max(least))
     }
 
-    /// Widths of columns that fit together: the widest give way first.
+    /// Widths of columns that fit together. The widest columns shrink first.
     fn fitted(&self, columns: &[usize], width: usize) -> Vec<usize> {
         let (least, mut widths): (Vec<usize>, Vec<usize>) = columns.iter().map(|&column| self.widths(column)).unzip();
         let whole = |widths: &[usize]| widths.iter().map(|width| width + BESIDE_CELL).sum::<usize>() + 1;
@@ -247,7 +250,7 @@ fn quoted(cell: &str) -> Cow<'_, str> {
     }
 }
 
-/// The heading, and its unit below.
+/// The heading, with its unit below.
 fn heading(column: &Column) -> String {
     match column.unit {
         "" => column.heading.clone(),
@@ -351,7 +354,7 @@ before
         for (width, tables) in [(95, 1), (60, 1), (40, 2), (20, 4)] {
             let text = wide().text_within(width);
             let widest = text.lines().map(|line| line.chars().count()).max();
-            // Words in 16 columns beside the names are 26 in all: narrower than that there is no table.
+            // The minimum is 26: text of 16 columns, and the names beside it.
             assert!(widest <= Some(width.max(26)), "{width}: {text}");
             assert_eq!(text.matches("│ job").count(), tables, "{width}: {text}");
             assert!(text.contains("2,000,000"), "{text}");
