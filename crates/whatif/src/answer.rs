@@ -28,7 +28,7 @@ pub struct Answer {
     pub workload: String,
     /// The device profile.
     pub device: String,
-    /// Capacity of the drive that was asked about.
+    /// Capacity of the drive of the question.
     pub drive_bytes: u64,
     /// Multiples of the capacity that the host writes each day.
     pub drive_writes_per_day: f64,

@@ -13,8 +13,8 @@ const DAYS_OF_YEAR: f64 = 365.0;
 pub struct Factors {
     /// Dollars for a terabyte of capacity. Assumed: the order of enterprise TLC drives, 2025.
     pub dollars_per_terabyte: f64,
-    /// Kilograms of CO2e embodied in a gigabyte of flash: 0.16 (Tannu and Nair, "The Dirty Secret of SSDs: Embodied Carbon", HotCarbon
-    /// '22).
+    /// Kilograms of CO2e embodied in a gigabyte of flash: 0.16 (Tannu and Nair, "The Dirty Secret
+    /// of SSDs: Embodied Carbon", HotCarbon '22).
     pub embodied_kg_per_gigabyte: f64,
 }
 

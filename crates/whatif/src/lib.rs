@@ -544,6 +544,9 @@ impl Study {
     }
 
     /// The runs of its placements, without those of an ensemble.
+    ///
+    /// # Errors
+    /// The errors of [`Study::run`].
     pub fn cells(&self) -> Result<Vec<Cell>, LabError> {
         Ok(self.experiment.select(&self.selection)?.cells)
     }

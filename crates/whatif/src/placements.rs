@@ -26,7 +26,7 @@ pub enum Knowledge {
     Future,
 }
 
-/// A way to place what the host writes.
+/// A placement of the host's writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// Name of the placement and of its variant.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! rows of the table -> Choice (which are comparable, which differ) -> sentence
-//!                                                                  -> exceptions (a note for each surprise in the table)
+//!                                                                  -> exceptions (a note for each)
 //! ```
 //!
 //! The sentence names host placements first, block-level classifiers second, the oracle last. It
