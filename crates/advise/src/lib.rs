@@ -5,8 +5,8 @@
 //! Event Logs in FDP Storage Devices").
 //!
 //! ```text
-//! FDP event log  -> Feed (new and lost events) -> Evidence (events and bytes per owner) -> Policy -> moves
-//! FDP statistics -> bytes written and copied since the last reading -----------------------/
+//! FDP event log  -> Feed (new and lost events) -> Evidence (per owner) -> Policy -> moves
+//! FDP statistics -> bytes written and copied since the last reading ------/
 //! OwnerMap: owners of logical blocks (files, ranges, streams) ---/
 //! ```
 //!
