@@ -1,8 +1,10 @@
 //! Comparison of two results: differences, their size, and their statistical significance.
 //!
 //! ```text
-//! a stored run | warp run --json | warp whatif --json | fio --output-format=json | nvme fdp stats -> Side: cells -> metrics
-//! Side, Side -> Pairing (which cells go together) -> Comparison: a row for each metric that both have -> table, JSON, report.html, Arrow
+//! a stored run | warp run --json | warp whatif --json | fio --output-format=json | nvme fdp stats
+//!     -> Side: cells -> metrics
+//! Side, Side -> Pairing (which cells go together)
+//!     -> Comparison: a row for each metric that both have -> table, JSON, report.html, Arrow
 //! ```
 //!
 //! If both sides have several seeds, the comparison has the 95 % interval of the difference of the

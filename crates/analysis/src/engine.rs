@@ -1,15 +1,14 @@
-//! Digest of the engine of this program: the sources and dependencies that decide a result, beside
-//! a cell's own input.
+//! Digest of the engine of this program: the sources and dependencies that decide a result.
 //!
 //! ```text
-//! sources of the simulator and of the workspace crates that it uses (SHA-256 of each, at compile time) -\
-//! Cargo.lock -> versions of the crates that the simulator depends on ----------------------------------> SHA-256
+//! sources of the simulator and of our crates below it (SHA-256, at compile time) -\
+//! Cargo.lock -> versions of the crates that the simulator depends on -------------> SHA-256
 //! ```
 //!
-//! Files are sorted by their paths from the project's root, so the same sources have the same
-//! digest on every machine. The digest is conservative: a changed comment, or a crate that only
-//! draws tables, changes it and costs an unnecessary run. Tests do not count. The compiler is not
-//! included, because all compilers give the same results.
+//! A cell's own input is not part of it. Files are sorted by their paths from the project's root,
+//! so the same sources have the same digest on every machine. The digest is conservative: a changed
+//! comment, or a crate that only draws tables, changes it and costs an unnecessary run. Tests do
+//! not count. The compiler is not included, because all compilers give the same results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;

@@ -1,7 +1,7 @@
 //! The complete input of a run as canonical JSON, and its hash, which names the result in a store.
 //!
 //! ```text
-//! Cell (device, workload, settings, seed) + contents of the files it reads + engine -> JSON -> SHA-256
+//! Cell (device, workload, settings, seed) + contents of its files + engine -> JSON -> SHA-256
 //! ```
 //!
 //! Cells with the same hash give identical results. The name of a cell, the paths of files, the

@@ -1,7 +1,8 @@
 //! Prediction intervals from the members of an ensemble, widened by the ensemble's residual error.
 //!
 //! ```text
-//! Selection { interval } -> cells of the profile and of each member -> run -> [CellResult] -> Intervals + results of profiles
+//! Selection { interval } -> cells of the profile and of each member -> run -> [CellResult]
+//!                        -> Intervals + results of profiles
 //! ```
 //!
 //! A member is an ordinary device and is run like one. This module separates its results from those

@@ -43,7 +43,7 @@ pub struct Setup {
 
 /// Default device.
 pub const DEVICE: &str = "warp_default";
-/// Default scale.
+/// Default scale, for [`DEVICE`].
 pub const SCALE: &str = "1/64";
 /// Default length, full drive writes.
 pub const WRITE_CAPACITIES: f64 = 4.0;
@@ -106,7 +106,7 @@ impl Measured {
     }
 }
 
-/// Measures the workload of a plan.
+/// Measures the workload of a plan, as [`Setup::measure`].
 fn measure(name: &str, plan: &RunPlan, write_capacities: f64, progress: &Progress) -> Result<Measured, LabError> {
     let mut source = plan.source()?;
     let names = source.streams();

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! WARP_RUNS/store.json            format and version
-//!           points/<hash>.parquet results of sweeps, under the hash of their complete input (python/warp_ssd/store.py)
+//!           points/<hash>.parquet results of sweeps, under the hash of their complete input
+//!                                 (python/warp_ssd/store.py)
 //!           runs/<time>-<id>.json a complete run: experiment, options, engine, results
 //! ```
 //!

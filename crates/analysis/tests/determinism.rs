@@ -11,7 +11,8 @@ use experiment::run_options::RunOptions;
 use experiment::selection::Selection;
 use simulate::run;
 
-/// Three streams in three variants on two drives, with two seeds: twelve cells, of a few hundred thousand pages each.
+/// Three streams in three variants on two drives, with two seeds. These are twelve cells of a few
+/// hundred thousand pages each.
 const EXPERIMENT: &str = r#"
 title = "determinism"
 source = "none"

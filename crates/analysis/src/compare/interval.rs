@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn it_is_welchs() {
-        // Means 3 and 6, variances of the means 0.5 and 0.5, eight degrees of freedom: 3 +- 2.306 * 1.
+        // Means 3 and 6, variances of the means 0.5, eight degrees of freedom: 3 +- 2.306 * 1.
         let [low, high] = of_difference(&[1.0, 2.0, 3.0, 4.0, 5.0], &[4.0, 5.0, 6.0, 7.0, 8.0]).expect("several");
         assert!(
             (low - 0.694).abs() < 1e-9 && (high - 5.306).abs() < 1e-9,

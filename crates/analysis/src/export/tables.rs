@@ -237,7 +237,7 @@ pub(super) struct SampleRow<'a> {
     pub(super) valid_pages: u64,
 }
 
-/// The owners of a sample; the last one is the shared pool.
+/// The owners of a sample. The last one is the shared pool.
 pub(super) fn sample_rows<'a>(result: &'a CellResult, sample: &'a Sample) -> impl Iterator<Item = SampleRow<'a>> {
     let owners = result.stats.owners().zip(&sample.owners).enumerate();
     owners.map(move |(index, ((owner, _), stats))| SampleRow {
