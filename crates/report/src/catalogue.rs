@@ -1,7 +1,8 @@
 //! Lists the available experiments, devices, job files and workloads, with one line about each.
 //!
 //! ```text
-//! names in the working folder and built in + the first words of each file + docs/claims.md -> [Entry] -> Rows, JSON
+//! names in the working folder and built in + first words of each file + docs/claims.md
+//!     -> [Entry] -> Rows, JSON
 //! ```
 //!
 //! Durations come from the record of the last full run. Without a record there is no duration.

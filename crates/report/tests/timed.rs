@@ -540,7 +540,7 @@ fn what_is_verified_is_read_back() {
     assert_eq!(job.direction(Operation::Read).requests, 2048);
 }
 
-/// Runs jobs whose logs go to a folder; returns the folder's files.
+/// Runs jobs whose logs go to a folder. Returns the folder's files.
 fn logs(jobs: &str) -> std::collections::BTreeMap<String, String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let jobs = jobs.replace("FOLDER", &folder.path().display().to_string());
