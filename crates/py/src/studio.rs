@@ -2,8 +2,9 @@
 //! results, points and experiments.
 //!
 //! ```text
-//! Result, PointResult, Points, Experiment, JSON -> studio::request -> an Order and its files -> Python -> widget
-//! StudioServer: studio::Studio on loopback, on its own threads, which never take the interpreter's lock
+//! Result, PointResult, Points, Experiment, JSON -> studio::request -> an Order and its files
+//!     -> Python -> widget
+//! StudioServer: studio::Studio on loopback, on its own threads, never under the interpreter's lock
 //! ```
 
 use std::net::{Ipv4Addr, SocketAddr};
