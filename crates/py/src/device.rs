@@ -91,7 +91,7 @@ impl Device {
             self.drive.device().check_write(&write).map_err(warp_error)?;
             writes.push(write);
         }
-        // All arguments are valid now, so the turns of the default placement advance.
+        // All writes are valid now, so the turns of the default placement advance.
         for position in without {
             writes[position].placement = self.drive.device_mut().default_placement(handles[0]);
         }
@@ -262,7 +262,8 @@ impl Device {
         Ok(self.is_timed().then(|| latencies.into_pyarray(py)))
     }
 
-    /// Read extents, as `write` writes them. Without timing a read has no effect.
+    /// Read extents. Parameters, result and errors are those of `write`. Without timing a read has
+    /// no effect.
     #[pyo3(signature = (first, pages = None, *, queue_depth = 1))]
     fn read<'py>(
         &mut self,

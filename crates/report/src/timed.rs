@@ -146,7 +146,7 @@ fn share_text(nines: u32) -> String {
 }
 
 /// At most [`POINTS`] steps of a distribution, including both ends. The last percent gets half of
-/// them, so the tail stays exact.
+/// them, so the tail keeps its detail.
 fn thinned(steps: &[(u64, f64)]) -> Vec<(u64, f64)> {
     let tail = steps.partition_point(|(_, share)| *share < 0.99);
     let every = |steps: &[(u64, f64)]| -> Vec<(u64, f64)> {

@@ -1,7 +1,7 @@
 //! Workloads written in Python, as workload sources of the lab.
 //!
 //! ```text
-//! callable(Target) -> iterable -> next() -> request | arrays -> requests by 16384 -> workload::Source
+//! callable(Target) -> iterable -> next() -> request | arrays -> 16384 requests -> workload::Source
 //! ```
 //!
 //! A source takes the interpreter's lock once per 16384 requests. It reads a yielded array in

@@ -37,7 +37,7 @@ pub(super) struct PythonSource {
     last_time: u64,
     /// Error of the first block, kept until a call can return it.
     failure: Option<WorkloadError>,
-    /// True if the iterable has ended.
+    /// True if the iterable has ended or failed.
     exhausted: bool,
     /// Free tags of requests in flight.
     tags: Vec<u16>,
