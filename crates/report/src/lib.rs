@@ -8,7 +8,7 @@
 //! A report is a single page that loads no data from a network. The plotting library is a file
 //! beside the page, one per folder, or embedded in the page ([`Library`]). A small script draws the
 //! plots one after the other, in the reader's colour scheme. Results of several seeds are averaged,
-//! over time with a band. Where only one seed can be shown, it is the first. This crate neither
+//! over time with a band. A plot or table of a single run shows the first seed. This crate neither
 //! measures nor judges. `docs/results.md` explains the page.
 
 pub mod catalogue;
