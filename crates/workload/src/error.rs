@@ -1,38 +1,38 @@
-//! What can be wrong with a workload, in one sentence each: place, problem, remedy.
+//! Errors of workloads. Each message states place, problem and remedy in one sentence.
 
 use thiserror::Error;
 
 use crate::fio::JobError;
 
-/// An error that the owner of a workload can mend.
+/// An error that the author of a workload can fix.
 #[derive(Debug, Error)]
 pub enum WorkloadError {
     /// A file cannot be read or written.
     #[error("{file}: {source}")]
     Io {
-        /// The file.
+        /// Path of the file.
         file: String,
         /// The system's reason.
         source: std::io::Error,
     },
-    /// A line of a file cannot be understood.
+    /// A line of a file cannot be parsed.
     #[error("{file}:{line}: {problem}")]
     Line {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// Its line, from 1.
+        /// Line number, from 1.
         line: u64,
-        /// What is wrong with it, and what would be right.
+        /// The error in the line and its correction.
         problem: String,
     },
-    /// A record of a binary file cannot be understood.
+    /// A record of a binary file cannot be parsed.
     #[error("{file}: record {record}: {problem}")]
     Record {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// Its record, from 1.
+        /// Record number, from 1.
         record: u64,
-        /// What is wrong with it, and what would be right.
+        /// The error in the record and its correction.
         problem: String,
     },
     /// A setting is impossible.
@@ -40,24 +40,24 @@ pub enum WorkloadError {
     Setting {
         /// The setting and its value, by its path in the workload's table.
         setting: String,
-        /// What is wrong with it, and what would be right.
+        /// The error in the setting and its correction.
         problem: String,
     },
-    /// A generator that the lab's caller has written failed.
+    /// A generator written by the lab's caller failed.
     #[error("{place}: {source}")]
     Generator {
-        /// The generator, and what it was asked for.
+        /// The generator and the call that failed.
         place: String,
-        /// Why, in the words of the language that it is written in.
+        /// The cause, as the generator's own language reports it.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A job file says something impossible.
+    /// A job file contains an error.
     #[error(transparent)]
     Job(#[from] JobError),
 }
 
 impl WorkloadError {
-    /// A setting is impossible.
+    /// Creates the error of an impossible setting.
     pub fn setting(setting: impl Into<String>, problem: impl Into<String>) -> WorkloadError {
         WorkloadError::Setting {
             setting: setting.into(),

@@ -1,4 +1,4 @@
-//! Workloads: everything that turns a description of a host's work into requests to a drive.
+//! Workload sources, which turn a description of a host's work into requests to a drive.
 //!
 //! ```text
 //! fio job file   -> fio::Schedule  \
@@ -6,8 +6,9 @@
 //! other Workloads -> tenants       /
 //! ```
 //!
-//! It knows a drive only as a [`Target`]: capacity, placement indices, and whether it is a scaled twin. It does not touch a
-//! device, has no clock and no threads; all randomness comes from a seed. Models of programs are sources of a crate of their own (`applications`).
+//! The crate knows a drive only as a [`Target`]: capacity, placement indices and an optional scaled
+//! model. It touches no device and has no clock and no threads. All randomness comes from a seed.
+//! Models of programs are sources in a crate of their own (`applications`).
 
 #![warn(missing_docs)]
 

@@ -1,27 +1,28 @@
-//! How long what a workload writes lives: the distance, in bytes written, from a write to the one that overwrites it or to its
-//! trim.
+//! Data lifetimes of a workload. A lifetime is the distance, in bytes written, from a write to its
+//! overwrite or trim.
 //!
-//! Placement is worth what lifetimes differ, so a model of a program is as good as the lifetimes that it has. What is still
-//! there at the end of a workload has lived at least until then; Kaplan and Meier's estimate (J. Am. Stat. Assoc. 53, 1958)
-//! takes it into account, where a histogram of what died would call long lives short.
+//! Placement gains only from differences between lifetimes, so a model of a program is as good as
+//! its lifetimes. Data that survives the workload has lived at least until the end. Kaplan and
+//! Meier's estimate (J. Am. Stat. Assoc. 53, 1958) includes such data. A histogram of the dead data
+//! alone would underestimate long lifetimes.
 
 use crate::classifier::{trimmed_units, units, written_units};
 use crate::{Operation, Request, Target};
 
-/// Bits of a distance that a bin keeps: bins are at most 1.6 % wide.
+/// Bits of a distance that a bin keeps. Bins are at most 1.6 % wide.
 const BIN_BITS: u32 = 7;
 const BINS_PER_OCTAVE: u64 = 1 << (BIN_BITS - 1);
 const BINS: usize = ((64 - BIN_BITS as u64 + 2) * BINS_PER_OCTAVE) as usize;
-/// Units written that can be counted; the bits above are the stream's.
+/// Bits of the write counter, in units. The bits above hold the stream.
 const POSITION_BITS: u32 = 48;
 
-/// The bin of a distance.
+/// Returns the bin of a distance.
 fn bin(distance: u64) -> usize {
     let shift = (u64::BITS - distance.leading_zeros()).saturating_sub(BIN_BITS);
     (u64::from(shift) * BINS_PER_OCTAVE + (distance >> shift)) as usize
 }
 
-/// The largest distance in a bin.
+/// Returns the largest distance in a bin.
 fn bin_end(bin: usize) -> u64 {
     let bin = bin as u64;
     let shift = (bin / BINS_PER_OCTAVE).saturating_sub(1);
@@ -31,12 +32,12 @@ fn bin_end(bin: usize) -> u64 {
         .min(u128::from(u64::MAX)) as u64
 }
 
-/// What is known of units that were written alike, by the distance.
+/// Lifetimes of a set of written units, as counts per bin of distance.
 #[derive(Clone, Debug)]
 struct Lives {
-    /// Ended after this distance.
+    /// Units that were overwritten or trimmed at this distance.
     ended: Vec<u64>,
-    /// Seen until this distance, and still there.
+    /// Units that were still valid at this distance when the workload ended.
     open: Vec<u64>,
     written: u64,
 }
@@ -51,11 +52,12 @@ impl Lives {
     }
 }
 
-/// Follows a workload's requests and notes how long what they write lives. It keeps 8 bytes for each unit of the drive.
+/// Measures the lifetimes of the data that a workload writes. Needs 8 bytes for each unit of the
+/// drive.
 #[derive(Debug)]
 pub struct Observer {
     unit_bytes: u64,
-    /// Of each unit, its last write's number from 1 and that write's stream; 0: it holds nothing.
+    /// Number (from 1) and stream of each unit's last write. 0 for a unit without data.
     born: Vec<u64>,
     /// Units written so far.
     position: u64,
@@ -64,7 +66,7 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Of a workload on this target with so many streams.
+    /// Creates an observer of a workload with `streams` streams on this target.
     pub fn new(target: &Target, streams: usize) -> Observer {
         Observer {
             unit_bytes: target.unit_bytes(),
@@ -80,10 +82,10 @@ impl Observer {
         self.position * self.unit_bytes
     }
 
-    /// Takes the next request.
+    /// Records the next request.
     ///
     /// # Panics
-    /// It is not inside the target, or of a stream that there is not.
+    /// Panics if the request is outside the target or its stream does not exist.
     pub fn observe(&mut self, request: &Request) {
         match request.operation {
             Operation::Read => {}
@@ -108,7 +110,7 @@ impl Observer {
         }
     }
 
-    /// The life of what is in a unit, if there is something: the units written since, and its stream.
+    /// Returns the bin of a unit's age and its stream, or `None` for a unit without data.
     fn life(&self, born: u64) -> Option<(usize, usize)> {
         let number = born & ((1 << POSITION_BITS) - 1);
         (number > 0).then(|| (bin(self.position - number + 1), (born >> POSITION_BITS) as usize))
@@ -122,7 +124,7 @@ impl Observer {
         }
     }
 
-    /// What was seen: of all streams together, and of each.
+    /// Returns the survival function of all streams together, and of each stream.
     pub fn finish(mut self) -> (Survival, Vec<Survival>) {
         for unit in std::mem::take(&mut self.born) {
             if let Some((bin, stream)) = self.life(unit) {
@@ -135,20 +137,20 @@ impl Observer {
     }
 }
 
-/// The share of what was written that lives longer than a distance.
+/// Share of the written data that lives longer than a distance.
 #[derive(Clone, Debug)]
 pub struct Survival {
     unit_bytes: u64,
-    /// By bin, as far as something was seen to live that long.
+    /// Surviving share after each bin, up to the longest observed lifetime.
     alive: Vec<f64>,
     /// Units written.
     written: u64,
-    /// Units that were there at the end.
+    /// Units still valid at the end.
     open: u64,
 }
 
 impl Survival {
-    /// Kaplan and Meier's estimate.
+    /// Computes Kaplan and Meier's estimate.
     fn of(lives: &Lives, unit_bytes: u64) -> Survival {
         let open: u64 = lives.open.iter().sum();
         let mut at_risk = open + lives.ended.iter().sum::<u64>();
@@ -176,7 +178,7 @@ impl Survival {
         self.written * self.unit_bytes
     }
 
-    /// The share of what was written that was there at the end.
+    /// Share of the written data that was still valid at the end.
     pub fn open_share(&self) -> f64 {
         if self.written == 0 {
             0.0
@@ -185,18 +187,19 @@ impl Survival {
         }
     }
 
-    /// The distance within which this share of what was written ends, bytes; `None` if not that much was seen to end.
+    /// Returns the distance, bytes, within which this share of the written data dies. `None` if the
+    /// workload ended before that.
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let bin = self.alive.iter().position(|alive| 1.0 - alive >= share)?;
         Some(bin_end(bin).saturating_mul(self.unit_bytes))
     }
 
-    /// Bytes of a unit, of which distances are multiples.
+    /// Bytes of a unit. Distances are multiples of it.
     pub fn unit_bytes(&self) -> u64 {
         self.unit_bytes
     }
 
-    /// Distances within which something was seen to end, bytes, rising, with the share of what was written that has ended by then.
+    /// Distances at which data died, bytes, ascending, each with the share that has died by then.
     pub fn steps(&self) -> impl Iterator<Item = (u64, f64)> {
         let before = std::iter::once(1.0).chain(self.alive.iter().copied());
         let bins = self.alive.iter().zip(before).enumerate();
@@ -204,11 +207,12 @@ impl Survival {
             .map(|(bin, (alive, _))| (bin_end(bin).saturating_mul(self.unit_bytes), 1.0 - alive))
     }
 
-    /// The largest difference between two shares at the same distance, and that distance in bytes: Kolmogorov and Smirnov's, up
-    /// to the longest lives that were seen on both sides. 0 where one of them wrote nothing.
+    /// Returns the largest difference between two survival functions and its distance in bytes.
+    /// This is Kolmogorov and Smirnov's statistic, up to the longest lifetimes seen on both sides.
+    /// Returns 0 if either side wrote no data.
     ///
     /// # Panics
-    /// Their units differ in size.
+    /// Panics if the unit sizes differ.
     pub fn distance(&self, other: &Survival) -> (f64, u64) {
         assert_eq!(self.unit_bytes, other.unit_bytes, "units are of one size");
         let differences = self

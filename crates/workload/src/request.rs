@@ -1,14 +1,14 @@
-//! Requests to a drive.
+//! Requests to a drive and their operations.
 
 use serde::{Deserialize, Serialize};
 
 use crate::PlacementIndex;
 
-/// A kind of request. As a number it is the place in everything that fio keeps per direction.
+/// A kind of request. Its number is the index into the fields that fio keeps per direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
-    /// Read; changes nothing on the drive.
+    /// Read, which changes no data on the drive.
     Read = 0,
     /// Write, the only operation that carries a placement directive.
     Write = 1,
@@ -17,7 +17,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All three, in fio's order.
+    /// All three operations, in fio's order.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Trim];
 
     /// fio's name of the operation.
@@ -33,14 +33,15 @@ impl Operation {
 /// One request to the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// Which stream of the workload issues it.
+    /// Stream of the workload that issues the request.
     pub stream: u16,
-    /// What to do.
+    /// Operation of the request.
     pub operation: Operation,
     /// First byte on the drive.
     pub offset_bytes: u64,
-    /// Length.
+    /// Length in bytes.
     pub bytes: u32,
-    /// Index into the namespace's list of placements; none for reads, trims and writes without a directive.
+    /// Index into the namespace's list of placements. None for reads, trims and writes without a
+    /// directive.
     pub placement: Option<PlacementIndex>,
 }

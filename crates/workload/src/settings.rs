@@ -1,10 +1,11 @@
-//! What workloads are before they run: settings, read from tables.
+//! Settings of workloads, which describe a workload before it runs, and functions to read and check
+//! them.
 //!
 //! ```text
 //! toml::Value -> deserialize -> settings of a kind: Workload -> source(target, seed) -> dyn Source
 //! ```
 //!
-//! It does not know which kinds there are; who composes them into a catalogue does.
+//! This module does not know the kinds of workloads. The crate that composes the catalogue does.
 
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};
@@ -15,36 +16,36 @@ use toml::Value;
 
 use crate::{Source, Target, WorkloadError};
 
-/// A workload as its settings, of whatever kind: checked, cheap to clone, and serialized complete but for the contents of the files that
-/// it reads when it runs.
+/// Checked settings of a workload of any kind. They are cheap to clone. Serialization is complete
+/// except for the contents of the files that the workload reads when it runs.
 pub trait Workload {
-    /// Its requests on a drive.
+    /// Builds the source of the workload's requests on a drive.
     ///
     /// # Errors
-    /// It does not fit the drive, or a file that it reads cannot be opened.
+    /// Fails if the workload does not fit the drive or a file cannot be opened.
     fn source(&self, target: &Target, seed: u64) -> Result<Box<dyn Source>, WorkloadError>;
 
-    /// Memory that its source takes at most, bytes, however long it runs. It is computed before anything is built.
+    /// Maximum memory of the source, bytes, for any run time. Computed before the source is built.
     ///
     /// # Errors
-    /// It does not fit the drive.
+    /// Fails if the workload does not fit the drive.
     fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError>;
 
-    /// The files that it reads when it runs.
+    /// Files that the workload reads when it runs.
     fn files_mut(&mut self) -> Vec<&mut PathBuf> {
         Vec::new()
     }
 
-    /// Whether its host has a pace of its own in virtual time, and so needs the drive for itself.
+    /// True if the host has a pace of its own in virtual time, and so needs the drive for itself.
     fn is_paced(&self) -> bool {
         false
     }
 }
 
-/// Refuses a setting that is out of bounds, which are `least..=most` or `least..`.
+/// Rejects a setting that is out of bounds. Bounds have the form `least..=most` or `least..`.
 ///
 /// # Errors
-/// It is.
+/// Fails if the value is out of bounds.
 pub fn within<T: PartialOrd + Display>(
     name: &str,
     value: T,
@@ -61,10 +62,10 @@ pub fn within<T: PartialOrd + Display>(
     Err(WorkloadError::setting(format!("{name} = {value}"), problem))
 }
 
-/// Refuses a setting that is not some units of so many bytes, up to `most` bytes.
+/// Rejects a setting that is not a positive multiple of `unit_bytes`, up to `most` bytes.
 ///
 /// # Errors
-/// It is not.
+/// Fails if the value is not such a multiple.
 pub fn multiple_of(unit_bytes: u64, name: &str, bytes: u64, most: u64) -> Result<(), WorkloadError> {
     if (1..=most).contains(&bytes) && bytes.is_multiple_of(unit_bytes) {
         return Ok(());
@@ -76,10 +77,11 @@ pub fn multiple_of(unit_bytes: u64, name: &str, bytes: u64, most: u64) -> Result
     Err(WorkloadError::setting(format!("{name} = {bytes}"), problem))
 }
 
-/// Reads settings; `place` is what messages call their table, and an error names the path of the field.
+/// Reads settings. `place` is the table's name in messages, and an error names the path of the
+/// field.
 ///
 /// # Errors
-/// A setting that is not known, or of the wrong type.
+/// Fails if a setting is unknown or has the wrong type.
 pub fn deserialize<T: DeserializeOwned>(place: &str, value: Value) -> Result<T, WorkloadError> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();

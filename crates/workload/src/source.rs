@@ -1,86 +1,92 @@
-//! Where requests come from: the trait of all workloads, and what they see of the drive.
+//! The trait of all workload sources, and the properties of the drive that a source can see.
 
 use crate::{Request, WorkloadError};
 
 /// Produces the requests of a workload, in the order in which the host submits them.
 ///
-/// A source is deterministic: what it produces depends on its settings, its [`Target`] and its seed, not on the sizes of the
-/// batches. It never looks at the device, so the same source gives the same requests to every device of a size; only one that is
-/// [`PacedHost`] is told in virtual time when they are complete.
+/// A source is deterministic. Its requests depend on its settings, its [`Target`] and its seed, not
+/// on the sizes of the batches. It never looks at the device, so it gives the same requests to
+/// every device of a size. Only a [`PacedHost`] learns in virtual time when its requests complete.
 pub trait Source: Send {
-    /// Appends up to `limit` requests; returns how many. 0 means that the workload has ended.
+    /// Appends up to `limit` requests and returns their number. 0 means that the workload has
+    /// ended.
     ///
     /// # Errors
-    /// What it reads cannot be read or understood: names file and line. The source then stays at its end.
+    /// Fails if a file cannot be read or parsed. The error names file and line. The source then
+    /// stays at its end.
     fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError>;
 
-    /// Names of its streams, in the order of [`Request::stream`].
+    /// Names of the source's streams, in the order of [`Request::stream`].
     fn streams(&self) -> Vec<String>;
 
-    /// Share of it that is done, 0 to 1; `None` if it does not know, or never ends.
+    /// Completed share of the workload, 0 to 1. `None` if unknown or endless.
     fn share_done(&self) -> Option<f64> {
         None
     }
 
-    /// Parts of the drive that belong to somebody, whose share of the write amplification is of interest: ascending, not
-    /// overlapping.
+    /// Parts of the drive with an owner whose share of the write amplification is of interest. They
+    /// ascend and do not overlap.
     fn ranges(&self) -> Vec<Range> {
         Vec::new()
     }
 
-    /// Parts of the drive whose data has a lifetime of its own and can be placed as a whole; not overlapping. Those of
-    /// [`Source::ranges`] if it does not say more.
+    /// Parts of the drive whose data has a lifetime of its own and can be placed as a whole. They
+    /// do not overlap. Defaults to [`Source::ranges`].
     fn owners(&self) -> Vec<Range> {
         self.ranges()
     }
 
-    /// What it has measured of itself so far: hit ratios, amplification by the application.
+    /// Figures that the source has measured so far, such as hit ratios or application-level write
+    /// amplification.
     fn measures(&self) -> Vec<Measure> {
         Vec::new()
     }
 
-    /// Its host, if that has a pace of its own. Whoever runs it in virtual time asks before the first request, and then takes all
-    /// requests from there.
+    /// Returns the source's host if that host has a pace of its own. A run in virtual time calls
+    /// this before the first request and then takes all requests from the host.
     fn paced(&mut self) -> Option<&mut dyn PacedHost> {
         None
     }
 }
 
-/// A workload whose host decides by the time, and by what of its requests is complete, what it submits.
+/// A workload whose host chooses requests by the time and by the completions so far.
 ///
-/// It is deterministic: what it does depends on its settings, its seed, and the times that it is told.
+/// A host is deterministic. Its actions depend on its settings, its seed and the times passed to
+/// it.
 pub trait PacedHost {
-    /// What the host does at this time since it began, which never goes back: appends what it submits and says when to ask again. It is asked
-    /// after every completion too.
+    /// Advances the host to `now_ns` since its start, appends the requests that it submits, and
+    /// returns the time of the next call. `now_ns` never decreases. The caller also calls after
+    /// each completion.
     ///
     /// # Errors
-    /// What it reads cannot be read or understood: names file and line. The workload has then ended.
+    /// Fails if a file cannot be read or parsed. The error names file and line. The workload has
+    /// then ended.
     fn act(&mut self, now_ns: u64, requests: &mut Vec<TaggedRequest>) -> Result<Next, WorkloadError>;
 
-    /// The request with this tag is complete.
+    /// Reports that the request with this tag is complete.
     fn completed(&mut self, tag: u16);
 
-    /// Requests in flight at most.
+    /// Maximum number of requests in flight.
     fn depth(&self) -> u64;
 }
 
-/// A request, and what it is called until it is complete: no two in flight have the same tag.
+/// A request with its tag. No two requests in flight have the same tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaggedRequest {
-    /// Says which request is complete.
+    /// Identifies the request on completion.
     pub tag: u16,
-    /// The request.
+    /// The request to submit.
     pub request: Request,
 }
 
-/// When a [`PacedHost`] host wants to be asked again.
+/// Time of the next call to a [`PacedHost`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// At this time since it began, nanoseconds, or when a request completes before.
+    /// At this time since the start, nanoseconds, or at an earlier completion.
     At(u64),
-    /// When a request completes.
+    /// At the next completion.
     Completion,
-    /// Not any more: it has ended, and nothing is in flight.
+    /// Never. The host has ended and has no request in flight.
     Never,
 }
 
@@ -114,28 +120,29 @@ impl<S: Source + ?Sized> Source for Box<S> {
     }
 }
 
-/// A part of the drive that belongs to somebody.
+/// A part of the drive that has an owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
-    /// Whose it is.
+    /// Name of the owner.
     pub name: String,
-    /// First byte.
+    /// First byte of the part.
     pub start_bytes: u64,
-    /// First byte after it.
+    /// First byte after the part.
     pub end_bytes: u64,
 }
 
-/// A figure that a workload measures of itself.
+/// A figure that a workload measures about itself.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Measure {
-    /// Its name, in dotted parts, as claims use it; `docs/workloads.md` lists the names of each kind of workload.
+    /// Name in dotted parts, as claims use it. `docs/workloads.md` lists the names of each workload
+    /// kind.
     pub name: String,
-    /// Its value: a ratio, or a count.
+    /// A ratio or a count.
     pub value: f64,
 }
 
 impl Measure {
-    /// A figure with a name.
+    /// Creates a figure with a name.
     pub fn new(name: impl Into<String>, value: f64) -> Measure {
         Measure {
             name: name.into(),
@@ -144,30 +151,33 @@ impl Measure {
     }
 }
 
-/// What a workload sees of the drive that it is made for.
+/// The drive as a workload sees it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Target {
-    /// Capacity that the host sees, bytes; of the drive at full size, if there is a twin.
+    /// Capacity that the host sees, bytes. With a scaled model, the capacity of the full-size
+    /// drive.
     pub device_bytes: u64,
-    /// Number of placement indices that the namespace offers; 0 for a drive without FDP, which ignores directives.
+    /// Number of placement indices of the namespace. 0 for a drive without FDP, which ignores
+    /// directives.
     pub placement_count: u16,
-    /// The workload (of a job file: its last group) goes on for ever; whoever runs it decides when it is enough.
+    /// True if the workload (in a job file, its last group) never ends. The caller then decides
+    /// when to stop.
     pub endless: bool,
-    /// Build it for a smaller model of the drive.
+    /// The scaled model of the drive to build the workload for, if any.
     pub twin: Option<Twin>,
 }
 
-/// Parts of a drive begin at multiples of this.
+/// Alignment of parts of a drive, bytes.
 const PART_ALIGNMENT_BYTES: u64 = 1 << 20;
 
 impl Target {
-    /// Capacity that requests may use, bytes: the twin's, if there is one.
+    /// Capacity that requests may use, bytes. With a scaled model, the capacity of the model.
     pub fn capacity_bytes(&self) -> u64 {
         self.twin.map_or(self.device_bytes, |twin| twin.device_bytes)
     }
 
-    /// What lies between two shares of the drive, percent, as a drive of its own; and the bytes from which and up to which it lies on this one (on its
-    /// twin, if there is one).
+    /// Returns the space between two percentages of the capacity as a drive of its own. The byte
+    /// range is its location on this drive, or on the scaled model, if any.
     pub fn part(&self, from_percent: f64, to_percent: f64) -> (Target, std::ops::Range<u64>) {
         assert!(
             (0.0..=to_percent).contains(&from_percent),
@@ -192,12 +202,13 @@ impl Target {
         (part, range)
     }
 
-    /// How many times smaller everything is; 1 without a twin.
+    /// Scale factor d of the model. 1 without a scaled model.
     pub fn denominator(&self) -> u64 {
         self.twin.map_or(1, |twin| twin.denominator)
     }
 
-    /// The size of a request of so many bytes: on a twin smaller, unless requests keep their sizes there, or it takes a part of a mapping unit.
+    /// Returns the size of a request of `bytes` bytes on this drive. A scaled model shrinks
+    /// requests, unless it keeps their sizes or the request covers part of a mapping unit.
     pub fn request_bytes(&self, bytes: u64) -> u64 {
         match self.twin {
             Some(twin) if !twin.keep_requests && twin.is_whole(bytes) => twin.size(bytes),
@@ -205,44 +216,46 @@ impl Target {
         }
     }
 
-    /// Smallest unit that a request should be made of, bytes: 4 KiB, or the twin's mapping unit.
+    /// Smallest sensible unit of a request, bytes. 4 KiB, or the mapping unit of the scaled model.
     pub fn unit_bytes(&self) -> u64 {
         self.twin.map_or(4096, |twin| twin.mapping_unit_bytes)
     }
 }
 
-/// A smaller model of a drive.
+/// A scaled model, smaller than the drive that it stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Twin {
-    /// d: the twin stands for a drive of about d times its capacity.
+    /// Scale factor d. The model stands for a drive of about d times its capacity.
     pub denominator: u64,
-    /// Capacity of the twin, bytes: the full capacity / d, as the twin's geometry rounds it.
+    /// Capacity of the model, bytes. The full capacity / d, as the model's geometry rounds it.
     pub device_bytes: u64,
-    /// Mapping unit of the twin, bytes, which is the drive's: no request that shrinks becomes smaller.
+    /// Mapping unit of the model and of the drive, bytes. Scaled requests are at least this large.
     pub mapping_unit_bytes: u64,
-    /// Sizes and numbers of requests stay as they are, because times depend on them; regions and bytes shrink all the same.
+    /// True if sizes and numbers of requests stay unscaled, because times depend on them. Regions
+    /// and amounts of bytes still shrink.
     pub keep_requests: bool,
 }
 
 impl Twin {
-    /// A position on a drive of `full_bytes` as the position on the twin, aligned down to the mapping unit.
+    /// Converts a position on a drive of `full_bytes` to the model, aligned down to the mapping
+    /// unit.
     pub fn position(&self, bytes: u64, full_bytes: u64) -> u64 {
         let scaled = (u128::from(bytes) * u128::from(self.device_bytes) / u128::from(full_bytes)) as u64;
         scaled - scaled % self.mapping_unit_bytes
     }
 
-    /// Whether a size or a position is a number of whole mapping units. A write of a part of one programs all of it, which would change if
-    /// it shrank.
+    /// True if a size or position is a multiple of the mapping unit. A write of part of a unit
+    /// programs the whole unit, so scaling it would change its cost.
     pub fn is_whole(&self, bytes: u64) -> bool {
         bytes.is_multiple_of(self.mapping_unit_bytes)
     }
 
-    /// An amount of bytes, d times smaller.
+    /// Divides an amount of bytes by d.
     pub fn amount(&self, bytes: u64) -> u64 {
         bytes / self.denominator
     }
 
-    /// The size of a request, d times smaller in whole mapping units, at least one.
+    /// Divides the size of a request by d, in whole mapping units, at least one.
     pub fn size(&self, bytes: u64) -> u64 {
         let scaled = self.amount(bytes);
         (scaled - scaled % self.mapping_unit_bytes).max(self.mapping_unit_bytes)

@@ -1,13 +1,13 @@
-//! Tenants: several workloads on one drive, each with its part of the logical blocks, of the placement indices and of the
-//! bandwidth.
+//! Tenants, which share one drive. Each tenant has a workload and a part of the logical blocks, of
+//! the placement indices and of the bandwidth.
 //!
 //! ```text
 //! workload of a tenant -> offsets moved, placement indices mapped -> merged by bytes (stride scheduling) -> requests
 //! ```
 //!
-//! A tenant sees a drive of its own: its share of the capacity, and as many placement indices as it was given. Tenants go
-//! on in fixed proportions of the bytes they issue; who ends leaves its share to the others. There is no clock: a rate is a
-//! proportion.
+//! A tenant sees a drive of its own with its share of the capacity and its placement indices.
+//! Tenants issue bytes in fixed proportions. A tenant that ends leaves its share to the rest. The
+//! module has no clock, so a rate is a proportion.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use toml::{Table, Value};
 use crate::source::Range;
 use crate::{Measure, PlacementIndex, Request, Source, Target, Workload, WorkloadError, deserialize};
 
-/// Requests that a tenant produces at once.
+/// Requests per batch of a tenant.
 const RUN_LENGTH: usize = 64;
 
 /// All tenants with their workloads, in the order of their logical blocks.
@@ -26,7 +26,7 @@ pub struct Settings<W> {
     tenants: Vec<Tenant<W>>,
 }
 
-/// A tenant whose workload was read.
+/// A tenant with its parsed workload.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Tenant<W> {
     name: String,
@@ -37,19 +37,20 @@ struct Tenant<W> {
     workload: W,
 }
 
-/// A tenant, as the table says it.
+/// A tenant, as written in the table.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TenantSettings {
-    /// Its share of the logical capacity, percent.
+    /// Share of the logical capacity, percent.
     share_percent: f64,
-    /// What it issues in proportion to the others, bytes; 0: nothing.
+    /// Bytes issued in proportion to the other tenants. 0 issues no requests.
     #[serde(default = "one")]
     rate: f64,
-    /// The placement indices of the namespace that it may use; the first is its default. None: it uses the drive's.
+    /// Placement indices of the namespace that the tenant may use. The first is its default. With
+    /// an empty list, writes carry no directive.
     #[serde(default)]
     placement_indices: Vec<PlacementIndex>,
-    /// What it does.
+    /// Table of the tenant's workload.
     workload: Table,
 }
 
@@ -57,14 +58,15 @@ fn one() -> f64 {
     1.0
 }
 
-/// Reads the workload of a tenant from its table; the first argument is what messages call that.
+/// Reads the workload of a tenant from its table. The first argument is the table's name in
+/// messages.
 pub type ReadWorkload<'a, W> = &'a dyn Fn(&str, &Table) -> Result<W, WorkloadError>;
 
 impl<W: Workload> Settings<W> {
-    /// Reads the settings: a table `tenants`, by name, in their order on the drive.
+    /// Reads the settings from a table `tenants`, keyed by name, in the order on the drive.
     ///
     /// # Errors
-    /// A setting that is not known or impossible.
+    /// Fails if a setting is unknown or impossible.
     pub fn parse(place: &str, table: &Table, read: ReadWorkload<'_, W>) -> Result<Settings<W>, WorkloadError> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -95,16 +97,16 @@ impl<W: Workload> Settings<W> {
         Ok(Settings { tenants: checked })
     }
 
-    /// The files that their workloads read when they run.
+    /// Files that the workloads read when they run.
     pub fn files_mut(&mut self) -> Vec<&mut PathBuf> {
         let files = self.tenants.iter_mut().map(|tenant| tenant.workload.files_mut());
         files.flatten().collect()
     }
 
-    /// Memory that the sources of all tenants take at most, bytes.
+    /// Maximum memory of the sources of all tenants, bytes.
     ///
     /// # Errors
-    /// A tenant's workload does not fit its share.
+    /// Fails if a tenant's workload does not fit its share.
     pub fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
         let (mut bytes, mut percent) = (0_u64, 0.0);
         for tenant in &self.tenants {
@@ -116,10 +118,10 @@ impl<W: Workload> Settings<W> {
         Ok(bytes)
     }
 
-    /// The requests of all tenants on a drive.
+    /// Builds the source of all tenants' requests on a drive.
     ///
     /// # Errors
-    /// A tenant's workload does not fit its share, or a placement index does not exist.
+    /// Fails if a tenant's workload does not fit its share or a placement index does not exist.
     pub fn source(&self, target: &Target, seed: u64) -> Result<Tenants, WorkloadError> {
         let mut tenants = Vec::new();
         let (mut percent, mut streams) = (0.0, 0_u16);
@@ -138,10 +140,10 @@ impl<W: Workload> Settings<W> {
     }
 }
 
-/// Refuses what is no share of a drive; `place` is what messages call the table that has it.
+/// Rejects a percentage that is not a share of a drive. `place` is the table's name in messages.
 ///
 /// # Errors
-/// `share_percent` is not above 0 and at most 100.
+/// Fails if `share_percent` is not above 0 and at most 100.
 pub fn check_share(place: &str, share_percent: f64) -> Result<(), WorkloadError> {
     if share_percent > 0.0 && share_percent <= 100.0 {
         return Ok(());
@@ -162,7 +164,7 @@ impl TenantSettings {
 }
 
 impl<W: Workload> Tenant<W> {
-    /// Begins its workload on a part of the drive.
+    /// Starts the tenant's workload on a part of the drive.
     fn run(
         &self,
         target: &Target,
@@ -218,16 +220,16 @@ impl<W: Workload> Tenant<W> {
     }
 }
 
-/// A tenant on its way.
+/// A running tenant.
 struct ActiveTenant {
     name: String,
     stream_names: Vec<String>,
     source: Box<dyn Source>,
     /// Requests produced and not yet issued, next one last.
     ready: Vec<Request>,
-    /// Number of its first stream among all.
+    /// Number of the tenant's first stream among all streams.
     first_stream: u16,
-    /// Its bytes on the drive.
+    /// Byte range of the tenant on the drive.
     range: std::ops::Range<u64>,
     placement_indices: Vec<PlacementIndex>,
     rate: f64,
@@ -237,7 +239,7 @@ struct ActiveTenant {
 }
 
 impl ActiveTenant {
-    /// How far it is: time in which its rate issues what it has issued.
+    /// Progress of the tenant, as the time in which its rate issues the bytes issued so far.
     fn time(&self) -> f64 {
         self.issued_bytes as f64 / self.rate
     }

@@ -1,6 +1,6 @@
-//! Sets of mapping units: which were touched, which were written.
+//! Sets of mapping units, such as all units that a workload has written.
 
-/// A bit for each mapping unit, and how many are set.
+/// A bit for each mapping unit, and the number of set bits.
 #[derive(Debug, Default)]
 pub struct UnitSet {
     words: Vec<u64>,
@@ -8,7 +8,8 @@ pub struct UnitSet {
 }
 
 impl UnitSet {
-    /// An empty set with room for the units of a drive. Sets without room grow with what they hold.
+    /// Creates an empty set with room for the units of a drive. A default set grows with its
+    /// contents.
     pub fn with_room(units: u64) -> UnitSet {
         UnitSet {
             words: vec![0; units.div_ceil(64) as usize],
@@ -16,12 +17,13 @@ impl UnitSet {
         }
     }
 
-    /// Adds a unit; returns whether it is new.
+    /// Adds a unit and returns true if the unit is new.
     #[inline]
     pub fn insert(&mut self, unit: u64) -> bool {
         let (word, bit) = ((unit / 64) as usize, 1 << (unit % 64));
         if word >= self.words.len() {
-            // Twice as many each time, so that a trace takes memory for what it touches.
+            // Doubles the room each time, so that a trace needs memory only for the units that it
+            // touches.
             self.words.resize((word + 1).next_power_of_two(), 0);
         }
         let is_new = self.words[word] & bit == 0;
@@ -30,12 +32,12 @@ impl UnitSet {
         is_new
     }
 
-    /// How many units it has.
+    /// Number of units in the set.
     pub fn len(&self) -> u64 {
         self.count
     }
 
-    /// Whether it has none.
+    /// True if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
