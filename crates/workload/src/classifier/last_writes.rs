@@ -1,19 +1,22 @@
-//! When each unit was written last, in 4 bytes, on a clock that counts what is written.
+//! Compact table of each unit's last write time, 4 bytes per unit. Time is the amount of data
+//! written.
 //!
-//! Time goes in ticks of several units on large drives, so that the bits that a tag of the classifier's leaves last for 4096 drive-writes
-//! or nearly: 16 MiB on a drive of 7.68 TB and one bit of tag, but at most a 16th of a segment. A unit that is not overwritten for longer is once
-//! taken for younger than it is.
+//! On large drives a tick of this clock covers several units. The bits that a classifier's tag
+//! leaves then last for about 4096 drive writes. Example: a tick of 16 MiB on a drive of 7.68 TB
+//! with one bit of tag. A tick is at most a 16th of a segment. The clock wraps after that time, so
+//! a unit that was not overwritten for longer appears younger than it is.
 
 use crate::{Target, WorkloadError};
 
-/// Drive-writes that ticks can tell apart.
+/// Drive writes that ticks can distinguish.
 const DRIVE_WRITES: u64 = 4096;
-/// Ticks in a segment, at least, as far as it has as many units.
+/// Minimum ticks in a segment that has at least this number of units.
 const TICKS_PER_SEGMENT: u64 = 16;
-/// Segments in a drive, at most.
+/// Maximum segments in a drive.
 const SEGMENTS_MAX: u64 = 1 << 18;
 
-/// A segment's size from the setting `segment_bytes`, which is of the drive at full size, in units of the drive that gets the requests.
+/// Converts the setting `segment_bytes`, given for the drive at full size, to units of the drive
+/// that receives the requests.
 pub(super) fn segment_units(segment_bytes: u64, target: &Target) -> Result<u64, WorkloadError> {
     let least = target.device_bytes.div_ceil(SEGMENTS_MAX).max(1);
     if !(least..=target.device_bytes).contains(&segment_bytes) {
@@ -26,20 +29,20 @@ pub(super) fn segment_units(segment_bytes: u64, target: &Target) -> Result<u64, 
     Ok(bytes.div_ceil(target.unit_bytes()).max(1))
 }
 
-/// The last write of each unit, with a tag of so many bits.
+/// Last write of each unit, with a tag of `TAG_BITS` bits.
 pub(super) struct LastWrites<const TAG_BITS: u32> {
-    /// Tick and tag; 0: there was none.
+    /// Tick and tag, or 0 for a unit without data.
     stamps: Vec<u32>,
     tick_units: u64,
-    /// Now, and units written in this tick. Tick 0 is before everything.
+    /// Current tick, from 1, and units written in it.
     tick: u64,
     written_in_tick: u64,
 }
 
-/// What a unit held.
+/// Last write of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LastWrite {
-    /// How long ago it was written, ticks.
+    /// Age of the content, ticks.
     pub(super) age: u64,
     pub(super) tag: u32,
 }
@@ -47,7 +50,7 @@ pub(super) struct LastWrite {
 impl<const TAG_BITS: u32> LastWrites<TAG_BITS> {
     const TICK_BITS: u32 = 32 - TAG_BITS;
 
-    /// For a drive of so many units.
+    /// Creates the table for a drive of `units` units.
     pub(super) fn new(units: usize, segment_units: u64) -> Self {
         let fitting = (units as u64 * DRIVE_WRITES).div_ceil(1 << Self::TICK_BITS);
         let tick_units = fitting
@@ -66,12 +69,12 @@ impl<const TAG_BITS: u32> LastWrites<TAG_BITS> {
         self.tick_units
     }
 
-    /// Now.
+    /// Current tick.
     pub(super) fn tick(&self) -> u64 {
         self.tick
     }
 
-    /// Forgets what a unit held, which is overwritten or deallocated.
+    /// Removes and returns the last write of a unit that is overwritten or deallocated.
     pub(super) fn take(&mut self, unit: u64) -> Option<LastWrite> {
         let stamp = std::mem::take(&mut self.stamps[unit as usize]);
         let age = (self.tick as u32).wrapping_sub(stamp >> TAG_BITS) & (u32::MAX >> TAG_BITS);
@@ -81,13 +84,13 @@ impl<const TAG_BITS: u32> LastWrites<TAG_BITS> {
         })
     }
 
-    /// A unit is written now.
+    /// Records a write of the unit in the current tick.
     pub(super) fn put(&mut self, unit: u64, tag: u32) {
         assert!(tag < 1 << TAG_BITS, "a tag has {TAG_BITS} bits");
         self.stamps[unit as usize] = (self.tick as u32) << TAG_BITS | tag;
     }
 
-    /// A unit's worth of time has passed; true if a tick ends with it.
+    /// Advances the clock by one unit. Returns true if this ends a tick.
     pub(super) fn pass(&mut self) -> bool {
         self.written_in_tick += 1;
         if self.written_in_tick < self.tick_units {

@@ -1,4 +1,5 @@
-//! By address: what a host does whose administrator knows which partition holds what. Needs no memory.
+//! Classification by address, for a host whose administrator knows the contents of each partition.
+//! Needs no memory.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,14 +11,15 @@ use crate::{PlacementIndex, Target, WorkloadError};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LbaRangeSettings {
-    /// Ranges of the drive at full size, with their placement indices; the first that holds a unit's first byte counts, and
-    /// a unit outside all of them has no directive. Default: the drive in equal parts, one for each placement index.
+    /// Ranges of the drive at full size, with their placement indices. The first range that
+    /// contains a unit's first byte counts. Units outside all ranges have no directive. By default,
+    /// the drive is divided into equal parts, one for each placement index.
     pub ranges: Vec<LbaRange>,
-    /// Number of equal parts, if there are no ranges; default: all placement indices of the drive.
+    /// Number of equal parts if `ranges` is empty. Default is the number of placement indices.
     pub placement_count: Option<u16>,
 }
 
-/// Ranges on the drive that gets the requests, in units.
+/// Ranges in units of the drive that receives the requests.
 pub(super) struct LbaRanges {
     ranges: Vec<(std::ops::Range<u64>, PlacementIndex)>,
 }

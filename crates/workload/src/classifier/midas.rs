@@ -1,20 +1,28 @@
-//! MiDAS: groups whose number and sizes a model chooses (Oh et al., "MiDAS: Minimizing Write Amplification in Log-Structured Systems through
-//! Adaptive Group Number and Size Configuration", FAST '24; authors' code dgist-datalab/MiDAS, `algorithm/MiDAS`).
+//! MiDAS, classification into groups whose number and sizes a model chooses. Source: Oh et al.,
+//! "MiDAS: Minimizing Write Amplification in Log-Structured Systems through Adaptive Group Number
+//! and Size Configuration", FAST '24. Authors' code: dgist-datalab/MiDAS, `algorithm/MiDAS`.
 //!
-//! What it says: blocks are written to the first group of a chain; what is still valid when a group's oldest segment is reclaimed moves to the next
-//! group, and from the last group back into it. The update interval distribution (UID: how many blocks are overwritten how many segments after they were
-//! written) tells which share survives each group, and a Markov chain over the groups (MCAM) what write amplification follows. After each
-//! epoch the configuration with the least predicted one is taken: groups are added before the last one as long as that helps, each with the
-//! best size. Blocks that died in the first group three times more often than not are written to a group of their own, HOT.
+//! The paper writes blocks to the first group of a chain. When a group's oldest segment is
+//! reclaimed, its valid blocks move to the next group. Those of the last group return to the last
+//! group. The update interval distribution (UID) counts blocks by the segments written before their
+//! overwrite. It gives the share of blocks that survives each group. A Markov chain over the groups
+//! (MCAM) predicts the write amplification. After each epoch the configuration with the least
+//! prediction is chosen. Groups are added before the last one while this helps, each with its best
+//! size. Blocks that died in the first group three times more often than not go to a separate
+//! group, HOT.
 //!
-//! What remains of it above a drive: the host sees no garbage collection and can't move what survives. UID, model, choice of configuration and the
-//! filter for HOT are as they are in a log of the host's own; but in place of moving down the chain, a block is written to the group in which its
-//! last content died, which is where most of its next one would be when it dies. HOT is placement index 0, the groups those after it;
-//! what is new goes to the last group. The model's log has `garbage_percent` of garbage, and the last group, which MiDAS models with Desnoyers' formulas
-//! for two temperatures, is one of uniformly random overwrites in order of age here. The traffic of HOT is not taken out of the UID: the size of HOT is what
-//! its blocks need. An epoch is a drive-write where theirs is four, because lifespans that began before the epoch are counted too.
+//! Above a drive, the host sees no garbage collection and cannot move surviving blocks. UID, model,
+//! configuration search and HOT filter are as in a log of the host. Blocks do not move down the
+//! chain. A write goes to the group in which the block's previous content died, because the next
+//! content will probably be there when it dies. HOT is placement index 0, followed by the groups.
+//! New blocks go to the last group. The modelled log has `garbage_percent` of garbage. MiDAS models
+//! the last group with Desnoyers' formulas for two temperatures. Here it has uniformly random
+//! overwrites and is reclaimed in order of age. HOT traffic stays in the UID, and HOT is as large
+//! as its blocks need. An epoch is one drive write, not four, because lifespans that began before
+//! the epoch also count.
 //!
-//! Memory: 4 bytes per unit (tick of its last write, and 2 bits of counter), and 8 per segment of four drive-writes.
+//! Memory is 4 bytes per unit (tick of its last write, and 2 bits of counter), and 8 per segment of
+//! four drive writes.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,12 +35,14 @@ use crate::{Measure, PlacementIndex, Target, WorkloadError, within};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MidasSettings {
-    /// Placement indices to use, for HOT and groups; default: all of the drive.
+    /// Placement indices to use, for HOT and groups. Default is all of the drive.
     pub placement_count: Option<u16>,
-    /// Size of a segment, of the drive at full size; default 512 MiB. Best is the size of the drive's reclaim units.
+    /// Size of a segment of the drive at full size, default 512 MiB. Best is the size of a reclaim
+    /// unit.
     #[serde(with = "base::size")]
     pub segment_bytes: u64,
-    /// Garbage in the log that the model is of, percent of garbage and valid data; default 15. Best is that of the drive.
+    /// Garbage in the modelled log, percent of garbage and valid data, default 15. Best is the
+    /// drive's figure.
     pub garbage_percent: f64,
     /// Writes between two choices of the groups, percent of the drive's capacity.
     pub epoch_percent: f64,
@@ -72,18 +82,19 @@ impl MidasSettings {
     }
 }
 
-/// Deaths in the first group in a row, or more often than elsewhere, after which a block is hot (`hot.c`: `hot_val`).
+/// Excess of deaths in the first group over other deaths that makes a block hot (`hot.c`:
+/// `hot_val`).
 const HOT: u32 = 3;
-/// Drive-writes whose update intervals are told apart; longer ones are one.
+/// Range of distinguished update intervals, drive writes. Longer intervals share the last bin.
 const INTERVAL_DRIVE_WRITES: u64 = 4;
-/// Sizes of a group that are tried, between none and all that the last group has.
+/// Steps in the search for a group's size, between 0 and all that the last group has.
 const SIZES: usize = 256;
 
-/// The update interval distribution, as the model needs it.
+/// The update interval distribution in the form that the model needs.
 struct Survival {
-    /// Share of the blocks that are overwritten later than after so many segments of writes.
+    /// Share of the blocks that are overwritten after more than `index` segments of writes.
     later: Vec<f64>,
-    /// Sum of those before: valid segments among the last so many written.
+    /// Integral of `later`, which is the number of valid segments among the last `index` written.
     held: Vec<f64>,
 }
 
@@ -102,15 +113,16 @@ impl Survival {
         (total > 0).then_some(Survival { later, held })
     }
 
-    /// Between two of the values that are known.
+    /// Interpolates between two known values.
     fn at(of: &[f64], age: f64) -> Option<f64> {
         let below = age as usize;
         let (low, high) = (of.get(below)?, of.get(below + 1)?);
         Some(low + (high - low) * (age - below as f64))
     }
 
-    /// What a chain of groups of these sizes does with so many valid segments; the last size is that of the last group. `None` if a group is
-    /// longer than what is known, or the last one is too small for what it has to hold.
+    /// Predicts the behaviour of a chain of groups of these sizes with `valid` valid segments. The
+    /// last size is that of the last group. Returns `None` if a group is longer than the known
+    /// distribution or the last group is too small for its valid data.
     fn predict(&self, sizes: &[f64], valid: f64) -> Option<Prediction> {
         let (last, chain) = sizes.split_last()?;
         let (mut age, mut inflow, mut copies) = (0.0, 1.0, 0.0);
@@ -137,7 +149,7 @@ impl Survival {
     }
 }
 
-/// What the model says of a configuration.
+/// The model's prediction for a configuration.
 #[derive(Debug, Clone)]
 struct Prediction {
     write_amplification: f64,
@@ -145,8 +157,9 @@ struct Prediction {
     ages: Vec<f64>,
 }
 
-/// Share of a segment that is valid when it is reclaimed in order of age, if any valid block is as likely to be overwritten as any other: v = exp(-(1 - v) r),
-/// with r the segments in all for each valid one (Robinson 1996; Desnoyers 2012).
+/// Valid share of a segment that is reclaimed in order of age, under uniformly random overwrites.
+/// Solves v = exp(-(1 - v) r), with r the ratio of all segments to valid ones (Robinson 1996;
+/// Desnoyers 2012).
 fn valid_share_in_order(segments_per_valid: f64) -> f64 {
     assert!(segments_per_valid > 1.0);
     let mut share = 0.0;
@@ -156,7 +169,8 @@ fn valid_share_in_order(segments_per_valid: f64) -> f64 {
     share
 }
 
-/// The groups with the least predicted write amplification: at most so many, of so many segments in all.
+/// Returns the groups with the least predicted write amplification, at most `group_count`, of
+/// `segments` segments in total.
 fn choose(survival: &Survival, group_count: usize, segments: f64, valid: f64) -> Option<Prediction> {
     let mut sizes = vec![segments];
     let mut best = survival.predict(&sizes, valid)?;
@@ -164,7 +178,7 @@ fn choose(survival: &Survival, group_count: usize, segments: f64, valid: f64) ->
         let mut more = sizes.clone();
         more.insert(sizes.len() - 1, 0.0);
         let before = best.clone();
-        // The new group first, then the others again, now that it is there.
+        // The new group is resized first, then the older ones to suit it.
         for index in (0..sizes.len()).rev() {
             resize(survival, &mut more, index, valid, &mut best);
         }
@@ -176,7 +190,7 @@ fn choose(survival: &Survival, group_count: usize, segments: f64, valid: f64) ->
     Some(best)
 }
 
-/// Gives a group the best size at the cost of the last group, if there is one that is better than what there was.
+/// Gives a group its best size at the cost of the last group, if that improves the prediction.
 fn resize(survival: &Survival, sizes: &mut Vec<f64>, index: usize, valid: f64, best: &mut Prediction) {
     let last = sizes.len() - 1;
     let both = sizes[index] + sizes[last];
@@ -194,11 +208,11 @@ fn resize(survival: &Survival, sizes: &mut Vec<f64>, index: usize, valid: f64, b
     }
 }
 
-/// MiDAS as a host above a drive can do it.
+/// MiDAS, as far as a host above a drive can do it.
 pub struct Midas {
-    /// Of each unit, with its counter for HOT.
+    /// Last write of each unit, with its counter for HOT.
     writes: LastWrites<2>,
-    /// Blocks by update interval, segments; the last is for longer ones.
+    /// Blocks by update interval, segments. The last bin is for longer ones.
     intervals: Vec<u64>,
     /// Ages at which a block leaves each group but the last, ticks.
     ages: Vec<u64>,
@@ -209,12 +223,13 @@ pub struct Midas {
     epoch: u64,
     written: u64,
     valid: u64,
-    /// What the model said last; 0 before that.
+    /// Last prediction of the model, or 0 before the first.
     predicted: f64,
 }
 
 impl Midas {
-    /// For a drive of so many units, with HOT and at most so many groups.
+    /// Creates the classifier for a drive of `units` units, with HOT and at most `group_count`
+    /// groups.
     pub fn new(units: usize, group_count: u16, segment_units: u64, garbage_share: f64, epoch: u64) -> Midas {
         let writes = LastWrites::new(units, segment_units);
         let segment_ticks = segment_units.div_ceil(writes.tick_units());
@@ -239,7 +254,7 @@ impl Midas {
         self.ages.iter().map(|age| age * self.writes.tick_units()).collect()
     }
 
-    /// The write amplification that the model predicted for the groups as they are; 0 before the first epoch has ended.
+    /// Predicted write amplification of the current groups, or 0 before the first epoch has ended.
     pub fn predicted(&self) -> f64 {
         self.predicted
     }
@@ -271,7 +286,7 @@ impl Classifier for Midas {
                 let bin = (last.age / self.segment_ticks).min(self.intervals.len() as u64 - 1);
                 self.intervals[bin as usize] += 1;
                 let group = self.ages.partition_point(|age| *age < last.age);
-                // Where there is one group, all blocks die in it.
+                // With a single group, all blocks die in it.
                 let is_young = group == 0 && !self.ages.is_empty();
                 let counter = if is_young {
                     (last.tag + 1).min(HOT)

@@ -1,14 +1,17 @@
-//! Placement classifiers: which writes belong together, found out by a host whose applications do not say.
+//! Placement classifiers, with which a host finds out which writes belong together when its
+//! applications do not say so.
 //!
 //! ```text
 //! any Source -> Classified (asks a Classifier about each unit of each write) -> the same requests with placement
 //! ```
 //!
-//! A [`Classifier`] sees what a host sees: which units are written and trimmed, in order. It does not see the drive: neither
-//! garbage collection nor what lies in which reclaim unit. Placement indices are the drive's, from the first on; the first is for what
-//! is expected to be overwritten soonest. One sees more: the [`Oracle`], which knows the future, to measure the others against.
+//! A [`Classifier`] sees the same as a host: the order in which units are written and trimmed. It
+//! does not see garbage collection or the contents of reclaim units. Placement indices are the
+//! drive's, from the first on. The first is for the data with the shortest expected lifetime. The
+//! [`Oracle`] also knows the future and serves as a reference for the rest.
 //!
-//! Every classifier keeps 4 bytes for each unit of the drive (1 GiB per TiB at 4 KiB), except those that need nothing, and the oracle.
+//! Every classifier needs 4 bytes for each unit of the drive (1 GiB per TiB at 4 KiB). Exceptions
+//! are the oracle and the classifiers without memory.
 
 mod last_writes;
 mod lba_range;
@@ -33,29 +36,29 @@ pub use warcip::{Warcip, WarcipSettings};
 
 use crate::{Measure, Operation, PlacementIndex, Request, Source, Target, WorkloadError};
 
-/// Decides where writes go.
+/// Decides the placement of writes.
 pub trait Classifier: Send {
-    /// A write of so many units comes next: time to look ahead, for one that does.
+    /// Announces a write of `units` units, so that the classifier can look ahead if it needs to.
     ///
     /// # Errors
-    /// It cannot look ahead.
+    /// Fails if the classifier cannot look ahead.
     fn prepare(&mut self, _units: u64) -> Result<(), WorkloadError> {
         Ok(())
     }
 
-    /// A unit is written: the placement index for it, or none.
+    /// Returns the placement index, if any, for a write of this unit.
     fn handle(&mut self, unit: u64) -> Option<PlacementIndex>;
 
-    /// A unit is deallocated.
+    /// Reports that a unit is deallocated.
     fn trim(&mut self, _unit: u64) {}
 
-    /// What it has found out, for [`Source::measures`].
+    /// Figures that the classifier has measured, for [`Source::measures`].
     fn measures(&self) -> Vec<Measure> {
         Vec::new()
     }
 }
 
-/// `[classifier]`: which one, and its settings.
+/// `[classifier]`, the kind and its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Settings {
@@ -63,24 +66,25 @@ pub enum Settings {
     None(NoneSettings),
     /// By address.
     LbaRange(LbaRangeSettings),
-    /// By how often a unit is written.
+    /// By write frequency of the unit.
     UpdateFrequency(UpdateFrequencySettings),
-    /// By how long a unit's last content lived.
+    /// By lifetime of the unit's previous content.
     Sepbit(SepbitSettings),
-    /// By how long a unit's last content lived, in groups that a model chooses.
+    /// By lifetime of the unit's previous content, in groups that a model chooses.
     Midas(MidasSettings),
-    /// By how long a unit's last content lived, in clusters.
+    /// By lifetime of the unit's previous content, in clusters.
     Warcip(WarcipSettings),
-    /// By how long a unit's content will live.
+    /// By future lifetime of the new content.
     Oracle(OracleSettings),
 }
 
 impl Settings {
-    /// A source with these settings' placement in place of its own. On a drive without placement indices nothing is asked,
-    /// and all writes are without a directive. What looks ahead builds the source once more.
+    /// Wraps a source and replaces its placement. On a drive without placement indices, no
+    /// classifier runs and no write has a directive. A classifier that looks ahead builds the
+    /// source a second time.
     ///
     /// # Errors
-    /// A setting that is impossible on this drive, or the source cannot be built.
+    /// Fails if a setting is impossible on this drive or the source cannot be built.
     pub fn classify<S: Source + 'static>(
         &self,
         build: impl Fn() -> Result<S, WorkloadError>,
@@ -101,10 +105,12 @@ impl Settings {
 }
 
 impl Settings {
-    /// Memory that placing a source takes at most, bytes, where the source takes `source_bytes`. What looks ahead has one more of it.
+    /// Maximum memory of a classified source, bytes, if the source alone takes `source_bytes`. A
+    /// classifier that looks ahead holds a second source.
     pub fn memory_bytes(&self, source_bytes: u64, target: &Target) -> u64 {
         let units = units(target) as u64;
-        // Books of a log are in proportion to its segments, and there are fewer of those than units.
+        // Log accounting is proportional to the number of segments, which is smaller than that of
+        // units.
         let (per_unit_bytes, more_bytes) = match self {
             _ if target.placement_count == 0 => (0, 0),
             Settings::None(_) | Settings::LbaRange(_) => (0, 0),
@@ -117,13 +123,14 @@ impl Settings {
     }
 }
 
-/// Size of a segment where a classifier keeps the books of a log, of the drive at full size: that of SepBIT's prototype (fallfish/sepbit,
-/// `prototype/src/logstore/manager.cc`).
+/// Default segment size of log accounting, bytes of the drive at full size. From SepBIT's prototype
+/// (fallfish/sepbit, `prototype/src/logstore/manager.cc`).
 const SEGMENT_BYTES: u64 = 512 << 20;
-/// Garbage at which such a log is collected, percent of garbage and valid data: that of the same prototype.
+/// Garbage at which such a log is collected, percent of garbage and valid data, from the same
+/// prototype.
 const GARBAGE_PERCENT: f64 = 15.0;
 
-/// Units of the drive that a classifier keeps something about.
+/// Number of mapping units of the drive.
 pub(crate) fn units(target: &Target) -> usize {
     target.capacity_bytes().div_ceil(target.unit_bytes()) as usize
 }
@@ -134,13 +141,13 @@ pub(crate) fn written_units(write: &Request, unit_bytes: u64) -> Range<u64> {
     write.offset_bytes / unit_bytes..end.div_ceil(unit_bytes)
 }
 
-/// Units that a trim covers; it leaves parts of units as they are.
+/// Units that a trim covers. A trim leaves partly covered units unchanged.
 pub(crate) fn trimmed_units(trim: &Request, unit_bytes: u64) -> Range<u64> {
     let end = trim.offset_bytes + u64::from(trim.bytes);
     trim.offset_bytes.div_ceil(unit_bytes)..end / unit_bytes
 }
 
-/// A setting with a number of placement indices; by default all that the drive has.
+/// Checks a setting with a number of placement indices. The default is all indices of the drive.
 fn placement_count(wanted: Option<u16>, target: &Target) -> Result<u16, WorkloadError> {
     let has = target.placement_count;
     match wanted.unwrap_or(has) {
@@ -152,30 +159,31 @@ fn placement_count(wanted: Option<u16>, target: &Target) -> Result<u16, Workload
     }
 }
 
-/// Requests that are asked for at once.
+/// Requests per batch.
 const BATCH: usize = 1024;
-/// Units of the requests of a batch: one of large requests takes no longer than one of many.
+/// Maximum units of a batch, so that batches of large requests take no longer than those of small
+/// ones.
 const UNITS_OF_BATCH: u64 = 1 << 20;
-/// Bytes of the requests of a batch, of the parts of one, and of the rest that does not depend on the drive.
+/// Bytes of the batch, of the parts of one request, and of all other drive-independent state.
 const BATCH_BYTES: u64 = 32 << 20;
 
-/// A source whose writes are placed by a classifier. A write is split where its units go to different placement indices.
+/// A source whose writes a classifier places. Writes whose units differ in placement are split.
 pub struct ClassifiedSource<S> {
     source: S,
     classifier: Box<dyn Classifier>,
     unit_bytes: u64,
-    /// Requests of the source, and which comes next.
+    /// Requests of the source, and the index of the next one.
     asked: Vec<Request>,
     next: usize,
     /// Parts of a request that was split, last one first.
     parts: Vec<Request>,
-    /// Bytes to each placement index; the last is for those without one.
+    /// Bytes to each placement index. The last element counts writes without an index.
     bytes: Vec<u64>,
     failed: Option<WorkloadError>,
 }
 
 impl<S: Source> ClassifiedSource<S> {
-    /// Places the writes of a source.
+    /// Places the writes of a source with a classifier.
     pub fn new(source: S, classifier: Box<dyn Classifier>, target: &Target) -> ClassifiedSource<S> {
         ClassifiedSource {
             source,
@@ -189,7 +197,7 @@ impl<S: Source> ClassifiedSource<S> {
         }
     }
 
-    /// The next request of the source, with placement; its further parts are in `parts`.
+    /// Returns the next request of the source, placed. Its further parts are in `parts`.
     fn next_request(&mut self) -> Result<Option<Request>, WorkloadError> {
         if self.next == self.asked.len() {
             self.asked.clear();
@@ -197,7 +205,7 @@ impl<S: Source> ClassifiedSource<S> {
             if let Some(error) = self.failed.take() {
                 return Err(error);
             }
-            // What came before an error is issued before it.
+            // Requests in front of an error are issued before the error is returned.
             if let Err(error) = self.source.next_batch(&mut self.asked, BATCH) {
                 self.failed = Some(error);
             }
@@ -219,7 +227,7 @@ impl<S: Source> ClassifiedSource<S> {
         }))
     }
 
-    /// Gives a write its placement; further parts of it that go elsewhere are put aside.
+    /// Places a write. Further parts with other indices are queued in `parts`.
     #[inline]
     fn place(&mut self, write: Request) -> Result<Request, WorkloadError> {
         assert!(

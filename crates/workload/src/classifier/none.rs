@@ -1,16 +1,16 @@
-//! No classifier: what a host does that knows nothing of placement. Needs no memory.
+//! The absent classifier, for a host that does not use placement. Needs no memory.
 
 use serde::{Deserialize, Serialize};
 
 use super::Classifier;
 use crate::PlacementIndex;
 
-/// Settings of `kind = "none"`: there are none.
+/// Settings of `kind = "none"`, which has none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoneSettings {}
 
-/// Takes away what directives there are.
+/// Removes all directives.
 pub(super) struct None;
 
 impl Classifier for None {

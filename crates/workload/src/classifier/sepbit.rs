@@ -1,23 +1,28 @@
-//! SepBIT: separation by inferred block invalidation time (Wang et al., "Separating Data via Block Invalidation Time Inference for
-//! Write Amplification Reduction in Log-Structured Storage", FAST '22, section 3 and Algorithm 1).
+//! SepBIT, separation by inferred block invalidation time. Source: Wang et al., "Separating Data
+//! via Block Invalidation Time Inference for Write Amplification Reduction in Log-Structured
+//! Storage", FAST '22, section 3 and Algorithm 1.
 //!
-//! What it says: a block that is overwritten had a lifespan, the number of blocks written since it was written itself; the block
-//! that overwrites it will live about as long. If that is less than ℓ, the block is *short-lived* (Class 1), else, or if the block is
-//! new, *long-lived* (Class 2). ℓ is the mean lifespan of the last 16 reclaimed segments of Class 1, from a segment's creation to its
-//! reclaiming, in blocks written; it is infinite until there are 16. Blocks that garbage collection rewrites go to Classes 3
-//! to 6, by the class and age that they had.
+//! In the paper, an overwritten block had a lifespan, the number of blocks written since its own
+//! write. The new block will live about as long. A lifespan below ℓ makes the new block
+//! *short-lived* (Class 1). A longer lifespan or a first write makes it *long-lived* (Class 2). ℓ
+//! is the mean lifespan of the last 16 reclaimed segments of Class 1. A segment's lifespan runs
+//! from its creation to its reclaim, in blocks written. ℓ is infinite until 16 segments have been
+//! reclaimed. Blocks that garbage collection rewrites go to Classes 3 to 6, by their previous class
+//! and age.
 //!
-//! What remains of it above a drive: the host sees no garbage collection. Classes 3 to 6 are the drive's business (its handles for
-//! garbage collection, isolated initially or persistently), so two placement indices are used: 0 for Class 1 and 1 for Class 2. And
-//! nobody tells the host when a reclaim unit is reclaimed, so it has to estimate ℓ from its own overwrites: it keeps the books of the
-//! log that the paper's system would write. Its writes fill segments of each class in turn, each overwrite turns a unit of one into
-//! garbage, and when garbage exceeds `garbage_percent` of everything, a segment is taken for reclaimed, and what was valid in it no
-//! longer counts (the drive has put it elsewhere). Which one is said by cost-benefit, as in the authors' prototype (fallfish/sepbit,
-//! `prototype/src/logstore/config.h`), with age itself in place of its root: the greatest garbage / valid x age. Defaults are the
-//! prototype's too: segments of 512 MiB, 15 % garbage (`manager.cc`). The drive's own figures are better where they are known: the
-//! size of its reclaim units, and over-provisioning / (1 + over-provisioning).
+//! Above a drive, the host sees no garbage collection. Classes 3 to 6 are up to the drive, with its
+//! handles for garbage collection (initially or persistently isolated). Two placement indices
+//! remain, 0 for Class 1 and 1 for Class 2. The host does not learn when a reclaim unit is
+//! reclaimed either. It estimates ℓ from a simulated log such as the paper's system would write.
+//! Its writes fill segments of each class in turn, and each overwrite turns a unit into garbage.
+//! Once garbage exceeds `garbage_percent` of all data, a segment counts as reclaimed and its valid
+//! units are dropped (the drive has moved them). The victim has the greatest garbage / valid x age.
+//! This is the cost-benefit policy of the authors' prototype (fallfish/sepbit,
+//! `prototype/src/logstore/config.h`) with age in place of its root. Defaults are the prototype's
+//! too, with segments of 512 MiB and 15 % garbage (`manager.cc`). If known, the drive's own figures
+//! are better: the size of its reclaim units, and over-provisioning / (1 + over-provisioning).
 //!
-//! Memory: 4 bytes per unit (tick and class of its last write), and 32 per segment.
+//! Memory is 4 bytes per unit (tick and class of its last write), and 32 per segment.
 
 use std::collections::VecDeque;
 
@@ -31,12 +36,12 @@ use crate::{Measure, PlacementIndex, Target, WorkloadError, within};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SepbitSettings {
-    /// Size of a segment, of the drive at full size; default 512 MiB, as in the authors' prototype. Best is the size of the drive's
-    /// reclaim units.
+    /// Size of a segment of the drive at full size, default 512 MiB as in the authors' prototype.
+    /// Best is the size of a reclaim unit.
     #[serde(with = "base::size")]
     pub segment_bytes: u64,
-    /// Garbage at which a segment is reclaimed, percent of garbage and valid data; default 15, as in the authors'
-    /// prototype.
+    /// Garbage at which a segment is reclaimed, percent of garbage and valid data. Default is 15,
+    /// as in the authors' prototype.
     pub garbage_percent: f64,
 }
 
@@ -64,46 +69,47 @@ impl SepbitSettings {
     }
 }
 
-/// The classes of blocks that a host writes: the paper's Class 1 and Class 2.
+/// Number of classes that a host writes, the paper's Class 1 and Class 2.
 const CLASSES: usize = 2;
 const SHORT_LIVED: usize = 0;
 const LONG_LIVED: usize = 1;
-/// Reclaimed segments of Class 1 that ℓ is the mean of (Algorithm 1).
+/// Number of reclaimed segments of Class 1 over which ℓ is averaged (Algorithm 1).
 const SEGMENTS_OF_MEAN: u64 = 16;
 
-/// A segment of the log that the drive's reclaim units are imagined as.
+/// A segment of the simulated log, which stands for a reclaim unit.
 #[derive(Debug, Clone, Copy)]
 struct Segment {
-    /// First tick in which it was written, and first after it; the last one of a class is open.
+    /// First tick of its writes, and first tick after them. The last segment of a class is open.
     created: u64,
     ended: u64,
-    /// Units that were written to it, and that have not been overwritten.
+    /// Units written to the segment, and units of it not yet overwritten.
     written: u64,
     valid: u64,
 }
 
-/// SepBIT as a host above a drive can do it.
+/// SepBIT, as far as a host above a drive can do it.
 pub struct Sepbit {
-    /// Of each unit, with its class; also the clock.
+    /// Last write of each unit with its class. Also the clock.
     writes: LastWrites<1>,
-    /// Segments of each class that have not been reclaimed, oldest first.
+    /// Unreclaimed segments of each class, oldest first.
     segments: [VecDeque<Segment>; CLASSES],
     segment_units: u64,
     garbage_share: f64,
-    /// Units that are valid, and units of segments that are not.
+    /// Valid units, and garbage units in segments.
     valid: u64,
     garbage: u64,
     /// ℓ in ticks.
     threshold: f64,
-    /// Lifespans of segments of Class 1 since ℓ was computed last.
+    /// Sum of the lifespans of Class 1 segments reclaimed since ℓ was last computed.
     lifespans: u64,
     reclaimed: u64,
-    /// How often ℓ was computed.
+    /// Number of computations of ℓ.
     updates: u64,
 }
 
 impl Sepbit {
-    /// For a drive of so many units. `garbage_share` is that of garbage in garbage and valid data.
+    /// Creates the classifier for a drive of `units` units. `garbage_share` is the limit of garbage
+    /// in garbage and valid data.
     pub fn new(units: usize, segment_units: u64, garbage_share: f64) -> Sepbit {
         Sepbit {
             writes: LastWrites::new(units, segment_units),
@@ -119,17 +125,18 @@ impl Sepbit {
         }
     }
 
-    /// ℓ, in units written; infinite until 16 segments of Class 1 have been reclaimed.
+    /// ℓ, in units written. Infinite until 16 segments of Class 1 have been reclaimed.
     pub fn threshold_units(&self) -> f64 {
         self.threshold * self.writes.tick_units() as f64
     }
 
-    /// How often ℓ has been computed.
+    /// Number of computations of ℓ.
     pub fn threshold_updates(&self) -> u64 {
         self.updates
     }
 
-    /// What a unit held is overwritten or deallocated: when and in which class it was written.
+    /// Invalidates the content of a unit that is overwritten or deallocated. Returns its age in
+    /// ticks.
     fn invalidate(&mut self, unit: u64) -> Option<u64> {
         let last = self.writes.take(unit)?;
         self.valid -= 1;
@@ -137,7 +144,8 @@ impl Sepbit {
         let segments = &mut self.segments[last.tag as usize];
         let newer = segments.partition_point(|segment| segment.created <= written);
         let segment = newer.checked_sub(1).map(|index| &mut segments[index]);
-        // What is in no segment was moved by garbage collection, and is the drive's business.
+        // Garbage collection moved the units that are in no segment, so the drive accounts for
+        // them.
         if let Some(segment) = segment.filter(|segment| written < segment.ended) {
             segment.valid = segment.valid.saturating_sub(1);
             self.garbage += 1;
@@ -164,7 +172,8 @@ impl Sepbit {
         }
     }
 
-    /// Time passes with each unit. Segments begin and end with ticks, so that a tick tells a unit's segment.
+    /// Advances the time by one unit. Segments begin and end with ticks, so a tick identifies a
+    /// segment.
     fn pass(&mut self) {
         if !self.writes.pass() {
             return;
@@ -181,7 +190,7 @@ impl Sepbit {
         while self.garbage as f64 > self.garbage_share * (self.garbage + self.valid) as f64 && self.reclaim() {}
     }
 
-    /// Takes the closed segment with the best score for reclaimed; false if there is none.
+    /// Reclaims the closed segment with the best score. Returns false if no segment is closed.
     fn reclaim(&mut self) -> bool {
         let tick = self.writes.tick();
         let closed = |class: usize| {
@@ -192,7 +201,7 @@ impl Sepbit {
         let best = closed(SHORT_LIVED)
             .chain(closed(LONG_LIVED))
             .max_by(|(.., one), (.., other)| {
-                // Garbage / valid * age, compared in whole numbers; of two without valid units the older one.
+                // Garbage / valid * age, compared in whole numbers. Ties go to the older segment.
                 let score = |segment: &Segment, other: &Segment| {
                     let age = u128::from(tick - segment.created);
                     u128::from(segment.written - segment.valid) * age * u128::from(other.valid)
@@ -236,7 +245,7 @@ impl Classifier for Sepbit {
     }
 
     fn measures(&self) -> Vec<Measure> {
-        // JSON has no infinity; before the first update there is no threshold.
+        // JSON has no infinity, and before the first update the threshold is infinite.
         let threshold = if self.updates > 0 { self.threshold_units() } else { 0.0 };
         vec![
             Measure::new("classifier.threshold_units", threshold),

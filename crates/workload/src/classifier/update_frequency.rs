@@ -1,16 +1,18 @@
-//! By update frequency: units that have been written as often go together.
+//! Classification by update frequency, which groups units with similar write counts.
 //!
-//! A unit has a count of its writes, which halves whenever the host has written so much (`half_life_percent` of the drive's
-//! capacity). A write is placed by its unit's count before it, compared with the mean over all units that were ever written: with n placement
-//! indices, the boundaries between them are the mean times 2^(n-2), 2^(n-4), ..., 2^-(n-2), so a class holds counts that
-//! differ by a factor of four, and with two indices the boundary is the mean. What has no count, because it is new or has not been
-//! written for long, goes to the last.
+//! A unit counts its writes. Counts halve whenever the host has written `half_life_percent` of the
+//! drive's capacity. A write is placed by its unit's previous count, compared with the mean over
+//! all units ever written. With n placement indices, the boundaries are the mean times 2^(n-2),
+//! 2^(n-4), ..., 2^-(n-2). A class thus holds counts within a factor of four. With two indices the
+//! boundary is the mean. Units without a count, because they are new or were not written for a long
+//! time, go to the last index.
 //!
-//! That is the idea of the schemes by temperature that SepBIT is compared with (DAC, SFR and others), with one rule in place of their
-//! different ones.
+//! This is the idea of the temperature-based schemes that SepBIT is compared with (DAC, SFR and
+//! more), with one rule in place of their various rules.
 //!
-//! Memory: 4 bytes per unit, of which 12 bits tell when the count was last halved. A unit that was not written for exactly 4096 times
-//! the half life, or little more, is taken for one that was just written, once.
+//! Memory is 4 bytes per unit, of which 12 bits hold the time of the last halving. They wrap after
+//! 4096 half lives. A unit last written exactly or slightly more than 4096 half lives ago appears
+//! just written, once.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,10 +23,10 @@ use crate::{Measure, PlacementIndex, Target, WorkloadError, within};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UpdateFrequencySettings {
-    /// Placement indices to use; default: all of the drive.
+    /// Placement indices to use. Default is all of the drive.
     pub placement_count: Option<u16>,
-    /// Writes after which counts halve, percent of the drive's capacity; default 100: about what a drive writes before it reclaims
-    /// what it wrote.
+    /// Writes after which counts halve, percent of the drive's capacity. The default of 100 is
+    /// about the amount that a drive writes before it reclaims the space.
     pub half_life_percent: f64,
 }
 
@@ -47,30 +49,31 @@ impl UpdateFrequencySettings {
     }
 }
 
-/// What a write adds to a count. Smaller parts are what halving leaves.
+/// Amount that a write adds to a count. Halving leaves fractions of it.
 const WRITE: u32 = 1 << 6;
-/// Bits of a count, and the largest: 16384 writes in about a half life.
+/// Bits of a count, and the largest count, 16384 writes in about a half life.
 const COUNT_BITS: u32 = 20;
 const COUNT_MAX: u32 = (1 << COUNT_BITS) - 1;
-/// Half lives that are told apart.
+/// Number of half lives that can be distinguished.
 const PERIODS: u32 = 1 << (32 - COUNT_BITS);
 
 /// Counts writes of each unit.
 pub struct UpdateFrequency {
-    /// Count, and in the upper bits the half life in which it was right.
+    /// Count, with the half life of its last update in the upper bits.
     counts: Vec<u32>,
     placement_count: u16,
     half_life: u64,
-    /// Half lives so far, and units written in this one.
+    /// Half lives so far, and units written in the current one.
     period: u32,
     written: u64,
-    /// Sum of all counts, and units that have ever been written.
+    /// Sum of all counts, and number of units ever written.
     sum: u64,
     known: u64,
 }
 
 impl UpdateFrequency {
-    /// For a drive of so many units; counts halve after `half_life` units were written.
+    /// Creates the classifier for a drive of `units` units. Counts halve every `half_life` units
+    /// written.
     pub fn new(units: usize, placement_count: u16, half_life: u64) -> UpdateFrequency {
         assert!(
             half_life > 0 && placement_count > 0,
@@ -87,15 +90,16 @@ impl UpdateFrequency {
         }
     }
 
-    /// What a unit's count is now.
+    /// Current count of a unit.
     fn count(&self, entry: u32) -> u32 {
         let age = self.period.wrapping_sub(entry >> COUNT_BITS) % PERIODS;
         (entry & COUNT_MAX).checked_shr(age).unwrap_or(0)
     }
 
-    /// The placement index of a count: 0 for the highest.
+    /// Placement index of a count, 0 for the highest.
     fn place(&self, count: u32) -> PlacementIndex {
-        // count > mean * 2^exponent, in whole numbers: both sides times the number of units.
+        // count > mean * 2^exponent in whole numbers, with both sides multiplied by the number of
+        // units.
         let total = u128::from(count) * u128::from(self.known);
         let sum = u128::from(self.sum);
         let is_above = |exponent: i32| match exponent {
@@ -132,7 +136,7 @@ impl Classifier for UpdateFrequency {
 
     fn trim(&mut self, unit: u64) {
         let entry = std::mem::take(&mut self.counts[unit as usize]);
-        // Halving the sum and halving the counts do not round alike.
+        // Halving the sum and halving the counts round differently.
         self.sum = self.sum.saturating_sub(self.count(entry).into());
         self.known -= u64::from(entry != 0);
     }

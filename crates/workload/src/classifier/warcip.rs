@@ -1,18 +1,23 @@
-//! WARCIP: clusters of rewrite intervals (Yang, Pei & Yang, "WARCIP: Write Amplification Reduction by Clustering I/O Pages", SYSTOR '19).
+//! WARCIP, clustering of rewrite intervals. Source: Yang, Pei & Yang, "WARCIP: Write Amplification
+//! Reduction by Clustering I/O Pages", SYSTOR '19.
 //!
-//! What it says: the interval between two writes of a page tells how long the next content will live, and the pages of a flash block should have
-//! intervals that vary as little as possible. So each stream of a multi-stream drive is a cluster, whose centre is the mean interval of the
-//! pages in its open block. A write goes to the cluster whose centre is nearest to the interval that it ends; a cluster begins to count anew when its
-//! block is full. When so many blocks are full, a cluster that took more than half of the writes is split, if a stream is free; else one that
-//! did not fill a block is merged: it is closed, and its pages go to whoever is nearest then. The numbers are those with which SepBIT's authors
-//! compare (fallfish/sepbit, `trace_replay`, `Warcip.java`): 256 blocks between two such decisions.
+//! In the paper, the interval between two writes of a page predicts the lifetime of its next
+//! content. The pages of a flash block should have similar intervals. Each stream of a multi-stream
+//! drive is a cluster. Its centre is the mean interval of the pages in its open block. A write goes
+//! to the cluster whose centre is nearest to the page's interval. A cluster restarts its mean when
+//! its block is full. After a fixed number of full blocks, a cluster with more than half of the
+//! writes is split if a stream is free. In any other case, a cluster that did not fill a block is merged.
+//! It is closed, and its pages go to the nearest cluster from then on. Decisions follow every 256
+//! blocks, as in the comparison by SepBIT's authors (fallfish/sepbit, `trace_replay`,
+//! `Warcip.java`).
 //!
-//! It is made for a host above a drive with streams, so little is missing here. What is adapted: a page that garbage collection
-//! moved gets a penalty on its next interval; the host does not see that, so there is none. A page that is new, or was deallocated, has no interval; it
-//! goes to the cluster with the longest ones. The first centres are powers of four of a segment, where theirs are powers of ten of pages, which
-//! are all below what a tick of a large drive tells apart.
+//! WARCIP is designed for a host above a drive with streams, so the adaptations are few. The paper
+//! adds a penalty to the next interval of a page that garbage collection moved. The host cannot see
+//! such moves, so the penalty is omitted. A new or deallocated page has no interval and goes to the
+//! cluster with the longest intervals. The first centres are powers of four of a segment. The paper
+//! uses powers of ten of pages, which are all shorter than a tick of a large drive.
 //!
-//! Memory: 4 bytes per unit.
+//! Memory is 4 bytes per unit.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,9 +29,10 @@ use crate::{Measure, PlacementIndex, Target, WorkloadError};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WarcipSettings {
-    /// Placement indices to use; default: all of the drive.
+    /// Placement indices to use. Default is all of the drive.
     pub placement_count: Option<u16>,
-    /// Size of a block, of the drive at full size; default 512 MiB. Best is the size of the drive's reclaim units.
+    /// Size of a block of the drive at full size, default 512 MiB. Best is the size of a reclaim
+    /// unit.
     #[serde(with = "base::size")]
     pub segment_bytes: u64,
 }
@@ -58,22 +64,23 @@ const BLOCKS_OF_DECISION: u64 = 256;
 #[derive(Debug, Clone, Copy)]
 struct Cluster {
     placement: PlacementIndex,
-    /// Mean interval of the pages in its open block, ticks; of the last block, if the open one is empty.
+    /// Mean interval of the pages in the open block, or in the last block if the open one is empty,
+    /// ticks.
     centre: f64,
-    /// Pages in its open block.
+    /// Pages in the open block.
     pages: u64,
     /// Pages since the last decision.
     writes: u64,
-    /// It is closed when its block is full.
+    /// True if the cluster closes when its block is full.
     closes: bool,
 }
 
 /// Clusters of rewrite intervals.
 pub struct Warcip {
     writes: LastWrites<0>,
-    /// By centre as they were opened; at least one.
+    /// Open clusters, at least one.
     clusters: Vec<Cluster>,
-    /// Placement indices of no cluster.
+    /// Placement indices without a cluster.
     free: Vec<PlacementIndex>,
     segment_units: u64,
     /// Blocks filled and pages written since the last decision.
@@ -84,7 +91,7 @@ pub struct Warcip {
 }
 
 impl Warcip {
-    /// For a drive of so many units.
+    /// Creates the classifier for a drive of `units` units.
     pub fn new(units: usize, placement_count: u16, segment_units: u64) -> Warcip {
         let writes = LastWrites::new(units, segment_units);
         let segment_ticks = segment_units as f64 / writes.tick_units() as f64;
@@ -112,7 +119,7 @@ impl Warcip {
         }
     }
 
-    /// Centres of the clusters, in units written, in the order of their placement indices; closed ones are left out.
+    /// Centres of the open clusters, in units written, in the order of their placement indices.
     pub fn centres_units(&self) -> Vec<f64> {
         let mut clusters = self.clusters.clone();
         clusters.sort_by_key(|cluster| cluster.placement);
@@ -120,7 +127,8 @@ impl Warcip {
         clusters.iter().map(units).collect()
     }
 
-    /// The cluster for an interval, or the one with the longest intervals.
+    /// Returns the nearest cluster to an interval. Without an interval, the cluster with the
+    /// longest ones.
     fn nearest(&self, interval: Option<f64>) -> usize {
         let distance = |cluster: &Cluster| match interval {
             Some(interval) => (cluster.centre - interval).abs(),
@@ -173,7 +181,8 @@ impl Warcip {
         self.clusters.iter_mut().for_each(|cluster| cluster.writes = 0);
     }
 
-    /// Opens another cluster between a busy one and the next longer one, or as far above it as it is itself.
+    /// Opens a cluster halfway between a busy one and the next longer one. Without a longer one,
+    /// the new centre is twice that of the busy one.
     fn split(&mut self, busy: usize) {
         let centre = self.clusters[busy].centre;
         let longer = self.clusters.iter().map(|cluster| cluster.centre);

@@ -1,23 +1,28 @@
-//! Which lifetimes go together: so that pages of a reclaim unit die as near to each other as so many groups allow.
+//! Optimal grouping of lifetimes, so that the pages of a reclaim unit die as close together as the
+//! number of groups allows.
 //!
-//! The last page of a reclaim unit to die is what its space waits for. A page that dies earlier is garbage until then, so a group costs for
-//! each page the distance from the longest lifetime in it, and the groups are those, contiguous in lifetime, with the least cost: exactly,
-//! over a sample, by dynamic programming. Streams of fixed lifetimes with a group for each cost nothing.
+//! The space of a reclaim unit becomes free when its last page dies. A page that dies earlier is
+//! garbage until then. Each page therefore costs its distance from the longest lifetime in its
+//! group. The chosen groups are contiguous in lifetime and have the least total cost. Dynamic
+//! programming over a sample gives the exact optimum. Streams of fixed lifetimes with a group for
+//! each cost 0.
 //!
-//! Distances are those of the roots of lifetimes. By the lifetimes themselves groups are spent on what lives longest, though a drive does not wait for
-//! that but copies it once, and knowing more makes it worse: on `volume` over twelve drive-writes a horizon of 2, 4, 8 and 16 drive-writes gives 2.05, 1.75,
-//! 1.41 and 1.43 so, and 1.99, 1.67, 1.37 and 1.35 by the roots.
+//! Distances are between square roots of lifetimes. With the lifetimes themselves, the
+//! longest-lived pages would get most groups. The drive does not wait for those but copies them
+//! once, and a longer horizon makes the result worse. On `volume` over twelve drive writes,
+//! horizons of 2, 4, 8 and 16 drive writes then give 2.05, 1.75, 1.41 and 1.43. With the roots they
+//! give 1.99, 1.67, 1.37 and 1.35.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// Lifetimes that are looked at.
+/// Maximum number of sampled lifetimes.
 const SAMPLE: usize = 512;
 
-/// The longest lifetime of each group but the last, ascending; at most `groups - 1` of them.
+/// Longest lifetime of each group but the last, ascending, at most `groups - 1` values.
 pub(super) fn boundaries(lifetimes: &[u64], groups: usize) -> Vec<u64> {
     assert!(groups > 0 && !lifetimes.is_empty());
-    // One of each so many in a row, by chance, because writes may take turns.
+    // One random element per row of consecutive writes, because writes may alternate periodically.
     let mut random = Xoshiro256PlusPlus::seed_from_u64(lifetimes.len() as u64);
     let rows = lifetimes.chunks(lifetimes.len().div_ceil(SAMPLE));
     let mut sample: Vec<u64> = rows
@@ -32,11 +37,11 @@ pub(super) fn boundaries(lifetimes: &[u64], groups: usize) -> Vec<u64> {
             Some(*sum)
         }))
         .collect();
-    // Of the lifetimes from one to before another.
+    // Cost of a group of the lifetimes `from..to`.
     let cost = |from: usize, to: usize| (to - from) as u64 * roots[to - 1] - (sums[to] - sums[from]);
     let count = sample.len();
     let mut least: Vec<u64> = (0..=count).map(|to| if to == 0 { 0 } else { cost(0, to) }).collect();
-    // Where the last group of the best so many begins, for each end.
+    // For each number of groups and each end, the start of the last group of the best solution.
     let mut begins: Vec<Vec<u16>> = Vec::new();
     for _ in 1..groups.min(count) {
         let mut better = least.clone();
@@ -56,7 +61,7 @@ pub(super) fn boundaries(lifetimes: &[u64], groups: usize) -> Vec<u64> {
     let mut end = count;
     let mut ends: Vec<u64> = Vec::new();
     for begin in begins.iter().rev() {
-        // 0: one group fewer is as good.
+        // 0 means that one group fewer is as good.
         if begin[end] > 0 {
             end = begin[end].into();
             ends.push(sample[end - 1]);
@@ -67,7 +72,7 @@ pub(super) fn boundaries(lifetimes: &[u64], groups: usize) -> Vec<u64> {
     ends
 }
 
-/// The group of a lifetime: 0 for the shortest.
+/// Group of a lifetime, 0 for the shortest.
 pub(super) fn group(boundaries: &[u64], lifetime: u64) -> u16 {
     boundaries.partition_point(|boundary| *boundary < lifetime) as u16
 }
@@ -96,8 +101,8 @@ mod tests {
 
     #[test]
     fn evenly_spread_lifetimes_have_wider_groups_where_they_are_longer() {
-        // Cost is least where the density of boundaries is the root of that of the values, which are roots of lifetimes: the i-th
-        // of k is at (i / k)^(4/3) of the longest lifetime.
+        // Cost is least if the density of boundaries is the root of that of the values. The values
+        // are roots of lifetimes, so boundary i of k is at (i / k)^(4/3) of the longest lifetime.
         let lifetimes: Vec<u64> = (0..8000).map(|write| 1 + write * 7919 % 8000).collect();
         let boundaries = boundaries(&lifetimes, 8);
         assert_eq!(boundaries.len(), 7);

@@ -1,4 +1,5 @@
-//! The oracle's first pass: a source that runs ahead of the one that is placed, and how long what it writes lives.
+//! The oracle's first pass, which runs a copy of the source ahead of the placed one and measures
+//! the lifetimes of its writes.
 
 use std::path::Path;
 
@@ -6,34 +7,34 @@ use super::spill::{CHUNK_MAX, LIFETIME_BITS, Spill};
 use crate::classifier::{trimmed_units, units, written_units};
 use crate::{Operation, Request, Source, Target, WorkloadError};
 
-/// Chunks of a horizon, as far as they are neither too small nor too large.
+/// Chunks of a horizon, within the limits of a chunk's size.
 const CHUNKS: u64 = 64;
-/// Writes in a chunk at least.
+/// Minimum writes in a chunk.
 const CHUNK_MIN: u64 = 4096;
-/// Requests that are asked for at once.
+/// Requests per batch.
 const BATCH: usize = 1024;
 
-/// A sum of the units written so far and one more, which depends on their order.
+/// Adds a unit to an order-dependent digest of the units written so far.
 pub(super) fn digest(digest: u64, unit: u64) -> u64 {
     (digest.rotate_left(5) ^ (unit + 1)).wrapping_mul(0x517c_c1b7_2722_0a95)
 }
 
-/// Runs ahead.
+/// The copy of the source that runs ahead.
 pub(super) struct Lookahead {
     source: Box<dyn Source>,
     unit_bytes: u64,
     horizon: u64,
     chunk_writes: u64,
-    /// Number of each unit's last write, from 1; 0: it holds nothing.
+    /// Number of each unit's last write, from 1, or 0 for a unit without data.
     written: Vec<u64>,
     /// Units written so far.
     position: u64,
-    /// Of a write that was begun, the units that are left.
+    /// Remaining units of the current write.
     rest: std::ops::Range<u64>,
     requests: Vec<Request>,
     next: usize,
     has_ended: bool,
-    /// Why it has ended, if it failed. The one that is placed fails at the same place.
+    /// Error that ended the source, if it failed. The placed source fails at the same place.
     failed: Option<WorkloadError>,
     spill: Spill,
     taken: u64,
@@ -45,7 +46,7 @@ impl Lookahead {
     pub(super) fn new(source: Box<dyn Source>, target: &Target, horizon: u64, folder: &Path) -> Lookahead {
         assert!(2 * horizon < 1 << LIFETIME_BITS, "lifetimes have {LIFETIME_BITS} bits");
         let chunk_writes = horizon.div_ceil(CHUNKS).clamp(CHUNK_MIN, CHUNK_MAX);
-        // One is taken, one is begun, and neither begins with the horizon.
+        // One more is being taken and one more is begun, and neither is aligned to the horizon.
         let chunks = horizon.div_ceil(chunk_writes) + 2;
         Lookahead {
             source,
@@ -65,13 +66,13 @@ impl Lookahead {
         }
     }
 
-    /// How far it looks ahead, in units written.
+    /// Length of the lookahead, in units written.
     pub(super) fn horizon(&self) -> u64 {
         self.horizon
     }
 
-    /// Lifetimes of the next writes, in order, and the digest of their units; twice the horizon stands for those that live longer than
-    /// the horizon.
+    /// Lifetimes of the next writes, in order, and the digest of their units. Twice the horizon
+    /// stands for lifetimes beyond the horizon.
     pub(super) fn next_chunk(&mut self) -> Result<(Vec<u64>, u64), WorkloadError> {
         let end = (self.taken + 1) * self.chunk_writes;
         while self.position < end + self.horizon && !self.has_ended {
@@ -92,7 +93,7 @@ impl Lookahead {
         Ok((lifetimes, digest.expect("a chunk that has writes was begun")))
     }
 
-    /// Writes one unit, or takes one other request.
+    /// Writes one unit, or takes the next request.
     fn step(&mut self) -> Result<(), WorkloadError> {
         if let Some(unit) = self.rest.next() {
             return self.write(unit);
@@ -117,7 +118,7 @@ impl Lookahead {
         if self.next == self.requests.len() {
             self.requests.clear();
             self.next = 0;
-            // What came before an error is taken before it.
+            // Requests in front of an error are processed before the error is returned.
             if let Err(error) = self.source.next_batch(&mut self.requests, BATCH) {
                 self.failed = Some(error);
             }
@@ -141,7 +142,7 @@ impl Lookahead {
         Ok(())
     }
 
-    /// What the write of this number wrote dies before the next write.
+    /// Records that the content written by write `number` dies before the next write.
     fn died(&mut self, number: u64) -> Result<(), WorkloadError> {
         assert!(number <= self.position);
         let Some(write) = number.checked_sub(1) else {
@@ -163,7 +164,7 @@ mod tests {
 
     const UNIT: u64 = 4096;
 
-    /// Requests from a list, and then perhaps an error.
+    /// Requests from a list, optionally followed by an error.
     struct Listed(Vec<Request>, bool);
 
     impl Source for Listed {
@@ -194,8 +195,9 @@ mod tests {
         (0..count).map(request).collect()
     }
 
-    /// Lifetimes of all units that are written, from the definition: until the next write that touches the unit, or trim that
-    /// covers it, in units written; `beyond` if that is more than the horizon or never.
+    /// Lifetimes of all written units by definition. A lifetime ends with the next write that
+    /// touches the unit or trim that covers it, in units written. `beyond` if it exceeds the
+    /// horizon or never ends.
     fn lifetimes(requests: &[Request], horizon: u64, beyond: u64) -> Vec<u64> {
         let mut events: Vec<(u64, bool)> = Vec::new();
         for request in requests {

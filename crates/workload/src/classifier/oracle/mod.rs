@@ -1,24 +1,30 @@
-//! The oracle: placement that knows when each page dies. What no host can do, to measure against what hosts do.
+//! The oracle, a placement policy that knows the lifetime of each page. No host can do this. The
+//! oracle is the reference for policies that hosts can use.
 //!
 //! ```text
 //! the source, built once more -> Lookahead (a horizon ahead) -> lifetimes -> Spill -> groups -> placement indices
 //! the source                  -> Classified ----------------------- asks for the next one ------^
 //! ```
 //!
-//! All sources are deterministic, so one that is built twice gives the same requests twice. The first runs ahead by the horizon (ten
-//! drive-writes), and what it overwrites or deallocates tells how long each unit's content lived: exactly, or that it lives longer than the
-//! horizon. The second is placed: lifetimes of the writes to come (of a 64th of the horizon) are divided into as many groups as there are
-//! placement indices, so that pages of a reclaim unit die as near to each other as possible ([`grouping`]).
+//! All sources are deterministic, so a second copy of a source gives the same requests. The first
+//! copy runs ahead by the horizon (ten drive writes). Its overwrites and deallocations give the
+//! exact lifetime of each unit's content, or show that the lifetime exceeds the horizon. The second
+//! copy is placed. The lifetimes of the next writes (a 64th of the horizon) are divided into one
+//! group per placement index, so that pages of a reclaim unit die as close together as possible
+//! ([`grouping`]).
 //!
-//! That is the idea of SepBIT's ideal scheme and its FK (Wang et al., FAST '22), which puts blocks that are invalidated in
-//! the same segment's worth of future writes into the same segment, with groups by what costs least in place of equal windows: FK's windows of a
-//! segment each leave everything that lives longer together, which on a drive of a thousand reclaim units is nearly everything.
+//! The idea is that of SepBIT's ideal scheme and its FK (Wang et al., FAST '22). FK puts blocks
+//! that die in the same window of future writes, one segment long, into the same segment. The
+//! oracle chooses groups of least cost instead of equal windows. With one segment per window, FK
+//! puts all blocks that live longer into one group. On a drive of a thousand reclaim units these
+//! are nearly all blocks.
 //!
-//! What it is not: a bound. Copies are the drive's, which places them with their handle (persistently isolated) or together (initially
-//! isolated) and knows nothing of deaths; collection is the drive's too. The write amplification that it reaches is reached; that no placement
-//! reaches less is not proven, but for 1.
+//! The oracle's write amplification is not a lower bound. The drive collects garbage and places the
+//! copies with their handle (persistently isolated) or together (initially isolated). It knows no
+//! lifetimes. The oracle's result is achievable, but only a result of 1 is proven optimal.
 //!
-//! Memory: 8 bytes per unit, and a fixed buffer; 8 bytes per unit of the horizon in a temporary file ([`Spill`]).
+//! Memory is 8 bytes per unit and a fixed buffer, plus 8 bytes per unit of the horizon in a
+//! temporary file ([`Spill`]).
 
 mod grouping;
 mod lookahead;
@@ -33,19 +39,20 @@ use super::{Classifier, placement_count, units};
 use crate::{Measure, PlacementIndex, Source, Target, WorkloadError, within};
 use lookahead::Lookahead;
 
-/// The measure that only a run with an oracle has: share of the writes that it has looked at whose content lives longer than the horizon.
+/// Name of the measure that only a run with an oracle has. Its value is the share of examined
+/// writes whose content outlives the horizon.
 pub const ORACLE_MEASURE: &str = "classifier.beyond_horizon_share";
 
-/// Bytes of what does not depend on the drive: of a few chunks the lifetimes in memory, and what grouping them takes.
+/// Bytes of the drive-independent memory, for the lifetimes of a few chunks and for grouping them.
 pub(super) const BUFFER_BYTES: u64 = 64 * spill::CHUNK_MAX;
 
 /// Settings of `kind = "oracle"`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OracleSettings {
-    /// Placement indices to use; default: all of the drive.
+    /// Placement indices to use. Default is all of the drive.
     pub placement_count: Option<u16>,
-    /// How far it looks ahead, percent of the drive's capacity in units written; default 1000.
+    /// Lookahead, percent of the drive's capacity in units written, default 1000.
     pub horizon_percent: f64,
 }
 
@@ -59,7 +66,7 @@ impl Default for OracleSettings {
 }
 
 impl OracleSettings {
-    /// `source` is the one that is to be placed, from its beginning.
+    /// Builds the oracle. `source` is a copy of the source to place, from its beginning.
     pub(super) fn classifier<S: Source + 'static>(&self, source: S, target: &Target) -> Result<Oracle, WorkloadError> {
         let percent = self.horizon_percent;
         within("classifier.horizon_percent", percent, 1.0..=10_000.0)?;
@@ -75,30 +82,31 @@ impl OracleSettings {
     }
 }
 
-/// Writes of a chunk, whose groups are chosen together.
+/// Consecutive writes whose groups are chosen together.
 struct Chunk {
     groups: VecDeque<u16>,
-    /// Of the units of all its writes, in order.
+    /// Digest of the units of all writes of the chunk, in order.
     digest: u64,
 }
 
-/// Knows when what is written dies.
+/// Places writes by the future lifetime of their content.
 pub struct Oracle {
     lookahead: Lookahead,
     group_count: u16,
-    /// Chunks that have been looked at and not been written whole, in order.
+    /// Chunks that were examined and are not yet completely written, in order.
     chunks: VecDeque<Chunk>,
-    /// Writes in them.
+    /// Writes in `chunks`.
     known: u64,
-    /// Of the units that were written of the first one.
+    /// Digest of the units written so far of the first chunk.
     digest: u64,
-    /// Writes so far whose lifetime was longer than the horizon, and all.
+    /// Examined writes that outlive the horizon, and all examined writes.
     beyond: u64,
     total: u64,
 }
 
 impl Oracle {
-    /// Looks ahead in a source by `horizon` units written, with temporary files in a folder, for so many groups.
+    /// Creates an oracle that looks ahead by `horizon` units written and keeps temporary files in
+    /// `folder`.
     fn new(source: Box<dyn Source>, target: &Target, group_count: u16, horizon: u64, folder: &Path) -> Oracle {
         Oracle {
             lookahead: Lookahead::new(source, target, horizon, folder),

@@ -1,12 +1,14 @@
-//! What the oracle's first pass finds out, kept until the second needs it: in memory, and in a temporary file without a name beyond
-//! 64 MiB, which the system removes whichever way the process ends.
+//! Storage for the lifetimes that the oracle's first pass finds, until the second pass needs them.
+//! Up to 64 MiB stay in memory. More goes to an unnamed temporary file, which the system removes
+//! however the process ends.
 //!
 //! ```text
 //! lifetime of a write, in the order of deaths -> the region of its chunk -> all lifetimes of a chunk, in the order of writes
 //! ```
 //!
-//! Writes are numbered, and a chunk is so many of them in a row. As many chunks as the horizon covers are being filled at a time, each in a
-//! region of the file of its own, through a buffer of its own; a region is used again when its chunk has been taken.
+//! Writes are numbered, and a chunk is a fixed number of consecutive writes. All chunks within the
+//! horizon are filled concurrently. Each has its own region of the file and its own buffer. A
+//! region is reused once its chunk has been taken.
 
 use std::io::{Error, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -15,15 +17,15 @@ use tempfile::SpooledTempFile;
 
 use crate::WorkloadError;
 
-/// Bytes that are kept in memory before there is a file.
+/// Bytes that are kept in memory before a file is created.
 const IN_MEMORY_BYTES: usize = 64 << 20;
-/// Records of a region that are written at once.
+/// Records of a region that are written together.
 const BUFFER_RECORDS: usize = 8192;
-/// A record is the place of a write in its chunk, above its lifetime.
+/// Bytes of a record, which holds the index of a write in its chunk above its lifetime.
 const RECORD_BYTES: u64 = 8;
 /// Bits of a lifetime.
 pub(super) const LIFETIME_BITS: u32 = 40;
-/// Writes in a chunk at most.
+/// Maximum writes in a chunk.
 pub(super) const CHUNK_MAX: u64 = 1 << (64 - LIFETIME_BITS);
 
 /// A chunk that is being filled.
@@ -40,12 +42,12 @@ pub(super) struct Spill {
     folder: String,
     chunk_writes: u64,
     regions: Vec<Region>,
-    /// The chunk that is taken next; it and those after it are being filled.
+    /// The next chunk to take. This chunk and those after it are being filled.
     first: u64,
 }
 
 impl Spill {
-    /// For so many chunks at a time, with temporary files in a folder.
+    /// Creates storage for `chunks` concurrent chunks, with temporary files in `folder`.
     pub(super) fn new(chunk_writes: u64, chunks: u64, folder: &Path) -> Spill {
         assert!((1..=CHUNK_MAX).contains(&chunk_writes) && chunks > 0);
         Spill {
@@ -57,7 +59,7 @@ impl Spill {
         }
     }
 
-    /// The lifetime of a write is known.
+    /// Records the lifetime of a write.
     pub(super) fn put(&mut self, write: u64, lifetime: u64) -> Result<(), WorkloadError> {
         let chunk = write / self.chunk_writes;
         assert!(
@@ -83,7 +85,8 @@ impl Spill {
         written.map_err(|error| self.failed(&error))
     }
 
-    /// All lifetimes of the next chunk, in the order of its writes; `beyond` for those that were not put.
+    /// Takes the lifetimes of the next chunk, in the order of its writes. Missing ones are
+    /// `beyond`.
     pub(super) fn take(&mut self, beyond: u64) -> Result<Vec<u64>, WorkloadError> {
         let index = self.region(self.first);
         self.first += 1;
@@ -134,14 +137,14 @@ mod tests {
 
     #[test]
     fn lifetimes_come_back_in_the_order_of_writes_from_memory_and_from_the_file() {
-        // 16 chunks of 2^20 writes are 128 MiB of records: twice of what stays in memory.
+        // 16 chunks of 2^20 writes are 128 MiB of records, twice the memory limit.
         let folder = tempfile::tempdir().expect("a folder");
         let (chunk, chunks) = (1u64 << 20, 16);
         let mut spill = Spill::new(chunk, chunks, folder.path());
         let lifetime = |write: u64| 1 + write * 7919 % 1_000_003;
         let dies = |write: u64| !write.is_multiple_of(5);
         let put = |spill: &mut Spill, of: u64| {
-            // In another order than that of the writes.
+            // Deaths come in another order than the writes.
             for index in (0..chunk).rev().map(|index| index ^ 0b1010) {
                 let write = of * chunk + index;
                 if dies(write) {
@@ -158,7 +161,7 @@ mod tests {
                 let write = of * chunk + index as u64;
                 assert_eq!(*found, if dies(write) { lifetime(write) } else { 77 });
             }
-            // Its region is that of a later one now.
+            // A later chunk now uses the region.
             if of < 2 {
                 put(&mut spill, of + chunks);
             }
