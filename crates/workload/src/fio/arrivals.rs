@@ -1,8 +1,9 @@
-//! Arrivals of an open loop at random: `rate_process=poisson`.
+//! Random arrivals of an open loop (`rate_process=poisson`).
 //!
-//! The gaps between requests are exponential, from the generator that fio seeds for it (`FIO_RAND_POISSON_OFF`). fio draws them
-//! in microseconds from the smallest block; here they are in nanoseconds from the request that was sent, so that a rate in bytes is
-//! kept with requests of several sizes. Reads and writes of a mixed job come from one process, as two together are one.
+//! The gaps between requests are exponential, from the generator that fio seeds for them
+//! (`FIO_RAND_POISSON_OFF`). fio computes gaps in microseconds from the smallest block. Here gaps
+//! are in nanoseconds from the request sent, so that a rate in bytes holds with requests of several
+//! sizes. Reads and writes of a mixed job share one process, which is equivalent to two.
 
 use super::plan::Plan;
 use super::power::ln;
@@ -13,14 +14,14 @@ use super::random::{Purpose, Taus88};
 pub struct Arrivals(Taus88);
 
 impl Arrivals {
-    /// Those of one instance of a job.
+    /// Creates the arrivals of one instance of a job.
     pub fn new(plan: &Plan) -> Arrivals {
         Arrivals(Taus88::new(plan.seeds.of(Purpose::Arrival)))
     }
 
-    /// The next gap, for a mean of so many nanoseconds.
+    /// Returns the next gap for this mean, nanoseconds.
     pub fn next_gap_ns(&mut self, mean_ns: f64) -> u64 {
-        // Not zero, whose logarithm is infinite.
+        // The fraction must not be 0, whose logarithm is infinite.
         assert!(
             mean_ns.is_finite() && mean_ns >= 0.0,
             "{mean_ns} is no time between requests"

@@ -1,32 +1,35 @@
-//! The virtual time that requests of a stream cost, by which streams share a drive without a clock.
+//! Cost of a stream's requests in virtual time, by which streams share a drive without a clock.
 //!
-//! What a stream costs, in nanoseconds of the virtual clock:
+//! Costs are in nanoseconds of the virtual clock.
 //!
-//! | the job says | cost |
+//! | option of the job | cost |
 //! |---|---|
 //! | `rate` | 1 s / rate per byte |
 //! | `rate_iops` | 1 s / rate_iops per request |
 //! | `flow` | 1 s / flow per request |
 //! | none of them | [`NOMINAL_SERVICE_NS`] / `iodepth` per request |
 //!
-//! The last line is what a drive does that serves its queue slots in turn (NVMe's round-robin arbitration): a job gets as many requests
-//! served as it has in flight. `thinktime` adds thinktime / `thinktime_blocks` to the cost of a request (`none of them`), or bounds a
-//! `rate` from above by the same sum, since fio catches up to its rate after a pause (with `rate_ignore_thinktime` it does not, and the
-//! pause adds to the rate's cost). A job with `flow` waits for the others anyway, so there thinktime changes nothing.
+//! The last line models a drive that serves its queue slots in turn (NVMe's round-robin
+//! arbitration). A job's served requests are proportional to its requests in flight. `thinktime`
+//! adds thinktime / `thinktime_blocks` to the cost of a request (`none of them`). For a `rate`,
+//! this sum is only an upper bound, since fio catches up to its rate after a pause. With
+//! `rate_ignore_thinktime` fio does not, and the pause adds to the rate's cost. Jobs with `flow`
+//! wait for each other anyway, so their thinktime has no effect.
 //!
-//! Rated jobs and jobs with a queue depth alone may run together, because both costs are times: an unrated job is served as a drive
-//! does it that needs the nominal time for a request. A flow is no time, so all jobs of a group have one or none has.
+//! Jobs with a rate and jobs with only a queue depth may share a group, because both costs are
+//! times. A job without a rate runs as on a drive with the nominal service time. A flow is not a
+//! time, so all jobs of a group have one or none has.
 
 use super::{Job, Plan};
 use crate::Twin;
 
-/// Time that a request is taken to need at queue depth 1: 100 us, between a flash read and a flash program. It only matters where
-/// `thinktime` must be compared with the time that requests take.
+/// Assumed service time of a request at queue depth 1. 100 us lies between a flash read and a flash
+/// program. It only matters when `thinktime` is compared with service times.
 pub const NOMINAL_SERVICE_NS: f64 = 100_000.0;
 
 const NS_PER_SECOND: f64 = 1e9;
 
-/// Virtual time that a stream's requests take, ns.
+/// Virtual time of a stream's requests, ns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Cost {
     pub(super) per_request: f64,
@@ -69,7 +72,8 @@ impl Cost {
         }
     }
 
-    /// The cost on a scaled twin: each byte of the twin stands for d bytes of the drive, and for the requests that carry them there.
+    /// Cost on a scaled model. Each byte of the model stands for d bytes of the drive and for their
+    /// requests.
     pub(super) fn of_twin(self, full: &Plan, twin: Twin) -> Self {
         let mean_bytes = full.mean_request_bytes();
         Self {
@@ -86,7 +90,7 @@ impl Cost {
 /// Pause per request, ns.
 fn pause_ns(job: &Job) -> f64 {
     let counted = job.requests_between_pauses().map(|requests| requests as f64);
-    // The requests of a time, as many as nominal ones take it.
+    // Number of nominal requests in `thinktime_iotime`.
     let timed = (job.thinktime_iotime_us as f64 * 1e3 / NOMINAL_SERVICE_NS * job.iodepth as f64).max(1.0);
     let requests = match counted {
         Some(counted) if job.thinktime_iotime_us > 0 => counted.min(timed),
@@ -96,7 +100,8 @@ fn pause_ns(job: &Job) -> f64 {
     job.thinktime_us as f64 * 1e3 / requests
 }
 
-/// Sum of a rate over the directions that a job uses; a mixed job goes at the sum of both, in the proportion of `rwmixread`.
+/// Sum of a rate over the directions that a job uses. A mixed job runs at the sum of both rates, in
+/// the proportion of `rwmixread`.
 pub fn total(rates: &[Option<u64>; 3], plan: &Plan) -> Option<f64> {
     let operations = plan.access.operations.iter();
     let given: Vec<f64> = operations

@@ -1,10 +1,10 @@
-//! What can be wrong with a job file, and where.
+//! Errors in a job file, with their location.
 
 use std::sync::Arc;
 
 use thiserror::Error;
 
-/// A job file that the lab cannot run: the place, what is wrong there, and what to do about it.
+/// An error in a job file, with location, problem and remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{file}:{line}: {subject}: {problem}; {remedy}{}", also(.others))]
 pub struct JobError {
@@ -12,23 +12,23 @@ pub struct JobError {
     pub file: Arc<str>,
     /// Line in the file, from 1.
     pub line: usize,
-    /// What the error is about: `option=value`, or `[section]`.
+    /// Subject of the error, as `option=value` or `[section]`.
     pub subject: String,
-    /// What is wrong with it.
+    /// Description of the problem.
     pub problem: String,
-    /// What to do instead.
+    /// Proposed correction.
     pub remedy: String,
-    /// What else is wrong with the file, each without others.
+    /// Further errors of the file. Their own `others` are empty.
     pub others: Box<[JobError]>,
 }
 
-/// The other problems, a line each.
+/// Formats the other errors, a line each.
 fn also(others: &[JobError]) -> String {
     others.iter().map(|other| format!("\n{other}")).collect()
 }
 
 impl JobError {
-    /// All problems as one error, if there are any.
+    /// Combines all problems into one error, if any.
     pub(super) fn all(mut problems: Vec<JobError>) -> Result<(), JobError> {
         if problems.is_empty() {
             return Ok(());
@@ -42,9 +42,9 @@ impl JobError {
 /// A line of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The file, as messages call it.
+    /// Name of the file in messages.
     pub file: Arc<str>,
-    /// Its line, from 1.
+    /// Line number, from 1.
     pub line: usize,
 }
 
@@ -63,7 +63,7 @@ impl Default for Place {
     }
 }
 
-/// A complaint about a value, before it is known where the value stands.
+/// A complaint about a value whose location is not yet known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Complaint {
     /// See [`JobError::problem`].

@@ -1,8 +1,8 @@
-//! The groups of a job file, and the jobs that cannot run together or without a clock.
+//! The groups of a job file, and checks that jobs can run together and without a clock.
 
 use super::{Job, JobError, JobFile};
 
-/// The groups of a job file: each `stonewall` begins one.
+/// Splits the jobs of a file into groups. Each `stonewall` begins a group.
 pub(super) fn group(jobs: &[Job]) -> Vec<&[Job]> {
     let mut groups = Vec::new();
     let mut first = 0;
@@ -21,7 +21,7 @@ pub(super) fn group(jobs: &[Job]) -> Vec<&[Job]> {
 /// Checks that all jobs can run without a clock.
 ///
 /// # Errors
-/// A job that only a clock could share out or end.
+/// Fails if sharing or ending a job needs a clock.
 pub fn check_untimed(file: &JobFile) -> Result<(), JobError> {
     let groups = group(&file.jobs);
     for (index, jobs) in groups.iter().enumerate() {
@@ -31,7 +31,7 @@ pub fn check_untimed(file: &JobFile) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Refuses what only a device with timing can do.
+/// Refuses options that need a device with timing.
 fn check_without_clock(file: &JobFile, jobs: &[Job], is_last: bool) -> Result<(), JobError> {
     for job in jobs {
         if job.latency_goal.target_us > 0 {
@@ -58,7 +58,7 @@ fn check_without_clock(file: &JobFile, jobs: &[Job], is_last: bool) -> Result<()
     Ok(())
 }
 
-/// Jobs that run together must have flows that can be compared, or none of them has one.
+/// Checks that either all jobs of a group have comparable flows or none has a flow.
 fn check_group(jobs: &[Job]) -> Result<(), JobError> {
     let first = &jobs[0];
     for job in jobs {

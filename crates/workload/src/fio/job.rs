@@ -1,6 +1,7 @@
-//! A job: what one section of a job file asks for, typed and with fio's defaults filled in.
+//! A job, which is one section of a job file, typed and with fio's defaults filled in.
 //!
-//! A [`Job`] does not depend on a drive: sizes may still be percentages. `plan` turns it into numbers for a given capacity.
+//! A [`Job`] does not depend on a drive, so sizes may still be percentages. `plan` turns it into
+//! numbers for a given capacity.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -12,21 +13,21 @@ use super::error::{Complaint, Place};
 use super::random::DEFAULT_SEED;
 use super::value::{Amount, KbBase, PerDirection};
 
-/// `rw`: which operations a job issues, and in which order of addresses.
+/// `rw`, the operations of a job and the order of their addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
     /// The option's value.
     pub name: &'static str,
-    /// What it issues.
+    /// Operations that the job issues.
     pub operations: Operations,
-    /// Random rather than sequential addresses.
+    /// True for random addresses, false for sequential ones.
     pub random: bool,
 }
 
 /// The operations of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operations {
-    /// One kind.
+    /// One kind of operation.
     Only(Operation),
     /// Reads and writes, mixed by `rwmixread`.
     ReadWrite,
@@ -35,7 +36,7 @@ pub enum Operations {
 }
 
 impl Operations {
-    /// Whether the job issues this operation.
+    /// True if the job issues this operation.
     pub fn include(self, operation: Operation) -> bool {
         match self {
             Self::Only(only) => only == operation,
@@ -109,16 +110,16 @@ pub enum Distribution {
     Uniform,
     /// zipf, pareto or normal, with fio's optional centre (0..=1).
     Skewed {
-        /// Which, with its parameter.
+        /// Kind of the distribution, with its parameter.
         kind: SkewKind,
-        /// Where its hottest block is, as a share of the region.
+        /// Position of the hottest block, as a share of the region.
         center: Option<f64>,
     },
-    /// `zoned`: zones in percent of the region.
+    /// `zoned`, with zones in percent of the region.
     Zoned(PerDirection<Vec<Zone>>),
-    /// `zoned_abs`: zones in bytes.
+    /// `zoned_abs`, with zones in bytes.
     ZonedAbsolute(PerDirection<Vec<Zone>>),
-    /// `sequence`: these blocks, again and again.
+    /// `sequence`, a fixed sequence of blocks, repeated.
     Sequence(Vec<u64>),
 }
 
@@ -130,21 +131,21 @@ pub enum DataPlacement {
     None,
     /// Writes carry a Data Placement directive.
     Fdp,
-    /// Writes carry a Streams directive; the lab treats the stream as the placement index.
+    /// Writes carry a Streams directive. The lab treats the stream as the placement index.
     Streams,
 }
 
-/// What a request of a writing job does: a value of `write_mode`.
+/// A value of `write_mode`, the command that a writing job sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteMode {
     /// Write.
     Write,
-    /// Write Zeroes: a write, or a trim with `deac`.
+    /// Write Zeroes, issued as a write, or as a trim with `deac`.
     Zeroes,
-    /// Write Uncorrectable, which costs the flash nothing: no request.
+    /// Write Uncorrectable, which costs the flash no work and issues no request.
     Uncorrectable,
-    /// Verify: a read.
+    /// Verify, issued as a read.
     Verify,
 }
 
@@ -160,27 +161,29 @@ pub enum PlacementSelection {
     Scheme,
 }
 
-/// `exit_what`: what ends with the first job that ends, if `exitall` is given.
+/// `exit_what`, the scope of `exitall` when the first job ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExitWhat {
-    /// The jobs that run with it; those behind the next `stonewall` go on.
+    /// The jobs that run with it. Jobs behind the next `stonewall` still run.
     #[default]
     Group,
     /// All jobs of the file.
     All,
 }
 
-/// `latency_target` with what refines it: a search for the deepest queue that keeps a latency.
+/// `latency_target` and its related options, which search for the deepest queue that keeps a
+/// latency.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LatencyGoal {
     /// `latency_target`, microseconds.
     pub target_us: u64,
-    /// `latency_window`, microseconds: how long a depth is tried.
+    /// `latency_window`, microseconds for which a depth is tried.
     pub window_us: u64,
-    /// `latency_percentile`: percent of the requests that must not take longer.
+    /// `latency_percentile`, percent of the requests that must not exceed the target.
     pub percent: f64,
-    /// `latency_run`: the job goes on searching; else it ends with one window at the depth that was found.
+    /// `latency_run`. If true, the job keeps searching. If false, it ends with one window at the
+    /// depth found.
     pub goes_on: bool,
 }
 
@@ -195,23 +198,23 @@ impl Default for LatencyGoal {
     }
 }
 
-/// Logs over time that a job asks for; for runs on devices with timing.
+/// Logs over time that a job requests, for runs on devices with timing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogChoice {
-    /// `write_bw_log`: beginning of the file's name; empty for the job's.
+    /// `write_bw_log`, the prefix of the file's name. Empty for the job's name.
     pub bandwidth: Option<String>,
     /// `write_lat_log`, as `bandwidth`.
     pub latency: Option<String>,
     /// `write_iops_log`, as `bandwidth`.
     pub requests: Option<String>,
-    /// `log_avg_msec`; 0: a line for each request.
+    /// `log_avg_msec`. 0 writes a line for each request.
     pub window_ms: u64,
     /// `log_offset`
     pub with_offset: bool,
 }
 
 impl LogChoice {
-    /// The options that ask for logs, with how the names of their files begin.
+    /// The options that request logs, with the prefixes of their files' names.
     pub fn asked(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let choices = [
             ("write_bw_log", &self.bandwidth),
@@ -223,7 +226,7 @@ impl LogChoice {
             .filter_map(|(option, prefix)| Some((option, prefix.as_deref()?)))
     }
 
-    /// The option that asks for a log, if any does.
+    /// The first option that requests a log, if any.
     pub fn asked_by(&self) -> Option<&'static str> {
         self.asked().next().map(|(option, _)| option)
     }
@@ -240,54 +243,59 @@ pub struct SchemeEntry {
     pub index: PlacementIndex,
 }
 
-/// One section of a job file with everything it inherits. Fields carry fio's option names where they have them.
+/// One section of a job file with all inherited options. Fields are named after fio's options if
+/// these exist.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
     /// Section name, or the `name` option.
     pub name: String,
-    /// The job file, for messages.
+    /// Path of the job file, for messages.
     #[serde(skip)]
     pub file: String,
-    /// fio's number of the first instance: 1 for the first job of the file, one more per instance.
+    /// fio's number of the first instance. The first job of the file starts at 1, and each instance
+    /// adds one.
     pub first_thread_number: u32,
     /// `numjobs`
     pub numjobs: u32,
-    /// Waits for everything before it (`stonewall`).
+    /// `stonewall`. The job waits for all jobs before it.
     pub stonewall: bool,
-    /// `wait_for`: the job that must have ended before.
+    /// `wait_for`, the job that must have ended before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_for: Option<String>,
-    /// `exitall`; that of one job is that of all.
+    /// `exitall`. If one job has it, it applies to all jobs.
     #[serde(default, skip_serializing_if = "is_false")]
     pub exitall: bool,
     /// `exit_what`
     #[serde(default, skip_serializing_if = "is_default")]
     pub exit_what: ExitWhat,
-    /// `filename`, or what fio would make of the section name; part of the seed of skewed distributions.
+    /// `filename`, or the name that fio derives from the section. Part of the seed of skewed
+    /// distributions.
     pub filename: Option<String>,
     /// `rw`
     pub access: Access,
-    /// The number after the colon of a random `rw`: an address is drawn for each so many requests.
+    /// The number after the colon of a random `rw`. One address is drawn per this number of
+    /// requests.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub requests_per_draw: u64,
-    /// The bytes after the colon of a sequential `rw`, negative to go backwards: added to the end of the last request.
+    /// The bytes after the colon of a sequential `rw`, added to the end of the last request.
+    /// Negative to go backwards.
     #[serde(default, skip_serializing_if = "is_default")]
     pub step_bytes: i64,
-    /// `rw_sequencer=identical`: the requests between two draws repeat the address.
+    /// `rw_sequencer=identical`. Requests between two draws repeat the address.
     #[serde(default, skip_serializing_if = "is_false")]
     pub repeats_address: bool,
     /// `bs`, bytes.
     pub bs: PerDirection<u64>,
-    /// `bsrange` and the extremes of `bssplit`, bytes; stronger than `bs`.
+    /// `bsrange` and the extremes of `bssplit`, bytes. Overrides `bs`.
     pub bs_range: PerDirection<Option<(u64, u64)>>,
-    /// `bssplit`; stronger than `bsrange`.
+    /// `bssplit`. Overrides `bsrange`.
     pub bssplit: PerDirection<Vec<BlockShare>>,
     /// `ba`, bytes.
     pub blockalign: PerDirection<Option<u64>>,
     /// `size`
     pub size: Option<Amount>,
-    /// `filesize`, bytes: where the region ends; `size` then only says how much of it one loop issues.
+    /// `filesize`, bytes, the end of the region. `size` then only limits the bytes of one loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filesize: Option<u64>,
     /// `offset`
@@ -304,13 +312,15 @@ pub struct Job {
     pub loops: u64,
     /// `time_based`
     pub time_based: bool,
-    /// `runtime`, microseconds; 0 without. Means something on devices with timing only, but `time_based` requires it.
+    /// `runtime`, microseconds, or 0 if absent. Only used on devices with timing, but `time_based`
+    /// requires it.
     pub runtime_us: u64,
-    /// `ramp_time`, microseconds; for devices with timing.
+    /// `ramp_time`, microseconds, for devices with timing.
     pub ramp_time_us: u64,
-    /// `startdelay`, microseconds, of a range its beginning; for devices with timing.
+    /// `startdelay`, or the start of its range, microseconds, for devices with timing.
     pub startdelay_us: u64,
-    /// The end of a range of `startdelay`, microseconds, in which each instance draws its own; 0 without.
+    /// End of a range of `startdelay`, microseconds, or 0. Each instance draws its own delay in the
+    /// range.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub startdelay_latest_us: u64,
     /// `random_distribution`
@@ -321,10 +331,10 @@ pub struct Job {
     /// `zonemode=strided`
     #[serde(default, skip_serializing_if = "is_false")]
     pub strides: bool,
-    /// `zonesize`, bytes; 0 without.
+    /// `zonesize`, bytes, or 0 if absent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub zone_size: u64,
-    /// `zonerange`, bytes; 0: as `zonesize`.
+    /// `zonerange`, bytes. 0 means the same as `zonesize`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub zone_range: u64,
     /// `zoneskip`, bytes.
@@ -342,35 +352,36 @@ pub struct Job {
     pub percentage_random: PerDirection<u32>,
     /// `rwmixread`, percent.
     pub rwmixread: u32,
-    /// `num_range`: ranges of one trim.
+    /// `num_range`, the ranges of one trim.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub ranges_per_trim: u64,
-    /// `write_mode` and `sg_write_mode`: what takes the place of writes, with percent of them; empty for writes alone.
+    /// `write_mode` and `sg_write_mode`, commands that replace writes with their percent. Empty for
+    /// writes alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub write_modes: Vec<(WriteMode, u32)>,
-    /// `deac`: Write Zeroes deallocates.
+    /// `deac`. Write Zeroes deallocates.
     #[serde(default, skip_serializing_if = "is_false")]
     pub deallocates: bool,
-    /// `verify` is on.
+    /// `verify`, true if on.
     #[serde(default, skip_serializing_if = "is_false")]
     pub verify: bool,
-    /// `do_verify`: what was written is read back.
+    /// `do_verify`. Written data is read back.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub do_verify: bool,
-    /// `verify_backlog`, writes; 0: all is read back at the end of a pass.
+    /// `verify_backlog`, writes. 0 reads all back at the end of a pass.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub verify_backlog: u64,
-    /// `verify_backlog_batch`, reads; 0: as many as `verify_backlog`.
+    /// `verify_backlog_batch`, reads. 0 means the same as `verify_backlog`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub verify_backlog_batch: u64,
     /// `rate`, bytes per second.
     pub rate: PerDirection<Option<u64>>,
     /// `rate_iops`
     pub rate_iops: PerDirection<Option<u64>>,
-    /// `rate_process=poisson`; for devices with timing.
+    /// `rate_process=poisson`, for devices with timing.
     #[serde(default, skip_serializing_if = "is_false")]
     pub poisson: bool,
-    /// `steadystate` was given: the run goes on until it is steady.
+    /// `steadystate`. The run goes on until it is steady.
     #[serde(default, skip_serializing_if = "is_false")]
     pub steadystate: bool,
     /// `rate_ignore_thinktime`
@@ -383,38 +394,41 @@ pub struct Job {
     pub thinktime_us: u64,
     /// `thinktime_blocks`
     pub thinktime_blocks: u64,
-    /// `thinktime_iotime`, microseconds; 0 without.
+    /// `thinktime_iotime`, microseconds, or 0 if absent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub thinktime_iotime_us: u64,
     /// `iodepth`
     pub iodepth: u64,
-    /// `latency_target` and what refines it; for devices with timing, and nothing where the target is 0.
+    /// `latency_target` and its related options, for devices with timing. Unused if the target is
+    /// 0.
     #[serde(default, skip_serializing_if = "is_default")]
     pub latency_goal: LatencyGoal,
-    /// `write_bw_log`, `write_lat_log`, `write_iops_log` and what refines them; no part of what the job does.
+    /// `write_bw_log`, `write_lat_log`, `write_iops_log` and their related options. They do not
+    /// change the job's requests.
     #[serde(skip)]
     pub logs: LogChoice,
     /// `fdp`
     pub fdp: bool,
-    /// `dataplacement`; `None` when not given.
+    /// `dataplacement`, or `None` if absent.
     pub dataplacement: Option<DataPlacement>,
     /// `plid_select`
     pub plid_select: PlacementSelection,
-    /// `plids`, sorted; empty for all that the drive has.
+    /// `plids`, sorted. Empty for all indices of the drive.
     pub plids: Vec<PlacementIndex>,
     /// The lines of the `dp_scheme` file.
     pub dp_scheme: Vec<SchemeEntry>,
     /// `kb_base`
     pub kb_base: KbBase,
-    /// Where each option that was given stands, for messages.
+    /// Location of each given option, for messages.
     #[serde(skip)]
     pub(super) given: Vec<(&'static str, Place)>,
-    /// Where the section begins: in the job file or in one that it includes.
+    /// Location of the section in the job file or in an included file.
     #[serde(skip)]
     pub(super) place: Place,
 }
 
-/// Fields that are not given are left out, so that a job is called by the same hash as before there were such options.
+/// Omits default fields when serializing, so that jobs keep their hashes from before these options
+/// existed.
 fn is_one(value: &u64) -> bool {
     *value == 1
 }
@@ -448,7 +462,7 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl Job {
-    /// fio's defaults.
+    /// Creates a job with fio's defaults.
     pub(super) fn with_defaults(file: &str) -> Self {
         Self {
             name: String::new(),
@@ -538,12 +552,14 @@ impl Job {
         self.randseed.unwrap_or(DEFAULT_SEED)
     }
 
-    /// Whether each further pass repeats the random numbers of the first. fio lets an explicit `randseed` switch that off.
+    /// True if each further pass repeats the random numbers of the first. In fio, an explicit
+    /// `randseed` disables this.
     pub fn repeats_randomness(&self) -> bool {
         self.randrepeat && self.randseed.is_none()
     }
 
-    /// Requests between two pauses, if they are counted: with `thinktime_iotime` only where `thinktime_blocks` is given too, as in fio.
+    /// Number of requests between two pauses, if counted. With `thinktime_iotime` they only count
+    /// if `thinktime_blocks` is given too, as in fio.
     pub fn requests_between_pauses(&self) -> Option<u64> {
         let is_counted = self.thinktime_iotime_us == 0 || self.is_given("thinktime_blocks");
         is_counted.then_some(self.thinktime_blocks)
@@ -555,7 +571,7 @@ impl Job {
         self.bs_range[operation as usize].unwrap_or((bs, bs))
     }
 
-    /// What fio calls the target of one instance: part of the seed of skewed distributions.
+    /// fio's name of the target of one instance, part of the seed of skewed distributions.
     pub fn target_name(&self, subjob: u32) -> String {
         match &self.filename {
             Some(name) => name.clone(),
@@ -565,7 +581,7 @@ impl Job {
         }
     }
 
-    /// A complaint about this job, pointing at an option if it was given and at the section otherwise.
+    /// Creates an error about this job. It points at the option if given, and else at the section.
     pub fn error(&self, option: &str, problem: impl Into<String>, remedy: impl Into<String>) -> super::JobError {
         let complaint = Complaint::new(problem, remedy);
         match self.given.iter().rev().find(|(name, _)| *name == option) {
@@ -574,18 +590,18 @@ impl Job {
         }
     }
 
-    /// Whether an option stands in the file, by its proper name.
+    /// True if the file contains the option, by its primary name.
     pub fn is_given(&self, option: &str) -> bool {
         self.given.iter().any(|(name, _)| *name == option)
     }
 
-    /// Notes where an option stands.
+    /// Records the location of an option.
     pub(super) fn note(&mut self, option: &'static str, place: &Place) {
         self.given.retain(|(other, _)| *other != option);
         self.given.push((option, place.clone()));
     }
 
-    /// Checks what fio checks once all options are known (`fixup_options`), and what the lab needs besides.
+    /// Performs fio's checks on the complete set of options (`fixup_options`), and the lab's own.
     pub(super) fn check(&self) -> Result<(), super::JobError> {
         let given = |values: &PerDirection<Option<u64>>| values.iter().any(Option::is_some);
         if given(&self.rate) && given(&self.rate_iops) {

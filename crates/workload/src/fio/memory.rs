@@ -1,6 +1,7 @@
-//! What the streams of a job file take before one is built: memory, and the sums of zipf distributions.
+//! Memory of the streams of a job file and cost of its zipf sums, computed before a stream is
+//! built.
 //!
-//! Both follow from the plans. Nothing here is as large as what it counts.
+//! Both follow from the plans. The computation itself needs little memory.
 
 use std::collections::BTreeSet;
 
@@ -11,19 +12,19 @@ use super::random_map::RandomMap;
 use super::{JobError, JobFile, JobStream};
 use crate::{Operation, Target};
 
-/// Bytes of a stream without what depends on its region: its state, its plans, its zones, and the requests that it has ready.
+/// Bytes of a stream apart from region-dependent parts, for state, plans, zones and ready requests.
 const STREAM_BYTES: u64 = 32 << 10;
 const _: () = assert!(8 * size_of::<JobStream>() + 4 * size_of::<Plan>() < STREAM_BYTES as usize);
-/// Terms of zeta functions that a job file may have added up: some seconds.
+/// Maximum terms of zeta functions that a job file may sum, which takes some seconds.
 const ZETA_TERMS_MAX: u64 = 1 << 28;
-/// Bytes of an entry of a tree of pieces that are to be read back, with the tree's free room.
+/// Bytes of a tree entry of a piece to read back, including the tree's free space.
 const PIECE_BYTES: u64 = 48;
 
 impl JobFile {
-    /// Memory that its streams take on a drive at most, bytes.
+    /// Maximum memory of the file's streams on a drive, bytes.
     ///
     /// # Errors
-    /// A job that does not fit the drive, or distributions that take too long to prepare.
+    /// Fails if a job does not fit the drive or its distributions take too long to prepare.
     pub fn memory_bytes(&self, target: &Target) -> Result<u64, JobError> {
         let mut bytes: u64 = 0;
         let mut zetas = BTreeSet::new();
@@ -61,13 +62,14 @@ impl JobFile {
 }
 
 impl Plan {
-    /// Blocks of the random map, if there is one: as in fio, one for each smallest request that fits what is drawn from.
+    /// Blocks of the random map, if used. As in fio, the drawn range has one per smallest
+    /// request.
     pub(super) fn map_blocks(&self) -> Option<u64> {
         let has_map = self.addresses == AddressPlan::Uniform { map: true };
         has_map.then(|| self.drawn_bytes() / self.min_bytes())
     }
 
-    /// Memory that a stream of it takes at most, bytes.
+    /// Maximum memory of a stream of this plan, bytes.
     fn memory_bytes(&self) -> u64 {
         let stream_bytes = STREAM_BYTES + self.map_blocks().map_or(0, RandomMap::memory_bytes);
         let pieces = self
@@ -80,7 +82,7 @@ impl Plan {
                 backlog: Some((writes, _)),
                 ..
             }) => pieces.min(writes).saturating_mul(PIECE_BYTES),
-            // A copy of the stream gives the writes again.
+            // A copy of the stream repeats the writes.
             Some(_) => stream_bytes,
         };
         stream_bytes.saturating_add(read_back_bytes)

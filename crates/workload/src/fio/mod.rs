@@ -1,11 +1,14 @@
-//! Workloads as fio job files: the same file describes a run of the lab and a run of real fio on a drive.
+//! Workloads as fio job files. The same file describes a run of the lab and a run of real fio on a
+//! drive.
 //!
-//! Text becomes typed jobs (`lines`, `parse`, with the option table of `options` and the values of `value`, `expression` and `grammar`), a job and a
-//! drive become a plan in bytes (`plan`, and `twin` for scaled-down drives), and a plan becomes a stream of requests (`stream`)
-//! with fio's own random numbers (`random`, `distribution`, `random_map`, `power`). `planned` lists the streams of all jobs in the order of
-//! their `groups`. `schedule` merges them by their `cost`.
+//! `lines` and `parse` turn text into typed jobs, with the option table of `options` and the values
+//! of `value`, `expression` and `grammar`. `plan` resolves a job for a drive in bytes, and `twin`
+//! scales the plan down. `stream` turns a plan into requests, with fio's own random numbers
+//! (`random`, `distribution`, `random_map`, `power`). `planned` lists the streams of all jobs in
+//! the order of their `groups`. `schedule` merges the streams by their `cost`.
 //!
-//! It does not run fio, does no I/O and has no clock: options that need one are refused or documented as having no effect.
+//! This module does not run fio, does no I/O and has no clock. Options that need a clock are
+//! refused or documented as having no effect.
 
 mod arrivals;
 mod cost;

@@ -1,9 +1,12 @@
-//! A job on a drive of a given capacity: every percentage resolved, every default filled in, in bytes.
+//! Plan of a job on a drive of a given capacity, in bytes. All percentages and defaults are
+//! resolved.
 //!
-//! [`Plan::new`] does for one instance of a job what fio does when it sets up files (`filesetup.c`: `get_start_offset`, `setup_files`,
-//! `__init_rand_distribution`). A plan that comes back is valid: its region lies on the drive and holds at least one block.
+//! [`Plan::new`] does for one instance of a job the same as fio's setup of files (`filesetup.c`:
+//! `get_start_offset`, `setup_files`, `__init_rand_distribution`). The returned plan is valid. Its
+//! region lies on the drive and holds at least one block.
 //!
-//! It draws no random numbers and produces no requests; see `stream`. Scaled twins change a plan before it becomes a stream; see `twin`.
+//! This module draws no random numbers and produces no requests (see `stream`). `twin` scales a
+//! plan before it becomes a stream.
 
 use crate::{Operation, PlacementIndex, Target};
 
@@ -13,7 +16,7 @@ use super::job::{Access, DataPlacement, Distribution, Job, Operations, Placement
 use super::random::{Generator, MAX_BLOCKS_OF_32_BIT_GENERATOR, Purpose, Seeds};
 use super::value::{Amount, PerDirection};
 
-/// Blocks of the random map that a request touches, at most.
+/// Maximum blocks of the random map per request.
 const MAP_BLOCKS_OF_REQUEST_MAX: u64 = 1 << 20;
 
 /// The request sizes of one direction.
@@ -25,45 +28,46 @@ pub struct BlockPlan {
     pub max_bytes: u64,
     /// Alignment of random requests, bytes.
     pub align_bytes: u64,
-    /// Sizes and their percent of the requests (`bssplit`), rarest first; empty for one size or a range.
+    /// Sizes and their percent of the requests (`bssplit`), rarest first. Empty for one size or a
+    /// range.
     pub split: Vec<(u64, f64)>,
 }
 
-/// Where the addresses of a random job come from.
+/// Source of the addresses of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AddressPlan {
-    /// Block after block.
+    /// Consecutive blocks.
     Sequential,
-    /// Uniform; with a random map each block once per pass.
+    /// Uniform. With a random map, each block comes once per pass.
     Uniform {
-        /// Whether the map is kept.
+        /// True if a random map is used.
         map: bool,
     },
     /// zipf, pareto or normal.
     Skewed {
-        /// Which.
+        /// Kind of the distribution.
         kind: SkewKind,
         /// fio's centre, as a share of the region.
         center: Option<f64>,
         /// Blocks that the formula draws from.
         drawn_blocks: u64,
-        /// Blocks that the draws are mapped to; differs from `drawn_blocks` on scaled twins only.
+        /// Blocks that the draws are mapped to. Differs from `drawn_blocks` on scaled models only.
         blocks: u64,
     },
     /// Zones in percent of the region.
     Zoned(PerDirection<Vec<Zone>>),
     /// Zones in bytes.
     ZonedAbsolute(PerDirection<Vec<Zone>>),
-    /// These blocks, again and again.
+    /// A fixed sequence of blocks, repeated.
     Sequence {
         /// Numbers of the blocks.
         blocks: Vec<u64>,
-        /// Each round begins behind the blocks of the last one.
+        /// True if each round begins behind the blocks of the last one.
         strides: bool,
     },
 }
 
-/// `zonemode=strided`: what is issued of the region.
+/// Parts of the region that `zonemode=strided` uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StridePlan {
     /// Bytes that are issued in one zone.
@@ -74,25 +78,27 @@ pub struct StridePlan {
     pub skipped_bytes: u64,
 }
 
-/// Which placement index writes carry.
+/// Placement index of the writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlacementPlan {
-    /// None.
+    /// No directive.
     None,
-    /// These in turn.
+    /// These indices in turn.
     RoundRobin(Vec<PlacementIndex>),
-    /// Any of these.
+    /// A random index of these.
     Random(Vec<PlacementIndex>),
     /// By the write's first byte on the drive.
     Scheme(Vec<SchemeEntry>),
 }
 
-/// How `verify` reads back what a pass has written.
+/// Order and time of the reads with which `verify` reads back a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadBackPlan {
-    /// By address and without what was overwritten, because writes may overlap; else in the order of the writes.
+    /// True to read by address, without overwritten pieces, because writes may overlap. False to
+    /// read in the order of the writes.
     pub sorted: bool,
-    /// `verify_backlog` and `verify_backlog_batch`: after how many writes how many of them are read back, before the pass goes on.
+    /// `verify_backlog` and `verify_backlog_batch`. After the first number of writes, the second
+    /// number of writes is read back before the pass goes on.
     pub backlog: Option<(u64, u64)>,
 }
 
@@ -101,11 +107,11 @@ pub struct ReadBackPlan {
 pub struct Plan {
     /// Order and operations.
     pub access: Access,
-    /// Requests for each address that is drawn.
+    /// Number of requests per drawn address.
     pub requests_per_draw: u64,
-    /// Added to the end of the last request of a sequential job, bytes.
+    /// Distance from the end of the last request of a sequential job to the next request, bytes.
     pub step_bytes: i64,
-    /// Those between two draws repeat the address, instead of going on from it.
+    /// True if requests between two draws repeat the address. False if they continue from it.
     pub repeats_address: bool,
     /// First byte of the region on the drive.
     pub start_bytes: u64,
@@ -117,7 +123,7 @@ pub struct Plan {
     pub device_bytes: u64,
     /// Request sizes for reads, writes, trims.
     pub blocks: PerDirection<BlockPlan>,
-    /// What one loop issues, bytes.
+    /// Bytes that one loop issues.
     pub size_bytes: u64,
     /// `io_size`, bytes.
     pub io_size_bytes: Option<u64>,
@@ -125,41 +131,42 @@ pub struct Plan {
     pub number_ios: Option<u64>,
     /// `loops`
     pub loops: u64,
-    /// Goes on until nobody asks for more.
+    /// True if the stream never ends by itself.
     pub endless: bool,
     /// Percent of random requests.
     pub percentage_random: PerDirection<u32>,
     /// Percent of reads in a mix.
     pub rwmixread: u32,
-    /// Trims that fio sends as the ranges of one command, and counts as one.
+    /// Trims that fio sends as the ranges of one command and counts as one request.
     pub ranges_per_trim: u64,
-    /// What takes the place of writes, with percent of them; empty for writes alone.
+    /// Commands that replace writes, with their percent. Empty for writes alone.
     pub write_modes: Vec<(WriteMode, u32)>,
-    /// Write Zeroes deallocates.
+    /// True if Write Zeroes deallocates.
     pub deallocates: bool,
     /// Delay before the first request, microseconds.
     pub delay_us: u64,
-    /// `verify` is on: reads and writes take the same sizes, and a pass of a `time_based` job ends.
+    /// True if `verify` is on. Reads and writes then draw the same sizes, and passes of a
+    /// `time_based` job end.
     pub verifies: bool,
-    /// A pass is followed by a phase of reading back, even where nothing was written.
+    /// True if each pass ends with a read-back phase, even without writes.
     pub reads_back: bool,
-    /// `verify_backlog` of a job that writes: a pass may be twice as long.
+    /// True for a writing job with `verify_backlog`. A pass may then be twice as long.
     pub has_backlog: bool,
-    /// What is read back of a job that writes.
+    /// Read-back plan of a writing job.
     pub read_back: Option<ReadBackPlan>,
-    /// Addresses.
+    /// Source of the addresses.
     pub addresses: AddressPlan,
-    /// Placement.
+    /// Placement of the writes.
     pub placement: PlacementPlan,
     /// Seeds of the instance.
     pub seeds: Seeds,
-    /// Seed of zipf, pareto, normal.
+    /// Seed of the zipf, pareto and normal distributions.
     pub distribution_seed: u64,
-    /// Every pass repeats the random numbers of the first.
+    /// True if every pass repeats the random numbers of the first.
     pub repeat_randomness: bool,
-    /// Offsets come from the 64-bit generator.
+    /// True if offsets come from the 64-bit generator.
     pub offsets_64: bool,
-    /// Request sizes come from the 64-bit generator.
+    /// True if request sizes come from the 64-bit generator.
     pub sizes_64: bool,
 }
 
@@ -236,7 +243,8 @@ impl Plan {
             seeds,
             distribution_seed: seeds.of_distribution(&job.target_name(subjob)),
             repeat_randomness: job.repeats_randomness(),
-            // With more blocks than 32 bits can name fio changes to the other generator by itself.
+            // With more blocks than 32 bits can number, fio itself switches to the 64-bit
+            // generator.
             offsets_64: job.generator_64 || region_bytes / smallest_used > MAX_BLOCKS_OF_32_BIT_GENERATOR,
             sizes_64: job.generator_64,
             blocks,
@@ -252,7 +260,7 @@ impl Plan {
         usable.saturating_sub(block.min_bytes.saturating_sub(block.align_bytes)) / block.align_bytes
     }
 
-    /// Bytes that random requests are drawn from: the region, or one of its zones.
+    /// Bytes that random requests are drawn from, either the region or one of its zones.
     pub fn drawn_bytes(&self) -> u64 {
         let whole = self.region_bytes.min(self.device_bytes);
         self.strides.map_or(whole, |strides| strides.zone_bytes)
@@ -271,7 +279,7 @@ impl Plan {
         }
     }
 
-    /// Whether it writes, which a job of another `write_mode` may not.
+    /// True if the plan writes. A job with another `write_mode` may not.
     pub fn writes(&self) -> bool {
         let writes = |(mode, percent): &(WriteMode, u32)| {
             *percent > 0 && (*mode == WriteMode::Write || *mode == WriteMode::Zeroes && !self.deallocates)
@@ -285,7 +293,8 @@ impl Plan {
         smallest_block(&self.blocks)
     }
 
-    /// Refuses requests that would touch so many blocks of the random map that a few of them take seconds.
+    /// Refuses requests that touch too many blocks of the random map. A few of them would take
+    /// seconds.
     pub(super) fn check_map(&self, job: &Job) -> Result<(), JobError> {
         let most = |block: &BlockPlan| block.max_bytes / block.min_bytes;
         let blocks = self.blocks.iter().map(most).max().expect("three directions");
@@ -333,7 +342,8 @@ impl BlockPlan {
             / weights
     }
 
-    /// The sizes and the percent of the draws that take them: what exceeds 100 is never drawn.
+    /// Sizes and the percent of the draws that take them. Percentages beyond 100 in total are never
+    /// drawn.
     pub fn shares(&self) -> impl Iterator<Item = (u64, f64)> {
         let cut = |before: &mut f64, (bytes, percent): &(u64, f64)| {
             let share = percent.min(100.0 - *before);
@@ -344,7 +354,8 @@ impl BlockPlan {
     }
 }
 
-/// fio's number of an instance within its job: the first has 0, the others count down from `numjobs` - 1.
+/// fio's number of an instance within its job. The first has 0, and the rest count down from
+/// `numjobs` - 1.
 fn subjob_number(job: &Job, instance: u32) -> u32 {
     if instance == 0 { 0 } else { job.numjobs - instance }
 }
@@ -393,7 +404,7 @@ fn plan_blocks(job: &Job, operation: Operation) -> BlockPlan {
         .map(|share| (share.bytes, f64::from(share.percent)));
     let mut split: Vec<(u64, f64)> = split.collect();
     let given: f64 = split.iter().map(|(_, percent)| percent).sum();
-    // fio takes the last size, the most frequent one, for draws that no percentage is for.
+    // fio gives draws outside all percentages the last size, which is the most frequent one.
     if let Some((_, percent)) = split.last_mut().filter(|_| given < 100.0) {
         *percent += 100.0 - given;
     }
@@ -405,7 +416,8 @@ fn plan_blocks(job: &Job, operation: Operation) -> BlockPlan {
     }
 }
 
-/// The delay of an instance. One that begins at 0 begins at that of the first instance for all others, as in fio.
+/// Start delay of an instance. If the range begins at 0, further instances draw from a range that
+/// begins at the delay of the first instance, as in fio.
 fn start_delay(job: &Job, instance: u32) -> u64 {
     let draw = |earliest: u64, instance: u32| {
         let seeds = Seeds::new(job.seed(), job.first_thread_number + instance);
@@ -473,7 +485,7 @@ fn plan_addresses(job: &Job, blocks: &PerDirection<BlockPlan>, region_bytes: u64
     }
     match &job.distribution {
         Distribution::Uniform => {
-            // Any other alignment than the block's switches the map off in fio.
+            // In fio, an alignment other than the block size switches the map off.
             let aligned = blocks.iter().all(|block| block.align_bytes == block.min_bytes);
             AddressPlan::Uniform {
                 map: !job.norandommap && aligned,
@@ -499,7 +511,7 @@ fn plan_addresses(job: &Job, blocks: &PerDirection<BlockPlan>, region_bytes: u64
     }
 }
 
-/// fio sorts what it reads back where its writes may overlap (`fio_offset_overlap_risk`).
+/// Plans the read-back. fio sorts the list if writes may overlap (`fio_offset_overlap_risk`).
 fn plan_read_back(job: &Job, addresses: &AddressPlan, size_bytes: u64) -> Option<ReadBackPlan> {
     let overlaps = match addresses {
         AddressPlan::Sequential | AddressPlan::Uniform { map: true } => job.norandommap,
@@ -531,7 +543,7 @@ fn plan_placement(job: &Job, target: Target) -> Result<PlacementPlan, JobError> 
         let problem = format!("the drive offers {count} placement indices, and index {index} is none of them");
         return Err(job.error(option, problem, format!("use indices from 0 to {}", count - 1)));
     }
-    // Without plids fio takes all that the drive lists, but at most 128.
+    // Without `plids`, fio takes all indices that the drive lists, but at most 128.
     let indices = if job.plids.is_empty() {
         (0..count.min(128)).map(PlacementIndex).collect()
     } else {

@@ -1,4 +1,4 @@
-//! The streams of a job file: each instance of each job with its plan on a drive.
+//! The streams of a job file, one for each instance of each job, with its plan on a drive.
 
 use std::ops::Range;
 
@@ -11,15 +11,15 @@ use crate::{Target, Twin};
 pub struct PlannedStream<'a> {
     /// The job.
     pub job: &'a Job,
-    /// What it does on the drive at full size.
+    /// Plan on the drive at full size.
     pub full: Plan,
-    /// What it does: on the twin, if there is one.
+    /// Plan on the scaled model, if any. Equal to `full` without a model.
     pub plan: Plan,
-    /// Streams of its group that must have ended before it begins (`wait_for`).
+    /// Streams of the group that must have ended before this one begins (`wait_for`).
     pub waits_for: Option<Range<u16>>,
-    /// What ends when it ends (`exitall`).
+    /// Scope of `exitall` when this stream ends.
     pub ends_others: Option<ExitWhat>,
-    /// Its number and group, and the rest in words.
+    /// Number, group and description of the stream.
     pub summary: StreamSummary,
 }
 
@@ -57,7 +57,7 @@ pub fn plan_streams<'a>(file: &'a JobFile, target: &Target) -> Result<Vec<Planne
     Ok(streams)
 }
 
-/// What an instance of a job does on the drive at full size, and on the twin, if there is one.
+/// Plans an instance of a job on the full-size drive and on the scaled model, if any.
 pub(super) fn plan_instance(job: &Job, instance: u32, target: &Target) -> Result<(Plan, Plan), JobError> {
     let full = Plan::new(job, instance, *target)?;
     let plan = match target.twin {

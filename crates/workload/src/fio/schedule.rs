@@ -1,12 +1,15 @@
-//! Workloads: the streams of all jobs of a job file, merged into one sequence of requests.
+//! Schedule of a job file, which merges the streams of all jobs into one sequence of requests.
 //!
-//! Jobs become streams (one per instance), streams become groups (`stonewall` starts a new one), and groups run one after another.
-//! Inside a group streams share the drive in fixed proportions: each stream has a cost in virtual time per request and per byte (`cost`), its
-//! clock advances by what it issued, and the stream whose clock is furthest behind goes next (stride scheduling). After any number of
-//! requests no stream is more than one request away from its exact share, and the sequence depends on nothing but the job file, the
-//! drive's capacity and the options. A stream that ends leaves its share to the others of its group.
+//! Jobs become streams (one per instance), and streams form groups (`stonewall` starts a new one).
+//! Groups run one after another. Streams of a group share the drive in fixed proportions by stride
+//! scheduling. Each stream has a cost in virtual time per request and per byte (`cost`). Its clock
+//! advances by its issued requests, and the stream with the earliest clock goes next. No stream is
+//! ever more than one request away from its exact share. The sequence depends only on the job file,
+//! the drive's capacity and the options. A stream that ends leaves its share to the rest of its
+//! group.
 //!
-//! It has no clock of its own and never waits: rates are proportions. It does not touch the device.
+//! The schedule has no clock and never waits, so rates are proportions. It does not touch the
+//! device.
 
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -25,13 +28,13 @@ pub struct Schedule {
     streams: Vec<Stream>,
     /// Streams of the groups that have not begun, last group first.
     waiting: Vec<Vec<u16>>,
-    /// Streams of the group that runs.
+    /// Running streams of the current group.
     running: BinaryHeap<Turn>,
-    /// Streams of that group that wait for others of it.
+    /// Streams of the current group that wait for other streams of it.
     held: Vec<u16>,
 }
 
-/// Requests that a stream produces at once.
+/// Requests per batch of a stream.
 const RUN_LENGTH: usize = 64;
 
 /// A stream with its place in the schedule.
@@ -40,11 +43,11 @@ struct Stream {
     source: JobStream,
     /// Requests produced and not yet issued, next one last.
     ready: Vec<Request>,
-    /// What was issued.
+    /// Totals of the issued requests.
     requests: u64,
     bytes: u64,
     cost: Cost,
-    /// Its virtual time when it began.
+    /// Virtual time of the stream's start.
     begins_ns: f64,
     waits_for: Option<Range<u16>>,
     ends_others: Option<ExitWhat>,
@@ -52,7 +55,8 @@ struct Stream {
     summary: StreamSummary,
 }
 
-/// A running stream and its virtual time; the one that is furthest behind is the greatest, ties go to the first stream.
+/// A running stream and its virtual time. The earliest time is the greatest, and ties go to the
+/// first stream.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Turn {
     time_ns: f64,
@@ -73,7 +77,7 @@ impl Schedule {
     /// Builds the streams of a job file for a drive.
     ///
     /// # Errors
-    /// A job that does not fit the drive, or that only a clock could share out or end.
+    /// Fails if a job does not fit the drive, or if sharing or ending it needs a clock.
     pub fn new(file: &JobFile, target: &Target) -> Result<Self, JobError> {
         check_untimed(file)?;
         let groups = group(&file.jobs);
@@ -99,7 +103,8 @@ impl Schedule {
         })
     }
 
-    /// Appends up to `limit` requests; returns how many. 0 means that the workload has ended.
+    /// Appends up to `limit` requests and returns their number. 0 means that the workload has
+    /// ended.
     pub fn next_batch(&mut self, out: &mut Vec<Request>, limit: usize) -> usize {
         let before = out.len();
         let full = before + limit;
@@ -119,17 +124,17 @@ impl Schedule {
         out.len() - before
     }
 
-    /// What each stream does, in the order of their numbers.
+    /// Summaries of all streams, in the order of their numbers.
     pub fn describe(&self) -> Vec<StreamSummary> {
         self.streams.iter().map(|stream| stream.summary.clone()).collect()
     }
 
-    /// Whether the workload never ends by itself.
+    /// True if the workload never ends by itself.
     pub fn is_endless(&self) -> bool {
         self.streams.iter().any(|stream| stream.source.plan().endless)
     }
 
-    /// Lets those begin whose waiting is over, at this virtual time.
+    /// Starts the streams whose awaited streams have ended, at this virtual time.
     fn release(&mut self, time_ns: f64) {
         let streams = &self.streams;
         let has_ended = |stream: u16| streams[usize::from(stream)].ended;
@@ -150,7 +155,8 @@ impl Schedule {
         }
     }
 
-    /// A stream has no more requests: it leaves, others end with it or begin.
+    /// Ends a stream without further requests. Depending on its job, other streams end with it or
+    /// start.
     #[cold]
     fn end(&mut self, turn: Turn) {
         let stream = &mut self.streams[usize::from(turn.stream)];
@@ -171,7 +177,8 @@ impl Schedule {
         self.release(turn.time_ns);
     }
 
-    /// Without competition there is no schedule to keep, and none can come: a stream only begins when its group does or another ends.
+    /// Runs a single stream, which needs no scheduling. No stream can join in between, because
+    /// streams only start with their group or at the end of another stream.
     fn run_alone(&mut self, out: &mut Vec<Request>, full: usize) {
         let turn = *self.running.peek().expect("one stream runs");
         let stream = &mut self.streams[usize::from(turn.stream)];
@@ -239,14 +246,15 @@ impl Stream {
         Some(request)
     }
 
-    /// Virtual time of everything issued so far. Computed from the totals, so that rounding never adds up.
+    /// Virtual time of all requests issued so far. Computed from totals, so that rounding errors do
+    /// not add up.
     #[inline]
     fn time_ns(&self) -> f64 {
         self.begins_ns + self.requests as f64 * self.cost.per_request + self.bytes as f64 * self.cost.per_byte
     }
 }
 
-/// Fills in the shares of a group's streams.
+/// Computes the bandwidth shares of a group's streams.
 fn share_out(streams: &mut [Stream]) {
     let bytes_per_ns = |stream: &Stream| {
         let mean_bytes = stream.source.plan().mean_request_bytes();
@@ -345,7 +353,7 @@ mod tests {
         totals
     }
 
-    /// After every request each stream is within one request of its share of the bytes.
+    /// After every request, each stream is within one request of its share of the bytes.
     fn assert_shares_exact(workload: &mut Schedule, shares: &[f64]) {
         let whole: f64 = shares.iter().sum();
         let mut bytes = vec![0.0; shares.len()];
@@ -407,7 +415,7 @@ mod tests {
         // 100 us per request against 100 us plus 1200 us every 4 requests.
         let text = "[a]\nrw=write\n[b]\nrw=write\nthinktime=1200\nthinktime_blocks=4\n";
         assert_shares_exact(&mut workload(text), &[4.0, 1.0]);
-        // A rate of 250 requests/s is slower than the pauses allow, one of 25000 is not.
+        // A rate of 250 requests/s is slower than the pauses allow, but 25000 is faster.
         let rated = |rate: u64, option: &str| {
             format!("[a]\nrw=write\nrate_iops=250\n[b]\nrw=write\nthinktime=1900\nrate_iops={rate}\n{option}")
         };
@@ -418,10 +426,10 @@ mod tests {
 
     #[test]
     fn a_time_of_requests_between_pauses_counts_nominal_ones() {
-        // 1 ms are 10 requests of 100 us, and the pause is as long again.
+        // 1 ms is 10 requests of 100 us, and the pause is as long again.
         let text = "[a]\nrw=write\n[b]\nrw=write\nthinktime=1ms\nthinktime_iotime=1ms\n";
         assert_shares_exact(&mut workload(text), &[2.0, 1.0]);
-        // Whichever comes first, where both are given.
+        // With both limits, the first one reached counts.
         assert_shares_exact(&mut workload(&format!("{text}thinktime_blocks=5\n")), &[3.0, 1.0]);
     }
 
@@ -438,7 +446,7 @@ mod tests {
             |stream| order.iter().rposition(|other| *other == stream).unwrap(),
         );
         assert!(first(2) > last(0) && first(2) > last(1) && first(4) > last(2));
-        // Both take turns with the one that runs beside them, and do not catch up.
+        // Both alternate with the stream that runs beside them, and do not catch up.
         assert!(last(2) - first(2) >= 40 && last(3) > last(4), "{order:?}");
         assert_eq!(order.len(), 2 * 100 + 25 + 500 + 25 + 12);
         let endless = Target {
@@ -477,7 +485,7 @@ mod tests {
             mixed.starts_with("test.fio:3: [b]: runs together with [a]") && mixed.contains("stonewall"),
             "{mixed}"
         );
-        // 4 KiB at 40 MiB/s take as long as an unrated request at queue depth 1 is taken to: 100 us.
+        // 4 KiB at 40 MiB/s take 100 us, the nominal time of an unrated request at queue depth 1.
         let shares = build("[a]\nrw=write\nrate=40960000\n[b]\nrw=write\niodepth=3\n", &TARGET)
             .unwrap()
             .describe();

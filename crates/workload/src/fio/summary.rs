@@ -1,18 +1,18 @@
-//! A line about each stream of a job file.
+//! One-line descriptions of the streams of a job file.
 
 use serde::Serialize;
 
 use super::{AddressPlan, Job, Operations, PlacementPlan, Plan};
 use crate::{Operation, PlacementIndex};
 
-/// What one stream of a workload does.
+/// Description of one stream of a workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StreamSummary {
     /// Number of the stream, as in [`Request::stream`](crate::Request::stream).
     pub stream: u16,
-    /// Number of its group; groups run one after another.
+    /// Number of the stream's group. Groups run one after another.
     pub group: u16,
-    /// Job name; further instances of `numjobs` carry their number.
+    /// Job name. Further instances of `numjobs` carry their number.
     pub name: String,
     /// `rw`
     pub rw: &'static str,
@@ -26,11 +26,13 @@ pub struct StreamSummary {
     pub end_bytes: u64,
     /// Distribution of the addresses.
     pub addresses: String,
-    /// Share of its group's bytes while all of the group run, percent; none in virtual time, where the drive decides.
+    /// Share of the group's bytes while the whole group runs, percent. None in virtual time, where
+    /// the drive decides.
     pub share_percent: Option<f64>,
-    /// Placement of its writes.
+    /// Description of the placement of writes.
     pub placement: String,
-    /// What its writes may carry, each once and rising, `None` for no directive; empty of one that does not write.
+    /// Possible placements of the writes, distinct and ascending. `None` stands for no directive.
+    /// Empty for a stream without writes.
     pub placements: Vec<Option<PlacementIndex>>,
 }
 

@@ -1,4 +1,4 @@
-//! Where the next address comes from.
+//! State from which a stream draws its addresses.
 
 use crate::Operation;
 use crate::fio::distribution::{Skew, Zone, ZoneTable};
@@ -7,7 +7,7 @@ use crate::fio::random::{Purpose, Taus88};
 use crate::fio::random_map::RandomMap;
 use crate::fio::value::PerDirection;
 
-/// Where the next address comes from.
+/// Source of the next address.
 #[derive(Debug, Clone)]
 pub(super) enum Addresses {
     Sequential,
@@ -15,7 +15,7 @@ pub(super) enum Addresses {
     Skewed(Skew),
     /// A direction without zones is uniform.
     Zoned(PerDirection<Option<ZoneTable>>, Taus88),
-    /// Blocks, and whether each round begins behind the last.
+    /// Blocks, and a flag to begin each round behind the last.
     Sequence(Vec<u64>, bool),
 }
 

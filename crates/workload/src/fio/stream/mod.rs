@@ -1,10 +1,11 @@
 //! The requests of one job instance, in the order in which fio would issue them.
 //!
-//! A [`JobStream`] runs fio's job loop without its I/O: choose a direction, an offset, a size and a placement, count, and start
-//! over when a pass is done (`io_u.c` and `backend.c`: `get_rw_ddir`, `get_next_offset`, `get_next_buflen`, `do_io`, `keep_running`).
-//! Every decision comes from the generator that fio uses for it, so the sequence is fio's, request by request.
+//! A [`JobStream`] runs fio's job loop without its I/O. It chooses a direction, an offset, a size
+//! and a placement, counts, and starts over after each pass (`io_u.c` and `backend.c`:
+//! `get_rw_ddir`, `get_next_offset`, `get_next_buflen`, `do_io`, `keep_running`). Each decision
+//! comes from the same generator as in fio, so the sequence equals fio's, request by request.
 //!
-//! It has no clock and does not know about other jobs; `schedule` merges streams.
+//! A stream has no clock and does not know about other jobs. `schedule` merges streams.
 
 use crate::{Operation, PlacementIndex, Request};
 
@@ -30,7 +31,8 @@ use read_back::{Piece, ReadBack};
 use sizes::Sizes;
 use write_mode::WriteModes;
 
-/// What all requests of a plain stream have in common: one operation, one size, no decision but the address.
+/// Common fields of all requests of a plain stream. Such requests have one operation and one size,
+/// and only their addresses are chosen.
 #[derive(Debug, Clone, Copy)]
 struct Plain {
     operation: Operation,
@@ -51,27 +53,28 @@ pub struct JobStream {
     offset_generator: Generator,
     mix_generator: Taus88,
     sequential_or_random: PerDirection<Taus88>,
-    /// Where the last request of a direction started and ended, in the region. `u64::MAX`: there was none.
+    /// Start and end of the last request of a direction, in the region. `u64::MAX` means no request
+    /// yet.
     last_start: PerDirection<u64>,
     last_end: PerDirection<u64>,
-    /// Direction of a read/write mix, and how many requests it keeps it.
+    /// Current direction of a read/write mix, and the request count at which it may change.
     mix: Operation,
     mix_until: u64,
     requests: PerDirection<u64>,
-    /// What `verify` reads back, and how many such reads there were; they are not counted in `requests`.
+    /// Read-back state of `verify`, and the number of its reads. `requests` does not include them.
     read_back: Option<Box<ReadBack>>,
     reads_back: u64,
-    /// Requests until an address is drawn again, that one included.
+    /// Requests until the next drawn address, including that one.
     until_draw: u64,
-    /// Where the zone of `zonemode=strided` begins in the region, and what was issued in it, bytes.
+    /// Start of the current zone of `zonemode=strided` in the region, and bytes issued in it.
     zone_start: u64,
     zone_issued: u64,
-    /// Ranges that the trim begun last may still have.
+    /// Ranges that the current trim may still receive.
     ranges_left: u64,
-    /// Bytes of all requests, and of those that `size` and `io_size` count.
+    /// Bytes of all requests, and bytes that `size` and `io_size` count.
     bytes: u64,
     counted_bytes: u64,
-    /// Value of `bytes` when this pass began and at which it ends; none before the first.
+    /// Values of `bytes` at the start and end of this pass. None before the first.
     pass: Option<(u64, u64)>,
     loops_left: u64,
     region_done: bool,
@@ -80,7 +83,7 @@ pub struct JobStream {
 }
 
 impl JobStream {
-    /// A stream that carries out a plan under this number.
+    /// Creates a stream with this number for a plan.
     pub fn new(plan: Plan, stream: u16) -> Self {
         let seeds = plan.seeds;
         let loops = plan.loops;
@@ -120,7 +123,7 @@ impl JobStream {
             loops_left: loops,
             region_done: false,
             limit_bytes: plan.io_size_bytes.unwrap_or(plan.size_bytes).saturating_mul(loops),
-            // In a trim-and-write job fio counts a pair as one.
+            // In a trim-and-write job, fio counts a pair as one.
             limit_requests: plan
                 .number_ios
                 .map_or(u64::MAX, |count| count.saturating_mul(loops).saturating_mul(twice)),
@@ -128,12 +131,12 @@ impl JobStream {
         }
     }
 
-    /// The plan that the stream carries out.
+    /// The plan of the stream.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Share of its bytes that it has issued, 0 to 1; `None` if it never ends.
+    /// Issued share of the stream's bytes, 0 to 1. `None` if it never ends.
     pub fn share_done(&self) -> Option<f64> {
         (!self.plan.endless).then(|| (self.counted_bytes as f64 / self.limit_bytes.max(1) as f64).min(1.0))
     }
@@ -148,7 +151,8 @@ impl JobStream {
         self.requests.iter().sum::<u64>() + self.reads_back
     }
 
-    /// Appends up to `limit` requests, the same that [`Self::next`] would return; returns how many. Fewer: the job is done.
+    /// Appends up to `limit` requests and returns their number. The requests equal those of
+    /// [`Self::next`]. A smaller number means that the job is done.
     pub fn fill(&mut self, out: &mut Vec<Request>, limit: usize) -> usize {
         let before = out.len();
         let full = before + limit;
@@ -165,7 +169,7 @@ impl JobStream {
         out.len() - before
     }
 
-    /// The next request; `None` once and for all when the job is done.
+    /// Returns the next request, or `None` for good when the job is done.
     #[inline]
     #[allow(clippy::should_implement_trait)] // `Iterator` would promise adaptors that the merging never uses.
     pub fn next(&mut self) -> Option<Request> {
@@ -192,7 +196,8 @@ impl JobStream {
                     }
                     return Some(request);
                 }
-                // A trim whose next range is not found has fewer; the job ends where its first is not found.
+                // A trim without a next range is complete. The job ends if the first range is not
+                // found.
                 if std::mem::take(&mut self.ranges_left) > 0 {
                     continue;
                 }
@@ -205,7 +210,7 @@ impl JobStream {
         }
     }
 
-    /// The read of a piece that was written.
+    /// Builds the read of a written piece.
     #[cold]
     fn read_back(&mut self, (offset, bytes): Piece) -> Request {
         assert!(
@@ -223,7 +228,7 @@ impl JobStream {
         }
     }
 
-    /// The next write of the pass that goes on, if any comes.
+    /// Returns the next write of the current pass, if any.
     fn next_write_of_pass(&mut self) -> Option<Piece> {
         while self.pass_goes_on() {
             let request = self.issue()?;
@@ -312,13 +317,14 @@ impl JobStream {
         self.mix
     }
 
-    /// Trim, then write of the same block.
+    /// Operation of the next request of a pair, which is a trim and then a write of the same block.
     fn next_of_pair(&self) -> Operation {
         let same = self.last_start[Operation::Write as usize] == self.last_start[Operation::Trim as usize];
         if same { Operation::Trim } else { Operation::Write }
     }
 
-    /// A random trim that hits the last block again must not look like a finished pair.
+    /// Separates pairs. A random trim that hits the last block again must not look like a finished
+    /// pair.
     #[inline]
     fn tell_pairs_apart(&mut self, operation: Operation, offset: u64) {
         let pairs = self.plan.access.operations == Operations::TrimWrite && self.plan.access.random;
@@ -354,7 +360,8 @@ impl Plain {
             Placement::Fixed(index) => Some(*index),
             Placement::RoundRobin(..) | Placement::Random(..) | Placement::Scheme(_) => return None,
         };
-        // A map of smaller blocks than the requests finds blocks beyond the region.
+        // If the map's blocks are smaller than the requests, the map finds blocks beyond the
+        // region.
         let one_size = block.min_bytes == block.max_bytes
             && (block.min_bytes == plan.min_bytes() || plan.addresses != AddressPlan::Uniform { map: true });
         let one_order = plan.requests_per_draw == 1

@@ -8,13 +8,14 @@ use crate::fio::job::Operations;
 use crate::fio::plan::{Plan, StridePlan};
 
 impl JobStream {
-    /// What offsets count from: the region's first byte, or that of the zone.
+    /// Base of the offsets, which is the first byte of the region or zone.
     #[inline]
     pub(super) fn start_bytes(&self) -> u64 {
         self.plan.start_bytes + self.zone_start
     }
 
-    /// Goes to the next zone when enough was issued in this one, or back to its start at its end (`setup_strided_zone_mode`).
+    /// Enters the next zone once this zone has enough requests. At its end, returns to the zone's
+    /// start (`setup_strided_zone_mode`).
     #[cold]
     pub(super) fn enter_zone(&mut self, strides: StridePlan, operation: Operation) {
         if self.zone_issued >= strides.issued_bytes {
@@ -39,7 +40,8 @@ impl JobStream {
         }
     }
 
-    /// Whether the next request's address is drawn: that of each so many, beginning with the first.
+    /// True if the next request draws an address. The first of every `requests_per_draw` requests
+    /// does.
     fn is_drawn(&mut self) -> bool {
         self.until_draw -= 1;
         let is_drawn = self.until_draw == 0;
@@ -49,7 +51,8 @@ impl JobStream {
         is_drawn
     }
 
-    /// Offset in the region, and the block to note in the random map, if there is one and the request counts in it.
+    /// Returns an offset in the region. The second value is the block to mark in the random map, if
+    /// the request counts in a map.
     #[inline]
     pub(super) fn next_offset(&mut self, operation: Operation) -> Option<(u64, Option<u64>)> {
         if !self.plan.access.random {
@@ -65,7 +68,8 @@ impl JobStream {
                 (true, last) => Some(last),
                 (false, _) => self.next_sequential(operation),
             };
-            // Where the region ends a block is drawn, which as in fio the random map does not learn of.
+            // At the end of the region, a block is drawn. As in fio, the random map does not record
+            // it.
             let offset =
                 offset.or_else(|| Some(self.next_block(operation)? * self.sizes[operation as usize].align_bytes));
             return Some((offset?, None));
@@ -92,7 +96,7 @@ impl JobStream {
         (self.start_bytes() + end < self.plan.device_bytes).then_some(end)
     }
 
-    /// Goes back to the start of the region behind its end, if the job goes on there.
+    /// Returns from behind the end of the region to its start if the job goes on there.
     #[inline]
     fn wrap(&mut self, operation: Operation) {
         let end = &mut self.last_end[operation as usize];
@@ -107,9 +111,11 @@ impl JobStream {
         }
     }
 
-    /// The next offset of `rw=read:-8k`: the step counts from the end of the last request, forwards it wraps at the end of the drive
-    /// and backwards at its start (`io_u.c`: `get_next_seq_offset`). As in fio a step forwards beyond the drive leads to twice the
-    /// start of the region, and a region that does not start at 0 is read backwards from the byte that has its length as number.
+    /// Returns the next offset of a job such as `rw=read:-8k`. The step counts from the end of the
+    /// last request. Forwards it wraps at the end of the drive, backwards at its start (`io_u.c`:
+    /// `get_next_seq_offset`). As in fio, a forward step beyond the drive leads to twice the
+    /// region's start. A backward job on a region that does not start at 0 begins at the byte
+    /// of the drive whose number is the region's length.
     #[cold]
     fn next_with_holes(&mut self, operation: Operation) -> Option<u64> {
         self.wrap(operation);
@@ -140,7 +146,7 @@ impl JobStream {
         })
     }
 
-    /// Random block of the region.
+    /// Draws a random block of the region.
     #[inline]
     pub(super) fn next_block(&mut self, operation: Operation) -> Option<u64> {
         let last_block = self.sizes[operation as usize].last_block;
@@ -151,7 +157,7 @@ impl JobStream {
                 match map {
                     None => Some(drawn),
                     Some(map) => map.free_from(drawn).or_else(|| {
-                        // A full map ends the pass, unless the job goes on for ever: then it starts the map over at once.
+                        // A full map ends the pass. An endless job restarts the map instead.
                         self.plan.endless.then(|| self.next_block_of_new_map(operation))
                     }),
                 }
@@ -160,16 +166,17 @@ impl JobStream {
                 let sizes = &self.sizes[operation as usize];
                 for _ in 0..DRAWS_MAX {
                     let block = skew.next();
-                    // fio can draw a block beyond the region (a part of a block at the end of the drive counts as one; `ba` and
-                    // unequal sizes of reads and writes stretch the numbers) and ends the job when it does. A stream that ends by
-                    // chance is no workload, so such a draw is repeated.
+                    // fio can draw a block beyond the region, and then ends the job. A partial
+                    // block at the end of the drive counts as a block. `ba` and unequal sizes of
+                    // reads and writes stretch the numbers. A stream that ends by chance is no
+                    // workload, so the draw is repeated.
                     let offset = block * sizes.align_bytes;
                     let end = self.plan.start_bytes + self.zone_start + offset + sizes.min_bytes;
                     if offset < self.plan.region_bytes && end <= self.plan.device_bytes {
                         return Some(block);
                     }
                 }
-                // Nearly all of what is drawn lies beyond the region: fold the next one into it.
+                // Nearly all draws lie beyond the region, so the next one is folded into it.
                 let left = (self.plan.device_bytes - self.plan.start_bytes)
                     .saturating_sub(self.zone_start + sizes.min_bytes)
                     + 1;

@@ -1,4 +1,4 @@
-//! Passes of a stream: when one ends, whether another begins, and what is forgotten in between.
+//! Passes of a stream, with their ends, restarts and resets.
 
 use super::JobStream;
 use super::addresses::Addresses;
@@ -10,7 +10,7 @@ use crate::fio::plan::AddressPlan;
 use crate::fio::random::{Generator, Purpose, Taus88};
 
 impl JobStream {
-    /// Whether a pass has no end. One that is verified has, as in fio.
+    /// True if passes are endless. Passes with `verify` end, as in fio.
     #[inline]
     fn is_unbounded(&self) -> bool {
         self.plan.endless && !self.plan.verifies
@@ -26,7 +26,7 @@ impl JobStream {
                         || (self.counted_bytes < self.limit_bytes && self.requests() < self.limit_requests))))
     }
 
-    /// fio's `keep_running`: whether there is another pass, which is then prepared.
+    /// Prepares the next pass and returns true if one follows (fio's `keep_running`).
     #[cold]
     pub(super) fn begin_pass(&mut self) -> bool {
         if self.pass.is_some_and(|(start, _)| start == self.bytes) || !self.wants_another_pass() {
@@ -90,14 +90,14 @@ impl JobStream {
         bytes
     }
 
-    /// Back to the start of the region.
+    /// Returns to the start of the region.
     fn rewind(&mut self) {
         self.mix_until = 0;
         (self.zone_start, self.zone_issued) = (0, 0);
         self.forget_addresses();
     }
 
-    /// As if no request had been issued (`fio_file_reset`).
+    /// Resets the addresses as if no request had been issued (`fio_file_reset`).
     pub(super) fn forget_addresses(&mut self) {
         self.last_start = [u64::MAX; 3];
         self.last_end = [0; 3];
@@ -106,7 +106,7 @@ impl JobStream {
         }
     }
 
-    /// Starts the generators again. fio leaves those of zipf, pareto and normal as they are.
+    /// Restarts the generators. fio does not restart those of zipf, pareto and normal.
     fn reseed(&mut self) {
         let seeds = self.plan.seeds;
         for operation in Operation::ALL {
@@ -123,7 +123,7 @@ impl JobStream {
         }
     }
 
-    /// Requests that no limit can cut short.
+    /// Number of requests of this size before a limit can cut one short.
     pub(super) fn requests_within_limits(&self, bytes: u64) -> u64 {
         if self.is_unbounded() {
             return u64::MAX;

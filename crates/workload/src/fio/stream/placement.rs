@@ -1,11 +1,11 @@
-//! Which placement index the next write has.
+//! Choice of the placement index of each write.
 
 use crate::PlacementIndex;
 use crate::fio::job::SchemeEntry;
 use crate::fio::plan::{PlacementPlan, Plan};
 use crate::fio::random::{Purpose, Taus88};
 
-/// Which placement index the next write has.
+/// Source of the placement index of the next write.
 #[derive(Debug, Clone)]
 pub(super) enum Placement {
     None,

@@ -1,4 +1,4 @@
-//! The fast way of a plain stream, whose requests differ in nothing but the address.
+//! Fast path of a plain stream, whose requests differ only in their addresses.
 
 use super::addresses::Addresses;
 use super::{JobStream, Plain};
@@ -8,7 +8,8 @@ use crate::Request;
 const LOOKAHEAD: usize = 64;
 
 impl JobStream {
-    /// Appends up to `limit` requests of a plain stream while its pass goes on; 0 leaves the next one to [`Self::issue`].
+    /// Appends up to `limit` requests of a plain stream while its pass goes on. After a result of
+    /// 0, [`Self::issue`] produces the next one.
     pub(super) fn fill_plainly(&mut self, plain: Plain, out: &mut Vec<Request>, limit: u64) -> u64 {
         let Plain {
             operation,
@@ -27,7 +28,7 @@ impl JobStream {
         let before = out.len();
         let align_bytes = self.sizes[operation as usize].align_bytes;
         let last_block = self.sizes[operation as usize].last_block;
-        // Of the region, which has fewer than 2^63: the signed conversion is one instruction.
+        // A region has fewer than 2^63 blocks, and the signed conversion is one instruction.
         let block = |fraction: f64| (last_block * fraction) as i64 as u64;
         match &mut self.addresses {
             Addresses::Sequential => {
@@ -45,7 +46,8 @@ impl JobStream {
                 out.extend(requests);
             }
             Addresses::Uniform(Some(map)) => {
-                // With as many untouched blocks as draws none of them fails, so that none is drawn in vain.
+                // With at least one free block per draw no draw fails, so no random number is
+                // wasted.
                 let count = limit.min(map.free_blocks()).min(LOOKAHEAD as u64) as usize;
                 let mut fractions = [0.0; LOOKAHEAD];
                 let fractions = &mut fractions[..count];

@@ -1,11 +1,12 @@
-//! Reading back what was written (`verify`), as the reads that it causes.
+//! Read-back of written data (`verify`), as the reads that it causes.
 //!
-//! fio keeps a list of what a pass has written and reads it back when the pass is over (`backend.c`: `do_verify`), or some of it in
-//! between (`io_u.c`: `check_get_verify`, with `verify_backlog`). The list is in the order of the writes, or, where writes may overlap,
-//! sorted by address without what was overwritten (`iolog.c`: `log_io_piece`). A pass without overlaps needs no list: its writes are
-//! those of a copy of the stream, made when the pass began.
+//! fio lists the writes of a pass and reads them back after the pass (`backend.c`: `do_verify`).
+//! With `verify_backlog` it reads some of them in between (`io_u.c`: `check_get_verify`). The list
+//! is in the order of the writes. If writes may overlap, it is sorted by address and overwritten
+//! pieces are removed (`iolog.c`: `log_io_piece`). A pass without overlaps needs no list. A copy of
+//! the stream, made when the pass began, repeats its writes.
 //!
-//! Nothing is compared, because there is no data.
+//! Read data is not compared, because the requests carry no data.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,25 +17,26 @@ use crate::fio::plan::{Plan, ReadBackPlan};
 /// Offset in the region, and bytes.
 pub(super) type Piece = (u64, u64);
 
-/// What a pass has written and not read back.
+/// Pieces that a pass has written and not yet read back.
 #[derive(Debug, Clone)]
 enum Written {
-    /// As the stream was when the pass began; none before the first.
+    /// Copy of the stream at the start of the pass. None before the first.
     Again(Option<Box<JobStream>>),
-    /// In the order of the writes; holds at most about as many as `verify_backlog` says.
+    /// In the order of the writes. Holds about `verify_backlog` pieces at most.
     InOrder(VecDeque<Piece>),
-    /// By address; what was overwritten, if only in part, is not in it. Holds at most as many as the region has blocks.
+    /// By address, without pieces that were overwritten completely or in part. Holds at most one
+    /// piece per block of the region.
     ByAddress(BTreeMap<u64, u64>),
 }
 
-/// What is read back, and when.
+/// Read-back state of a stream.
 #[derive(Debug, Clone)]
 pub(super) struct ReadBack {
     plan: ReadBackPlan,
     written: Written,
-    /// Pieces that are read before the next request of the pass.
+    /// Pieces to read before the next request of the pass.
     batch: u64,
-    /// The pass is over: everything is read back.
+    /// True if the pass is over and all pieces are read back.
     ending: bool,
     last_was_read: bool,
 }
@@ -55,12 +57,12 @@ impl ReadBack {
         }))
     }
 
-    /// Whether it must be told of every request.
+    /// True if each request must be reported with `note`.
     pub(super) fn takes_notes(&self) -> bool {
         !matches!(self.written, Written::Again(_))
     }
 
-    /// A pass begins, of this stream.
+    /// Starts a pass of this stream.
     pub(super) fn begin_pass(&mut self, stream: &JobStream) {
         assert!(stream.read_back.is_none(), "a copy reads nothing back itself");
         self.ending = false;
@@ -71,12 +73,12 @@ impl ReadBack {
         }
     }
 
-    /// The pass is over; false if it was so before.
+    /// Ends the pass. Returns false if the pass had already ended.
     pub(super) fn end_pass(&mut self) -> bool {
         !std::mem::replace(&mut self.ending, true)
     }
 
-    /// The pass has issued this.
+    /// Records a request of the pass.
     pub(super) fn note(&mut self, operation: Operation, (offset, bytes): Piece) {
         self.last_was_read = operation == Operation::Read;
         if operation != Operation::Write {
@@ -100,7 +102,8 @@ impl ReadBack {
         }
     }
 
-    /// What is read back next: of a batch before a pass goes on, or of all that is left when it is over.
+    /// Returns the next piece to read back. Before a pass goes on, these are the pieces of a batch.
+    /// After the pass, all remaining pieces follow.
     pub(super) fn next(&mut self, pass_goes_on: bool) -> Option<Piece> {
         assert!(!(self.ending && pass_goes_on), "a pass that is over does not go on");
         let may_read = self.ending || pass_goes_on && self.is_due();
@@ -116,7 +119,7 @@ impl ReadBack {
         Some(piece)
     }
 
-    /// Whether a batch is due or not yet complete.
+    /// True if a batch is due or incomplete.
     fn is_due(&mut self) -> bool {
         let Some((every, batch)) = self.plan.backlog else {
             return false;

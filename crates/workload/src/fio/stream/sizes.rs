@@ -1,20 +1,21 @@
-//! How large the next request is.
+//! Sizes of the requests of a stream.
 
 use crate::Operation;
 use crate::fio::job::Operations;
 use crate::fio::plan::Plan;
 use crate::fio::random::{Generator, Purpose};
 
-/// Draws of a size or a block in a row that do not fit, before one that does is taken instead. Ordinary jobs need a few.
+/// Maximum draws of a size or block that does not fit. After that, a fitting one is chosen.
+/// Ordinary jobs need a few draws.
 pub(super) const DRAWS_MAX: u32 = 1 << 16;
 
-/// How the next request's size is found.
+/// Source of the sizes of one direction.
 #[derive(Debug, Clone)]
 pub(super) struct Sizes {
     pub(super) min_bytes: u64,
     pub(super) max_bytes: u64,
     pub(super) align_bytes: u64,
-    /// Sizes with the largest draw that takes them.
+    /// Sizes with the largest draw that selects them.
     split: Vec<(u64, u64)>,
     /// Blocks that offsets are drawn from.
     pub(super) last_block: f64,
@@ -51,8 +52,9 @@ impl Sizes {
         }
     }
 
-    /// A random size that fits into the rest of the region; `None` when not even the smallest does. fio draws until one fits, which
-    /// can take for ever. Here it is the smallest after [`DRAWS_MAX`] draws.
+    /// Draws a random size that fits into the rest of the region, or returns `None` if even the
+    /// smallest does not. fio draws until a size fits, possibly forever. Here the smallest is taken
+    /// after [`DRAWS_MAX`] draws.
     pub(super) fn draw(&mut self, room_bytes: u64) -> Option<u64> {
         assert!(
             0 < self.min_bytes && self.min_bytes <= self.max_bytes,
@@ -84,11 +86,11 @@ impl Sizes {
 pub(super) fn size_generator(plan: &Plan, operation: Operation) -> Generator {
     let purpose = match operation {
         Operation::Read => Purpose::BlockSizeRead,
-        // With verify reads and writes take the same sizes.
+        // With `verify`, reads and writes draw the same sizes.
         Operation::Write if plan.verifies => Purpose::BlockSizeRead,
         Operation::Trim if plan.verifies && plan.access.operations == Operations::TrimWrite => Purpose::BlockSizeRead,
         Operation::Write => Purpose::BlockSizeWrite,
-        // In a trim-and-write job both must take the same sizes.
+        // In a trim-and-write job, both must draw the same sizes.
         Operation::Trim if plan.access.operations == Operations::TrimWrite => Purpose::BlockSizeWrite,
         Operation::Trim => Purpose::BlockSizeTrim,
     };

@@ -35,8 +35,8 @@ fn offsets(requests: &[Request]) -> Vec<u64> {
     requests.iter().map(|request| request.offset_bytes).collect()
 }
 
-/// A job, the drive's bytes, the first requests (kind, offset, bytes), their number and the last offset, as fio 3.42 issues them on a
-/// target called dev.bin.
+/// A job, the drive's bytes, the first requests (kind, offset, bytes), their number and the last
+/// offset, as fio 3.42 issues them on a target called dev.bin.
 type Golden = (&'static str, u64, [(Operation, u64, u32); 5], usize, u64);
 
 const GOLDENS: [Golden; 5] = [
@@ -120,7 +120,7 @@ fn requests_are_those_of_fio() {
     }
 }
 
-/// Offsets of the instances of one job, as fio issues them: seeds, names and regions differ.
+/// Offsets of the instances of one job, as fio issues them. Seeds, names and regions differ.
 #[test]
 fn instances_are_those_of_fio() {
     let text = "[x]\n[job0]\nfilename=dev.bin\nrw=randwrite\nnumjobs=4\nsize=20%\noffset_increment=20%\nnumber_ios=6\n\
@@ -208,7 +208,7 @@ fn without_a_map_blocks_come_again() {
     assert_eq!(drawn.len(), 1024);
     drawn.sort_unstable();
     drawn.dedup();
-    // 1 - 1/e of the blocks.
+    // The expected number is 1 - 1/e of the blocks.
     assert!((600..700).contains(&drawn.len()), "{} different blocks", drawn.len());
 }
 
@@ -472,7 +472,7 @@ fn more_blocks_than_32_bits_can_name_are_all_reached() {
     );
 }
 
-/// That these are fio's reads is compared with fio itself; see `tests/real_fio`.
+/// `tests/real_fio` compares these reads with those of fio.
 #[test]
 fn what_a_pass_has_written_is_read_back() {
     let halves = |options: &str| {
@@ -547,7 +547,7 @@ fn ranges_of_a_trim_are_those_of_fio() {
     );
 }
 
-/// As fio 3.42 issues them.
+/// The expected sequences are those of fio 3.42.
 #[test]
 fn sequences_of_blocks_are_those_of_fio() {
     let blocks = |options: &str| {

@@ -1,15 +1,15 @@
-//! Which command takes the place of the next write (`write_mode`).
+//! Choice of the command that replaces a write (`write_mode`).
 
 use crate::fio::job::WriteMode;
 use crate::fio::plan::Plan;
 use crate::fio::random::{Purpose, Taus88};
 use crate::{Operation, Request};
 
-/// The commands of a job's writes, with the first draw that takes none of them.
+/// The commands of a job's writes, each with the first draw beyond it.
 #[derive(Debug, Clone)]
 pub(super) struct WriteModes {
     modes: Vec<(WriteMode, u32)>,
-    /// fio draws only where there are several, and does not start over with a pass.
+    /// fio draws only among several commands, and does not restart the generator with a pass.
     generator: Option<Taus88>,
     deallocates: bool,
 }
@@ -33,7 +33,7 @@ impl WriteModes {
         })
     }
 
-    /// What becomes of a write; nothing where the flash has nothing to do.
+    /// Returns the request for a write, or `None` if the flash has no work to do.
     pub(super) fn next(&mut self, write: Request) -> Option<Request> {
         assert_eq!(write.operation, Operation::Write, "modes are those of writes");
         let draw = self.generator.as_mut().map_or(0, |generator| generator.between(0, 99));
@@ -43,7 +43,7 @@ impl WriteModes {
             placement: None,
             ..write
         };
-        // A command that no percentage is for is an error of fio's engine.
+        // A draw outside all percentages is an error in fio's engine.
         match taken.map(|(mode, _)| *mode)? {
             WriteMode::Write => Some(write),
             WriteMode::Zeroes if self.deallocates => Some(of(Operation::Trim)),
