@@ -12,7 +12,7 @@
 //! The last line models a drive that serves its queue slots in turn (NVMe's round-robin
 //! arbitration). A job's served requests are proportional to its requests in flight. `thinktime`
 //! adds thinktime / `thinktime_blocks` to the cost of a request (`none of them`). For a `rate`,
-//! this sum is only an upper bound, since fio catches up to its rate after a pause. With
+//! the sum only limits the speed from above, since fio catches up to its rate after a pause. With
 //! `rate_ignore_thinktime` fio does not, and the pause adds to the rate's cost. Jobs with `flow`
 //! wait for each other anyway, so their thinktime has no effect.
 //!

@@ -1,10 +1,12 @@
 //! Skewed block distributions with fio's own formulas: zipf, pareto, normal, zoned, zoned_abs.
 //!
-//! [`Skew`] yields block numbers in 0..n from a generator of its own (zipf, pareto, normal); [`ZoneTable`] says which part of the
-//! region the next uniform draw falls into (zoned, zoned_abs). Uniform randomness needs neither. Formulas and quirks (the hash that is
-//! no permutation modulo n, the sum capped at ten million terms) are those of fio's `lib/zipf.c`, `lib/gauss.c`, `zone-dist.c`.
+//! [`Skew`] draws block numbers in 0..n from its own generator (zipf, pareto, normal).
+//! [`ZoneTable`] chooses the part of the region for the next uniform draw (zoned, zoned_abs).
+//! Uniform distributions need neither. Formulas and quirks are those of fio's `lib/zipf.c`,
+//! `lib/gauss.c` and `zone-dist.c`. Examples are a hash that is no permutation modulo n and a sum
+//! capped at ten million terms.
 //!
-//! It does not know about bytes, regions or requests; see `stream`.
+//! This module does not know bytes, regions or requests (see `stream`).
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -13,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::power::{ln, pow};
 use super::random::{Taus88, hash_u64};
 
-/// Terms after which fio stops adding up the zeta function.
+/// Number of terms after which fio stops summing the zeta function.
 const MAX_ZETA_TERMS: u64 = 10_000_000;
 
 /// Draws that fio averages for a normal distribution.
@@ -37,7 +39,7 @@ pub struct Skew {
     generator: Taus88,
     /// Blocks that ranks are drawn from.
     blocks: u64,
-    /// Blocks that ranks are mapped to: the same, or fewer on a scaled twin.
+    /// Blocks that ranks are mapped to. Smaller than `blocks` on a scaled model, else equal.
     landing_blocks: u64,
     offset: u64,
     formula: Formula,
@@ -60,7 +62,8 @@ enum Formula {
 }
 
 impl Skew {
-    /// A distribution over `blocks` blocks. `center` (0..=1) moves the hottest block; without it fio takes a random place.
+    /// Creates a distribution over `blocks` blocks. `center` (0..=1) moves the hottest block.
+    /// Without it, fio chooses a random position.
     pub fn new(kind: SkewKind, blocks: u64, center: Option<f64>, seed: u64) -> Self {
         assert!(blocks > 0, "a distribution needs at least one block");
         let mut generator = Taus88::new(seed);
@@ -101,10 +104,10 @@ impl Skew {
         }
     }
 
-    /// The same distribution on a scaled twin with fewer blocks. Each of them stands for as many neighbouring ranks as fit,
-    /// before the hash scatters them: so the share of blocks that any number of
-    /// drive-writes has touched is that of the full drive. (Mapping the scattered blocks instead would touch more: for
-    /// theta 1.2 twice as many at 1/64.)
+    /// Maps the distribution to a scaled model with fewer blocks. Each block stands for the largest
+    /// possible number of neighbouring ranks, before the hash scatters them. After any number of
+    /// drive writes, the touched share of blocks then equals that of the full drive. Mapping the
+    /// scattered blocks instead would touch more (twice the share for theta 1.2 at 1/64).
     pub fn on_twin(mut self, landing_blocks: u64) -> Self {
         assert!(landing_blocks > 0, "a distribution needs at least one block");
         self.landing_blocks = landing_blocks;
@@ -124,7 +127,7 @@ impl Skew {
         }
     }
 
-    /// The next block number, in 0..blocks (of the twin, if there is one).
+    /// Draws the next block number, in 0..blocks (of the scaled model, if any).
     #[inline]
     pub fn next(&mut self) -> u64 {
         let blocks = self.blocks;
@@ -176,14 +179,15 @@ impl Skew {
     }
 }
 
-/// Terms of the zeta function that a zipf distribution over so many blocks adds up.
+/// Terms of the zeta function that a zipf distribution over `blocks` blocks sums.
 pub(super) fn zeta_terms(blocks: u64) -> u64 {
     blocks.min(MAX_ZETA_TERMS)
 }
 
-/// Sum of i^-theta for i = 1..=terms, in fio's order. Ten million terms take a fraction of a second, so the last results are remembered.
+/// Sum of i^-theta for i = 1..=terms, in fio's order. Ten million terms take a fraction of a
+/// second, so recent results are cached.
 fn zeta(terms: u64, theta: f64) -> f64 {
-    /// Sums that are remembered.
+    /// Maximum cached sums.
     const KNOWN_MAX: usize = 1024;
     type Known = Vec<((u64, u64), Arc<OnceLock<f64>>)>;
     static KNOWN: Mutex<Known> = Mutex::new(Vec::new());
@@ -201,7 +205,7 @@ fn zeta(terms: u64, theta: f64) -> f64 {
             }
         }
     };
-    // A thread that asks for the same sum meanwhile waits for it. One that asks for another does not.
+    // Threads that need the same sum wait for it. Threads that need another sum do not.
     *sum.get_or_init(|| (1..=terms).fold(0.0, |sum, i| sum + pow(1.0 / i as f64, theta)))
 }
 
@@ -214,7 +218,7 @@ pub struct Zone {
     pub size: u64,
 }
 
-/// Which zone each percent of the accesses goes to: its first block and its number of blocks.
+/// Maps each percent of the accesses to the first block and number of blocks of its zone.
 #[derive(Debug, Clone)]
 pub struct ZoneTable {
     zones: Vec<(u64, u64)>,
@@ -237,7 +241,8 @@ impl ZoneTable {
         })
     }
 
-    /// `blocks_of` turns the sum of the sizes before a zone and the zone's own size into blocks.
+    /// Builds the table. `blocks_of` converts the total size before a zone and its own size into
+    /// blocks.
     fn new(zones: &[Zone], blocks_of: impl Fn(u64, u64) -> (u64, u64)) -> Self {
         let mut table = Vec::with_capacity(100);
         let mut before = 0;
@@ -256,7 +261,7 @@ impl ZoneTable {
         Self { zones: table }
     }
 
-    /// First block and number of blocks of the zone that the next access goes to.
+    /// Draws the zone of the next access. Returns its first block and number of blocks.
     #[inline]
     pub fn next(&self, generator: &mut Taus88) -> (u64, u64) {
         self.zones[generator.between(1, 100) as usize - 1]
@@ -292,7 +297,8 @@ mod tests {
 
     #[test]
     fn zipf_is_as_skewed_as_fio_is() {
-        // Measured with fio: at theta 2.2 the hottest of a million blocks takes 67.1 % of the accesses, at 1.2 it takes 18.9 %.
+        // Measured with fio. Of a million blocks, the hottest gets 67.1 % of the accesses at theta
+        // 2.2 and 18.9 % at 1.2.
         for (theta, expected) in [(2.2, 0.671), (1.2, 0.189)] {
             let mut skew = Skew::new(SkewKind::Zipf(theta), 1_000_000, None, 1);
             let mut hits = std::collections::HashMap::new();

@@ -1,25 +1,26 @@
-//! Arithmetic in values: `size=(4*1024k)`, `bs=(2^12),(2^13)`.
+//! Arithmetic in values, such as `size=(4*1024k)` or `bs=(2^12),(2^13)`.
 //!
-//! fio evaluates what stands in parentheses at the start of a number (`exp/expression-parser.y`, manual of fio, "Parameter
-//! types"): `+ - * / % ^`, parentheses and suffixes, where a suffix binds tighter than `+` and looser than `*`, and `%`
-//! binds tightest. Times in expressions count microseconds. fio cuts off what is behind the point; here a result that is not
-//! whole is refused, because nobody means it.
+//! fio evaluates parentheses at the start of a number (`exp/expression-parser.y`, manual of fio,
+//! "Parameter types"). They may hold `+ - * / % ^`, parentheses and suffixes. A suffix binds
+//! tighter than `+` and looser than `*`, and `%` binds tightest. Times in expressions count
+//! microseconds. fio truncates fractions. Here a fractional result is refused, because it is never
+//! intended.
 //!
-//! Text with expressions goes in, text with their values comes out; options then read that as if it had been written.
+//! Expressions in the input text are replaced by their values. Options then read the result.
 
 use super::error::Complaint;
 
 type Parsed<T> = Result<T, Complaint>;
 
-/// Deeper nesting than this is refused.
+/// Maximum nesting of parentheses.
 const DEPTH_MAX: usize = 32;
 
-/// What suffixes of numbers mean in an expression.
+/// Meaning of the suffixes in an expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Suffixes {
     /// `k`, `m`, `g`, `t`, `p` with a factor of 1024 or 1000.
     Sizes {
-        /// The factor.
+        /// The factor of `k`.
         kilo: u32,
     },
     /// `us`, `ms`, `s`, `m`, `h`, `d`, in microseconds.
@@ -48,7 +49,7 @@ impl Suffixes {
     }
 }
 
-/// A value in which every outermost parenthesis is replaced by what it comes to. Times get the suffix `us`.
+/// Replaces every outermost parenthesis of a value by its result. Times get the suffix `us`.
 pub fn evaluate(text: &str, suffixes: Suffixes) -> Parsed<String> {
     let mut out = String::new();
     let mut rest = text;
@@ -75,14 +76,14 @@ pub fn evaluate(text: &str, suffixes: Suffixes) -> Parsed<String> {
     Ok(out)
 }
 
-/// What is left of an expression.
+/// Remaining text of an expression.
 struct Parser<'a> {
     text: &'a str,
     suffixes: Suffixes,
 }
 
 impl Parser<'_> {
-    /// Takes one of these signs, if it is next.
+    /// Consumes one of these signs if it comes next.
     fn sign(&mut self, signs: &[char]) -> Option<char> {
         self.text = self.text.trim_start();
         let next = self.text.chars().next().filter(|next| signs.contains(next))?;
@@ -99,12 +100,12 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// A product with its suffix.
+    /// Parses a product with its suffix.
     fn scaled(&mut self, depth: usize) -> Parsed<f64> {
         let mut value = self.product(depth)?;
         while let Some(factor) = self.suffix()? {
             value *= factor;
-            // fio goes on with the operators that bind tighter: (4k*2).
+            // fio continues with the operators that bind tighter, as in (4k*2).
             while let Some(sign) = self.sign(&['*', '/']) {
                 value = of_product(value, sign, self.power(depth)?)?;
             }
@@ -160,7 +161,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// A number, or a parenthesis.
+    /// Parses a number or a parenthesis.
     fn primary(&mut self, depth: usize) -> Parsed<f64> {
         if depth > DEPTH_MAX {
             return Err(Complaint::new(

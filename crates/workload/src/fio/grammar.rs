@@ -1,7 +1,9 @@
-//! Values of options with a grammar of their own: lists of sizes, distributions, zones, placement indices, schemes.
+//! Parsers of option values with a grammar: lists of sizes, distributions, zones, placement indices
+//! and schemes.
 //!
-//! Text goes in, a field of the [`Job`] is set. The rules are those of fio's `options.c` (`bssplit_ddir`, `zone_split_ddir`,
-//! `str_random_distribution_cb`, `str_fdp_pli_cb`) and `dataplacement.c`. It does not know names or effects of options; see `options`.
+//! Each parser reads a text and sets a field of the [`Job`]. The rules are those of fio's
+//! `options.c` (`bssplit_ddir`, `zone_split_ddir`, `str_random_distribution_cb`, `str_fdp_pli_cb`)
+//! and `dataplacement.c`. This module does not know names or effects of options (see `options`).
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -14,12 +16,12 @@ use super::job::{BlockShare, Distribution, Job, SchemeEntry, WriteMode};
 use super::value::{KbBase, PerDirection, choice, fraction, lists_per_direction, number, number_in};
 use crate::PlacementIndex;
 
-/// Sizes that fio takes for one direction of `bssplit`, and zones of one.
+/// Maximum sizes that fio accepts for one direction of `bssplit`.
 const BSSPLIT_MAX: usize = 64;
-/// See [`BSSPLIT_MAX`].
+/// Maximum zones that fio accepts for one direction.
 const ZONES_MAX: usize = 256;
 
-/// One range of `bsrange`: `1k-64k`.
+/// Parses one range of `bsrange`, such as `1k-64k`.
 pub fn parse_range(text: &str, base: KbBase) -> Result<(u64, u64), Complaint> {
     let (least, most) = text.split_once(['-', ':']).ok_or_else(|| {
         Complaint::new(
@@ -32,7 +34,7 @@ pub fn parse_range(text: &str, base: KbBase) -> Result<(u64, u64), Complaint> {
     Ok((least.min(most), least.max(most)))
 }
 
-/// `bssplit`: sizes and their percent of the requests, for each direction.
+/// Sets `bssplit`, sizes with their percent of the requests for each direction.
 pub fn set_bssplit(job: &mut Job, value: &str) -> Result<(), Complaint> {
     let lists = given_lists(value, "sizes, such as 4k/50:8k/50")?;
     for (direction, list) in lists {
@@ -44,7 +46,8 @@ pub fn set_bssplit(job: &mut Job, value: &str) -> Result<(), Complaint> {
     Ok(())
 }
 
-/// The lists of a value that are not empty, with their directions. fio leaves the others as they were.
+/// Returns the non-empty lists of a value with their directions. fio does not change other
+/// directions.
 fn given_lists<'a>(value: &'a str, missing: &str) -> Result<Vec<(usize, &'a str)>, Complaint> {
     let lists = lists_per_direction(value)?.into_iter().map(str::trim).enumerate();
     let given: Vec<(usize, &str)> = lists.filter(|(_, list)| !list.is_empty()).collect();
@@ -54,7 +57,7 @@ fn given_lists<'a>(value: &'a str, missing: &str) -> Result<Vec<(usize, &'a str)
     Ok(given)
 }
 
-/// The entries of a list. As in fio the first empty one ends it.
+/// Splits a list into its entries. As in fio, the first empty entry ends the list.
 fn entries(list: &str) -> impl Iterator<Item = (&str, &str)> {
     let entries = list.split(':').take_while(|entry| !entry.is_empty());
     entries.map(|entry| entry.split_once('/').unwrap_or((entry, "")))
@@ -63,7 +66,7 @@ fn entries(list: &str) -> impl Iterator<Item = (&str, &str)> {
 fn parse_bssplit(list: &str, base: KbBase) -> Result<Vec<BlockShare>, Complaint> {
     let mut shares = Vec::new();
     for (size, percent) in entries(list) {
-        // Of a range of sizes fio takes the first.
+        // fio uses the first size of a range.
         let size = size.split_once('-').map_or(size, |(first, _)| first);
         let bytes = number_in(size, base, 1, u64::from(u32::MAX))?;
         let percent = match percent.strip_suffix('.').unwrap_or(percent) {
@@ -78,7 +81,7 @@ fn parse_bssplit(list: &str, base: KbBase) -> Result<Vec<BlockShare>, Complaint>
             format!("fio takes at most {BSSPLIT_MAX}"),
         ));
     }
-    // fio shares what is missing to 100 among the sizes without a percentage (or with 0).
+    // fio divides the rest up to 100 among the sizes without a percentage (or with 0).
     let given: u32 = shares.iter().map(|share| share.percent).sum();
     let open = shares.iter().filter(|share| share.percent == 0).count() as u32;
     if given > 100 && open > 0 {
@@ -116,7 +119,7 @@ pub fn set_distribution(job: &mut Job, value: &str) -> Result<(), Complaint> {
     Ok(())
 }
 
-/// Blocks in their order: `2,0,1`.
+/// Parses blocks in their order, such as `2,0,1`.
 fn parse_sequence(blocks: Option<&str>) -> Result<Vec<u64>, Complaint> {
     const MOST: usize = 64;
     let blocks = blocks
@@ -138,7 +141,7 @@ fn parse_sequence(blocks: Option<&str>) -> Result<Vec<u64>, Complaint> {
     Ok(blocks)
 }
 
-/// Values of theta for which fio's formulas mean something; 1 is none of them.
+/// Valid values of theta in fio's formulas, except for 1.
 const THETAS: RangeInclusive<f64> = 0.0..=100.0;
 
 fn parse_skew(name: &str, parameters: Option<&str>) -> Result<Distribution, Complaint> {
@@ -216,7 +219,7 @@ fn parse_zone_list(list: &str, base: KbBase, absolute: bool) -> Result<Vec<Zone>
     if absolute {
         return Ok(zones);
     }
-    // As for block sizes, zones without a size share what is left.
+    // As with block sizes, zones without a size share the rest.
     let given: u64 = zones.iter().map(|zone| zone.size).sum();
     let open = zones.iter().filter(|zone| zone.size == 0).count() as u64;
     if given > 100 {
@@ -231,7 +234,7 @@ fn parse_zone_list(list: &str, base: KbBase, absolute: bool) -> Result<Vec<Zone>
     Ok(zones)
 }
 
-/// `write_mode`: a mode, or several with their percent.
+/// Sets `write_mode`, which is one mode or several with their percent.
 pub fn set_write_mode(job: &mut Job, value: &str) -> Result<(), Complaint> {
     const MODES: [(&str, WriteMode); 4] = [
         ("write", WriteMode::Write),
@@ -309,7 +312,7 @@ pub fn set_sg_write_mode(job: &mut Job, value: &str) -> Result<(), Complaint> {
     Ok(())
 }
 
-/// `plids`: `0,2,4-6`.
+/// Sets `plids`, such as `0,2,4-6`.
 pub fn set_plids(job: &mut Job, value: &str) -> Result<(), Complaint> {
     const MOST: usize = 128;
     let mut plids = Vec::new();
@@ -337,7 +340,7 @@ pub fn set_plids(job: &mut Job, value: &str) -> Result<(), Complaint> {
     Ok(())
 }
 
-/// `dp_scheme`: reads the file.
+/// Sets `dp_scheme` and reads its file.
 pub fn set_scheme(job: &mut Job, value: &str) -> Result<(), Complaint> {
     let beside = || -> PathBuf { Path::new(&job.file).with_file_name(value) };
     let read = |path: &Path| base::input::read_text(path, TEXT_BYTES_MAX);

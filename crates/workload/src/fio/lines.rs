@@ -1,10 +1,10 @@
-//! The lines of a job file: comments, sections, included files, variables of the environment.
+//! The lines of a job file, with comments, sections, included files and environment variables.
 //!
-//! Text goes in; sections come out, each with its option lines and the place of every line. The options of a file that is included
-//! are read as if they stood in the place of the `include`; as in fio it begins no sections. What is wrong is noted, and reading
-//! goes on behind it.
+//! The input is text. The output is sections with their option lines and the location of every
+//! line. Options of an included file are read in place of the `include` line. As in fio, an
+//! included file begins no sections. Errors are collected, and reading continues behind them.
 //!
-//! It does not know options.
+//! This module does not know options.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use base::input::TEXT_BYTES_MAX;
 
 use super::error::{Complaint, JobError, Place};
 
-/// Bytes of a line without its comment, at most: jobs have copies of what it says.
+/// Maximum bytes of a line without its comment. Jobs hold copies of the text.
 const LINE_BYTES_MAX: usize = 8192;
-/// Files that include each other, at most.
+/// Maximum nesting of included files.
 const DEPTH_MAX: usize = 8;
-/// Files that a job file and those that it includes may include together.
+/// Maximum included files of a job file in total.
 const INCLUDES_MAX: usize = 256;
 
-/// Letters of a line that a message shows.
+/// Characters of a line that a message shows.
 const SHOWN_CHARS: usize = 200;
 
 /// One `option=value` or `option` line.
@@ -46,15 +46,15 @@ pub(super) struct Section {
     pub(super) lines: Vec<Line>,
 }
 
-/// What a job file takes from outside of it.
+/// External inputs of a job file.
 pub struct Surroundings<'a> {
-    /// The text of an included file.
+    /// Returns the text of an included file.
     pub read: &'a dyn Fn(&Path) -> io::Result<String>,
-    /// The value of a variable of the environment.
+    /// Returns the value of an environment variable.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// The system's.
+/// Reads files and variables of the system.
 impl Default for Surroundings<'_> {
     fn default() -> Self {
         Surroundings {
@@ -65,7 +65,8 @@ impl Default for Surroundings<'_> {
 }
 
 impl Surroundings<'_> {
-    /// Replaces each `${NAME}` by the variable's value. fio takes nothing for a variable that is not set; here that is refused.
+    /// Replaces each `${NAME}` by the variable's value. fio treats an unset variable as empty. Here
+    /// it is refused.
     pub(super) fn substitute(&self, value: &str) -> Result<String, Complaint> {
         let mut out = String::new();
         let mut rest = value;
@@ -87,7 +88,7 @@ impl Surroundings<'_> {
     }
 }
 
-/// The sections of a job file in their order; what is wrong with its lines is added to `problems`.
+/// Returns the sections of a job file in order and adds errors in its lines to `problems`.
 pub(super) fn sections(
     text: &str,
     file: &str,
@@ -110,9 +111,9 @@ struct Reader<'a> {
     surroundings: &'a Surroundings<'a>,
     problems: &'a mut Vec<JobError>,
     sections: Vec<Section>,
-    /// Files that are being read, each included by the one before.
+    /// Nested files that are being read, outermost first.
     open: Vec<PathBuf>,
-    /// Files that were included, and bytes of them.
+    /// Number and bytes of the included files so far.
     includes: usize,
     included_bytes: u64,
 }
@@ -151,7 +152,7 @@ impl Reader<'_> {
                 ));
             }
             let name = header.strip_suffix(']').map(str::trim).filter(|name| !name.is_empty());
-            // The lines below one that is not closed are its own, not without a section.
+            // Lines below an unclosed header belong to that section, not to none.
             self.sections.push(Section {
                 place: place.clone(),
                 name: name.unwrap_or(header).to_owned(),
@@ -181,7 +182,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The section that a line belongs to.
+    /// Section of the current line.
     fn section(&mut self) -> Result<&mut Section, Complaint> {
         self.sections.last_mut().ok_or_else(|| {
             Complaint::new(
@@ -191,7 +192,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads a file beside the one that includes it.
+    /// Reads a file in the folder of the including file.
     fn include(&mut self, name: &str, place: &Place) -> Result<(), Complaint> {
         if name.is_empty() {
             return Err(Complaint::new("include without a file", "write include FILE"));
@@ -212,7 +213,7 @@ impl Reader<'_> {
         }
         let too_much = |what: String| Complaint::new(what, "include fewer files, or put what they say into this one");
         self.includes += 1;
-        // What is behind the first one that is refused says nothing new.
+        // One error is enough, so files behind the first refused one are skipped.
         if self.includes > INCLUDES_MAX + 1 {
             return Ok(());
         }

@@ -1,10 +1,11 @@
-//! Reading a job file: sections, inheritance, comments, included files.
+//! Parser of job files, with sections, inheritance, comments and included files.
 //!
-//! Text goes in line by line (`lines` expands what is included); each `[section]` starts as a copy of what the `[global]`
-//! sections before it have set, and its own options change the copy. Options are looked up in the table of `options`, which also
-//! sets them. The result is a [`JobFile`] of typed jobs, or everything that is wrong with the file at once.
+//! The input is text, line by line (`lines` expands included files). Each `[section]` starts as a
+//! copy of the options of the previous `[global]` sections and changes the copy. The table of
+//! `options` finds and sets options. The result is a [`JobFile`] of typed jobs, or all errors of
+//! the file together.
 //!
-//! It does not know the drive.
+//! The parser does not know the drive.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,34 +16,35 @@ use super::lines::{Line, Surroundings, sections};
 use super::options::{Effect, FioOption, Kind, READ_FIRST, find, nearest, why_idle};
 use super::value::KbBase;
 
-/// Jobs of a file, each instance of `numjobs` being one: `REAL_MAX_JOBS` of fio.
+/// Maximum jobs of a file, counting each instance of `numjobs`. fio's `REAL_MAX_JOBS`.
 pub const JOBS_MAX: u32 = 4096;
-/// Bytes of options that all sections together inherit from `[global]`.
+/// Maximum bytes of options that all sections together inherit from `[global]`.
 const INHERITED_BYTES_MAX: usize = 16 << 20;
 
-/// A job file: its jobs in the order of their sections.
+/// A job file with its jobs in the order of their sections.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobFile {
-    /// The file, as the caller named it, for messages.
+    /// Path of the file as given by the caller, for messages.
     #[serde(skip)]
     pub file: String,
-    /// The jobs; at least one.
+    /// The jobs, at least one.
     pub jobs: Vec<Job>,
 }
 
-/// An option that is set after those of the file: an experiment runs one file in several variants.
+/// An option that is set after those of the file, so that an experiment runs one file in several
+/// variants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
-    /// The job to change; `global` means every job.
+    /// The job to change. `global` means every job.
     pub section: String,
     /// Name of the option.
     pub option: String,
-    /// Its new value.
+    /// New value of the option.
     pub value: String,
 }
 
 impl JobFile {
-    /// The options that were given and change nothing here, with the reason, in the order of the manual.
+    /// The given options without effect here, with the reason, in the order of the manual.
     pub fn without_effect(&self) -> Vec<(&'static FioOption, &'static str)> {
         let reason = |option: &'static FioOption| {
             let given = self.jobs.iter().filter(|job| job.is_given(option.name));
@@ -62,18 +64,19 @@ impl JobFile {
 }
 
 impl JobFile {
-    /// Whether the first job that ends ends others (`exitall`).
+    /// True if the first job that ends also ends other jobs (`exitall`).
     pub fn exits_all(&self) -> bool {
         self.jobs.iter().any(|job| job.exitall)
     }
 
-    /// Whether another job waits for this one.
+    /// True if another job waits for this one.
     pub(super) fn is_awaited(&self, job: &Job) -> bool {
         self.jobs.iter().any(|other| other.wait_for.as_ref() == Some(&job.name))
     }
 
-    /// The options that were given, would change something of a run, and do not: in virtual time those that are not modelled,
-    /// without time the length of jobs, and `exitall` where the run says how much to write, so that no job ends by itself.
+    /// The given options that would change the run but are not honoured. In virtual time these are
+    /// the options that are not modelled. Without time it is the length of jobs. If the run says
+    /// how much to write, it is also `exitall`, because no job ends by itself.
     pub fn pretended(&self, timed: bool, endless: bool) -> Vec<&'static str> {
         let mut pretended = Vec::new();
         if timed {
@@ -94,26 +97,27 @@ impl JobFile {
     }
 }
 
-/// Reads a job file. `file_name` is used in messages, and to find included files and a `dp_scheme` file beside the job file.
+/// Parses a job file. `file_name` is used in messages, and to find included files and a `dp_scheme`
+/// file in the same folder.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// Returns all errors of the file.
 pub fn parse(text: &str, file_name: &str) -> Result<JobFile, JobError> {
     parse_with(text, file_name, &[])
 }
 
-/// Reads a job file and changes options of its jobs.
+/// Parses a job file and changes options of its jobs.
 ///
 /// # Errors
-/// As [`parse`]; a change that does not fit.
+/// Like [`parse`], and fails if a change does not fit.
 pub fn parse_with(text: &str, file_name: &str, changes: &[Override]) -> Result<JobFile, JobError> {
     parse_within(text, file_name, changes, &Surroundings::default())
 }
 
-/// Reads a job file whose included files and variables come from elsewhere than the system.
+/// Parses a job file with custom sources of included files and variables.
 ///
 /// # Errors
-/// As [`parse_with`].
+/// Like [`parse_with`].
 pub fn parse_within(
     text: &str,
     file_name: &str,
@@ -157,11 +161,12 @@ pub fn parse_within(
                 value: Some(change.value.clone()),
             })
             .collect();
-        // One by one: an option that is read first belongs to the change, not to the section.
+        // Changes are applied singly. An option that is read first belongs to its change, not to
+        // the section.
         for change in &changes {
             of_job.extend(apply(&mut job, std::slice::from_ref(change), surroundings));
         }
-        // As fio does.
+        // fio does the same.
         job.time_based &= job.runtime_us > 0;
         job.first_thread_number = next_thread_number;
         next_thread_number += job.numjobs;
@@ -170,14 +175,14 @@ pub fn parse_within(
             problems.push(job.error("numjobs", problem, "ask for fewer sections or instances"));
             break;
         }
-        // What follows from options that could not be read is no news.
+        // Errors that follow from unreadable options would add no information.
         if of_job.is_empty() {
             of_job.extend(job.check().err());
         }
         problems.extend(of_job);
         jobs.push(job);
     }
-    // A file whose lines could not be read may have jobs that are not seen.
+    // A file with unreadable lines may have further jobs that were not recognized.
     if problems.is_empty() {
         problems.extend(check_file(text, file_name, &jobs, changes).err());
         problems.extend(check_order(&jobs));
@@ -206,7 +211,7 @@ fn check_file(text: &str, file: &str, jobs: &[Job], changes: &[Override]) -> Res
     Err(complaint.at(&end, format!("[{}]", change.section)))
 }
 
-/// What fio checks of `wait_for`, and what `exitall` is not clear about.
+/// Performs fio's checks of `wait_for`, and refuses ambiguous uses of `exitall`.
 fn check_order(jobs: &[Job]) -> Vec<JobError> {
     let mut problems = Vec::new();
     for (index, job) in jobs.iter().enumerate() {
@@ -228,7 +233,7 @@ fn check_order(jobs: &[Job]) -> Vec<JobError> {
     problems
 }
 
-/// Applies a section's options to a job; returns what is wrong with them.
+/// Applies a section's options to a job and returns their errors.
 fn apply(job: &mut Job, lines: &[Line], surroundings: &Surroundings<'_>) -> Vec<JobError> {
     let (first, rest): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(|line| line.name == READ_FIRST);
     let mut problems = Vec::new();
@@ -247,7 +252,7 @@ fn apply(job: &mut Job, lines: &[Line], surroundings: &Surroundings<'_>) -> Vec<
     problems
 }
 
-/// Sets one option; returns its proper name.
+/// Sets one option and returns its primary name.
 fn set(job: &mut Job, line: &Line, surroundings: &Surroundings<'_>) -> Result<&'static str, Complaint> {
     let Some(option) = find(&line.name) else {
         let remedy = match nearest(&line.name) {
@@ -277,7 +282,7 @@ fn set(job: &mut Job, line: &Line, surroundings: &Surroundings<'_>) -> Result<&'
     Ok(option.name)
 }
 
-/// A value with its variables and expressions replaced by what they stand for.
+/// Replaces variables and expressions in a value by their results.
 fn resolve(
     value: &str,
     option: &FioOption,
@@ -478,7 +483,7 @@ mod tests {
         }
     }
 
-    /// A file with others beside it, and variables.
+    /// Parses a file with the given included files and variables.
     fn within(text: &str, files: &[(&str, &str)], variables: &[(&str, &str)]) -> Result<JobFile, JobError> {
         let found = |pairs: &[(&str, &str)], wanted: &str| {
             let pair = pairs.iter().find(|(name, _)| *name == wanted);

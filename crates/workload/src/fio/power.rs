@@ -1,14 +1,15 @@
 //! `ln` and `pow` with the same result on every machine.
 //!
-//! fio's skewed distributions need `pow`. The standard library's `powf` is the platform's, and platforms differ in the last bit, which
-//! over a billion requests changes a few of them; golden results are compared as integers, so that is one too many. These two
-//! functions use only additions, multiplications and divisions, which IEEE 754 rounds the same way everywhere. They are within one
-//! unit in the last place of the true value.
+//! fio's skewed distributions need `pow`. The standard library's `powf` is that of the platform,
+//! and platforms differ in the last bit. Over a billion requests this changes a few of them, but
+//! golden results are compared as integers. These two functions use only additions, multiplications
+//! and divisions, which IEEE 754 rounds the same way on all machines. Results are within one unit
+//! in the last place of the true value.
 //!
-//! They do not handle what the distributions never ask for: negative, infinite or NaN arguments, and results below the smallest
-//! normal number (which become 0).
+//! They do not handle negative, infinite or NaN arguments, which the distributions never use.
+//! Results below the smallest normal number become 0.
 
-/// High part of ln 2, short enough that a multiple by any exponent is exact, and the rest.
+/// High part of ln 2, short enough that a multiple by any exponent is exact, and the remainder.
 const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
 const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
@@ -27,7 +28,8 @@ fn exact_product(a: f64, b: f64) -> (f64, f64) {
     (product, error)
 }
 
-/// Natural logarithm as a sum of two numbers, good to about 2^-60 of the larger of 1 and the result.
+/// Natural logarithm as a sum of two numbers, accurate to about 2^-60 of the larger of 1 and the
+/// result.
 #[inline]
 fn ln_parts(x: f64) -> (f64, f64) {
     const MANTISSA: u64 = (1 << 52) - 1;
@@ -38,7 +40,7 @@ fn ln_parts(x: f64) -> (f64, f64) {
         mantissa *= 0.5;
         exponent += 1;
     }
-    // ln m = 2 atanh(s) with s = (m - 1) / (m + 1), |s| < 0.172; s is kept to twice the usual precision.
+    // ln m = 2 atanh(s) with s = (m - 1) / (m + 1), |s| < 0.172. s has twice the usual precision.
     let numerator = mantissa - 1.0;
     let denominator = mantissa + 1.0;
     let denominator_error = mantissa - (denominator - 1.0);
@@ -137,8 +139,8 @@ mod tests {
 
     #[test]
     fn pinned_bits() {
-        // The promise is the same bits everywhere: a platform that computes others fails here. All but the third are
-        // the true value, rounded; the third is one unit in the last place above it.
+        // The bits must be the same on all platforms, or this test fails. All but the third are the
+        // rounded true value. The third is one unit in the last place above it.
         assert_eq!(pow(0.123_456_789, 1.2).to_bits(), 0x3fb4_ccbb_dc2b_3a0e);
         assert_eq!(pow(0.5, 2.2).to_bits(), 0x3fcb_db8c_dadb_e11f);
         assert_eq!(pow(1e-7, 1.2).to_bits(), 0x3e31_193c_10cb_1710);

@@ -1,13 +1,15 @@
-//! fio's random numbers: generators, seeds and hashes.
+//! fio's random number generators, seeds and hashes.
 //!
-//! A job has one family of seeds, derived from `randseed` and the job's thread number; each purpose (block offsets, block sizes,
-//! read/write mix, zones, placement) has a generator of its own seeded from that family. Two runs of fio with the same file therefore
-//! make the same decisions in the same order, and so does this module: its tests compare against values that fio itself produced.
+//! A job has one family of seeds, derived from `randseed` and the job's thread number. Each purpose
+//! (block offsets, block sizes, read/write mix, zones, placement) has its own generator with a seed
+//! of that family. Two runs of fio with the same file therefore make the same decisions in the same
+//! order. This module makes them too. Its tests compare with values that fio itself produced.
 //!
-//! Facts from fio's `lib/rand.h`, `lib/rand.c`, `init.c` (`setup_random_seeds`), `fio.h` (the purposes' order), `hash.h`.
-//! It does not read the system's entropy: where fio would (`randrepeat=0` without `randseed`), the default seed is used.
+//! Sources are fio's `lib/rand.h`, `lib/rand.c`, `init.c` (`setup_random_seeds`), `fio.h` (the
+//! order of purposes) and `hash.h`. The system's entropy is never read. The default seed replaces
+//! it in the case in which fio reads it (`randrepeat=0` without `randseed`).
 
-/// `randseed` when a job gives none.
+/// `randseed` of a job without one.
 pub const DEFAULT_SEED: u64 = 0x89;
 
 /// Multiplier of every step of the seed derivation.
@@ -19,10 +21,11 @@ const GOLDEN_RATIO_64: u64 = 0x61C8_8646_80B5_83EB;
 /// Initial state of fio's string hash.
 const STRING_HASH_START: u32 = 0x61C8_8647;
 
-/// Largest number of blocks that the 32-bit generator can tell apart; past it fio takes the 64-bit one by itself.
+/// Maximum blocks that the 32-bit generator can address. Beyond it, fio switches to the 64-bit one.
 pub const MAX_BLOCKS_OF_32_BIT_GENERATOR: u64 = u32::MAX as u64;
 
-/// fio's 32-bit generator (`random_generator=tausworthe`): a combination of three shift registers, period about 2^88.
+/// fio's 32-bit generator (`random_generator=tausworthe`). It combines three shift registers with a
+/// period of about 2^88.
 #[derive(Debug, Clone)]
 pub struct Taus88 {
     state: [u32; 3],
@@ -33,7 +36,7 @@ impl Taus88 {
     pub fn new(seed: u64) -> Self {
         let seed = seed as u32;
         let step = |x: u32| x.wrapping_mul(69069) ^ seed;
-        // fio writes 2^31 + 2^17 + 2^7 in C, where ^ is exclusive or.
+        // fio writes 2^31 + 2^17 + 2^7 in C, whose ^ is exclusive or.
         const START: u32 = (2 ^ 31) + (2 ^ 17) + (2 ^ 7);
         let mut state = [0; 3];
         let mut previous = START;
@@ -49,7 +52,7 @@ impl Taus88 {
         generator
     }
 
-    /// The next 32 random bits.
+    /// Returns the next 32 random bits.
     #[inline]
     #[allow(clippy::should_implement_trait)] // An endless generator is no iterator.
     pub fn next(&mut self) -> u32 {
@@ -62,13 +65,13 @@ impl Taus88 {
         self.state[0] ^ self.state[1] ^ self.state[2]
     }
 
-    /// Uniform in 0..1, in steps of 2^-32.
+    /// Draws uniformly from 0..1, in steps of 2^-32.
     #[inline]
     pub fn next_fraction(&mut self) -> f64 {
         f64::from(self.next()) * (1.0 / 4_294_967_296.0)
     }
 
-    /// Uniform in `first..=last` (fio's `rand_between`).
+    /// Draws uniformly from `first..=last` (fio's `rand_between`).
     #[inline]
     pub fn between(&mut self, first: u32, last: u32) -> u32 {
         let count = f64::from(last - first) + 1.0;
@@ -109,7 +112,7 @@ impl Taus258 {
         generator
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     #[inline]
     #[allow(clippy::should_implement_trait)] // An endless generator is no iterator.
     pub fn next(&mut self) -> u64 {
@@ -122,14 +125,15 @@ impl Taus258 {
         out
     }
 
-    /// Uniform in 0..1.
+    /// Draws uniformly from 0..1.
     #[inline]
     pub fn next_fraction(&mut self) -> f64 {
         self.next() as f64 * (1.0 / 18_446_744_073_709_551_616.0)
     }
 }
 
-/// A generator of block offsets or sizes: the 32-bit one, or the 64-bit one for `tausworthe64` and for very many blocks.
+/// A generator of block offsets or sizes. 32 bits wide by default, 64 for `tausworthe64` and for
+/// block numbers beyond 32 bits.
 #[derive(Debug, Clone)]
 pub enum Generator {
     /// `tausworthe`
@@ -148,7 +152,7 @@ impl Generator {
         }
     }
 
-    /// The next random bits, as many as the generator has.
+    /// Returns the next random bits in the generator's width.
     #[inline]
     pub fn next_bits(&mut self) -> u64 {
         match self {
@@ -157,7 +161,8 @@ impl Generator {
         }
     }
 
-    /// Uniform in `first..=last` (fio's `rand_between`); the range has fewer than 2^31 values.
+    /// Draws uniformly from `first..=last` (fio's `rand_between`). The range has fewer than 2^31
+    /// values.
     pub fn between(&mut self, first: u64, last: u64) -> u64 {
         let count = (last - first) as f64 + 1.0;
         first + (count * self.next_fraction()) as u64
@@ -171,7 +176,7 @@ impl Generator {
         }
     }
 
-    /// Uniform in 0..1, with the 53 bits of a double.
+    /// Draws uniformly from 0..1, with the 53 bits of a double.
     #[inline]
     pub fn next_fraction(&mut self) -> f64 {
         match self {
@@ -180,7 +185,7 @@ impl Generator {
         }
     }
 
-    /// The next fractions. The state stays in registers meanwhile.
+    /// Fills a slice with fractions. The state stays in registers during the loop.
     #[inline]
     pub fn next_fractions(&mut self, fractions: &mut [f64]) {
         match self {
@@ -194,7 +199,7 @@ impl Generator {
     }
 }
 
-/// What a generator is for: its place in fio's list of seeds (`FIO_RAND_*_OFF`).
+/// Purpose of a generator. The value is the position in fio's list of seeds (`FIO_RAND_*_OFF`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// Block sizes of reads, writes and trims are the purposes 0, 1 and 2.
@@ -217,7 +222,7 @@ pub enum Purpose {
     Zone = 16,
     /// Choice of the placement index (`plid_select=random`).
     Placement = 21,
-    /// Choice of the command that takes the place of a write (`write_mode`).
+    /// Choice of the command that replaces a write (`write_mode`).
     WriteMode = 23,
 }
 
@@ -229,7 +234,8 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// Seeds of the instance with this thread number (the first job instance of a file has 1) under this `randseed`.
+    /// Seeds of the instance with this thread number under this `randseed`. The first job instance
+    /// of a file has number 1.
     pub fn new(randseed: u64, thread_number: u32) -> Self {
         let base = (0..4).fold(randseed, |seed, _| seed.wrapping_mul(SEED_MULTIPLIER));
         Self {
@@ -246,19 +252,22 @@ impl Seeds {
         seed.wrapping_mul(self.thread_number).wrapping_add(place)
     }
 
-    /// The seed of a job's skewed distribution, which depends on the target's name too (fio's `__init_rand_distribution`).
+    /// Seed of a job's skewed distribution. It also depends on the target's name (fio's
+    /// `__init_rand_distribution`).
     pub fn of_distribution(&self, target_name: &str) -> u64 {
         u64::from(hash_text(target_name).wrapping_mul(self.thread_number as u32)).wrapping_mul(self.of(Purpose::Block))
     }
 }
 
-/// fio's hash of a 64-bit value, which scatters the hot blocks of a skewed distribution. Not a permutation once reduced modulo n.
+/// fio's hash of a 64-bit value, which scatters the hot blocks of a skewed distribution. It is no
+/// permutation once reduced modulo n.
 #[inline]
 pub fn hash_u64(value: u64) -> u64 {
     value.wrapping_mul(GOLDEN_RATIO_64)
 }
 
-/// Bob Jenkins' lookup3 hash (2006, public domain) of a text as fio starts it (`jhash` with an initial value of 0).
+/// Bob Jenkins' lookup3 hash (2006, public domain) of a text, with fio's start value (`jhash` with
+/// an initial value of 0).
 pub fn hash_text(text: &str) -> u32 {
     let bytes = text.as_bytes();
     let start = STRING_HASH_START.wrapping_add(bytes.len() as u32);
@@ -272,7 +281,7 @@ pub fn hash_text(text: &str) -> u32 {
         padded[..block.len()].copy_from_slice(block);
         let word = |at: usize| u32::from_le_bytes([padded[at], padded[at + 1], padded[at + 2], padded[at + 3]]);
         if index < last_block {
-            // fio adds only the lowest byte of each word of a block that is not the last.
+            // fio adds only the lowest byte of each word of a block, except in the last block.
             a = a.wrapping_add(word(0) & 0xff);
             b = b.wrapping_add(word(4) & 0xff);
             c = c.wrapping_add(word(8) & 0xff);
@@ -355,7 +364,8 @@ mod tests {
     fn the_hash_of_a_name_depends_on_every_letter_that_fio_reads() {
         assert_ne!(hash_text("job.0.0"), hash_text("job.1.0"));
         assert_eq!(hash_text(""), STRING_HASH_START);
-        // fio reads only the first, fifth and ninth letter of each twelve that are not the last.
+        // fio reads only the first, fifth and ninth letter of each group of twelve, except in the
+        // last group.
         assert_eq!(hash_text("abcdefghijkl-tail"), hash_text("aXcdefghijkl-tail"));
         assert_ne!(hash_text("abcdefghijkl-tail"), hash_text("abcdXfghijkl-tail"));
     }

@@ -1,22 +1,24 @@
-//! The random map: which blocks of a region this pass has touched already.
+//! The random map, which records the blocks of a region that this pass has touched.
 //!
-//! By default fio's uniform random jobs touch each block once per pass (`norandommap` switches that off): a draw that hits a touched
-//! block moves to the next untouched one, wrapping at the end. Level 0 has a bit per block; a bit of level n + 1 says that a whole
-//! word of level n is full, so that the search is short even when the map is nearly full. Same answers as fio's `lib/axmap.c`.
+//! By default fio's uniform random jobs touch each block once per pass (`norandommap` disables
+//! this). A draw of a touched block moves to the next untouched one, wrapping at the end. Level 0
+//! has a bit per block. A bit of level n + 1 says that a whole word of level n is full. The search
+//! is thus short even if the map is nearly full. Results equal those of fio's `lib/axmap.c`.
 //!
-//! It does not draw random numbers.
+//! The map does not draw random numbers.
 
 /// A map of touched blocks.
 #[derive(Debug, Clone)]
 pub struct RandomMap {
     blocks: u64,
     free: u64,
-    /// `levels[0]` has one bit per block, each further level one bit per word of the level below. Bits past the end are set.
+    /// `levels[0]` has one bit per block. Each further level has one bit per word of the level
+    /// below. Bits past the end are set.
     levels: Vec<Vec<u64>>,
 }
 
 impl RandomMap {
-    /// A map of untouched blocks.
+    /// Creates a map of untouched blocks.
     pub fn new(blocks: u64) -> Self {
         let mut levels = Vec::new();
         let mut bits = blocks;
@@ -37,13 +39,13 @@ impl RandomMap {
         map
     }
 
-    /// Memory that a map of so many blocks takes, bytes.
+    /// Memory of a map of `blocks` blocks, bytes.
     pub fn memory_bytes(blocks: u64) -> u64 {
         // Each level has a 64th of the bits of the one below it.
         blocks / 8 + blocks / 8 / 63 + 64 * size_of::<u64>() as u64
     }
 
-    /// Makes every block untouched.
+    /// Marks all blocks as untouched.
     pub fn reset(&mut self) {
         self.free = self.blocks;
         self.levels.iter_mut().for_each(|level| level.fill(0));
@@ -66,13 +68,15 @@ impl RandomMap {
         self.free
     }
 
-    /// The word of the map that holds the block's bit; reading those of many blocks first overlaps their cache misses.
+    /// Returns the word with the block's bit. Reading the words of many blocks first overlaps their
+    /// cache misses.
     #[inline]
     pub fn word(&self, block: u64) -> u64 {
         self.levels[0][(block / 64) as usize]
     }
 
-    /// This block if it is untouched, else the first untouched one after it, wrapping at the end; `None` when all are touched.
+    /// Returns the first untouched block from this block on, wrapping at the end. `None` if all are
+    /// touched.
     #[inline]
     pub fn free_from(&self, block: u64) -> Option<u64> {
         let free = !self.word(block) & (u64::MAX << (block % 64));
@@ -82,7 +86,8 @@ impl RandomMap {
         self.search_from(block).or_else(|| self.search_from(0))
     }
 
-    /// Touches up to `count` blocks from an untouched one, up to the next touched one; returns how many.
+    /// Touches up to `count` blocks from an untouched one, up to the next touched one. Returns
+    /// their number.
     pub fn set_run(&mut self, first: u64, count: u64) -> u64 {
         let mut run = 0;
         while run < count {
@@ -90,7 +95,7 @@ impl RandomMap {
             let Some(word) = self.levels[0].get_mut((block / 64) as usize) else {
                 break;
             };
-            // Bits past the end are set, so a run ends there by itself.
+            // Bits past the end are set, so a run ends at the end without a check.
             let free = u64::from((*word >> (block % 64)).trailing_zeros());
             let bits = free.min(64 - block % 64).min(count - run);
             if bits == 0 {
@@ -107,7 +112,7 @@ impl RandomMap {
         run
     }
 
-    /// Notes in the levels above that a word of the lowest is full.
+    /// Records in the levels above that a word of the lowest level is full.
     fn fill_above(&mut self, word: u64) {
         let mut bit = word;
         for level in &mut self.levels[1..] {
@@ -158,7 +163,7 @@ mod tests {
     use super::super::random::Taus88;
     use super::*;
 
-    /// The rule, written down naively.
+    /// Naive version of the search rule.
     fn naive_free_from(touched: &[bool], block: usize) -> Option<u64> {
         (block..touched.len())
             .chain(0..touched.len())

@@ -1,26 +1,33 @@
-//! Scaled twins: the same job on a smaller model of the same drive.
+//! Scaled models, which run the same job on a smaller model of the same drive.
 //!
-//! A twin has the drive's shape at 1/d of its capacity. This is the only place that knows how a workload shrinks with it:
+//! A model has the drive's shape at 1/d of its capacity. This module holds all rules for scaling
+//! jobs.
 //!
-//! - Positions (region, zones, schemes) keep their proportion of the drive, aligned down to the mapping unit. They are computed on the
-//!   full-size drive first, so that percentages and roundings are those of the full-size job. A region that begins within a mapping unit
-//!   does so on the twin, too.
-//! - Request sizes shrink by d, but not below one mapping unit. A job whose requests cannot shrink far enough issues fewer of them: the
-//!   bytes that a job issues shrink by d exactly, for the job as a whole, for its sizes among each other and for its share among others
-//!   (see `schedule`).
-//! - A write of a part of a mapping unit programs all of it. Requests of a job that writes or trims such parts keep their sizes, and it
-//!   issues fewer of them.
-//! - zipf, pareto and normal draw ranks from as many blocks as on the full-size drive; each block of the twin stands for as many
-//!   neighbouring ranks as fit, so that as large a part of the region is touched by as many drive-writes. Everything else (uniform, zoned, sequential) is the same at every size.
+//! - Positions (region, zones, schemes) keep their proportion of the drive, aligned down to the
+//!   mapping unit. They are first computed on the full-size drive, so that percentages and
+//!   roundings are those of the full-size job. A region that begins inside a mapping unit also does
+//!   so on the model.
+//! - Request sizes shrink by d, but not below one mapping unit. A job whose requests cannot shrink
+//!   far enough issues fewer of them. The bytes of a job thus shrink by exactly d. This holds for
+//!   the job as a whole, for its sizes among each other and for its share among other jobs (see
+//!   `schedule`).
+//! - A write of a part of a mapping unit programs the whole unit. Jobs that write or trim such
+//!   parts keep their request sizes and issue fewer requests.
+//! - zipf, pareto and normal draw ranks from the full-size number of blocks. Each block of the
+//!   model stands for the largest possible number of neighbouring ranks. After the same number of
+//!   drive writes, the touched share of the region is then the same. The rest (uniform, zoned,
+//!   sequential) is the same at every size.
 //! - Counts of requests shrink with the bytes they stand for.
-//! - On a device with timing neither sizes nor counts of requests shrink: a request that is smaller is faster too.
+//! - On a device with timing neither sizes nor counts of requests shrink, because smaller requests
+//!   are also faster.
 
 use super::plan::{AddressPlan, BlockPlan, PlacementPlan, Plan, StridePlan};
 use super::value::PerDirection;
 use crate::{Operation, Twin};
 
 impl Twin {
-    /// Shrinks a full-size plan. The region may come out smaller than a block, which the caller reports as an error.
+    /// Scales a full-size plan. The region may become smaller than a block, which the caller
+    /// reports as an error.
     pub(crate) fn shrink(&self, full: &Plan) -> Plan {
         let position = |bytes: u64| self.position(bytes, full.device_bytes);
         let start_bytes = position(full.start_bytes) + full.start_bytes % self.mapping_unit_bytes;
@@ -46,7 +53,7 @@ impl Twin {
             zone_bytes: self.amount(strides.zone_bytes).max(min_bytes),
             skipped_bytes: self.amount(strides.skipped_bytes),
         });
-        // What fills the region on the drive fills it on the twin.
+        // A job that fills its region on the drive also fills it on the model.
         plan.size_bytes = if full.size_bytes == full.region_bytes {
             region_bytes
         } else {
@@ -80,7 +87,7 @@ impl Twin {
         plan
     }
 
-    /// Whether requests that change data take parts of mapping units.
+    /// True if requests that change data cover parts of mapping units.
     fn has_parts(&self, plan: &Plan) -> bool {
         let is_whole = |block: &BlockPlan| {
             let sizes = block.shares().map(|(bytes, _)| bytes);
@@ -93,7 +100,8 @@ impl Twin {
     }
 
     fn shrink_block(&self, block: &BlockPlan) -> BlockPlan {
-        // Each size keeps its share of the bytes, so a size that shrinks less than the others becomes rarer among them.
+        // Each size keeps its share of the bytes. A size that shrinks less than the rest becomes
+        // rarer.
         let weights = block
             .shares()
             .map(|(bytes, percent)| (self.size(bytes), percent * bytes as f64 / self.size(bytes) as f64));
@@ -178,7 +186,7 @@ mod tests {
         assert_eq!(size("rw=write\nbs=900k"), 12 << 10);
     }
 
-    /// Bytes of the units that the writes of a plan take, for each byte of theirs.
+    /// Bytes of the units that a plan's writes touch, per byte written.
     fn amplification(plan: Plan) -> f64 {
         let (mut units, mut bytes) = (0, 0);
         for request in requests(plan, 20_000) {
@@ -197,7 +205,7 @@ mod tests {
             ("rw=randwrite\nbs=512\nnumber_ios=64000", 8.0),
             ("rw=write\nbs=512\nnumber_ios=64000", 8.0),
             ("rw=randwrite\nbs=6k\nba=2k\nnorandommap\nio_size=16g", 4.0 / 3.0),
-            // One unit for 512 bytes; two for 4 KiB, but for one in eight.
+            // 512 bytes touch one unit. 4 KiB touch two, except for one in eight requests.
             (
                 "rw=randwrite\nbssplit=512/50:4k/50\nnorandommap\nio_size=1g",
                 2.875 * 4096.0 / 4608.0,
@@ -256,7 +264,7 @@ mod tests {
         }
     }
 
-    /// Requests to each block that has any, most first.
+    /// Number of requests to each touched block, descending.
     fn hits(plan: Plan, count: usize) -> Vec<usize> {
         let mut hits = std::collections::HashMap::new();
         for request in requests(plan, count) {
@@ -283,7 +291,8 @@ mod tests {
     #[test]
     fn as_large_a_part_of_the_twin_is_touched() {
         let (full, shrunk) = plans("rw=randwrite\nrandom_distribution=zipf:1.2\nio_size=128g");
-        // The same number of drive-writes: the twin has a 64th of the blocks and gets a 64th of the requests.
+        // Both get the same number of drive writes. The model has a 64th of the blocks and of the
+        // requests.
         let (full, twin) = (hits(full, 1_280_000).len(), hits(shrunk, 20_000).len());
         let ratio = twin as f64 * 64.0 / full as f64;
         assert!(

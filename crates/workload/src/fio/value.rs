@@ -1,7 +1,9 @@
-//! Values of fio options: numbers with suffixes, percentages, times, lists per direction.
+//! Values of fio options, such as numbers with suffixes, percentages, times and lists per
+//! direction.
 //!
-//! The rules are fio's (`parse.c`), where fio's result is what a reader expects. Where fio silently takes something else
-//! (`1.5g` is 1 to fio, `10x` is 10) the value is refused instead. Expressions in parentheses and variables are not evaluated.
+//! The rules are fio's (`parse.c`) as long as fio's result is what a reader expects. Values that
+//! fio silently misreads are refused (`1.5g` is 1 to fio, `10x` is 10). This module evaluates no
+//! expressions in parentheses and no variables.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +14,8 @@ type Parsed<T> = Result<T, Complaint>;
 /// A value for reads, writes and trims, in this order.
 pub type PerDirection<T> = [T; 3];
 
-/// `kb_base`: what `k` means. fio exchanges the two families under the default: there `4k` is 4096 and `4kib` is 4000.
+/// `kb_base`, the meaning of `k`. By default fio swaps the two families of suffixes, so that `4k`
+/// is 4096 and `4kib` is 4000.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KbBase {
@@ -45,13 +48,13 @@ impl KbBase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Amount {
-    /// Bytes.
+    /// Absolute size in bytes.
     Bytes(u64),
     /// Percent, 0..=100.
     Percent(u32),
 }
 
-/// Splits a number into its digits' value and its suffix in lower case.
+/// Splits a text into the value of its digits and its suffix in lower case.
 fn digits_and_suffix(text: &str) -> Parsed<(u64, String)> {
     let text = text.trim();
     let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -80,7 +83,7 @@ fn digits_and_suffix(text: &str) -> Parsed<(u64, String)> {
     Ok((number, suffix))
 }
 
-/// A number or a size: 4096, 4k, 0x1000.
+/// Parses a number or a size, such as 4096, 4k or 0x1000.
 pub fn number(text: &str, base: KbBase) -> Parsed<u64> {
     let (number, suffix) = digits_and_suffix(text)?;
     if suffix == "%" {
@@ -99,7 +102,7 @@ pub fn number(text: &str, base: KbBase) -> Parsed<u64> {
         })
 }
 
-/// A number of bytes with or without a sign.
+/// Parses a number of bytes with or without a sign.
 pub fn signed(text: &str, base: KbBase) -> Parsed<i64> {
     let (bytes, is_negative) = match text.strip_prefix('-') {
         Some(bytes) => (bytes, true),
@@ -109,7 +112,7 @@ pub fn signed(text: &str, base: KbBase) -> Parsed<i64> {
     Ok(if is_negative { -bytes } else { bytes })
 }
 
-/// A number within limits.
+/// Parses a number within limits.
 pub fn number_in(text: &str, base: KbBase, least: u64, most: u64) -> Parsed<u64> {
     let value = number(text, base)?;
     if (least..=most).contains(&value) {
@@ -121,7 +124,7 @@ pub fn number_in(text: &str, base: KbBase, least: u64, most: u64) -> Parsed<u64>
     ))
 }
 
-/// A size or a percentage: 10g, 25%.
+/// Parses a size or a percentage, such as 10g or 25%.
 pub fn amount(text: &str, base: KbBase) -> Parsed<Amount> {
     let (value, suffix) = digits_and_suffix(text)?;
     match suffix.as_str() {
@@ -134,11 +137,12 @@ pub fn amount(text: &str, base: KbBase) -> Parsed<Amount> {
     }
 }
 
-/// The longest time, microseconds: a delay, a ramp and a runtime of one job are in the clock of a device, which counts nanoseconds. What several
-/// jobs, pauses and rates add up to is found out on the way.
+/// Maximum time, microseconds. The sum of a job's delay, ramp and runtime then fits a device's
+/// clock, which counts nanoseconds. Sums over several jobs, pauses and rates are checked at run
+/// time.
 const LONGEST_US: u64 = 18_250 * 86_400_000_000;
 
-/// Microseconds, where a number without suffix counts seconds or microseconds.
+/// Parses a time in microseconds. A number without suffix counts seconds or microseconds.
 pub fn time_us(text: &str, unit_is_seconds: bool) -> Parsed<u64> {
     let (value, suffix) = digits_and_suffix(text)?;
     let factor = match suffix.as_str() {
@@ -162,14 +166,15 @@ pub fn time_us(text: &str, unit_is_seconds: bool) -> Parsed<u64> {
         .ok_or_else(|| Complaint::new(format!("`{text}` is too long a time"), "write at most 18250d, 50 years"))
 }
 
-/// A time, or the earliest and the latest of a range such as `1-2`; microseconds.
+/// Parses a time or a range such as `1-2`. Returns its earliest and latest time in microseconds.
 pub fn time_range_us(text: &str, unit_is_seconds: bool) -> Parsed<(u64, u64)> {
-    /// fio draws from a range with 32 bits and a sign.
+    /// Maximum end of a range. fio draws from ranges with signed 32-bit numbers.
     const WIDEST_US: u64 = i32::MAX as u64 - 1;
     let Some((earliest, latest)) = text.split_once(['-', ',', ':']) else {
         return time_us(text, unit_is_seconds).map(|time| (time, time));
     };
-    // Before `-` fio knows only the suffixes that it compares by their beginning: it takes `1s-2s` for 1 us to 2 s.
+    // Before `-`, fio only knows suffixes that it compares by prefix. It reads `1s-2s` as 1 us to 2
+    // s.
     let suffix = earliest
         .trim()
         .trim_start_matches(|letter: char| letter.is_ascii_digit());
@@ -193,7 +198,7 @@ pub fn time_range_us(text: &str, unit_is_seconds: bool) -> Parsed<(u64, u64)> {
     }
 }
 
-/// A floating point number.
+/// Parses a floating point number.
 pub fn fraction(text: &str) -> Parsed<f64> {
     text.trim()
         .parse()
@@ -202,7 +207,7 @@ pub fn fraction(text: &str) -> Parsed<f64> {
         .ok_or_else(|| Complaint::new(format!("`{text}` is not a number"), "write a number such as 1.2"))
 }
 
-/// A switch: `1`, `0`, or nothing at all for 1 where fio allows that.
+/// Parses a switch, `1` or `0`. Empty means 1, as in fio's flags.
 pub fn switch(text: &str) -> Parsed<bool> {
     match text {
         "" | "1" => Ok(true),
@@ -211,7 +216,7 @@ pub fn switch(text: &str) -> Parsed<bool> {
     }
 }
 
-/// One of several words.
+/// Parses one of several words.
 pub fn choice<T: Copy>(text: &str, choices: &[(&str, T)]) -> Parsed<T> {
     choices
         .iter()
@@ -226,8 +231,9 @@ pub fn choice<T: Copy>(text: &str, choices: &[(&str, T)]) -> Parsed<T> {
         })
 }
 
-/// Up to three values for reads, writes and trims: `4k`, `4k,8k`, `,8k,16k`. As in fio the last one stands for those not given,
-/// an empty one leaves what was there, and a comma at the end leaves the rest as it was.
+/// Parses up to three values for reads, writes and trims, such as `4k`, `4k,8k` or `,8k,16k`. As in
+/// fio, the last one also applies to the missing ones. An empty value or a comma at the end leaves
+/// old values unchanged.
 pub fn per_direction<T: Copy>(
     text: &str,
     values: &mut PerDirection<T>,
@@ -253,7 +259,8 @@ pub fn per_direction<T: Copy>(
     Ok(())
 }
 
-/// As [`per_direction`], of numbers: between them `:` or `-` may stand too, as in fio, where `4k-8k` is 4k for reads and 8k for others.
+/// Like [`per_direction`], but `:` and `-` also separate numbers. As in fio, `4k-8k` is 4k for
+/// reads and 8k for writes and trims.
 pub fn numbers_per_direction<T: Copy>(
     text: &str,
     values: &mut PerDirection<T>,
@@ -264,8 +271,9 @@ pub fn numbers_per_direction<T: Copy>(
     per_direction(&text, values, parse)
 }
 
-/// The texts for reads, writes and trims of options that take a list per direction. Unlike in [`per_direction`] a second list
-/// stands for trims too, even if it is empty: of an empty one fio leaves what was there.
+/// Splits an option with a list per direction into texts for reads, writes and trims. Unlike in
+/// [`per_direction`], a second list also applies to trims even if it is empty. fio leaves the old
+/// value for an empty list.
 pub fn lists_per_direction(text: &str) -> Parsed<PerDirection<&str>> {
     match text.split(',').collect::<Vec<_>>()[..] {
         [all] => Ok([all; 3]),
@@ -275,7 +283,7 @@ pub fn lists_per_direction(text: &str) -> Parsed<PerDirection<&str>> {
     }
 }
 
-/// Puts a value that could be read where it belongs.
+/// Stores a successfully parsed value.
 pub fn set<T>(value: Result<T, Complaint>, place: &mut T) -> Result<(), Complaint> {
     *place = value?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Options that say where data goes, what takes the place of writes, what is read back and what is logged.
+//! Options for data placement, replacement of writes, read-back and logs.
 
 use super::{FioOption, Kind, ONE_TARGET, acts};
 use crate::fio::error::Complaint;
@@ -6,7 +6,7 @@ use crate::fio::grammar::{set_plids, set_scheme, set_sg_write_mode, set_write_mo
 use crate::fio::job::{DataPlacement, PlacementSelection};
 use crate::fio::value::{KbBase, choice, number, number_in, set, switch};
 
-/// Values of `verify` that switch it on.
+/// Values of `verify` that enable it.
 const VERIFY_METHODS: [&str; 19] = [
     "md5",
     "crc64",

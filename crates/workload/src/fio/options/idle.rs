@@ -1,8 +1,8 @@
-//! Options that act, but not in a job whose other options leave them nothing to do.
+//! Rules for options that have no effect because of the job's other options.
 
 use crate::fio::job::{DataPlacement, Distribution, Job, Operations};
 
-/// Options with the reason that they have no effect in a job, and when they have one.
+/// Options, the reason that they have no effect, and a test of whether they have one in a job.
 type Rule = (&'static [&'static str], &'static str, fn(&Job) -> bool);
 
 const RULES: &[Rule] = &[
@@ -60,7 +60,7 @@ const RULES: &[Rule] = &[
     ),
 ];
 
-/// Why an option that acts has no effect in any of these jobs, in which it is given.
+/// Returns the reason that an option has no effect in any of these jobs, in which it is given.
 pub fn why_idle(option: &str, jobs: &[&Job]) -> Option<&'static str> {
     let (_, why, acts) = RULES.iter().find(|(names, ..)| names.contains(&option))?;
     (!jobs.iter().any(|job| acts(job))).then_some(why)

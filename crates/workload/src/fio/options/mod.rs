@@ -1,10 +1,13 @@
-//! The table of fio options: what each one is called, what it does in the lab, and how its value is read.
+//! The table of fio options, with their names, their effects in the lab and the parsers of their
+//! values.
 //!
-//! One row per option is the single source for reading job files, for the "nearest option" of an error and for the manual
-//! (`docs/job-files.md`, whose tables a test compares with this one). An option either acts, has no effect for a stated reason
-//! (it is legal, so that the same file runs under real fio), or is refused because ignoring it would change the workload.
+//! The row of an option is the single source for three users. These are the parser of job files,
+//! the "nearest option" of an error, and the manual (`docs/job-files.md`, whose tables a test
+//! compares with this one). An option acts, has no effect for a stated reason, or is refused.
+//! Options without effect are legal, so that the same file runs under real fio. Options are refused
+//! if ignoring them would change the workload.
 //!
-//! The table does not know about sections and inheritance; see `parse`.
+//! The table does not know sections and inheritance (see `parse`).
 
 use std::sync::LazyLock;
 
@@ -20,12 +23,12 @@ mod silent;
 #[cfg(test)]
 mod tests;
 
-/// What an option's value looks like.
+/// The form of an option's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Nothing, or 0 or 1.
+    /// Empty, 0 or 1.
     Flag,
-    /// Nothing, or a name.
+    /// Empty or a name.
     FlagOrName,
     /// 0 or 1.
     Bool,
@@ -37,9 +40,9 @@ pub enum Kind {
     SizeOrPercent,
     /// Time with a suffix.
     Time,
-    /// Up to three values: read,write,trim.
+    /// Up to three values, in the order read, write, trim.
     PerDirection,
-    /// A word, a name or a list with a grammar of its own.
+    /// A word, a name or a list with its own grammar.
     Text,
 }
 
@@ -59,16 +62,17 @@ impl Kind {
     }
 }
 
-/// What the lab does with an option.
+/// Effect of an option in the lab.
 #[derive(Clone, Copy)]
 pub enum Effect {
-    /// It shapes the workload: this sets it.
+    /// Shapes the workload through this setter.
     Acts(fn(&mut Job, &str) -> Result<(), Complaint>),
-    /// Legal, and nothing in the lab depends on it, for the reason in [`FioOption::help`].
+    /// Legal without effect in the lab. [`FioOption::help`] states the reason.
     None,
-    /// As [`Effect::None`], but some values are refused.
+    /// Like [`Effect::None`], but some values are refused.
     Checked(fn(&str) -> Result<(), Complaint>),
-    /// Legal for fio, but the lab would run another workload than fio; what to do instead.
+    /// Legal for fio, but the lab's workload would differ from fio's. Holds the proposed
+    /// alternative.
     Refused(&'static str),
 }
 
@@ -77,17 +81,17 @@ pub enum Effect {
 pub struct FioOption {
     /// fio's name.
     pub name: &'static str,
-    /// fio's other names for it, with spaces between.
+    /// fio's aliases of the option, separated by spaces.
     pub aliases: &'static str,
-    /// The shape of its value.
+    /// Form of the value.
     pub kind: Kind,
-    /// What it means in the lab, or why it means nothing there.
+    /// Meaning of the option in the lab, or the reason for having none.
     pub help: &'static str,
-    /// What the lab does with it.
+    /// Effect of the option in the lab.
     pub effect: Effect,
 }
 
-/// A row of an option that shapes the workload.
+/// Row of an option that shapes the workload.
 const fn acts(
     name: &'static str,
     aliases: &'static str,
@@ -113,19 +117,19 @@ pub fn options() -> &'static [FioOption] {
     &ALL
 }
 
-/// The option of this name or alias.
+/// Finds an option by name or alias.
 pub fn find(name: &str) -> Option<&'static FioOption> {
     options()
         .iter()
         .find(|option| option.names().any(|known| known == name))
 }
 
-/// The known name nearest to an unknown one, if any is near.
+/// Returns the known name closest to an unknown one, if any is close.
 pub fn nearest(name: &str) -> Option<&'static str> {
     base::nearest(name, options().iter().flat_map(|option| option.names()))
 }
 
-/// The tables of the manual, as Markdown.
+/// Tables of the manual in Markdown.
 pub fn manual() -> String {
     let row = |cells: &[&str]| format!("| {} |\n", cells.join(" | "));
     let table = |title: &str, columns: &[&str], rows: String| {
@@ -162,22 +166,22 @@ pub fn manual() -> String {
 }
 
 impl FioOption {
-    /// Whether it is accepted without effect.
+    /// True if the option is accepted without effect.
     pub(super) fn is_silent(&self) -> bool {
         matches!(self.effect, Effect::None | Effect::Checked(_))
     }
 
-    /// Whether it is accepted without effect, though it would change something on a drive whose commands take time.
+    /// True if the option is accepted without effect, but would have one on a drive with timing.
     pub fn is_pretended(&self) -> bool {
         self.help.starts_with(silent::PRETENDED)
     }
 
-    /// The name and the aliases.
+    /// Name and aliases.
     fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         std::iter::once(self.name).chain(self.aliases.split_whitespace())
     }
 
-    /// The name and the aliases, as Markdown.
+    /// Name and aliases in Markdown.
     fn in_markdown(&self) -> String {
         self.names()
             .map(|name| format!("`{name}`"))
@@ -190,5 +194,5 @@ pub(super) use idle::why_idle;
 
 const ONE_TARGET: &str = "one target per job: write one section per target";
 
-/// The option that is read before the others of its section, because it says what their numbers mean.
+/// Option that is read before the rest of its section, because it defines the meaning of numbers.
 pub(super) const READ_FIRST: &str = "kb_base";

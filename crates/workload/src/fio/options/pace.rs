@@ -1,4 +1,4 @@
-//! Options that say when a job issues its requests, beside which others, and when it ends.
+//! Options for the pace of a job, its concurrency with other jobs, and its end.
 
 use super::{FioOption, Kind, acts};
 use crate::fio::error::Complaint;

@@ -1,4 +1,4 @@
-//! Options that are refused, because without them the lab would run another workload than fio.
+//! Options that are refused, because the lab's workload without them would differ from fio's.
 
 use super::{Effect, FioOption, Kind, ONE_TARGET};
 

@@ -1,4 +1,4 @@
-//! Options that say which requests a job issues: operations, sizes, lengths and addresses.
+//! Options for the requests of a job: operations, sizes, lengths and addresses.
 
 use super::{FioOption, Kind, ONE_TARGET, acts};
 use crate::fio::error::Complaint;

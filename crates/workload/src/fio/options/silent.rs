@@ -4,10 +4,11 @@ use super::{Effect, FioOption, Kind};
 use crate::fio::error::Complaint;
 use crate::fio::value::switch;
 
-/// What begins the reason of options that would change something on a drive, whose commands take time.
+/// Prefix of the reason of options that would have an effect on a drive with timing.
 pub(super) const PRETENDED: &str = "not modelled: ";
 
-/// Reasons for having no effect, with the options of each in the order of the manual; another name stands behind `=`.
+/// Reasons for having no effect, with the options of each in the order of the manual. An alias
+/// follows `=`.
 const OPTIONS_BY_REASON: &[(&str, &str)] = &[
     (
         "labels for people and reports; the section's name is the job's name",
@@ -129,7 +130,7 @@ const OPTIONS_BY_REASON: &[(&str, &str)] = &[
     ),
 ];
 
-/// Engines that do no I/O to a drive: why, and what to do.
+/// Refused engines, which do no I/O to a drive, with the reason.
 const REFUSED_ENGINES: &[(&str, &str)] = &[
     (
         "net netsplice rdma",
@@ -144,7 +145,7 @@ const REFUSED_ENGINES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Options without effect some of whose values are refused.
+/// Options without effect of which some values are refused.
 static CHECKED: &[FioOption] = &[
     FioOption {
         name: "ioengine",
@@ -173,7 +174,7 @@ static CHECKED: &[FioOption] = &[
     },
 ];
 
-/// All of them.
+/// All options without effect.
 pub(super) fn options() -> impl Iterator<Item = FioOption> {
     let of_reason = |&(help, options): &(&'static str, &'static str)| {
         options.split_whitespace().map(move |option| {
@@ -181,7 +182,7 @@ pub(super) fn options() -> impl Iterator<Item = FioOption> {
             FioOption {
                 name,
                 aliases,
-                // Their values are not looked at, so it does not matter whether there is one.
+                // The values are not parsed, so the kind has no meaning.
                 kind: Kind::Flag,
                 help,
                 effect: Effect::None,
