@@ -1,4 +1,4 @@
-//! The text that `blkparse` prints.
+//! Parser of the text output of `blkparse`.
 //!
 //! ```text
 //!   8,0    3        1     0.000000000   697  D   W 223490 + 8 [kjournald]
@@ -6,13 +6,14 @@
 //!                                        action   operation
 //! ```
 //!
-//! That is the default format of an event with a request (blkparse(1), "OUTPUT DESCRIPTION AND FORMATTING": the header is
-//! `%D %2c %8s %5T.%9t %5p %2a %3d`, then sector, `+` and the number of sectors of 512 bytes). One request appears several times
-//! there, as it is queued (Q), issued to the drive (D) and completed (C); the settings choose which one counts. The operation
-//! is W, D (discard) or R, among flags: F before it (flush first) or behind it (FUA), A (ahead), B (barrier), S (synchronous),
-//! M (metadata).
-//! A flush alone (`FN`, `N`) is no request here. Behind the events comes a summary, from a line that begins with `CPU` or `Total`
-//! on; it is skipped.
+//! This is the default format of an event with a request (blkparse(1), "OUTPUT DESCRIPTION AND
+//! FORMATTING"). The header is `%D %2c %8s %5T.%9t %5p %2a %3d`, then sector, `+` and the number of
+//! sectors of 512 bytes. One request appears several times, as it is queued (Q), issued to the
+//! drive (D) and completed (C). The settings choose the event that counts. The operation is W, D
+//! (discard) or R, among flags. F before it means flush first, and behind it FUA. Further flags are
+//! A (ahead), B (barrier), S (synchronous) and M (metadata). A flush alone (`FN`, `N`) is no
+//! request here. A summary follows the events, from the first line that begins with `CPU` or
+//! `Total`, and is skipped.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,19 +21,19 @@ use super::field::{Fields, Problem, SECOND_NS, SECTOR_BYTES, decimal, number, tr
 use super::record::{Names, ProcessIdentity, Record, as_text};
 use crate::Operation;
 
-/// Which of the events of a request counts.
+/// Event of a request that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlkparseAction {
-    /// Q: before merging and scheduling, as fio replays binary traces.
+    /// Q, before merging and scheduling, as fio replays binary traces.
     Queued,
-    /// D: what the drive gets, after merging.
+    /// D, as the drive receives the request, after merging.
     Issued,
-    /// C: in the order of completion.
+    /// C, in the order of completion.
     Completed,
 }
 
-/// Reads what blkparse prints.
+/// Parses the output of blkparse.
 #[derive(Debug)]
 pub(super) struct Blkparse {
     action: u8,
@@ -40,7 +41,7 @@ pub(super) struct Blkparse {
     devices: Names,
     processes: Names,
     in_summary: bool,
-    /// When the last request was issued; the next file goes on from there.
+    /// Time of the last request. The next file continues from there.
     now_ns: u64,
     began_ns: u64,
 }
@@ -78,7 +79,7 @@ impl Blkparse {
         self.now_ns = 0;
     }
 
-    /// Names of the first devices and of the first processes, at most so many of each.
+    /// Names of the first devices and processes, at most `most` of each.
     pub(super) fn names(&self, most: usize) -> [Vec<String>; 2] {
         [&self.devices, &self.processes].map(|names| names.first(most, as_text))
     }
@@ -125,13 +126,13 @@ impl Blkparse {
     }
 }
 
-/// Whether a word is the device that an event begins with.
+/// True if a word is a device, with which events begin.
 pub(super) fn is_device(word: &[u8]) -> bool {
     let mut fields = Fields::new(word);
     fields.number_before(b',').is_some() && fields.last_number().is_some()
 }
 
-/// What the operation field stands for; none for a flush.
+/// Parses the operation field. Returns `None` for a flush.
 fn operation(flags: &[u8]) -> Result<Option<Operation>, Problem> {
     let is_known = |byte: &u8| b"RWDENFABSM".contains(byte);
     if flags.is_empty() || !flags.iter().all(is_known) {
@@ -141,7 +142,7 @@ fn operation(flags: &[u8]) -> Result<Option<Operation>, Problem> {
     Ok(match first {
         Some(b'R') => Some(Operation::Read),
         Some(b'W') => Some(Operation::Write),
-        // A secure erase is printed as DE, older as E.
+        // A secure erase is printed as DE, and in older versions as E.
         Some(b'D' | b'E') => Some(Operation::Trim),
         _ => None,
     })

@@ -1,11 +1,11 @@
-//! What blktrace writes: the kernel's own records, as `blkparse` reads them.
+//! Parser of blktrace's output, the kernel's own records that `blkparse` reads.
 //!
 //! ```text
 //! NAME.blktrace.0, NAME.blktrace.1, ... (one for each processor) -> merged by time -> events -> Record
 //! ```
 //!
-//! An event is a `struct blk_io_trace` (`include/uapi/linux/blktrace_api.h`, version 7) and as many bytes behind it as
-//! it says:
+//! An event is a `struct blk_io_trace` (`include/uapi/linux/blktrace_api.h`, version 7), followed
+//! by `pdu_len` bytes:
 //!
 //! | byte | | |
 //! |---|---|---|
@@ -14,14 +14,15 @@
 //! | 8 | `time` | nanoseconds, 64 bits |
 //! | 16 | `sector` | of 512 bytes, 64 bits |
 //! | 24 | `bytes` | |
-//! | 28 | `action` | lower 16 bits: what happens (1 queued, 7 issued, 8 completed; 0x100: a cgroup follows); upper ones: categories |
+//! | 28 | `action` | lower 16 bits: 1 queued, 7 issued, 8 completed; 0x100: a cgroup follows |
+//! | 30 | | upper 16 bits: categories |
 //! | 32 | `pid` | |
 //! | 36 | `device` | major << 20 and minor |
 //! | 40, 44, 46 | `cpu`, `error`, `pdu_len` | 32, 16 and 16 bits; `pdu_len` bytes follow |
 //!
-//! Events of the category *notify* are messages; one of them gives a process its name. Passthrough commands (category
-//! *PC*) have no sector and are no requests here. What `blkparse` prints of the same files gives the same requests
-//! (`blkparse.rs`).
+//! Events of the category *notify* are messages, for example the name of a process. Passthrough
+//! commands (category *PC*) have no sector and are no requests here. The output of `blkparse` for
+//! the same files gives the same requests (`blkparse.rs`).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -39,7 +40,7 @@ use super::input::Lines;
 use super::record::{Names, ProcessIdentity, Record, as_text};
 use crate::Operation;
 
-/// Bytes of an event without what follows it.
+/// Bytes of an event without its payload.
 pub(super) const HEADER_BYTES: usize = 48;
 
 const MAGIC: u32 = 0x6561_7400;
@@ -50,12 +51,13 @@ const WRITE: u32 = 1 << 1;
 const PASSTHROUGH: u32 = 1 << 9;
 const NOTIFY: u32 = 1 << 10;
 const DISCARD: u32 = 1 << 13;
-/// In the lower half: a cgroup's number is in front of what follows the event (`__BLK_TA_CGROUP`, `__BLK_TN_CGROUP`).
+/// Flag in the lower half. A cgroup number precedes the payload (`__BLK_TA_CGROUP`,
+/// `__BLK_TN_CGROUP`).
 const WITH_CGROUP: u32 = 1 << 8;
-/// Bytes of that number.
+/// Bytes of the cgroup number.
 const CGROUP_BYTES: usize = 8;
 
-/// Reads events.
+/// Parses events.
 #[derive(Debug)]
 pub(super) struct Blktrace {
     action: u32,
@@ -116,7 +118,7 @@ impl Blktrace {
         Ok(Some(record))
     }
 
-    /// Names of the first devices and of the first processes, at most so many of each.
+    /// Names of the first devices and processes, at most `most` of each.
     pub(super) fn names(&self, most: usize) -> [Vec<String>; 2] {
         /// Bits of a device's minor number.
         const MINOR_BITS: u32 = 20;
@@ -132,7 +134,7 @@ impl Blktrace {
         [self.devices.first(most, device), self.processes.first(most, process)]
     }
 
-    /// A message says what a process is called.
+    /// Stores the name of a process from a message.
     fn learn(&mut self, process: u32, action: u32, message: &[u8]) {
         let skipped = if action & WITH_CGROUP == 0 { 0 } else { CGROUP_BYTES };
         let name = message.get(skipped..).unwrap_or_default();
@@ -141,17 +143,17 @@ impl Blktrace {
     }
 }
 
-/// Bytes of the event that begins with this header.
+/// Total bytes of the event with this header.
 pub(super) fn event_bytes(header: &[u8]) -> usize {
     HEADER_BYTES + usize::from(u16_at(header, 46))
 }
 
-/// Whether a file begins with an event, in this or the other order of bytes.
+/// True if a file begins with an event, in either byte order.
 pub(super) fn guess(head: &[u8]) -> bool {
     head.len() >= 4 && [u32_at(head, 0), u32_at(head, 0).swap_bytes()].contains(&(MAGIC | VERSION))
 }
 
-/// Refuses what is no event. Nothing behind it can be found then.
+/// Refuses data that is no event. Events behind it cannot be found.
 fn check(event: &[u8]) -> Result<(), Problem> {
     let magic = u32_at(event, 0);
     if magic == MAGIC | VERSION {
@@ -169,8 +171,8 @@ fn check(event: &[u8]) -> Result<(), Problem> {
     })
 }
 
-/// All files of a trace by one of them: `NAME.blktrace.0` stands for those of all processors, any other name for
-/// itself.
+/// All files of a trace, given one of them. `NAME.blktrace.0` stands for the files of all
+/// processors. Any other name stands for itself.
 pub fn files_of(path: &Path) -> Vec<PathBuf> {
     let split = |path: &Path| {
         let name = path.file_name()?.to_str()?.to_string();
@@ -201,15 +203,15 @@ pub fn files_of(path: &Path) -> Vec<PathBuf> {
 /// The events of several files as one stream, in the order of their times.
 pub(super) struct Merged {
     files: Vec<(PathBuf, Lines)>,
-    /// Time of the next event of each file that has one, and the event.
+    /// Time of each file's next event, if any, and the file's index.
     next: BinaryHeap<Reverse<(u64, usize)>>,
     events: Vec<Vec<u8>>,
-    /// What is given out of the event of which file.
+    /// File of the event in progress, and the bytes of it already returned.
     giving: Option<(usize, usize)>,
 }
 
 impl Merged {
-    /// What is read is added to `bytes_read`.
+    /// Opens the files. Adds all bytes read to `bytes_read`.
     pub(super) fn open(paths: &[PathBuf], bytes_read: &Arc<AtomicU64>) -> io::Result<Merged> {
         let open = |path: &PathBuf| Ok((path.clone(), Lines::open(path, Arc::clone(bytes_read))?));
         let mut merged = Merged {

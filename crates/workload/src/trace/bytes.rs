@@ -1,4 +1,4 @@
-//! Numbers in binary records, little-endian; a record is as long as its format says before they are read.
+//! Little-endian numbers in binary records. Callers check a record's length first.
 
 fn array<const BYTES: usize>(record: &[u8], at: usize) -> [u8; BYTES] {
     let bytes = record[at..].first_chunk();

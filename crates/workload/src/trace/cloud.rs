@@ -1,4 +1,4 @@
-//! The three traces that everybody has: MSR Cambridge, Alibaba, Tencent.
+//! Parsers of three widely used traces: MSR Cambridge, Alibaba and Tencent.
 //!
 //! | trace | fields | units |
 //! |---|---|---|
@@ -6,15 +6,16 @@
 //! | Alibaba | `device_id,opcode,offset,length,timestamp` | `R` or `W`, bytes, microseconds |
 //! | Tencent | `Timestamp,Offset,Size,IOType,VolumeID` | seconds, sectors of 512 bytes, 0 (read) or 1 (write) |
 //!
-//! From the README files of the MSR Cambridge traces (SNIA IOTTA repository), of alibaba/block-traces, and of the Tencent CBS
-//! traces (SNIA IOTTA repository). A volume is a host's disk, a device, a volume. None of the files has a header as published;
-//! a first line of names is skipped all the same.
+//! Sources are the README files of the MSR Cambridge traces (SNIA IOTTA repository), of
+//! alibaba/block-traces, and of the Tencent CBS traces (SNIA IOTTA repository). A volume here is a
+//! host's disk (MSR), a device (Alibaba) or a volume (Tencent). The published files have no header,
+//! but a first line of names is skipped.
 
 use super::field::{Fields, Problem, SECOND_NS, SECTOR_BYTES};
 use super::record::{Names, Record, as_text};
 use crate::Operation;
 
-/// Which of the traces.
+/// The three traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cloud {
     Msr,
@@ -22,7 +23,7 @@ pub(super) enum Cloud {
     Tencent,
 }
 
-/// Reads one of them.
+/// Parser of one of the traces.
 #[derive(Debug)]
 pub(super) struct CloudTrace {
     cloud: Cloud,
@@ -80,7 +81,7 @@ impl CloudTrace {
         };
         let offset = fields.number_before(b',').ok_or(OFFSET)?;
         let bytes = fields.number_before(b',').ok_or(LENGTH)?;
-        // A line that was cut off has no response time.
+        // A truncated line has no response time.
         if fields.is_empty() {
             return Err(Problem::new("the response time", "there"));
         }
@@ -92,7 +93,7 @@ impl CloudTrace {
         }))
     }
 
-    /// Names of the first volumes, at most so many.
+    /// Names of the first volumes, at most `most`.
     pub(super) fn volumes(&self, most: usize) -> Vec<String> {
         self.volumes.first(most, as_text)
     }
@@ -153,12 +154,12 @@ impl CloudTrace {
     }
 }
 
-/// Whether a line is one of names.
+/// True if a line is a header.
 fn is_header(line: &[u8]) -> bool {
     line.first().is_some_and(u8::is_ascii_alphabetic)
 }
 
-/// Which of the traces a line is from.
+/// Guesses the trace from a line.
 pub(super) fn guess(line: &[u8]) -> Option<Cloud> {
     [Cloud::Msr, Cloud::Alibaba, Cloud::Tencent].into_iter().find(|cloud| {
         let header: &[u8] = match cloud {
@@ -169,7 +170,7 @@ pub(super) fn guess(line: &[u8]) -> Option<Cloud> {
         let mut trace = CloudTrace::new(*cloud);
         trace.at_first_line = false;
         let parsed = trace.parse(line);
-        // Its words are those of this format, whose offset is negative.
+        // The words are those of this format, but the offset is negative.
         let is_negative = || parsed.as_ref().err() == Some(&OFFSET) && line.windows(2).any(|pair| pair == b",-");
         line == header || matches!(parsed, Ok(Some(_))) || (*cloud != Cloud::Tencent && is_negative())
     })

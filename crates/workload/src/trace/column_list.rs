@@ -1,11 +1,12 @@
-//! The columns of a CSV in one line, and a guess at those of a file that says nothing of itself.
+//! Columns of a CSV written in one line, and guesses of the columns of an undescribed file.
 //!
 //! ```text
 //! "time:us,op,offset:sectors,bytes" -> ColumnList -> ColumnSettings (delimiter and header by the file's first lines)
 //! first lines of a file             -> guess      -> a question that names such a list
 //! ```
 //!
-//! A guess is never used. It is only put as a question, because a wrong unit makes a wrong result that looks right.
+//! A guess only appears in a question to the user and is never used. A wrong unit would give wrong
+//! results that look right.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,25 +19,26 @@ use super::columns::{
 };
 use super::field::{SECOND_NS, SECTOR_BYTES, decimal, number};
 
-/// Lines of a file that a guess looks at.
+/// Lines of a file that a guess examines.
 const GUESS_LINES: usize = 200;
-/// Largest request that a guess takes for one, bytes.
+/// Largest plausible request in a guess, bytes.
 const REQUEST_BYTES_MAX: u64 = 64 << 20;
-/// Unit of a time, for looking at its digits alone.
+/// Unit of a time if only its digits matter.
 const DIGITS: u64 = 1;
-/// A column that is not needed.
+/// Words for an unused column.
 const SKIPPED: [&str; 2] = ["-", "_"];
 
-/// The columns of a CSV in their order, such as `time:us,op,offset:sectors,bytes`. Further columns of the file are passed over.
+/// The columns of a CSV in order, such as `time:us,op,offset:sectors,bytes`. Further columns of the
+/// file are ignored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ColumnList {
     text: String,
-    /// Without what the file itself says: delimiter and header.
+    /// Columns without delimiter and header, which depend on the file.
     columns: ColumnSettings,
 }
 
-/// What a column of the list is.
+/// Role of a column in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Time,
@@ -61,7 +63,7 @@ impl Role {
         Role::Placement,
     ];
 
-    /// The word of a list, and others for the same.
+    /// Word of a list, followed by its synonyms.
     fn words(self) -> &'static [&'static str] {
         match self {
             Role::Time => &["time", "timestamp"],
@@ -87,7 +89,7 @@ impl Role {
         })
     }
 
-    /// Part of a header's name that tells the role, in small letters.
+    /// Finds the role by parts of a header's name, in lower case.
     fn of_header(name: &str) -> Option<Role> {
         let name = name.to_lowercase();
         let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
@@ -188,7 +190,8 @@ impl fmt::Display for ColumnList {
 }
 
 impl ColumnList {
-    /// The columns of a file that begins with `head`: what divides them, and whether the first line has names, is taken from it.
+    /// Column settings of a file that begins with `head`, which determines the delimiter and
+    /// header.
     pub(super) fn settings(&self, head: &[u8]) -> ColumnSettings {
         let first = lines_of(head).next().unwrap_or_default();
         let Column::Number(offset) = self.columns.offset.column else {
@@ -231,7 +234,8 @@ fn time_unit(text: &str) -> Result<TimeUnit, String> {
     }
 }
 
-/// The column with the operation: `op`, or `op:0/1` with the words for a read, a write and, if there is one, a trim.
+/// Parses the operation column. It is `op`, or `op:0/1` with the words for a read, a write and
+/// optionally a trim.
 fn operation_column(column: usize, words: &str) -> Result<OperationColumn, String> {
     let operations = OperationColumn::of(Column::Number(column));
     if words.is_empty() {
@@ -258,13 +262,14 @@ fn operation_column(column: usize, words: &str) -> Result<OperationColumn, Strin
     })
 }
 
-/// The lines of a beginning that are no comments and not empty.
+/// Lines that are neither comments nor empty.
 fn lines_of(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     lines.filter(|line| !matches!(line.first(), None | Some(b'#')))
 }
 
-/// A question about the columns of a file that begins so, with the list that would answer it; none where they show nothing.
+/// Builds a question about the columns of a file that begins with `head`, with the list that
+/// answers it. Returns `None` if no columns are recognized.
 pub(super) fn question(head: &[u8]) -> Option<String> {
     let whole = head
         .iter()
@@ -284,11 +289,11 @@ pub(super) fn question(head: &[u8]) -> Option<String> {
     Guess::new(&columns).map(|guess| guess.to_string())
 }
 
-/// What is seen of a column.
+/// Contents of a column in the examined lines.
 struct Seen<'a> {
     name: Option<Role>,
     texts: Vec<&'a [u8]>,
-    /// Whole numbers, if all are.
+    /// Whole numbers, if all texts are numbers.
     numbers: Option<Vec<u64>>,
 }
 
@@ -313,7 +318,7 @@ impl Seen<'_> {
         self.numbers.as_ref().is_some_and(|numbers| numbers.iter().all(whole))
     }
 
-    /// The words for the operations as a list has them, if it is a column of operations.
+    /// Words for the operations in list form, if this is a column of operations.
     fn operations(&self) -> Option<String> {
         let words: BTreeSet<&[u8]> = self.texts.iter().copied().collect();
         let usual = OperationColumn::of(Column::Number(1));
@@ -323,17 +328,17 @@ impl Seen<'_> {
         (words == BTreeSet::from([&b"0"[..], b"1"])).then(|| "op:0/1".to_string())
     }
 
-    /// The unit of a time, if it is a column of times: it rises, or is named so.
+    /// Unit of the time, if this is a column of times. Its values ascend, or its name says so.
     fn time_unit(&self) -> Option<&'static str> {
-        // With nine digits of a fraction, to see it rise.
+        // Nine digits of the fraction are enough to detect ascending values.
         let times: Option<Vec<u64>> = self.texts.iter().map(|text| decimal(text, SECOND_NS)).collect();
-        // Where that is too long, they are whole numbers.
+        // Longer values are whole numbers.
         let times = times.or_else(|| self.numbers.clone())?;
         let rises = times.is_sorted() && times.first() < times.last();
         if !rises && self.name != Some(Role::Time) {
             return None;
         }
-        // Seconds since 1970 are 10 digits long, and a time of Windows 18.
+        // Seconds since 1970 have 10 digits, and Windows times 18.
         Some(
             match self.numbers.as_ref().and_then(|numbers| numbers.first().copied()) {
                 None | Some(0..100_000_000_000) => "s",
@@ -346,7 +351,7 @@ impl Seen<'_> {
     }
 }
 
-/// Which column is what, as a list and in words.
+/// Guessed roles of the columns, as a list and in words.
 struct Guess {
     list: Vec<String>,
     words: Vec<String>,

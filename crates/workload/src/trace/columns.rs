@@ -1,4 +1,4 @@
-//! Any other trace of lines and columns, described in TOML.
+//! Parser of traces in lines and columns, which TOML settings describe.
 //!
 //! ```toml
 //! [workload]
@@ -14,7 +14,8 @@
 //! time = { column = 5, unit = "s" }
 //! ```
 //!
-//! Quotes are not understood: no block trace has them. Empty lines and lines that begin with `#` are skipped.
+//! Quotes are not parsed, because no block trace has them. Empty lines and lines that begin with
+//! `#` are skipped.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,45 +24,46 @@ use super::iolog::placement;
 use super::record::{FileIdentity, Names, Record, as_text};
 use crate::{Operation, WorkloadError};
 
-/// Which column of a line is what.
+/// Meaning of the columns of a line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ColumnSettings {
-    /// What is between columns; default comma.
+    /// Separator of columns. Default is the comma.
     #[serde(default)]
     pub delimiter: Delimiter,
-    /// The first line of each file holds the names of the columns; default: if a column is given by name.
+    /// True if the first line of each file holds column names. Default is true if a column is given
+    /// by name.
     #[serde(default)]
     pub header: Option<bool>,
     /// Address of the first byte.
     pub offset: AmountColumn,
-    /// Length.
+    /// Length of the request.
     pub length: AmountColumn,
-    /// What to do.
+    /// Operation of the request.
     pub operation: OperationColumn,
-    /// When it was issued; without it all times are 0.
+    /// Issue time. Without it all times are 0.
     #[serde(default)]
     pub time: Option<TimeColumn>,
-    /// Disk or volume; without it there is one.
+    /// Disk or volume. Without it all requests are of one volume.
     #[serde(default)]
     pub volume: Option<Column>,
-    /// Process; without it there is one.
+    /// Process. Without it all requests are of one process.
     #[serde(default)]
     pub process: Option<Column>,
-    /// File of a file system, for what it is of; without it there is one.
+    /// File of a file system. Without it all requests are of one file.
     #[serde(default)]
     pub file: Option<Column>,
-    /// Placement index, or nothing, or `-`.
+    /// Placement index, empty, or `-`.
     #[serde(default)]
     pub placement: Option<Column>,
 }
 
-/// The header of what `warp capture` writes.
+/// Header of the output of `warp capture`.
 pub const CAPTURE_HEADER: &str = "time,process,file,operation,offset,length";
-/// What it ends with where several disks were captured.
+/// Additional last column if several disks were captured.
 const DISK_COLUMN: &str = "disk";
 
-/// What a header says of the disks, if it is that of a capture: whether there are several.
+/// Recognizes a capture by its header. Returns true if several disks were captured.
 pub(super) fn capture_of_several(first_line: &[u8]) -> Option<bool> {
     match first_line.strip_prefix(CAPTURE_HEADER.as_bytes())? {
         b"" => Some(false),
@@ -71,7 +73,8 @@ pub(super) fn capture_of_several(first_line: &[u8]) -> Option<bool> {
 }
 
 impl ColumnSettings {
-    /// The columns of what `warp capture` writes: seconds, bytes, R, W or D; with the disk, where there are several.
+    /// Columns of `warp capture`, with seconds, bytes, and R, W or D. With the disk if several were
+    /// captured.
     pub(super) fn of_capture(are_several: bool) -> ColumnSettings {
         let column = |name: &str| Column::Name(name.to_string());
         let amount = |name: &str| AmountColumn {
@@ -100,13 +103,13 @@ impl ColumnSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Column {
-    /// From 1.
+    /// Number, from 1.
     Number(usize),
-    /// As the header has it.
+    /// Name in the header.
     Name(String),
 }
 
-/// What is between columns.
+/// Separator of columns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delimiter {
@@ -125,14 +128,14 @@ pub enum Delimiter {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AmountColumn {
-    /// Where it is.
+    /// Column of the amount.
     pub column: Column,
-    /// What it counts; default bytes.
+    /// Unit of the amount. Default is bytes.
     #[serde(default)]
     pub unit: AmountUnit,
 }
 
-/// What an amount counts.
+/// Unit of an amount.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AmountUnit {
@@ -151,18 +154,18 @@ pub enum AmountUnit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OperationColumn {
-    /// Where it is.
+    /// Column of the operation.
     pub column: Column,
-    /// Words for a read; default R, r, Read, read, READ.
+    /// Words for a read. Default is R, r, Read, read, READ.
     #[serde(default = "read_words")]
     pub read: Vec<String>,
-    /// Words for a write; default W, w, Write, write, WRITE.
+    /// Words for a write. Default is W, w, Write, write, WRITE.
     #[serde(default = "write_words")]
     pub write: Vec<String>,
-    /// Words for a trim; default D, d, T, t, Trim, trim, TRIM, Discard, discard.
+    /// Words for a trim. Default is D, d, T, t, Trim, trim, TRIM, Discard, discard.
     #[serde(default = "trim_words")]
     pub trim: Vec<String>,
-    /// Words of lines that are no requests; default none.
+    /// Words of lines that are no requests. Default is none.
     #[serde(default)]
     pub ignore: Vec<String>,
 }
@@ -171,13 +174,13 @@ pub struct OperationColumn {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimeColumn {
-    /// Where it is.
+    /// Column of the time.
     pub column: Column,
-    /// What it counts; may have a fraction.
+    /// Unit of the time, which may have a fraction.
     pub unit: TimeUnit,
 }
 
-/// What a time counts.
+/// Unit of a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimeUnit {
     /// Seconds.
@@ -236,7 +239,7 @@ impl TimeUnit {
     }
 }
 
-/// What a line's columns are for.
+/// Number of roles of columns, followed by their indices.
 const ROLES: usize = 8;
 const OFFSET: usize = 0;
 const LENGTH: usize = 1;
@@ -247,23 +250,23 @@ const PROCESS: usize = 5;
 const PLACEMENT: usize = 6;
 const FILE: usize = 7;
 
-/// More columns than any trace has.
+/// Maximum columns, more than any trace has.
 pub(super) const COLUMNS_MAX: usize = 1024;
 
-/// Reads lines of columns.
+/// Parses lines of columns.
 #[derive(Debug)]
 pub(super) struct Columns {
     settings: ColumnSettings,
-    /// Columns, from 0, with their roles, in their order.
+    /// Column numbers, from 0, with their roles, in ascending order.
     places: Vec<(usize, usize)>,
-    /// What words of one byte stand for.
+    /// Meanings of one-byte words.
     short_words: Box<[Option<Word>; 256]>,
     at_header: bool,
     volumes: Names,
     processes: Names,
     files: Names,
     file_by: FileIdentity,
-    /// The kind of the file that came last.
+    /// Kind of the last file.
     kind: Vec<u8>,
 }
 
@@ -300,7 +303,8 @@ impl Columns {
         }
         columns.places.sort_unstable();
         let words = &settings.operation;
-        // A word that stands for two things is the first of write, read, trim, ignore, as in `OperationColumn::parse`.
+        // The meaning of an ambiguous word is the first of write, read, trim, ignore, as in
+        // `OperationColumn::parse`.
         for (words, meaning) in [
             (&words.ignore, Word::Ignored),
             (&words.trim, Word::Request(Operation::Trim)),
@@ -317,7 +321,7 @@ impl Columns {
         Ok(columns)
     }
 
-    /// Names of the first volumes and of the first processes, at most so many of each.
+    /// Names of the first volumes and processes, at most `most` of each.
     pub(super) fn names(&self, most: usize) -> [Vec<String>; 2] {
         [&self.volumes, &self.processes].map(|names| names.first(most, as_text))
     }
@@ -391,7 +395,7 @@ impl Columns {
         Ok(Some(record))
     }
 
-    /// The texts of the columns that have a role.
+    /// Returns the texts of the columns that have a role.
     #[inline]
     fn pick<'a>(&self, line: &'a [u8]) -> [Option<&'a [u8]>; ROLES] {
         let mut texts = [None; ROLES];
@@ -433,7 +437,7 @@ impl Columns {
     }
 }
 
-/// The kind of a file: its name with `#` in the place of each number.
+/// Computes the kind of a file, which is its name with `#` for each number.
 fn kind_of(name: &[u8], kind: &mut Vec<u8>) {
     kind.clear();
     for byte in name {
@@ -445,7 +449,7 @@ fn kind_of(name: &[u8], kind: &mut Vec<u8>) {
     }
 }
 
-/// What the text of the operation's column stands for.
+/// Meaning of a word in the operation column.
 #[derive(Debug, Clone, Copy)]
 enum Word {
     Request(Operation),
@@ -469,7 +473,7 @@ impl ColumnSettings {
 }
 
 impl ColumnSettings {
-    /// The last of the columns that are given by number, from 1.
+    /// Highest column number in the settings, from 1.
     pub(super) fn last_number(&self) -> usize {
         let numbers = (0..ROLES).filter_map(|role| match self.column(role) {
             Some(Column::Number(number)) => Some(*number),
@@ -480,7 +484,7 @@ impl ColumnSettings {
 }
 
 impl OperationColumn {
-    /// A column with the usual words.
+    /// Creates a column with the default words.
     pub(super) fn of(column: Column) -> OperationColumn {
         OperationColumn {
             column,
@@ -491,7 +495,7 @@ impl OperationColumn {
         }
     }
 
-    /// The operation that a word stands for.
+    /// Returns the operation of a word.
     pub(super) fn operation(&self, text: &[u8]) -> Option<Operation> {
         match self.parse(text)? {
             Word::Request(operation) => Some(operation),
@@ -514,7 +518,8 @@ impl OperationColumn {
 }
 
 impl Delimiter {
-    /// All of them, the more certain first: what stands between blanks may be one column of another.
+    /// All delimiters, most certain first. Text between blanks may be one column of another
+    /// delimiter.
     pub(super) const ALL: [Delimiter; 4] = [
         Delimiter::Comma,
         Delimiter::Semicolon,
@@ -522,7 +527,7 @@ impl Delimiter {
         Delimiter::Blanks,
     ];
 
-    /// The columns of a line, one more than a trace can have at most.
+    /// Returns the columns of a line, at most one more than a trace can have.
     pub(super) fn split(self, line: &[u8]) -> Vec<&[u8]> {
         let mut columns = Vec::new();
         self.each(line, |_, text| {
@@ -532,7 +537,7 @@ impl Delimiter {
         columns
     }
 
-    /// Calls `visit` with the number and the text of each column, until it says false.
+    /// Calls `visit` with number and text of each column until it returns false.
     fn each<'a>(self, line: &'a [u8], mut visit: impl FnMut(usize, &'a [u8]) -> bool) {
         let separator = match self {
             Delimiter::Comma => b',',

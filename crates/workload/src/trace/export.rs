@@ -1,21 +1,25 @@
-//! Any workload as fio iologs, to be replayed on hardware.
+//! Export of any workload as fio iologs, for replay on hardware.
 //!
 //! ```text
 //! Source -> one iolog, all requests in order                     fio: read_iolog=FILE
 //!        -> an iolog per placement index and a job file     fio NAME.fio
 //! ```
 //!
-//! An iolog cannot say a placement index: on replay fio chooses among a job's `plids` by itself (`read_iolog` of fio's `iolog.c`, and
-//! `dataplacement.c`). So there are two ways to write a workload with placement:
+//! An iolog has no field for placement indices. On replay fio itself chooses among a job's `plids`
+//! (`read_iolog` of fio's `iolog.c`, and `dataplacement.c`). So there are two ways to write a
+//! workload with placement:
 //!
-//! - One file with a column more than fio knows. fio reads over it (it scans as many fields as it knows), WARP reads it
-//!   (`placement = "column"`); the order is kept, the placement is not replayed by fio.
-//! - A file per placement index, and a job file with one job for each, which carries the index as `plids`; requests without
-//!   one (reads, trims) have a file of their own. fio runs the jobs side by side: the order among them is lost in version 2, and kept as
-//!   well as timestamps keep it in version 3.
+//! - One file with an extra column. fio ignores it, because it scans only the fields that it knows.
+//!   WARP reads it (`placement = "column"`). The order is kept, but fio does not replay the
+//!   placement.
+//! - A file per placement index, and a job file with one job for each, which has the index as
+//!   `plids`. Requests without an index (reads, trims) have their own file. fio runs the jobs
+//!   concurrently. The order among jobs is lost in version 2. In version 3 it is as exact as the
+//!   timestamps.
 //!
-//! Version 3 has timestamps in whole microseconds, those of a [`TimedSource`]; any other source has none, all are 0, and fio issues as
-//! fast as it can, as with version 2. Streams are not written: everything read back is stream 0.
+//! Version 3 has timestamps in whole microseconds, taken from a [`TimedSource`]. For any other
+//! source they are all 0, and fio issues requests as fast as it can, as with version 2. Streams are
+//! not written, so all requests read back are of stream 0.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -29,23 +33,23 @@ use crate::{Operation, PlacementIndex, Request, Source, WorkloadError};
 /// Version of fio's trace format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IologVersion {
-    /// Requests in order; every fio since 1.17.
+    /// Requests in order. For all versions of fio since 1.17.
     Two,
-    /// With timestamps; fio since 3.31.
+    /// With timestamps. For fio since 3.31.
     Three,
 }
 
-/// How a workload is written.
+/// Format of the export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportSettings {
-    /// The drive, as it is called on the machine that replays; its character device for fio's `io_uring_cmd` engine, without which fio
-    /// sends no placement indices.
+    /// Path of the drive on the machine that replays. For placement indices this is the character
+    /// device of fio's `io_uring_cmd` engine.
     pub file: String,
-    /// Version of the format.
+    /// Version of the iolog format.
     pub version: IologVersion,
-    /// Write placement indices into a further column.
+    /// True to write placement indices into an extra column.
     pub placement_column: bool,
-    /// Requests to write, at most; an endless workload needs a limit.
+    /// Maximum requests to write. Required for an endless workload.
     pub requests_max: Option<u64>,
 }
 
@@ -60,26 +64,26 @@ impl Default for ExportSettings {
     }
 }
 
-/// What was written.
+/// Summary of an export.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExportSummary {
-    /// Requests.
+    /// Number of requests.
     pub requests: u64,
-    /// Their bytes.
+    /// Total bytes of the requests.
     pub bytes: u64,
-    /// Files, with the job file last; none if there was one stream to write to.
+    /// Files, with the job file last. Empty for a single output stream.
     pub files: Vec<PathBuf>,
 }
 
-/// A workload to write, with or without times.
+/// A workload to export, with or without times.
 pub enum Feed<'a> {
-    /// Without times.
+    /// A source without times.
     Untimed(&'a mut dyn Source),
-    /// With the times of its requests.
+    /// A source with the times of its requests.
     Timed(&'a mut dyn TimedSource),
 }
 
-/// Requests that are asked for at once.
+/// Requests per batch.
 const BATCH: usize = 4096;
 
 impl Feed<'_> {
@@ -114,10 +118,10 @@ impl Feed<'_> {
     }
 }
 
-/// Writes a workload as one iolog. `name` is what errors call it.
+/// Writes a workload as one iolog. `name` stands for the output in errors.
 ///
 /// # Errors
-/// The workload fails, or what it is written to does.
+/// Fails if the workload or the output fails.
 pub fn export(
     mut feed: Feed,
     settings: &ExportSettings,
@@ -138,11 +142,11 @@ pub fn export(
     Ok(exported)
 }
 
-/// Writes a workload as an iolog per placement index, `NAME.0.iolog` and so on, with `NAME.none.iolog` for requests without one,
-/// and a job file `NAME.fio` that replays them.
+/// Writes a workload as an iolog per placement index and a job file `NAME.fio` that replays them.
+/// The iologs are `NAME.0.iolog` and so on, and `NAME.none.iolog` for requests without an index.
 ///
 /// # Errors
-/// The workload fails, or a file cannot be written.
+/// Fails if the workload fails or a file cannot be written.
 pub fn export_per_placement(
     mut feed: Feed,
     settings: &ExportSettings,
@@ -190,7 +194,7 @@ fn iolog_name(name: &str, placement: Option<PlacementIndex>) -> String {
     }
 }
 
-/// The job file that replays one iolog per placement index.
+/// Builds the job file that replays one iolog per placement index.
 fn job_file(name: &str, placements: &[Option<PlacementIndex>], settings: &ExportSettings) -> String {
     let pace = match settings.version {
         IologVersion::Two => "order among the jobs is not kept",
@@ -221,7 +225,7 @@ impl ExportSummary {
     }
 }
 
-/// An iolog that is being written.
+/// An iolog in progress.
 struct Iolog<'a, W: Write> {
     out: BufWriter<W>,
     settings: &'a ExportSettings,
@@ -244,7 +248,7 @@ impl<'a, W: Write> Iolog<'a, W> {
         Ok(iolog)
     }
 
-    /// A line about the file.
+    /// Writes a line about the file.
     fn act(&mut self, action: &str) -> io::Result<()> {
         self.stamp()?;
         writeln!(self.out, "{} {action}", self.settings.file)
@@ -258,7 +262,7 @@ impl<'a, W: Write> Iolog<'a, W> {
     }
 
     fn write(&mut self, request: &Request, time_ns: u64) -> io::Result<()> {
-        // A request that stands after one that was recorded later is due with that one, as in a timed replay.
+        // A request behind one with a later time is due at that later time, as in a timed replay.
         self.last_us = self.last_us.max(time_ns / 1000);
         self.stamp()?;
         let action = match request.operation {

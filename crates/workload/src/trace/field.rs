@@ -1,8 +1,8 @@
-//! Fields of a line, byte by byte: numbers and words, without allocating.
+//! Fields of a line, parsed byte by byte as numbers and words without allocation.
 
 use std::fmt;
 
-/// Why a line is bad: which field, and what it should be.
+/// Error in a line, with the field and its expected content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Problem {
     field: &'static str,
@@ -11,7 +11,7 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    /// A field is not what it should be.
+    /// Creates the error of an invalid field.
     pub(super) const fn new(field: &'static str, wanted: &'static str) -> Problem {
         Problem {
             field,
@@ -20,7 +20,7 @@ impl Problem {
         }
     }
 
-    /// Without that, none of the file can be read.
+    /// Creates an error that makes the whole file unreadable.
     pub(super) const fn of_file(field: &'static str, wanted: &'static str) -> Problem {
         Problem {
             field,
@@ -29,7 +29,7 @@ impl Problem {
         }
     }
 
-    /// Whether skipping the line does not help.
+    /// True if skipping the line does not help.
     pub(super) fn is_of_file(&self) -> bool {
         self.of_file
     }
@@ -41,37 +41,37 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Nanoseconds in a second.
 pub(super) const SECOND_NS: u64 = 1_000_000_000;
 /// Bytes in a sector, as block layers count them.
 pub(super) const SECTOR_BYTES: u64 = 512;
 
-/// Decimal digits that always fit in a u64.
+/// Number of decimal digits that always fits in a u64.
 const SAFE_DIGITS: usize = 19;
 
-/// What is left of a line.
+/// Remaining text of a line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Fields<'a> {
-    /// All of a line.
+    /// Starts with the whole line.
     pub(super) fn new(line: &'a [u8]) -> Fields<'a> {
         Fields { rest: line }
     }
 
-    /// Whether nothing is left.
+    /// True if no text is left.
     pub(super) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// All that is left.
+    /// Returns the remaining text.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// The digits that come next, as a number; nothing is taken if there are none or too many.
+    /// Consumes the next digits as a number. Consumes no text if the digits are missing or too
+    /// many.
     #[inline]
     pub(super) fn number(&mut self) -> Option<u64> {
         let (number, digits) = leading_number(self.rest)?;
@@ -79,7 +79,7 @@ impl<'a> Fields<'a> {
         Some(number)
     }
 
-    /// Takes this byte if it comes next.
+    /// Consumes this byte if it comes next.
     #[inline]
     pub(super) fn take(&mut self, byte: u8) -> bool {
         match self.rest.split_first() {
@@ -91,21 +91,21 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A number that ends with this byte, which is taken too.
+    /// Consumes a number and the delimiter behind it.
     #[inline]
     pub(super) fn number_before(&mut self, delimiter: u8) -> Option<u64> {
         let number = self.number()?;
         self.take(delimiter).then_some(number)
     }
 
-    /// A number that ends with the line.
+    /// Consumes a number that ends the line.
     #[inline]
     pub(super) fn last_number(&mut self) -> Option<u64> {
         let number = self.number()?;
         self.rest.is_empty().then_some(number)
     }
 
-    /// Everything before this byte, which is taken too.
+    /// Consumes the text before this delimiter, and the delimiter.
     #[inline]
     pub(super) fn text_before(&mut self, delimiter: u8) -> Option<&'a [u8]> {
         let end = self.rest.iter().position(|byte| *byte == delimiter)?;
@@ -114,7 +114,7 @@ impl<'a> Fields<'a> {
         Some(text)
     }
 
-    /// The next run of bytes that are no blanks.
+    /// Consumes the next run of non-blank bytes.
     #[inline]
     pub(super) fn word(&mut self) -> Option<&'a [u8]> {
         let start = self.rest.iter().position(|byte| !is_blank(*byte))?;
@@ -129,7 +129,7 @@ fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
-/// A text without the blanks around it.
+/// Removes the blanks around a text.
 pub(super) fn trim(mut text: &[u8]) -> &[u8] {
     while let [first, rest @ ..] = text
         && is_blank(*first)
@@ -144,7 +144,7 @@ pub(super) fn trim(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// The digits at the start of a text, as a number, and how many they are.
+/// Parses the digits at the start of a text. Returns the number and the count of digits.
 #[inline]
 fn leading_number(text: &[u8]) -> Option<(u64, usize)> {
     let mut number = 0u64;
@@ -164,12 +164,13 @@ fn leading_number(text: &[u8]) -> Option<(u64, usize)> {
     (digits > 0).then_some((number, digits))
 }
 
-/// A text that is a number and nothing else.
+/// Parses a text that is only a number.
 pub(super) fn number(text: &[u8]) -> Option<u64> {
     Fields::new(text).last_number()
 }
 
-/// A text that is a decimal number, with or without a fraction, in units of `unit` each; the rest of the fraction is cut off.
+/// Parses a decimal number in multiples of `unit`, with or without a fraction. Excess digits are
+/// cut off.
 pub(super) fn decimal(text: &[u8], unit: u64) -> Option<u64> {
     let (whole, digits) = leading_number(text)?;
     let whole = whole.checked_mul(unit)?;
@@ -186,7 +187,8 @@ pub(super) fn decimal(text: &[u8], unit: u64) -> Option<u64> {
         if digit > 9 {
             return None;
         }
-        // A unit is a power of ten here, so that a place is a whole number until it is too small to matter.
+        // The unit is a power of ten, so each digit's weight is whole until it is too small to
+        // matter.
         place /= 10;
         part += u64::from(digit) * place;
     }

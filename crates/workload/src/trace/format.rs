@@ -1,4 +1,4 @@
-//! Formats: which one a file has, and the reader of each.
+//! Trace formats, with detection of the format of a file and a parser for each.
 
 use super::blkparse::{self, Blkparse};
 use super::blktrace::{self, Blktrace};
@@ -14,7 +14,7 @@ use super::vscsi::{self, Vscsi};
 use crate::WorkloadError;
 
 impl Format {
-    /// The format of a file by its first line, by its first bytes, or by its name.
+    /// Guesses the format of a file from its first line, its first bytes or its name.
     pub(super) fn guess(name: &str, first_line: &[u8], head: &[u8]) -> Option<Format> {
         if blktrace::guess(head) {
             return Some(Format::Blktrace);
@@ -46,7 +46,7 @@ impl Format {
     }
 }
 
-/// The reader of a format.
+/// The parser of a format.
 #[derive(Debug)]
 pub(super) enum Parser {
     Iolog(Iolog),
@@ -59,18 +59,19 @@ pub(super) enum Parser {
     Mooncake(Mooncake),
 }
 
-/// How a format divides a file.
+/// Division of a file into records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Frame {
     Lines,
-    /// Records that are so long.
+    /// Records of this fixed length.
     Records(usize),
-    /// Records that say how long they are.
+    /// Records that contain their length.
     Events,
 }
 
 impl Parser {
-    /// For a file with this first line, which begins with `head`, and those after it.
+    /// Creates a parser for a file with this first line and these first bytes, and for the files
+    /// after it.
     pub(super) fn new(
         format: Format,
         settings: &Settings,
@@ -111,7 +112,7 @@ impl Parser {
         })
     }
 
-    /// A new file begins.
+    /// Starts a new file.
     pub(super) fn begin_file(&mut self) {
         match self {
             Parser::Iolog(iolog) => iolog.begin_file(),
@@ -123,7 +124,7 @@ impl Parser {
         }
     }
 
-    /// The trace begins again.
+    /// Restarts the trace.
     pub(super) fn begin_pass(&mut self) {
         match self {
             Parser::Iolog(iolog) => iolog.begin_pass(),
@@ -131,12 +132,13 @@ impl Parser {
             Parser::Vscsi(vscsi) => vscsi.begin_pass(),
             Parser::OracleGeneral(objects) => objects.begin_pass(),
             Parser::Mooncake(mooncake) => mooncake.begin_pass(),
-            // Their times are those of a calendar, or of a machine's clock.
+            // Their times are calendar times or those of a machine's clock.
             Parser::Cloud(_) | Parser::Columns(_) | Parser::Blktrace(_) => {}
         }
     }
 
-    /// Names of the first volumes and of the first processes, at most so many of each; none where the format has none.
+    /// Names of the first volumes and processes, at most `most` of each. Empty if the format has
+    /// none.
     pub(super) fn names(&self, most: usize) -> [Vec<String>; 2] {
         match self {
             Parser::Iolog(iolog) => [iolog.files(most), Vec::new()],
@@ -148,7 +150,7 @@ impl Parser {
         }
     }
 
-    /// How the files are divided.
+    /// Division of the files.
     #[inline]
     pub(super) fn frame(&self) -> Frame {
         match self {
@@ -159,8 +161,8 @@ impl Parser {
         }
     }
 
-    /// What a line or record says; nothing if it is no request. What it says beyond that goes to `then`. Times are the
-    /// trace's own.
+    /// Parses a line or record. Returns `None` if it is no request. Further requests go to `then`.
+    /// Times are the trace's own.
     #[inline]
     pub(super) fn parse(&mut self, line: &[u8], then: &mut Vec<Record>) -> Result<Option<Record>, Problem> {
         match self {
@@ -176,7 +178,7 @@ impl Parser {
     }
 }
 
-/// Whether lines of a format have the column that placement comes from.
+/// Checks that the format has the column of the placement rule.
 fn check_placement(format: Format, settings: &Settings) -> Result<(), WorkloadError> {
     let columns = settings.csv.as_ref();
     let (rule, has_column, column) = match settings.placement {

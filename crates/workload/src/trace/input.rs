@@ -1,9 +1,10 @@
-//! A file of a trace as lines, or as binary records: decompressed while it is read, through one buffer of a fixed size.
+//! Input files of a trace as lines or binary records, decompressed on the fly through one fixed
+//! buffer.
 //!
-//! gzip and zstd are known by their first bytes, not by the file's name. Positions are those in the file as it lies on disk, so
-//! that they can be compared with its size.
+//! gzip and zstd are detected by their first bytes, not by the file's name. Positions are those in
+//! the file on disk, so that they can be compared with its size.
 //!
-//! It holds one buffer of 256 KiB and the decompressor's window; it does not read ahead on another thread.
+//! Memory is one buffer of 256 KiB and the decompressor's window. No other thread reads ahead.
 
 use std::io::{self, Cursor, Read};
 use std::path::Path;
@@ -14,10 +15,11 @@ use super::spool;
 
 /// Bytes of the buffer.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
-/// A line that is longer is bad: no format has any near that. (The longest are Mooncake's: a number for each 512 tokens.)
+/// Maximum bytes of a line. Longer lines are bad, because no format comes near. The longest lines
+/// are Mooncake's, with a number for each 512 tokens.
 pub(crate) const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// Compressions by their first bytes, and what can be done with them.
+/// Compressions by their first bytes, supported or not.
 const MAGICS: [(&[u8], Compression); 5] = [
     (&[0x1f, 0x8b], Compression::Gzip),
     (&[0x28, 0xb5, 0x2f, 0xfd], Compression::Zstd),
@@ -25,9 +27,9 @@ const MAGICS: [(&[u8], Compression); 5] = [
     (b"BZh", Compression::Unknown("bzip2")),
     (b"PK\x03\x04", Compression::Unknown("zip")),
 ];
-/// First bytes that tell all of them apart.
+/// Number of bytes that distinguishes all of them.
 const MAGIC_BYTES: u64 = 5;
-/// Where a tar archive says that it is one.
+/// Position of the magic of a tar archive.
 const TAR_MAGIC_AT: usize = 257;
 
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +39,7 @@ enum Compression {
     Unknown(&'static str),
 }
 
-/// Counts the bytes that are read.
+/// Counts the bytes read from a stream.
 struct ByteCounter<R> {
     stream: R,
     bytes: Arc<AtomicU64>,
@@ -51,14 +53,14 @@ impl<R: Read> Read for ByteCounter<R> {
     }
 }
 
-/// A line, or what there is instead.
+/// Result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// Its bytes, without the end of line.
+    /// Bytes of the line, without the end of line.
     Text(&'a [u8]),
-    /// It is longer than lines can be; this is how it begins.
+    /// Beginning of a line that exceeds the maximum.
     TooLong(&'a [u8]),
-    /// There are no more.
+    /// End of the file.
     End,
 }
 
@@ -66,26 +68,26 @@ pub enum Line<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Raw<'a> {
     pub(super) bytes: &'a [u8],
-    /// The file ends within it.
+    /// True if the file ends within the record.
     pub(super) is_cut_off: bool,
 }
 
-/// The lines, or the records, of one file.
+/// The lines or records of one file.
 pub struct Lines {
     stream: Box<dyn Read + Send>,
     buffer: Box<[u8]>,
-    /// What was read and not yet given out.
+    /// Range of the bytes that are read and not yet returned.
     start: usize,
     end: usize,
-    /// The stream has ended.
+    /// True if the stream has ended.
     ended: bool,
-    /// The rest of a line that was too long comes next.
+    /// True if the rest of an overlong line comes next.
     inside_long_line: bool,
     number: u64,
 }
 
 impl Lines {
-    /// Opens a file, or a stream. What is read of it is added to `bytes_read`.
+    /// Opens a file or a stream. Adds all bytes read to `bytes_read`.
     pub fn open(path: &Path, bytes_read: Arc<AtomicU64>) -> io::Result<Lines> {
         if spool::is_stream(path) {
             return Lines::new(spool::open(path)?, bytes_read);
@@ -93,7 +95,7 @@ impl Lines {
         Lines::new(base::input::open(path)?, bytes_read)
     }
 
-    /// Lines of any stream.
+    /// Reads lines of any stream.
     pub fn new(stream: impl Read + Send + 'static, bytes_read: Arc<AtomicU64>) -> io::Result<Lines> {
         let counted = ByteCounter {
             stream,
@@ -115,25 +117,26 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Number of the line or record that was given out last, from 1.
+    /// Number of the last returned line or record, from 1.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The first line, without taking it; empty if the file is empty.
+    /// Returns the first line without consuming it. Empty if the file is empty.
     pub fn first(&self) -> &[u8] {
         assert_eq!(self.number, 0, "the first line is looked at before it is taken");
         let text = &self.buffer[..self.end];
         without_return(&text[..memchr::memchr(b'\n', text).unwrap_or(text.len())])
     }
 
-    /// What the file begins with, as much of it as the buffer holds.
+    /// Returns the beginning of the file, as much as the buffer holds.
     pub(super) fn head(&self) -> &[u8] {
         assert_eq!(self.number, 0, "the beginning is looked at before it is taken");
         &self.buffer[..self.end]
     }
 
-    /// Takes the next record: `header_bytes` say how long it is, all together. None at the end.
+    /// Consumes the next record. `length` computes its total length from its first `header_bytes`
+    /// bytes. Returns `None` at the end.
     pub(super) fn take_record(
         &mut self,
         header_bytes: usize,
@@ -161,15 +164,16 @@ impl Lines {
         }))
     }
 
-    /// Takes the next record of so many bytes, as if it were a line; one that the file cuts off is "too long".
+    /// Consumes the next record of `bytes` bytes in the form of a line. A truncated record is "too
+    /// long".
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn take_record_of(&mut self, bytes: usize) -> io::Result<Line<'_>> {
         self.take_record_as_line(bytes, |_| bytes)
     }
 
-    /// The same for a record that says itself how long it is.
+    /// Like `take_record_of`, for a record that contains its length.
     pub(super) fn take_record_as_line(
         &mut self,
         header_bytes: usize,
@@ -182,7 +186,7 @@ impl Lines {
         })
     }
 
-    /// Reads on until so many bytes wait, or the stream ends.
+    /// Reads until `bytes` bytes are available or the stream ends.
     fn hold(&mut self, bytes: usize) -> io::Result<()> {
         if self.end - self.start < bytes && !self.ended {
             self.fill()?;
@@ -190,9 +194,9 @@ impl Lines {
         Ok(())
     }
 
-    /// Takes the next line.
+    /// Consumes the next line.
     pub fn take_line(&mut self) -> io::Result<Line<'_>> {
-        // What was searched before the buffer was filled up is not searched again.
+        // Bytes that were searched before a refill are not searched again.
         let mut searched = 0;
         loop {
             let text = &self.buffer[self.start..self.end];
@@ -232,7 +236,7 @@ impl Lines {
         }
     }
 
-    /// What comes before the end of the stream, if it does not end with a line.
+    /// Returns the remaining text at the end of a stream that does not end with a newline.
     fn last_line(&mut self) -> Line<'_> {
         let line = self.start..self.end;
         self.start = self.end;
@@ -242,7 +246,7 @@ impl Lines {
         self.give_out(line)
     }
 
-    /// Reads more behind what is not yet given out.
+    /// Appends more input behind the unreturned bytes.
     fn fill(&mut self) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
@@ -262,10 +266,10 @@ impl Lines {
     }
 }
 
-/// What a stream says when it is decompressed.
+/// Decompresses a stream if necessary.
 ///
 /// # Errors
-/// It cannot be read, or is compressed with something that is not read.
+/// Fails if the stream cannot be read or its compression is not supported.
 pub fn decompressed(mut stream: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
     let mut head = Vec::new();
     stream.by_ref().take(MAGIC_BYTES).read_to_end(&mut head)?;
@@ -283,7 +287,7 @@ pub fn decompressed(mut stream: impl Read + Send + 'static) -> io::Result<Box<dy
     })
 }
 
-/// A file's name without what says that it is compressed.
+/// Removes the suffix of a compressed file's name.
 pub(super) fn uncompressed(name: &str) -> &str {
     name.trim_end_matches(".gz").trim_end_matches(".zst")
 }
@@ -318,7 +322,7 @@ mod tests {
         }
     }
 
-    /// Lines of all lengths, of several buffers together.
+    /// Lines of all lengths, several buffers in total.
     fn text() -> String {
         (0..3000)
             .map(|line| format!("{line}{}\n", "x".repeat(line % 400)))
@@ -334,7 +338,7 @@ mod tests {
         gzip.write_all(text.as_bytes()).unwrap();
         let gzip = gzip.finish().unwrap();
         let zstd = zstd::encode_all(text.as_bytes(), 1).unwrap();
-        // Two archives in a row are read as one: that is what `cat a.gz b.gz` makes.
+        // Two concatenated archives are read as one, as created by `cat a.gz b.gz`.
         let twice: Vec<&str> = wanted.iter().chain(&wanted).copied().collect();
         assert_eq!(lines_of(text.clone().into_bytes()), wanted);
         assert_eq!(lines_of([&gzip[..], &gzip].concat()), twice);

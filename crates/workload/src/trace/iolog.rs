@@ -1,4 +1,4 @@
-//! fio's iologs, versions 2 and 3.
+//! Parser of fio's iologs, versions 2 and 3.
 //!
 //! ```text
 //! fio version 2 iolog                      fio version 3 iolog
@@ -8,28 +8,30 @@
 //! /dev/nvme0n1 wait 1000 0
 //! ```
 //!
-//! Offsets and lengths are bytes; `wait` has its microseconds in the place of the offset; version 3 has a timestamp in front of
-//! everything, in microseconds, and no `wait` (fio's HOWTO, "Trace file format v2" and "v3"; `read_iolog` of fio's `iolog.c`). A file is
-//! a volume. `sync` and `datasync` are no requests of their own here.
+//! Offsets and lengths are in bytes. `wait` has microseconds in place of the offset. Version 3
+//! starts each line with a timestamp in microseconds and has no `wait` (fio's HOWTO, "Trace file
+//! format v2" and "v3"; `read_iolog` of fio's `iolog.c`). A file is a volume. `sync` and `datasync`
+//! are no requests here.
 //!
-//! One column more than fio knows may follow: the placement index, or `-`. fio reads over it (it scans as many fields as
-//! it knows and looks no further), so that the same file can be replayed by fio and read back here with its placement.
+//! An extra column may follow, with the placement index or `-`. fio scans only the fields that it
+//! knows and ignores the rest. The same file can therefore be replayed by fio and read here with
+//! its placement.
 
 use super::field::{Fields, Problem, number};
 use super::record::{Names, Record, as_text};
 use crate::{Operation, PlacementIndex};
 
-/// What the first line says.
+/// First lines of the two versions.
 pub(super) const HEADERS: [&[u8]; 2] = [b"fio version 2 iolog", b"fio version 3 iolog"];
 
-/// Reads iologs of both versions.
+/// Parses iologs of both versions.
 #[derive(Debug, Default)]
 pub(super) struct Iolog {
     files: Names,
     version: Option<Version>,
-    /// When the last request was issued, in nanoseconds; the next file goes on from there.
+    /// Time of the last request, nanoseconds. The next file continues from there.
     now_ns: u64,
-    /// When this file began.
+    /// Start time of this file.
     began_ns: u64,
 }
 
@@ -52,7 +54,7 @@ impl Iolog {
         self.now_ns = 0;
     }
 
-    /// Names of the first files, at most so many.
+    /// Names of the first files, at most `most`.
     pub(super) fn files(&self, most: usize) -> Vec<String> {
         self.files.first(most, as_text)
     }
@@ -128,7 +130,7 @@ impl Iolog {
     }
 }
 
-/// The column with the placement index.
+/// Parses the column with the placement index.
 pub(super) fn placement(text: &[u8]) -> Result<Option<PlacementIndex>, Problem> {
     if text.is_empty() || text == b"-" {
         return Ok(None);

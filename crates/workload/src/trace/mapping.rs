@@ -1,18 +1,21 @@
-//! From addresses of a trace to positions on the drive.
+//! Mapping of a trace's addresses to positions on the drive.
 //!
-//! A record becomes pieces: one as a rule, more where the traced request wraps around the drive's end or where its units were first
-//! touched at different times.
+//! A record becomes pieces. Usually it is a single piece. Further pieces arise if the request wraps
+//! around the drive's end or if its units were first touched at different times.
 //!
-//! On a twin of 1/d (without `keep_requests`) a trace is *sampled by address*: of the units that one unit of the twin stands for, one
-//! is chosen by a hash of its address and the seed, and the twin sees what happens to that one and nothing of the others. So every
-//! unit of the twin lives through what a real unit of the trace lives through; bytes, working set and the bytes between two overwrites of
-//! a unit all shrink by d (this is how miniature simulations of caches are made: Waldspurger et al., "Cache Modeling and
-//! Optimization using Miniature Simulations", USENIX ATC 2017). Sequential runs stay sequential, and requests become smaller or vanish.
-//! With `keep_requests` positions shrink ([`Twin::position`]) and requests stay as they are.
+//! On a scaled model of 1/d (without `keep_requests`) a trace is *sampled by address*. Each unit of
+//! the model stands for several units of the trace. A hash of address and seed chooses one of them,
+//! and the model only sees the requests to this unit. Each unit of the model thus has the history
+//! of a real unit. Bytes, working set and the bytes between two overwrites of a unit all shrink by
+//! d. Miniature simulations of caches work the same way (Waldspurger et al., "Cache Modeling and
+//! Optimization using Miniature Simulations", USENIX ATC 2017). Sequential runs stay sequential,
+//! and requests shrink or vanish. With `keep_requests` positions shrink ([`Twin::position`]) and
+//! requests do not change.
 //!
-//! Memory: `modulo` and `scale` have one bit per unit of the drive, to count touched units (32 MiB per TiB at 4 KiB). `compact` has 64
-//! bytes for each piece of 16 units (64 KiB) that the trace touches and 19 to 39 to find it, and as much again where a table has just
-//! grown: 5 to 11 bytes per touched unit where units are touched side by side, up to 240 where each lies alone.
+//! Memory of `modulo` and `scale` is one bit per unit of the drive, to count touched units (32 MiB
+//! per TiB at 4 KiB). `compact` needs 64 bytes for each touched piece of 16 units (64 KiB), plus 19
+//! to 39 for its table entry. A table that has just grown takes twice that. This gives 5 to 11
+//! bytes per touched unit if units are adjacent, and up to 240 if each is isolated.
 
 use std::ops::Range;
 
@@ -23,17 +26,17 @@ use super::settings::{Mapping, Settings};
 use crate::random::mix;
 use crate::{Operation, Target, Twin, UnitSet, WorkloadError};
 
-/// Where a traced request goes on the drive: called with offset and length of each piece.
+/// Maps a traced request to the drive and reports offset and length of each piece.
 pub(super) struct AddressMap {
     rule: Rule,
     unit_bytes: u64,
     /// Units of the drive at full size.
     full_units: u64,
-    /// Units of the drive that gets the requests.
+    /// Units of the drive that receives the requests.
     units: u64,
-    /// Of the twin that is sampled for.
+    /// Sampling for a scaled model whose requests shrink.
     sampled: Option<UnitSample>,
-    /// Of the twin whose requests stay as they are.
+    /// Scaled model whose requests do not change.
     kept: Option<Twin>,
 }
 
@@ -47,7 +50,7 @@ enum Rule {
         volumes: u32,
         touched: UnitSet,
     },
-    /// With the units that get a number, at most.
+    /// Numbers of the touched units, and their maximum count.
     Compact(Numbers, u64),
 }
 
@@ -57,7 +60,7 @@ struct UnitSample {
     seed: u64,
 }
 
-/// More units are touched than the drive has, or than a trace as short has numbers for.
+/// Error if more units are touched than the drive has or than the trace's length allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Full;
 
@@ -78,7 +81,7 @@ impl AddressMap {
         }
         let volume_bytes = settings.volume_bytes.unwrap_or(0);
         assert!(units <= full_units, "a twin is no larger than its drive");
-        // Without sampling, units are touched on the drive at full size.
+        // Without sampling, touched units are those of the full-size drive.
         let sampled = target.twin.filter(|twin| !twin.keep_requests);
         let touched = || UnitSet::with_room(sampled.map_or(full_units, |_| units));
         let rule = match settings.mapping {
@@ -114,7 +117,7 @@ impl AddressMap {
         }
     }
 
-    /// Whether a record is on the volumes that the settings describe.
+    /// True if a record lies on the volumes described by the settings.
     #[inline]
     pub(super) fn holds(&self, record: &Record) -> bool {
         match &self.rule {
@@ -134,7 +137,8 @@ impl AddressMap {
         let (bytes, full_bytes) = (self.units * self.unit_bytes, self.full_units * self.unit_bytes);
         let shrunk = |at, length: u32| {
             let length = u64::from(length).min(bytes);
-            // In its unit it stays where it was, because that decides how many units it takes.
+            // The position within its unit does not change, because it determines the number of
+            // touched units.
             let position = twin.position(at, full_bytes) + at % twin.mapping_unit_bytes;
             emit(position.min(bytes - length), length as u32);
         };
@@ -167,13 +171,14 @@ impl AddressMap {
         Ok(())
     }
 
-    /// Where a record begins on the drive at full size. Its end is kept on the drive as long as the drive is larger than it.
+    /// Position of a record on the drive at full size. Its end stays on the drive if the drive is
+    /// large enough.
     fn scale(&self, record: &Record, volume_bytes: u64, volumes: u32) -> u64 {
         let bytes = u64::from(record.bytes);
         let span_bytes = volume_bytes * u64::from(volumes);
         let address = u64::from(record.volume) * volume_bytes + record.offset_bytes;
         let full_bytes = self.full_units * self.unit_bytes;
-        // On a drive of the traced size nothing moves, be it aligned or not.
+        // On a drive of the traced size no address changes, aligned or not.
         if span_bytes == full_bytes {
             return address;
         }
@@ -182,7 +187,7 @@ impl AddressMap {
         position - position % self.unit_bytes
     }
 
-    /// A piece of the drive at full size.
+    /// Maps a piece of the drive at full size.
     fn place(&mut self, record: &Record, at: u64, bytes: u64, pieces: &mut Pieces<impl FnMut(u64, u32)>) {
         let touch = record.operation != Operation::Trim;
         let (unit_bytes, units, full_units) = (self.unit_bytes, self.units, self.full_units);
@@ -213,7 +218,7 @@ impl AddressMap {
         let Rule::Compact(numbers, room) = &mut self.rule else {
             unreachable!("that is what it is called for");
         };
-        // A part of a unit is at the same place in its number's unit.
+        // A part of a unit keeps its position within the numbered unit.
         let end = record.offset_bytes + u64::from(record.bytes);
         let mut add = |unit: u64, number: u64| {
             let from = record.offset_bytes.max(unit * self.unit_bytes);
@@ -223,7 +228,7 @@ impl AddressMap {
         let units = record.offset_bytes / self.unit_bytes..end.div_ceil(self.unit_bytes);
         let room = *room;
         match record.operation {
-            // What was never written cannot be deallocated.
+            // Units that were never written cannot be deallocated.
             Operation::Trim => numbers.for_each(record.volume, units, add),
             _ => {
                 for unit in units {
@@ -239,20 +244,20 @@ impl AddressMap {
 }
 
 impl UnitSample {
-    /// The unit of the full drive that a unit of the twin is.
+    /// Chooses the unit of the full drive that a unit of the model stands for.
     fn choose(self, unit: u64, units: u64, full_units: u64) -> u64 {
         let first = (u128::from(unit) * u128::from(full_units)).div_ceil(units.into()) as u64;
         let end = (u128::from(unit + 1) * u128::from(full_units)).div_ceil(units.into()) as u64;
         first + mix(unit ^ mix(self.seed)) % (end - first)
     }
 
-    /// Whether a unit of a volume is one of those that the twin sees.
+    /// True if the model samples this unit of a volume.
     fn takes(self, volume: u32, unit: u64) -> bool {
         mix(unit ^ mix(self.seed ^ u64::from(volume))).is_multiple_of(self.denominator)
     }
 }
 
-/// Joins pieces that lie side by side.
+/// Joins adjacent pieces.
 struct Pieces<E> {
     emit: E,
     start: u64,
@@ -282,13 +287,13 @@ impl<E: FnMut(u64, u32)> Pieces<E> {
     }
 }
 
-/// Units of a piece that is found at once.
+/// Units of a piece, which share one table entry.
 const PIECE_UNITS: u64 = 16;
 /// A unit without a number.
 const UNNUMBERED: u32 = u32::MAX;
-/// No drive maps in smaller units.
+/// Smallest mapping unit of any drive.
 const UNIT_BYTES_MIN: u64 = 4096;
-/// Bits of a piece's key that say where it is on its volume; the others are the volume's.
+/// Bits of a piece's key for its position on the volume. The rest hold the volume.
 const PIECE_BITS: u32 = 64 - NAMES_MAX.ilog2();
 
 // A request that begins below the end of offsets may end 4 GiB above it.
@@ -297,18 +302,20 @@ const _: () = assert!(2 * OFFSET_BYTES_END / UNIT_BYTES_MIN / PIECE_UNITS <= 1 <
 /// Touched units with their numbers.
 #[derive(Default)]
 struct Numbers {
-    /// Where the numbers of a piece of a volume are.
+    /// Index in `numbers` of each piece of a volume.
     pieces: FxHashMap<u64, u32>,
-    /// Which of 64 pieces there are, and of which of 64 times as many there are any: a long trim passes over the others.
+    /// Bitmaps of the existing pieces, by groups of 64, and of non-empty groups. A long trim skips
+    /// the rest.
     present: [FxHashMap<u64, u64>; 2],
     numbers: Vec<[u32; PIECE_UNITS as usize]>,
     count: u32,
-    /// The piece that was looked up last, which most often is the next one too.
+    /// The last piece that was looked up, which usually comes next, too.
     last: Option<(u64, u32)>,
 }
 
 impl Numbers {
-    /// The number of a unit, which gets the next one if it has none; none if there are `room` of them.
+    /// Returns the number of a unit. A new unit gets the next number, or `None` if `room` numbers
+    /// are in use.
     #[inline]
     fn number(&mut self, volume: u32, unit: u64, room: u64) -> Option<u64> {
         let key = key(volume, unit);
@@ -333,7 +340,7 @@ impl Numbers {
         Some((*number).into())
     }
 
-    /// Calls `take` with each unit of a range that has a number, and the number.
+    /// Calls `take` with each numbered unit of a range and its number.
     fn for_each(&self, volume: u32, units: Range<u64>, mut take: impl FnMut(u64, u64)) {
         let end = key(volume, units.end.saturating_sub(1)) + 1;
         let mut at = key(volume, units.start);
@@ -349,7 +356,7 @@ impl Numbers {
         }
     }
 
-    /// The first piece that there is, by its key, from one on and before another.
+    /// Returns the first existing piece in a range of keys.
     fn next_piece(&self, from: u64, end: u64) -> Option<u64> {
         let mut at = from;
         while at < end {
@@ -361,7 +368,7 @@ impl Numbers {
             if let Some(piece) = marks(0, at) {
                 return (piece < end).then_some(piece);
             }
-            // None of these 64: the next ones of which there is any, or the next 64 times 64.
+            // This group is empty. Skips to the next non-empty group, or to the next 64 groups.
             let next = at / 64 + 1;
             at = match marks(1, next) {
                 Some(place) => place * 64,
@@ -372,7 +379,7 @@ impl Numbers {
     }
 }
 
-/// A piece of a volume.
+/// Key of a unit's piece.
 #[inline]
 fn key(volume: u32, unit: u64) -> u64 {
     (u64::from(volume) << PIECE_BITS) | (unit / PIECE_UNITS)

@@ -1,4 +1,4 @@
-//! Workloads as block traces: what other people's drives were asked, asked again.
+//! Block traces as workloads, which replay the recorded requests of other drives.
 //!
 //! ```text
 //! files, spool (streams) -> input (gzip, zstd) -> lines   -> iolog | blkparse | cloud | columns | objects -> Record
@@ -6,12 +6,14 @@
 //! Record -> mapping, placement -> Request                                               export <- any Source
 //! ```
 //!
-//! Everything is read as a stream: a trace of any length needs the same memory, except for what [`Mapping::Compact`] remembers of
-//! touched units (`mapping` says how much). A bad line names file and line, and ends the replay or is counted; nothing is skipped
-//! silently but what the formats themselves define as no request.
+//! All input is streamed, so memory does not depend on a trace's length. The exception is
+//! [`Mapping::Compact`], which remembers touched units (`mapping` states the amount). A bad line is
+//! an error with file and line, or is counted. Only lines that a format itself defines as no
+//! request are skipped silently.
 //!
-//! Times are read and kept ([`Record::time_ns`], [`TimedSource`]) and not obeyed: requests come in the trace's order, and the caller
-//! decides when. It does not model the file system or the volume manager that a trace was recorded above.
+//! Times are kept ([`Record::time_ns`], [`TimedSource`]) but do not delay requests. Requests come
+//! in the trace's order, and the caller decides their times. File systems and volume managers below
+//! the recorder are not modelled.
 
 mod blkparse;
 mod blktrace;

@@ -1,19 +1,22 @@
-//! Traces of objects, not of blocks: what a cache is asked for, as what it does to a drive that has room for all.
+//! Parsers of object traces, which record requests to a cache. Requests are converted to those of a
+//! drive that has room for all objects.
 //!
-//! **oracleGeneral** (libCacheSim): records of 24 bytes, little-endian: seconds (32 bits), object (64), bytes (32),
-//! number of the request in which it is asked for again (signed 64; -1 or the largest number: never). From
-//! libCacheSim's reader, `oracleGeneralBin.h`. The first request of an object writes it, later ones read it, and behind
-//! the last one it is deallocated. A request with another size than the one before writes the object anew. An object
-//! has a place of whole units of 4 KiB, the one of the same size that became free last, or the next new one, so that
-//! the drive holds what is alive. Memory: 40 bytes for each object that is alive.
+//! **oracleGeneral** (libCacheSim) has little-endian records of 24 bytes. Fields are seconds (32
+//! bits), object (64), bytes (32), and the number of the object's next request (signed 64, with -1
+//! or the maximum for never). The source is libCacheSim's reader, `oracleGeneralBin.h`. The first
+//! request of an object writes it and later requests read it. After the last request it is
+//! deallocated. A request with a changed size rewrites the object. An object occupies whole units
+//! of 4 KiB. It takes the most recently freed space of the same size or new space, so the drive
+//! only holds live objects. Memory is 40 bytes for each live object.
 //!
-//! **Mooncake**: lines of JSON, a request to a language model each: `timestamp` in milliseconds and `hash_ids`, the
-//! blocks of 512 tokens of its input (README of kvcache-ai/Mooncake, FAST '25), by numbers of 64 bits with or without a
-//! sign. A block that was seen before is read, a new one written; other fields are not needed. The n-th new block lies at
-//! `n` times `kv_block_bytes`, which in the published traces is its id. Nothing is evicted. Memory: 20 to 40 bytes for each
-//! block.
+//! **Mooncake** has lines of JSON, each a request to a language model. `timestamp` is in
+//! milliseconds. `hash_ids` lists the blocks of 512 tokens of the input (README of
+//! kvcache-ai/Mooncake, FAST '25), as numbers of 64 bits with or without a sign. A known block is
+//! read, a new one written. Other fields are not needed. The n-th new block lies at `n` times
+//! `kv_block_bytes`. In the published traces n is the block's id. No block is evicted. Memory is 20
+//! to 40 bytes for each block.
 //!
-//! A trace that begins again writes everything again, in the same places.
+//! A repeated trace writes all its data again, in the same places.
 
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
@@ -24,29 +27,29 @@ use super::input::uncompressed;
 use super::record::{OFFSET_BYTES_END, Record};
 use crate::Operation;
 
-/// Places of objects are of whole units.
+/// Unit of an object's space.
 const UNIT_BYTES: u64 = 4096;
 const MILLISECOND_NS: f64 = 1e6;
 
-/// Where an object is.
+/// Location of an object.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     unit: u64,
     bytes: u32,
-    /// The pass in which it was written last.
+    /// Pass of the last write.
     pass: u32,
 }
 
-/// A record of oracleGeneral: an object that is asked for.
+/// A record of oracleGeneral, which is a request for an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ObjectRequest {
-    /// Seconds since the trace began.
+    /// Seconds since the start of the trace.
     pub seconds: u32,
-    /// The object's number.
+    /// Number of the object.
     pub object: u64,
-    /// Its size; 0 is no request.
+    /// Size of the object. 0 is no request.
     pub bytes: u32,
-    /// It is never asked for again.
+    /// True if the object is never requested again.
     pub is_last: bool,
 }
 
@@ -54,16 +57,16 @@ impl ObjectRequest {
     /// Bytes of a record.
     pub const RECORD_BYTES: usize = 24;
 
-    /// Whether a file is named as files of this format are.
+    /// True if a file's name is typical of this format.
     pub fn is_named_so(name: &str) -> bool {
         let plain_name = uncompressed(name);
         plain_name.ends_with(".oracleGeneral") || plain_name.ends_with(".oracleGeneral.bin")
     }
 
-    /// Reads a record, which is whole.
+    /// Parses a complete record.
     ///
     /// # Errors
-    /// It is no such record: what is wrong with it, and what would be right.
+    /// Fails if the record is invalid, with the problem and its correction.
     pub fn parse(record: &[u8]) -> Result<ObjectRequest, String> {
         ObjectRequest::read(record).map_err(|problem| problem.to_string())
     }
@@ -82,11 +85,11 @@ impl ObjectRequest {
     }
 }
 
-/// Reads oracleGeneral.
+/// Parses oracleGeneral.
 #[derive(Debug, Default)]
 pub(super) struct OracleGeneral {
     places: FxHashMap<u64, Place>,
-    /// Places that became free, by their units.
+    /// Freed places by their number of units.
     free: FxHashMap<u64, Vec<u64>>,
     next_unit: u64,
     pass: u32,
@@ -97,7 +100,7 @@ impl OracleGeneral {
         self.pass += 1;
     }
 
-    /// The request of a record; what else happens goes to `then`.
+    /// Converts a record to a request. Further requests go to `then`.
     pub(super) fn parse(&mut self, record: &[u8], then: &mut Vec<Record>) -> Result<Option<Record>, Problem> {
         let ObjectRequest {
             seconds,
@@ -131,7 +134,7 @@ impl OracleGeneral {
         request(operation, place)
     }
 
-    /// Where an object of this size is written: where it was, if it fits there exactly.
+    /// Chooses the place of an object. An object of unchanged size in units stays.
     fn place(&mut self, known: Option<Place>, bytes: u32) -> Result<Place, Problem> {
         let units = u64::from(bytes).div_ceil(UNIT_BYTES);
         if let Some(known) = known {
@@ -159,11 +162,11 @@ impl OracleGeneral {
     }
 }
 
-/// Reads Mooncake's lines.
+/// Parses Mooncake's lines.
 #[derive(Debug)]
 pub(super) struct Mooncake {
     block_bytes: u32,
-    /// By their hashes.
+    /// Blocks by their hashes.
     blocks: FxHashMap<u64, Block>,
     pass: u32,
 }
@@ -171,18 +174,18 @@ pub(super) struct Mooncake {
 /// A block of tokens.
 #[derive(Debug, Clone, Copy)]
 struct Block {
-    /// How many there were before it: where it is.
+    /// Number of blocks before this one, which gives its position.
     number: u32,
-    /// The pass in which it was written last.
+    /// Pass of the last write.
     pass: u32,
 }
 
 /// A request of a trace in Mooncake's format.
 #[derive(Debug, Clone, Deserialize)]
 pub struct MooncakeRequest {
-    /// Milliseconds since the trace began, at least 0 and finite.
+    /// Milliseconds since the start of the trace, at least 0 and finite.
     timestamp: f64,
-    /// Blocks of its input, in order: equal numbers are equal prefixes.
+    /// Blocks of the input, in order. Equal numbers are equal prefixes.
     #[serde(deserialize_with = "hashes")]
     pub hash_ids: Vec<u64>,
 }
@@ -198,10 +201,10 @@ fn hashes<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Erro
 }
 
 impl MooncakeRequest {
-    /// Reads a line; an empty one is none.
+    /// Parses a line. Returns `None` for an empty line.
     ///
     /// # Errors
-    /// It is no such request: what is wrong with it, and what would be right.
+    /// Fails if the line is invalid, with the problem and its correction.
     pub fn parse(line: &[u8]) -> Result<Option<MooncakeRequest>, String> {
         MooncakeRequest::read(line).map_err(|problem| problem.to_string())
     }
@@ -222,7 +225,7 @@ impl MooncakeRequest {
         Ok(Some(request))
     }
 
-    /// When it came, nanoseconds since the trace began.
+    /// Time of the request, nanoseconds since the start of the trace.
     pub fn time_ns(&self) -> u64 {
         (self.timestamp * MILLISECOND_NS) as u64
     }
@@ -241,7 +244,7 @@ impl Mooncake {
         self.pass += 1;
     }
 
-    /// The blocks of a request go to `then`.
+    /// Converts a line to the requests of its blocks, which go to `then`.
     pub(super) fn parse(&mut self, line: &[u8], then: &mut Vec<Record>) -> Result<Option<Record>, Problem> {
         let Some(request) = MooncakeRequest::read(line)? else {
             return Ok(None);
@@ -261,7 +264,7 @@ impl Mooncake {
     }
 }
 
-/// Whether a line is one of Mooncake's.
+/// True if a line is in Mooncake's format.
 pub(super) fn is_mooncake(line: &[u8]) -> bool {
     line.starts_with(b"{") && serde_json::from_slice::<MooncakeRequest>(line).is_ok()
 }

@@ -1,7 +1,7 @@
-//! The files of a trace as one sequence of records.
+//! Reader of the files of a trace as one sequence of records.
 //!
-//! Memory: one buffer of lines, the decompressor's window, and the names of volumes and processes; nothing that grows with the
-//! length of the trace.
+//! Memory is one buffer of lines, the decompressor's window, and the names of volumes and
+//! processes. It does not grow with the length of the trace.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -18,31 +18,32 @@ use super::settings::{Format, Settings};
 use super::spool;
 use crate::WorkloadError;
 
-/// Time by which a file may begin before the end of the one before it: recorders do not cut exactly.
+/// Permitted overlap of a file's start with the end of the previous file. Recorders do not split
+/// exactly.
 const OVERLAP_NS_MAX: u64 = 60 * SECOND_NS;
 
 /// Reads the records of a trace.
 pub struct Reader {
-    /// Files that follow each other; of each, those that are read side by side.
+    /// Consecutive files. Each element lists files that are read side by side.
     files: Vec<Vec<PathBuf>>,
     next_file: usize,
-    /// The file that is read, and its name.
+    /// The current file and its name.
     lines: Option<Lines>,
     name: String,
     parser: Parser,
-    /// What a record said beyond its first request, the last first.
+    /// Further records of the last line, last one first.
     waiting: Vec<Record>,
     skip_bad_lines: bool,
     bad_lines: u64,
     progress: Progress,
     clock: Clock,
-    /// Files must follow each other in time.
+    /// True if files must follow each other in time.
     obeys_times: bool,
-    /// The next record is the first of its file.
+    /// True if the next record is the first of its file.
     begins_file: bool,
 }
 
-/// How much of a trace has been read. A copy of it shows the same, wherever the reader is.
+/// Progress of reading a trace. All copies show the same progress.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
     bytes_read: Arc<AtomicU64>,
@@ -50,24 +51,25 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Bytes of the files that have been read in this pass: compressed ones, if they are compressed. A little ahead of the requests,
-    /// because files are read in pieces.
+    /// Bytes read from the files in this pass, before decompression. Reading in blocks puts this
+    /// slightly ahead of the requests.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read.load(Ordering::Relaxed)
     }
 
-    /// Bytes of all files as they lie on disk; 0 if it is a stream of unknown length.
+    /// Bytes of all files on disk, or 0 for a stream of unknown length.
     pub fn bytes_total(&self) -> u64 {
         self.bytes_total
     }
 }
 
-/// Turns the trace's own times into times since its first request, which go on rising when it is repeated.
+/// Converts the trace's own times to times since its first request. They keep rising when the trace
+/// repeats.
 #[derive(Debug, Default)]
 struct Clock {
-    /// What the first request of this pass says.
+    /// Recorded time of the first request of this pass.
     first_ns: Option<u64>,
-    /// Time at which this pass began.
+    /// Start time of this pass.
     pass_ns: u64,
     latest_ns: u64,
 }
@@ -75,7 +77,7 @@ struct Clock {
 impl Clock {
     fn set(&mut self, mut record: Record) -> Record {
         let first = *self.first_ns.get_or_insert(record.time_ns);
-        // A trace from several processors may be a little out of order.
+        // A trace of several processors may be slightly out of order.
         record.time_ns = self.pass_ns.saturating_add(record.time_ns.saturating_sub(first));
         self.latest_ns = self.latest_ns.max(record.time_ns);
         record
@@ -88,10 +90,10 @@ impl Clock {
 }
 
 impl Settings {
-    /// The trace as records, without a drive.
+    /// Opens the trace as records, without a drive.
     ///
     /// # Errors
-    /// As [`Settings::source`].
+    /// Like [`Settings::source`].
     pub fn reader(&self) -> Result<Reader, WorkloadError> {
         Reader::open(self)
     }
@@ -109,7 +111,7 @@ impl Reader {
         let mut bytes_total = 0;
         for file in &settings.files {
             let together = blktrace::files_of(file);
-            // Each processor's file may be named, or one of them.
+            // The user may name the file of each processor or only one of them.
             if together.len() > 1 && files.contains(&together) {
                 continue;
             }
@@ -129,10 +131,11 @@ impl Reader {
         Ok(reader)
     }
 
-    /// Reads a stream under a name; `files` of the settings are not opened. It cannot be repeated.
+    /// Reads a stream under a name and ignores `files` of the settings. A stream cannot be
+    /// repeated.
     ///
     /// # Errors
-    /// It cannot be read, or its format cannot be guessed.
+    /// Fails if the stream cannot be read or its format cannot be guessed.
     pub fn from_stream(
         name: &str,
         stream: impl Read + Send + 'static,
@@ -181,10 +184,11 @@ impl Reader {
         })
     }
 
-    /// The next request of the trace; none at its end.
+    /// Returns the next request of the trace, or `None` at its end.
     ///
     /// # Errors
-    /// A file cannot be read; a line is bad, and bad lines are not skipped. There is nothing more then.
+    /// Fails if a file cannot be read, or at a bad line unless these are skipped. The trace then
+    /// ends.
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<Record>, WorkloadError> {
         loop {
@@ -240,17 +244,18 @@ impl Reader {
         }
     }
 
-    /// Refuses from now on a file that begins long before the file before it ends.
+    /// From now on, refuses a file that begins long before the end of the previous file.
     pub(super) fn obey_times(&mut self) {
         self.obeys_times = true;
     }
 
-    /// Names of the first volumes and of the first processes so far, at most so many of each; none where the format has none.
+    /// Names of the first volumes and processes so far, at most `most` of each. Empty if the format
+    /// has none.
     pub(super) fn names(&self, most: usize) -> [Vec<String>; 2] {
         self.parser.names(most)
     }
 
-    /// A record with its time since the first one.
+    /// Converts a record's time to the time since the first record.
     #[inline]
     fn timed(&mut self, record: Record) -> Result<Record, WorkloadError> {
         let before_ns = self.clock.latest_ns;
@@ -268,10 +273,10 @@ impl Reader {
         Ok(record)
     }
 
-    /// The request that was read last cannot be replayed.
+    /// Reports that the last request cannot be replayed.
     ///
     /// # Errors
-    /// Bad lines are not skipped.
+    /// Fails unless bad lines are skipped.
     pub(super) fn reject(&mut self, problem: &str) -> Result<(), WorkloadError> {
         if self.skip_bad_lines {
             self.bad_lines += 1;
@@ -280,7 +285,7 @@ impl Reader {
         Err(self.stop(problem.to_string()))
     }
 
-    /// Ends at the line that was read last.
+    /// Ends the trace at the last line.
     fn stop(&mut self, problem: String) -> WorkloadError {
         let number = self.lines.as_ref().map_or(0, Lines::number);
         self.end();
@@ -299,8 +304,8 @@ impl Reader {
         }
     }
 
-    /// Begins again with the first file. Volumes keep their numbers and time goes on. False if that cannot be done, because it is
-    /// a stream.
+    /// Restarts with the first file. Volumes keep their numbers and time continues. Returns false
+    /// for a stream, which cannot restart.
     pub fn rewind(&mut self) -> bool {
         if self.files.is_empty() {
             return false;
@@ -314,17 +319,17 @@ impl Reader {
         true
     }
 
-    /// Lines that were skipped because they are bad.
+    /// Number of bad lines that were skipped.
     pub fn bad_lines(&self) -> u64 {
         self.bad_lines
     }
 
-    /// How much has been read; the copy stays up to date.
+    /// Progress of reading. Copies stay up to date.
     pub fn progress(&self) -> Progress {
         self.progress.clone()
     }
 
-    /// Opens the next file; false if there is none.
+    /// Opens the next file. Returns false if no file is left.
     fn open_next(&mut self) -> Result<bool, WorkloadError> {
         let Some(files) = self.files.get(self.next_file) else {
             return Ok(false);
@@ -344,7 +349,7 @@ impl Reader {
         Ok(true)
     }
 
-    /// Nothing is read any more.
+    /// Ends all reading.
     fn end(&mut self) {
         self.lines = None;
         self.waiting.clear();
@@ -352,19 +357,19 @@ impl Reader {
     }
 }
 
-/// Opens a file, or those of a trace that are read side by side.
+/// Opens a file, or the files of a trace that are read side by side.
 fn open_together(files: &[PathBuf], bytes_read: &Arc<AtomicU64>) -> io::Result<Lines> {
     match files {
         [file] => Lines::open(file, Arc::clone(bytes_read)),
-        // They count what they read themselves.
+        // Merged files count their bytes themselves.
         _ => Lines::new(blktrace::Merged::open(files, bytes_read)?, Arc::default()),
     }
 }
 
-/// Bytes of a file of a trace, or of what came through a stream.
+/// Bytes of a file of a trace, or bytes received from a stream.
 ///
 /// # Errors
-/// There is no such file, or the stream cannot be read.
+/// Fails if the file does not exist or the stream cannot be read.
 pub fn file_bytes(file: &Path) -> io::Result<u64> {
     if spool::is_stream(file) {
         return spool::open(file)?.length();
@@ -373,7 +378,7 @@ pub fn file_bytes(file: &Path) -> io::Result<u64> {
 }
 
 fn failed(file: &Path, source: io::Error) -> WorkloadError {
-    // Decompression ends early: the libraries speak of streams and frames.
+    // Decompression ended early. The libraries' messages would speak of streams and frames.
     let is_cut = source.kind() == io::ErrorKind::UnexpectedEof || source.to_string().contains("incomplete");
     let source = match is_cut {
         true => io::Error::new(
@@ -388,10 +393,10 @@ fn failed(file: &Path, source: io::Error) -> WorkloadError {
     }
 }
 
-/// The remedy for a line that is torn or of something else.
+/// Remedy for an incomplete or foreign line.
 const SKIP: &str = "; mend the line, or skip such lines (--set workload.skip_bad_lines=true)";
 
-/// The beginning of a line, as text in quotes.
+/// Start of a line, as quoted text.
 fn excerpt(line: &[u8]) -> String {
     const BYTES_MAX: usize = 80;
     let is_binary = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();

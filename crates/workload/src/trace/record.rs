@@ -1,4 +1,4 @@
-//! What a line or record of a trace says, whatever its format.
+//! The format-independent request of a trace.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -9,54 +9,55 @@ use crate::{Operation, PlacementIndex};
 /// One request of a trace, as it was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// When it was issued, nanoseconds after the first request of the trace; 0 if the trace does not say. Goes on rising when a trace
-    /// is repeated.
+    /// Issue time, nanoseconds after the first request of the trace. 0 if unknown. Keeps rising
+    /// when a trace repeats.
     pub time_ns: u64,
-    /// What it does.
+    /// Operation of the request.
     pub operation: Operation,
-    /// Disk, volume or file that it goes to, in the order in which they first appear.
+    /// Disk, volume or file of the request, numbered in the order of first appearance.
     pub volume: u32,
-    /// Process that issued it, in the order in which they first appear; 0 if the trace does not say.
+    /// Issuing process, numbered in the order of first appearance. 0 if unknown.
     pub process: u32,
-    /// File of a file system that it is of, in the order in which they first appear; 0 if the trace does not say.
+    /// File of a file system, numbered in the order of first appearance. 0 if unknown.
     pub file: u32,
     /// First byte on the volume.
     pub offset_bytes: u64,
-    /// Length, not 0.
+    /// Length in bytes, not 0.
     pub bytes: u32,
-    /// How long it took where it was recorded, nanoseconds; 0 if the trace does not say.
+    /// Recorded latency, nanoseconds. 0 if unknown.
     pub latency_ns: u64,
-    /// Placement index that the trace itself gives.
+    /// Placement index in the trace itself.
     pub placement: Option<PlacementIndex>,
 }
 
-/// What tells processes apart.
+/// Identity of processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessIdentity {
-    /// The number of process or thread.
+    /// Number of the process or thread.
     Number,
-    /// Its name; its number where the trace has none.
+    /// Name of the process, or its number if the trace has no name.
     Name,
 }
 
-/// What tells files apart.
+/// Identity of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileIdentity {
-    /// Its name.
+    /// Name of the file.
     Name,
-    /// Its name without the numbers in it: `db/000012.sst` and `db/000013.sst` are of one kind.
+    /// Name of the file without numbers. `db/000012.sst` and `db/000013.sst` are of one kind.
     Kind,
 }
 
-/// No volume is that large, so that a volume and a place on it fit in 64 bits.
+/// Limit of offsets. All volumes are smaller, so that volume and position fit in 64 bits.
 pub(super) const OFFSET_BYTES_END: u64 = 1 << 59;
-/// Names of one kind that a trace can have; the Tencent trace has 5584 volumes.
+/// Maximum names of one kind in a trace. The Tencent trace has 5584 volumes.
 pub(super) const NAMES_MAX: usize = 1 << 20;
 
 impl Record {
-    /// A request of the first volume and process, at time 0 and without placement; none if it has no bytes.
+    /// Creates a request of the first volume and process, at time 0 and without placement. Returns
+    /// `None` for 0 bytes.
     pub(super) fn new(operation: Operation, offset_bytes: u64, bytes: u64) -> Result<Option<Record>, Problem> {
         let Ok(bytes) = u32::try_from(bytes) else {
             return Err(Problem::new("the length", "below 4 GiB"));
@@ -83,17 +84,17 @@ pub(super) fn as_text(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
 
-/// Names of volumes, processes or files, numbered in the order of their first appearance.
+/// Names of volumes, processes or files, numbered in the order of first appearance.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     numbers: FxHashMap<Box<[u8]>, u32>,
-    /// The name that came last, which most often comes again.
+    /// The last name, which usually comes again.
     last: Vec<u8>,
     last_number: u32,
 }
 
 impl Names {
-    /// The number of a name.
+    /// Returns the number of a name.
     #[inline]
     pub(super) fn number(&mut self, name: &[u8]) -> Result<u32, Problem> {
         if name == self.last && !self.numbers.is_empty() {
@@ -109,7 +110,7 @@ impl Names {
         Ok(number)
     }
 
-    /// The names of the first numbers, at most so many, as `text` writes each.
+    /// Names of the first numbers, at most `most`, converted by `text`.
     pub(super) fn first(&self, most: usize, text: impl Fn(&[u8]) -> String) -> Vec<String> {
         let mut names = vec![String::new(); most.min(self.numbers.len())];
         for (name, number) in &self.numbers {

@@ -1,4 +1,4 @@
-//! A trace as a source of requests.
+//! Replay of a trace as a source of requests.
 
 use super::mapping::{AddressMap, Full};
 use super::reader::{Progress, Reader};
@@ -7,25 +7,25 @@ use super::settings::{LbaRange, PlacementRule, ROOM_BYTES, Settings};
 use super::spool;
 use crate::{Measure, Operation, PlacementIndex, Request, Source, Target, WorkloadError};
 
-/// When a request was issued where it was recorded, and by whom.
+/// Recorded time and origin of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Arrival {
-    /// When, nanoseconds after the first request. Not always rising.
+    /// Time, nanoseconds after the first request. Not always ascending.
     pub time_ns: u64,
-    /// Its volume, as [`Record::volume`].
+    /// Volume, as [`Record::volume`].
     pub volume: u32,
-    /// Its process, as [`Record::process`].
+    /// Process, as [`Record::process`].
     pub process: u32,
-    /// How long its record took, nanoseconds; 0 if the trace does not say, or if another request of the same record said it.
+    /// Recorded latency, nanoseconds. 0 if unknown, or for further requests of the same record.
     pub latency_ns: u64,
 }
 
-/// A source that knows when its requests were issued.
+/// A source that knows the recorded times of its requests.
 pub trait TimedSource: Source {
-    /// As [`Source::next_batch`]; appends as many arrivals to `arrivals`.
+    /// Like [`Source::next_batch`], and appends the same number of arrivals to `arrivals`.
     ///
     /// # Errors
-    /// As [`Source::next_batch`].
+    /// Like [`Source::next_batch`].
     fn next_timed_batch(
         &mut self,
         requests: &mut Vec<Request>,
@@ -33,14 +33,16 @@ pub trait TimedSource: Source {
         limit: usize,
     ) -> Result<usize, WorkloadError>;
 
-    /// Names of the first volumes and of the first processes so far, at most so many of each; none where they have no names.
+    /// Names of the first volumes and processes so far, at most `most` of each. Empty if they have
+    /// no names.
     fn names(&self, most: usize) -> [Vec<String>; 2];
 }
 
-/// Records that are read before they are mapped, so that the cache misses of mapping them overlap.
+/// Records that are read ahead of mapping, so that the cache misses of mapping overlap.
 const LOOKAHEAD: usize = 64;
 
-/// Units that records name before a batch ends, so that one of large requests takes no longer than one of many.
+/// Maximum units in the records of a batch, so that a batch of large requests takes no longer than
+/// a batch of small ones.
 const UNITS_AHEAD: u64 = 1 << 20;
 
 /// Replays a trace on a drive.
@@ -52,33 +54,33 @@ pub struct TraceSource {
     placement: Placement,
     wanted: [bool; 3],
     endless: bool,
-    /// Records that were read at once, with their placement.
+    /// Batch of records with their placement.
     records: Vec<(Record, Option<PlacementIndex>)>,
-    /// How many of them are mapped, and whether no others follow.
+    /// Number of mapped records in the batch, and a flag that it is the last one.
     mapped: usize,
     at_end: bool,
     unit_bytes: u64,
-    /// Units that mapped records named.
+    /// Units in the mapped records.
     units_named: u64,
-    /// Their requests and arrivals, and which of them comes next.
+    /// Requests and arrivals of the mapped records, and the index of the next one.
     ready: Vec<(Request, Arrival)>,
     next_ready: usize,
-    /// What came behind them.
+    /// Error to return after `ready`.
     failed: Option<WorkloadError>,
-    /// Requests of this pass; a trace without any does not go on for ever.
+    /// Requests of this pass. A trace without requests does not repeat.
     requests_of_pass: u64,
     ended: bool,
     counts: Counts,
 }
 
-/// What has been issued.
+/// Totals of the issued requests.
 #[derive(Debug, Default)]
 struct Counts {
     records: u64,
     requests: u64,
     bytes: [u64; 3],
     passes: u64,
-    /// Volumes, processes and files that have appeared.
+    /// Numbers of volumes, processes and files so far.
     volumes: u32,
     processes: u32,
     files: u32,
@@ -97,20 +99,20 @@ impl Counts {
 }
 
 impl Settings {
-    /// The trace as requests to a drive. `seed` chooses which units stand for the others on a twin.
+    /// Opens the trace as requests to a drive. On a scaled model, `seed` chooses the sampled units.
     ///
     /// # Errors
-    /// An impossible setting; a file that cannot be opened, or whose format cannot be guessed.
+    /// Fails if a setting is impossible, a file cannot be opened, or its format cannot be guessed.
     pub fn source(&self, target: &Target, seed: u64) -> Result<TraceSource, WorkloadError> {
         self.check(target)?;
         let reader = Reader::open(self)?;
         TraceSource::new(self, reader, target, seed)
     }
 
-    /// The trace as requests with the times at which they were recorded.
+    /// Opens the trace as requests with their recorded times.
     ///
     /// # Errors
-    /// As [`Settings::source`]; the trace has no times.
+    /// Like [`Settings::source`], and fails if the trace has no times.
     pub fn timed_source(&self, target: &Target, seed: u64) -> Result<TraceSource, WorkloadError> {
         self.check(target)?;
         self.check_times()?;
@@ -119,7 +121,8 @@ impl Settings {
         TraceSource::new(self, reader, target, seed)
     }
 
-    /// Refuses a trace whose requests are all at one time. Most have another time at the second request.
+    /// Refuses a trace whose requests all have the same time. Most traces pass at the second
+    /// request.
     fn check_times(&self) -> Result<(), WorkloadError> {
         const LOOKED_AT: u64 = 1 << 20;
         let mut reader = self.reader()?;
@@ -127,7 +130,7 @@ impl Settings {
             match reader.next_record()? {
                 Some(record) if record.time_ns == 0 => {}
                 Some(_) => return Ok(()),
-                // One request needs no times.
+                // A single request needs no times.
                 None if looked_at < 2 => return Ok(()),
                 None => break,
             }
@@ -142,10 +145,10 @@ impl Settings {
 }
 
 impl TraceSource {
-    /// Replays what a reader reads; of the settings, what is about the drive counts.
+    /// Replays the records of a reader. Of the settings, only those about the drive are used.
     ///
     /// # Errors
-    /// A drive that a trace cannot be mapped to.
+    /// Fails if the trace cannot be mapped to the drive.
     pub fn new(settings: &Settings, reader: Reader, target: &Target, seed: u64) -> Result<TraceSource, WorkloadError> {
         Ok(TraceSource {
             settings: settings.clone(),
@@ -169,12 +172,12 @@ impl TraceSource {
         })
     }
 
-    /// How much of the trace has been read; the copy stays up to date.
+    /// Progress of reading. Copies stay up to date.
     pub fn progress(&self) -> Progress {
         self.reader.progress()
     }
 
-    /// Lines that were skipped because they are bad.
+    /// Number of bad lines that were skipped.
     pub fn bad_lines(&self) -> u64 {
         self.reader.bad_lines()
     }
@@ -200,7 +203,8 @@ impl TraceSource {
         Ok(issued)
     }
 
-    /// Makes ready what the next records ask for, which may be nothing; false at the end.
+    /// Fills `ready` with the requests of the next records, possibly none. Returns false at the
+    /// end.
     fn make_ready(&mut self) -> Result<bool, WorkloadError> {
         self.ready.clear();
         self.next_ready = 0;
@@ -216,7 +220,7 @@ impl TraceSource {
             self.mapped = 0;
             self.at_end = match self.read_records() {
                 Ok(at_end) => at_end,
-                // What came before is issued before.
+                // Records in front of an error are issued first.
                 Err(error) => {
                     self.failed = Some(error);
                     false
@@ -234,7 +238,7 @@ impl TraceSource {
         Ok(true)
     }
 
-    /// Reads records that are wanted and possible; true if there are no more.
+    /// Reads records that are selected and valid. Returns true if no records are left.
     fn read_records(&mut self) -> Result<bool, WorkloadError> {
         while self.records.len() < LOOKAHEAD {
             let Some(record) = self.reader.next_record()? else {
@@ -262,7 +266,7 @@ impl TraceSource {
         Ok(false)
     }
 
-    /// Makes requests of the records that are read and not mapped, or of some of them if they are large.
+    /// Maps the unmapped records to requests, or only some of them if they are large.
     fn map_records(&mut self) {
         let units_most = self.units_named + UNITS_AHEAD;
         for (record, placement) in &self.records[self.mapped..] {
@@ -270,7 +274,7 @@ impl TraceSource {
                 return;
             }
             self.mapped += 1;
-            // A trim costs what of it there is to deallocate.
+            // The cost of a trim depends on the data that it deallocates, not on its length.
             self.units_named += match record.operation {
                 Operation::Trim => 1,
                 Operation::Read | Operation::Write => u64::from(record.bytes) / self.unit_bytes + 1,
@@ -294,7 +298,7 @@ impl TraceSource {
                 arrival.latency_ns = 0;
             });
             if let Err(Full) = mapped {
-                // What fits is issued before.
+                // The requests that fit are issued first.
                 self.mapped = self.records.len();
                 self.failed = Some(too_large(&self.settings, &self.target));
                 return;
@@ -304,10 +308,10 @@ impl TraceSource {
     }
 }
 
-/// How full a drive is that is made for a trace.
+/// Fill level of a drive that is made for a trace.
 const FILL: f64 = 0.85;
 
-/// A trace that touches more than there is room for: how much it touches is counted now, in another pass.
+/// Error of a trace that touches more than the room. Another pass now counts the touched bytes.
 fn too_large(settings: &Settings, target: &Target) -> WorkloadError {
     const MIB: u64 = 1 << 20;
     let place = match &settings.files[..] {
@@ -337,7 +341,8 @@ fn too_large(settings: &Settings, target: &Target) -> WorkloadError {
     }
 }
 
-/// Bytes that a trace touches, on a drive that has room for it. None if it cannot be read again, or touches too much for any drive.
+/// Bytes that a trace touches, counted on a drive that has room for it. `None` if the trace cannot
+/// be read again or is too large for any drive.
 fn touched_bytes(settings: &Settings) -> Option<u64> {
     let target = Target {
         device_bytes: ROOM_BYTES,
@@ -350,7 +355,7 @@ fn touched_bytes(settings: &Settings) -> Option<u64> {
         match reader.next_record() {
             Ok(Some(record)) if is_wanted(&record) => map.map(&record, |_, _| {}).ok()?,
             Ok(Some(_)) => {}
-            // What comes behind a bad line is not replayed either.
+            // Lines behind a bad line are not replayed either.
             Ok(None) | Err(_) => return Some(map.touched_units() * target.unit_bytes()),
         }
     }
@@ -409,16 +414,16 @@ impl TimedSource for TraceSource {
     }
 }
 
-/// Gives writes their placement.
+/// Placement of writes.
 struct Placement {
     rule: PlacementRule,
-    /// How many the drive has.
+    /// Number of placement indices of the drive.
     count: u16,
     ranges: Vec<LbaRange>,
     sizes_bytes: Vec<u64>,
 }
 
-/// The trace asks for a placement index that the drive does not have.
+/// The trace requires a placement index that the drive does not have.
 struct NoSuchPlacement;
 
 impl Placement {

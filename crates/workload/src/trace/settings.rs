@@ -1,4 +1,4 @@
-//! `[workload] kind = "trace"`: what a user says about a trace.
+//! Settings of `[workload] kind = "trace"`.
 
 use std::path::PathBuf;
 
@@ -13,56 +13,60 @@ use crate::{Operation, PlacementIndex, Target, WorkloadError};
 
 /// Bytes of the reader with its buffers.
 const READER_BYTES: u64 = 8 << 20;
-/// The largest drive that a trace can be laid out on: it holds any trace, and memory is taken for what is touched.
+/// The largest drive that a trace can be laid out on. It holds any trace, and only touched units
+/// take memory.
 pub const ROOM_BYTES: u64 = (u32::MAX as u64 - 1) * 4096;
-/// Bytes of a piece of 16 unit numbers, with its entries in hash tables and the free room of all.
+/// Bytes of a piece of 16 unit numbers, including hash table entries and all free space.
 const PIECE_BYTES: u64 = 240;
-/// Its part for each unit, where pieces are full.
+/// Share of a unit in a full piece.
 const NUMBER_BYTES: u64 = PIECE_BYTES / 16;
 
 /// A block trace as a workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Files of the trace, one after another; plain, gzip or zstd; `-` is standard input. No default: there must be
-    /// one.
+    /// Consecutive files of the trace, plain, gzip or zstd. `-` is standard input. At least one is
+    /// required.
     pub files: Vec<PathBuf>,
-    /// Format of all of them. Without it their beginning tells, or a name that ends with `.blkparse` or
-    /// `.oracleGeneral`.
+    /// Format of all files. By default guessed from their beginning, or from a name that ends with
+    /// `.blkparse` or `.oracleGeneral`.
     pub format: Option<Format>,
     /// Columns, for `format = "csv"`.
     pub csv: Option<ColumnSettings>,
-    /// The same in a line, such as `time:us,op,offset:sectors,bytes`; the format is `csv` then.
+    /// The columns in one line, such as `time:us,op,offset:sectors,bytes`. Implies the format
+    /// `csv`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<ColumnList>,
-    /// Events of blkparse that count: by default those that were issued to the drive.
+    /// Event of blkparse that counts as a request. Default is the issue to the drive.
     pub blkparse_action: BlkparseAction,
-    /// What tells processes apart in blktrace's traces; default their number.
+    /// Identity of processes in blktrace's traces. Default is the process number.
     pub process_by: ProcessIdentity,
-    /// What tells files apart; default their name.
+    /// Identity of files. Default is the name.
     pub file_by: FileIdentity,
-    /// Bytes of a block of 512 tokens, for `format = "mooncake"`; default 1 MiB.
+    /// Bytes of a block of 512 tokens, for `format = "mooncake"`. Default is 1 MiB.
     #[serde(with = "base::size")]
     pub kv_block_bytes: u64,
-    /// How addresses of the trace become positions on the drive; default `compact`.
+    /// Mapping of trace addresses to positions on the drive. Default is `compact`.
     pub mapping: Mapping,
-    /// Size of each traced volume, for `modulo` and `scale`; volumes lie one after another, in the order in which they
-    /// first appear. Without it (`modulo` only) all volumes share one address space.
+    /// Size of each traced volume, for `modulo` and `scale`. Volumes lie one after another, in the
+    /// order of first appearance. Without it (`modulo` only) all volumes share one address space.
     #[serde(with = "base::size", skip_serializing_if = "Option::is_none")]
     pub volume_bytes: Option<u64>,
-    /// Number of traced volumes, for `scale`; default 1.
+    /// Number of traced volumes, for `scale`. Default is 1.
     pub volumes: u32,
-    /// Where the placement indices of writes come from; default `none`.
+    /// Source of the placement indices of writes. Default is `none`.
     pub placement: PlacementRule,
-    /// Ranges of a volume's addresses with their placement indices, for `placement = "lba_ranges"`; the first that
-    /// holds a write's first byte counts, and a write outside all of them has no directive.
+    /// Ranges of a volume's addresses with their placement indices, for `placement = "lba_ranges"`.
+    /// The first range that contains a write's first byte counts. Writes outside all ranges have no
+    /// directive.
     pub lba_ranges: Vec<LbaRange>,
-    /// Rising sizes, for `placement = "request_size"`: a write's placement index is how many of them it reaches.
+    /// Ascending sizes, for `placement = "request_size"`. A write's placement index is the number
+    /// of sizes that it reaches.
     #[serde(with = "base::size")]
     pub request_sizes_bytes: Vec<u64>,
-    /// Operations that are replayed; default all three.
+    /// Operations to replay. Default is all three.
     pub operations: Vec<Operation>,
-    /// Count bad lines instead of ending at the first.
+    /// True to count bad lines instead of ending at the first.
     pub skip_bad_lines: bool,
 }
 
@@ -93,9 +97,9 @@ impl Default for Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
-    /// fio iolog, version 2 or 3, as its first line says.
+    /// fio iolog, version 2 or 3 as given in its first line.
     Iolog,
-    /// Text of `blkparse`.
+    /// Text output of `blkparse`.
     Blkparse,
     /// MSR Cambridge.
     Msr,
@@ -103,9 +107,9 @@ pub enum Format {
     Alibaba,
     /// Tencent CBS.
     Tencent,
-    /// Columns as the `csv` table says.
+    /// Columns as described by the `csv` table.
     Csv,
-    /// Columns as `warp capture` writes them.
+    /// Columns as written by `warp capture`.
     Capture,
     /// Binary files of blktrace.
     Blktrace,
@@ -118,76 +122,77 @@ pub enum Format {
 }
 
 impl Format {
-    /// Their names in settings.
+    /// Names of the formats in settings.
     pub(super) const NAMES: &str = "\"iolog\", \"blkparse\", \"blktrace\", \"msr\", \"alibaba\", \"tencent\", \"csv\", \"capture\", \
                                     \"vscsi\", \"oracle_general\" or \"mooncake\"";
 }
 
-/// How addresses of the trace become positions on the drive.
+/// Mapping of trace addresses to positions on the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mapping {
-    /// Remainder of the division by the capacity.
+    /// Address modulo the capacity.
     Modulo,
-    /// Capacity / (`volume_bytes` x `volumes`) times the address, in whole mapping units. Lengths stay as they are.
+    /// Address times capacity / (`volume_bytes` x `volumes`), in whole mapping units. Lengths do
+    /// not change.
     Scale,
-    /// The units that the trace touches, numbered in the order of first touch, per volume.
+    /// The touched units, numbered in the order of first touch, per volume.
     Compact,
 }
 
-/// Where the placement indices of writes come from.
+/// Source of the placement indices of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlacementRule {
     /// No directive.
     None,
-    /// The trace: an iolog's further column, a CSV's `placement`.
+    /// The trace itself, either an iolog's extra column or a CSV's `placement`.
     Column,
     /// `lba_ranges`.
     LbaRanges,
     /// `request_sizes_bytes`.
     RequestSize,
-    /// The volume's number, modulo the number of placement indices.
+    /// Number of the volume, modulo the number of placement indices.
     Volume,
-    /// The process's number, modulo the number of placement indices.
+    /// Number of the process, modulo the number of placement indices.
     Process,
-    /// The file's number, modulo the number of placement indices; what is of no known file has one together.
+    /// Number of the file, modulo the number of placement indices. Unknown files share one index.
     File,
 }
 
-/// A range of addresses and the placement index of what is written there.
+/// A range of addresses and the placement index of its writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LbaRange {
     /// First byte.
     #[serde(with = "base::size")]
     pub start_bytes: u64,
-    /// First byte after it.
+    /// First byte after the range.
     #[serde(with = "base::size")]
     pub end_bytes: u64,
-    /// What a write there gets.
+    /// Placement index of writes in the range.
     pub placement: PlacementIndex,
 }
 
 impl Settings {
-    /// Memory that replaying takes at most, bytes.
+    /// Maximum memory of the replay, bytes.
     pub fn memory_bytes(&self, target: &Target) -> u64 {
-        /// Bytes of a record at least, plain and compressed.
+        /// Minimum bytes of a record, plain and compressed.
         const RECORD_BYTES_MIN: [u64; 2] = [12, 4];
         let bytes = match self.mapping {
             Mapping::Modulo | Mapping::Scale => touchable_units(target) / 8,
             Mapping::Compact => {
                 let units = self.numbered_units_max(target);
                 let records = self.file_bytes() / RECORD_BYTES_MIN[usize::from(self.is_compressed())];
-                // A piece of numbers for each record, until most pieces of the volumes have one.
+                // Each record may add a piece of numbers until most pieces of the volumes have one.
                 units * NUMBER_BYTES + records.min(units) * PIECE_BYTES
             }
         };
         READER_BYTES + bytes
     }
 
-    /// Units that `mapping = "compact"` gives a number, at most: those of the drive, and no more than a trace of these
-    /// bytes touches with 16 units for each of its bytes, or 256 if it is compressed.
+    /// Maximum units that `mapping = "compact"` numbers. The limits are the drive's units and the
+    /// bytes of the trace. A trace touches up to 16 units per byte, or 256 if compressed.
     pub(super) fn numbered_units_max(&self, target: &Target) -> u64 {
         const UNITS_PER_BYTE: [u64; 2] = [16, 256];
         const UNITS_MIN: u64 = 1 << 20;
@@ -197,7 +202,8 @@ impl Settings {
         touchable_units(target).min(of_file.max(UNITS_MIN))
     }
 
-    /// Bytes of all files as they are stored; of a stream, of what came. What cannot be read is refused when it is opened.
+    /// Bytes of all files as stored, or received from a stream. Unreadable files count as 0 and are
+    /// refused when they are opened.
     fn file_bytes(&self) -> u64 {
         let bytes = |file: &PathBuf| match spool::is_stream(file) {
             true => spool::open(file).and_then(|stream| stream.length()).unwrap_or(0),
@@ -217,7 +223,8 @@ impl Settings {
         self.files.iter().any(is_one)
     }
 
-    /// The settings for files that begin with `head`: a list of columns becomes the table of them.
+    /// Returns the settings for files that begin with `head`, with a list of columns converted to a
+    /// table.
     pub(super) fn with_columns(&self, head: &[u8]) -> Result<Settings, WorkloadError> {
         let Some(list) = &self.columns else {
             return Ok(self.clone());
@@ -299,7 +306,7 @@ impl Settings {
                 "must rise",
             ));
         }
-        // A drive without placement indices takes every trace.
+        // A drive without placement indices accepts every trace.
         let last = target.placement_count.saturating_sub(1);
         let most = match self.placement {
             PlacementRule::LbaRanges => self.lba_ranges.iter().map(|range| range.placement.0).max(),
@@ -316,7 +323,7 @@ impl Settings {
     }
 }
 
-/// Units that a trace can touch: those of a twin that it is sampled for, else those of the drive at full size.
+/// Units that a trace can touch. Those of a sampled scaled model, or of the drive at full size.
 fn touchable_units(target: &Target) -> u64 {
     let sampled = target.twin.filter(|twin| !twin.keep_requests);
     sampled.map_or(target.device_bytes, |twin| twin.device_bytes) / target.unit_bytes()

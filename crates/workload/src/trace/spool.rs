@@ -1,8 +1,9 @@
-//! Traces that can be read only once: standard input, and pipes that the program was started with, such as those of `<(...)`.
+//! Spools of traces that can be read only once, such as standard input and pipes of `<(...)`.
 //!
-//! A trace is opened several times (to see what it touches, for each run, for each copy that looks ahead), so what
-//! comes through a stream is kept in a temporary file without a name, as it comes: compressed, if it is. It is bounded
-//! by the disk, is there for as long as the program, and leaves nothing behind however that ends.
+//! A trace is opened several times, to find its touched units, for each run, and for each copy that
+//! looks ahead. The contents of a stream are therefore copied to an unnamed temporary file as they
+//! arrive, compressed or not. The disk limits its size. The file exists as long as the program and
+//! vanishes however the program ends.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,29 +12,31 @@ use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// What standard input is called as a file.
+/// File name that stands for standard input.
 pub const STANDARD_INPUT: &str = "-";
 
-/// Bytes that are copied at once.
+/// Bytes per copy operation.
 const COPY_BYTES: usize = 1 << 20;
 
-/// What came through a stream, from its beginning; each has a place of its own in it.
+/// Reader of a stream's contents, from the beginning. Each copy has its own position.
 #[derive(Debug, Clone)]
 pub struct Spool {
     file: Arc<File>,
     at: u64,
 }
 
-/// Whether a file is a stream: it can be read only once. A pipe that has a name is none: it is refused as input.
+/// True if a file is a stream, which can be read only once. Named pipes do not count and are
+/// refused as input.
 pub fn is_stream(path: &Path) -> bool {
     let is_pipe = || std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo());
     path.as_os_str() == STANDARD_INPUT || (base::input::is_inherited(path) && is_pipe())
 }
 
-/// What came through a stream. The first call reads it to its end.
+/// Returns the contents of a stream. The first call reads the stream to its end.
 ///
 /// # Errors
-/// It cannot be read, is a terminal, or the disk has no room for it: names the folder, and how to choose another one.
+/// Fails if the stream cannot be read, is a terminal, or exceeds the disk. The last error names the
+/// folder and how to choose another one.
 pub fn open(path: &Path) -> io::Result<Spool> {
     static SPOOLS: Mutex<BTreeMap<PathBuf, Arc<File>>> = Mutex::new(BTreeMap::new());
     let mut spools = SPOOLS.lock().expect("nobody panics while spooling");
@@ -48,7 +51,7 @@ pub fn open(path: &Path) -> io::Result<Spool> {
     Ok(Spool { file, at: 0 })
 }
 
-/// The name of a file in messages.
+/// Name of a file in messages.
 pub fn shown(path: &Path) -> String {
     if path.as_os_str() == STANDARD_INPUT {
         return "standard input".to_string();
@@ -100,10 +103,10 @@ fn no_room(copied: u64, error: &io::Error) -> io::Error {
 }
 
 impl Spool {
-    /// Bytes of all of it.
+    /// Total bytes of the stream.
     ///
     /// # Errors
-    /// The system does not say it.
+    /// Fails if the system cannot return the size.
     pub fn length(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }

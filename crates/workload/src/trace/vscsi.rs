@@ -1,5 +1,5 @@
-//! vscsiStats: what VMware's hypervisor records of the SCSI commands of a virtual disk, as the CloudPhysics traces have
-//! it.
+//! Parser of vscsiStats records, in which VMware's hypervisor logs the SCSI commands of a virtual
+//! disk. The CloudPhysics traces use this format.
 //!
 //! | version 1, 32 bytes | version 2, 40 bytes | |
 //! |---|---|---|
@@ -12,17 +12,17 @@
 //! | 24 | 24 | `ts`, 64 bits: microseconds |
 //! | | 32 | `rt`, 64 bits: response time |
 //!
-//! Little-endian; a file is a disk. From the reader of libCacheSim (`traceReader/customizedReader/vscsi.h`), which has
-//! no other documentation. Operation codes are those of SPC and SBC; other commands than reads, writes and unmaps are
-//! no requests. UNMAP has its ranges in data that is not recorded: the record's own place and length count, which are 0
-//! for most.
+//! Fields are little-endian. A file is a disk. The source is the reader of libCacheSim
+//! (`traceReader/customizedReader/vscsi.h`), which has no other documentation. Operation codes are
+//! those of SPC and SBC. Only reads, writes and unmaps are requests. UNMAP has its ranges in data
+//! that is not recorded. The record's own position and length count, which are usually 0.
 
 use super::bytes::{u16_at, u32_at, u64_at};
 use super::field::{Problem, SECTOR_BYTES};
 use super::record::Record;
 use crate::Operation;
 
-/// Reads records of both versions.
+/// Parses records of both versions.
 #[derive(Debug)]
 pub(super) struct Vscsi {
     version: Version,
@@ -50,7 +50,7 @@ impl Version {
         }
     }
 
-    /// Where a record has operation code, version and length.
+    /// Positions of operation code, version and length in a record.
     fn places(self) -> (usize, usize, usize) {
         match self {
             Version::One => (12, 14, 4),
@@ -58,14 +58,14 @@ impl Version {
         }
     }
 
-    /// Whether a record says that it is of this version.
+    /// True if a record claims to be of this version.
     fn is_of(self, record: &[u8]) -> bool {
         let (_, version, _) = self.places();
         record.len() >= self.record_bytes() && usize::from(u16_at(record, version) >> 8) == self as usize + 1
     }
 }
 
-/// The version of a file by its first two records, or the only one that it has.
+/// Guesses the version of a file from its first two records, or from a single one.
 pub(super) fn guess(head: &[u8]) -> Option<Version> {
     Version::ALL.into_iter().find(|version| {
         let mut records = head.chunks_exact(version.record_bytes()).take(2).peekable();
@@ -74,7 +74,7 @@ pub(super) fn guess(head: &[u8]) -> Option<Version> {
 }
 
 impl Vscsi {
-    /// The first file begins with `head`.
+    /// Creates a parser for a first file that begins with `head`.
     pub(super) fn new(head: &[u8]) -> Vscsi {
         Vscsi {
             version: guess(head).unwrap_or(Version::Two),
@@ -119,7 +119,7 @@ impl Vscsi {
     }
 }
 
-/// READ and WRITE of 6, 10, 12 and 16 bytes, WRITE SAME as the write that it is, UNMAP.
+/// Classifies READ and WRITE of 6, 10, 12 and 16 bytes, WRITE SAME (as a write) and UNMAP.
 fn operation(code: u16) -> Option<Operation> {
     match code {
         0x08 | 0x28 | 0xa8 | 0x88 => Some(Operation::Read),
