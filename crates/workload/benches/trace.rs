@@ -1,7 +1,8 @@
-//! Requests per second from traces, on one core: `cargo bench -p warp-workload --bench trace [-- FORMAT]`.
+//! Benchmark of traces, in requests per second on one core.
 //!
-//! The files are in memory, so that it is the reader that is measured, and it is measured in the thread's processor time, so that what
-//! else runs matters little. Each figure is the best of three passes over 4 million lines.
+//! Run `cargo bench -p warp-workload --bench trace [-- FORMAT]`. The files are in memory, so that
+//! only the reader is measured. Times are the thread's processor time, so that other processes
+//! matter little. Each figure is the best of three passes over 4 million lines.
 
 use std::io::Cursor;
 
@@ -13,7 +14,7 @@ const PASSES: usize = 3;
 /// 8 TB of traced volumes.
 const UNITS: u64 = 1 << 31;
 
-/// Pseudorandom addresses: nine of ten in a tenth of the units.
+/// Pseudorandom addresses, nine of ten in a tenth of the units.
 fn unit(line: u64) -> u64 {
     let random = (line ^ line >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     match random % 10 {
@@ -28,7 +29,7 @@ fn text(line_of: &dyn Fn(u64, u64) -> String) -> Vec<u8> {
         .collect()
 }
 
-/// Processor time that this thread has had, seconds.
+/// Processor time of this thread, seconds.
 fn processor_seconds() -> f64 {
     let schedule = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts processor time");
     let running = schedule
@@ -38,7 +39,7 @@ fn processor_seconds() -> f64 {
     running.parse::<f64>().expect("it is in nanoseconds") / 1e9
 }
 
-/// Reads a trace; requests per second of processor time.
+/// Reads a trace and returns requests per second of processor time.
 fn replay(text: &[u8], settings: &Settings) -> f64 {
     let target = Target {
         device_bytes: 7_680_000_000_000,

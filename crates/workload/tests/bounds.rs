@@ -1,4 +1,5 @@
-//! What a workload may take, and what a batch of it may cost, have bounds that hold before anything is made.
+//! Tests that bounds on a workload's memory and on the cost of a batch hold before the workload is
+//! built.
 
 use workload::trace::{Mapping, Reader, Settings, TraceSource};
 use workload::{Operation, Request, Source, Target, Workload, fio};
@@ -26,7 +27,7 @@ fn refusal(jobs: &str) -> String {
     memory.expect_err("it is too much")
 }
 
-/// A trace of one file: operation, offset, length.
+/// A trace of one file with operation, offset and length.
 fn trace(lines: impl Iterator<Item = String>, mapping: Mapping, target: &Target) -> TraceSource {
     let settings = Settings {
         format: Some(workload::trace::Format::Iolog),
@@ -95,7 +96,7 @@ fn sums_of_many_zipf_distributions_are_refused() {
     assert!(many.contains("same theta"), "{many}");
 }
 
-/// fio would draw for ever: no size that is drawn fits what is left of the region.
+/// fio would draw forever, because no possible size fits the rest of the region.
 #[test]
 fn a_size_that_never_fits_is_the_smallest() {
     let jobs = "[a]\nrw=randwrite\nnorandommap\nbssplit=4k/0:64k/100\nsize=68k\nio_size=1m\n";
@@ -111,7 +112,7 @@ fn a_size_that_never_fits_is_the_smallest() {
     );
 }
 
-/// Without what tells where nothing was written this takes half an hour.
+/// Without the bitmaps of written pieces this takes half an hour.
 #[test]
 fn trims_of_what_was_never_written_cost_little() {
     let written = (0..8).map(|number: u64| format!("/a write {} 4096\n", number << 31));

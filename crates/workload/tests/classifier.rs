@@ -1,4 +1,4 @@
-//! Placement classifiers against what is known of the streams that they see.
+//! Tests of placement classifiers on streams with known properties.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -23,7 +23,7 @@ fn drive(units: u64, placement_count: u16) -> Target {
 struct TwoTemperatures {
     random: Xoshiro256PlusPlus,
     units: u64,
-    /// Parts of a thousand: of the units that are hot, and of the writes that go there.
+    /// Hot share of the units and share of the writes that go to them, in thousandths.
     hot_units: u64,
     hot_writes: u64,
 }
@@ -38,7 +38,7 @@ impl TwoTemperatures {
         }
     }
 
-    /// The next unit, and whether it is hot.
+    /// Returns the next unit, and true if it is hot.
     fn next(&mut self) -> (u64, bool) {
         let hot = self.units * self.hot_units / 1000;
         let is_hot = self.random.next_u64() % 1000 < self.hot_writes;
@@ -47,7 +47,7 @@ impl TwoTemperatures {
     }
 }
 
-/// Shares of the hot writes that were placed first, and of the cold ones that were placed last, after a warm-up.
+/// Shares of hot writes placed first and of cold writes placed last, after a warm-up.
 fn accuracy(classifier: &mut dyn Classifier, stream: &mut TwoTemperatures, last: u16) -> (f64, f64) {
     for unit in 0..stream.units {
         classifier.handle(unit);
@@ -67,21 +67,22 @@ fn accuracy(classifier: &mut dyn Classifier, stream: &mut TwoTemperatures, last:
 
 #[test]
 fn update_frequency_separates_two_temperatures() {
-    // Hot units are written 9 times per drive-write, cold ones every 9 drive-writes. With a half life of one drive-write a hot count is
-    // around 13 and a cold one below 1 most of the time; the mean is 1.44.
+    // Hot units are written 9 times per drive write, cold ones every 9 drive writes. With a half
+    // life of one drive write, a hot count is around 13 and a cold one below 1 most of the time.
+    // The mean is 1.44.
     let units = 1 << 16;
     let mut classifier = UpdateFrequency::new(units as usize, 2, units);
     let (hot, cold) = accuracy(&mut classifier, &mut TwoTemperatures::new(units, 100, 900), 1);
     assert!(hot > 0.99 && cold > 0.97, "hot {hot}, cold {cold}");
     let mean = classifier.measures()[0].value;
-    // One write per unit and half life: 2 before halving, 1 after it, less what rounding loses.
+    // One write per unit and half life gives 2 before halving and 1 after it, minus rounding.
     assert!((0.99..=2.0).contains(&mean), "{mean}");
 }
 
 #[test]
 fn update_frequency_has_a_class_for_each_factor_of_four() {
-    // Eight groups of equal size, each written four times as often as the next: counts in the same ratios, and large enough for
-    // chance not to matter.
+    // Eight groups of equal size, each written four times as often as the next. The counts have the
+    // same ratios and are large enough to make chance irrelevant.
     let units = 1u64 << 10;
     let mut classifier = UpdateFrequency::new(units as usize, 4, 400 * units);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
@@ -102,8 +103,8 @@ fn update_frequency_has_a_class_for_each_factor_of_four() {
             placed[group][index.index()] += 1;
         }
     }
-    // The mean is total / 8 in the same measure: group 0 has 6 times that, group 1 1.5 times, group 2 3/8, group 3 3/32, and
-    // boundaries are 4, 1 and 1/4.
+    // The mean is total / 8 in the same unit. Group 0 has 6 times the mean, group 1 1.5 times,
+    // group 2 3/8 and group 3 3/32. The boundaries are 4, 1 and 1/4.
     for (group, index) in [(0, 0), (1, 1), (2, 2), (3, 3), (4, 3), (7, 3)] {
         let all: u64 = placed[group].iter().sum();
         let share = placed[group][index] as f64 / all as f64;
@@ -115,7 +116,7 @@ fn update_frequency_has_a_class_for_each_factor_of_four() {
 fn update_frequency_forgets() {
     let units = 1000;
     let mut classifier = UpdateFrequency::new(units as usize, 2, units);
-    // Everything once, then the first tenth again and again, then the second.
+    // Writes all units once, then repeats the first tenth, then the second.
     for unit in 0..units {
         assert_eq!(
             classifier.handle(unit),
@@ -129,7 +130,7 @@ fn update_frequency_forgets() {
     };
     assert_eq!(hot(0), units);
     assert_eq!(hot(100), units);
-    // Ten half lives later the first is cold, and after a trim nothing is known of the second.
+    // Ten half lives later the first tenth is cold. A trim clears the count in the second.
     assert_eq!(classifier.handle(0), Some(PlacementIndex(1)));
     classifier.trim(100);
     assert_eq!(classifier.handle(100), Some(PlacementIndex(1)));
@@ -137,9 +138,10 @@ fn update_frequency_forgets() {
 
 #[test]
 fn sepbit_estimates_the_lifespan_of_its_segments() {
-    // Cold data that is never written again, and a hot part that is written in turn. Garbage is only in Class 1, whose segments are
-    // filled and emptied in turn, so the log of Class 1 is the hot part and all garbage: that many units are written between a
-    // segment's creation and its reclaiming, and that is ℓ.
+    // Cold data is written once, and a hot part is written in turn. Garbage is only in Class 1,
+    // whose segments are filled and emptied in turn. The log of Class 1 thus holds the hot part and
+    // all garbage. Its size is the number of units written between a segment's creation and its
+    // reclaim, which is ℓ.
     let (units, hot, segment) = (1u64 << 16, 1u64 << 13, 512u64);
     for garbage_share in [0.05, 0.15, 0.3] {
         let mut sepbit = Sepbit::new(units as usize, segment, garbage_share);
@@ -162,9 +164,9 @@ fn sepbit_estimates_the_lifespan_of_its_segments() {
             }
         }
         assert!(updates > 100, "{updates}");
-        // The first 16 may have begun before there was so much garbage.
+        // The first 16 may have begun before the garbage reached its limit.
         for threshold in &thresholds[2..] {
-            // A segment is filled up before it counts, and time goes in ticks.
+            // A segment only counts once it is full, and time advances in ticks.
             assert!(
                 (threshold - wanted).abs() <= 1.1 * segment as f64,
                 "garbage {garbage_share}: {threshold} units, {wanted} expected"
@@ -175,8 +177,9 @@ fn sepbit_estimates_the_lifespan_of_its_segments() {
 
 #[test]
 fn sepbit_separates_two_temperatures_as_well_as_lifespans_can() {
-    // Uniformly random writes have exponentially distributed lifespans, so that it is known how many of each part live less than ℓ:
-    // that many are placed first, and no rule that looks at one lifespan does better with that ℓ.
+    // Uniformly random writes have exponentially distributed lifespans. The share of each part that
+    // lives less than ℓ is therefore known. This share is placed first. With this ℓ, no rule based
+    // on one lifespan does better.
     let units = 1u64 << 16;
     for (hot_units, hot_writes) in [(100, 900), (200, 800), (50, 990)] {
         let mut sepbit = Sepbit::new(units as usize, units / 256, 0.15);
@@ -202,7 +205,7 @@ fn sepbit_separates_two_temperatures_as_well_as_lifespans_can() {
 
 #[test]
 fn sepbit_on_a_large_drive_counts_coarser_and_finds_the_same() {
-    // The same stream on books for a drive of 64 times the units: ticks of several units.
+    // The same stream, with the table of a drive of 64 times the units and ticks of several units.
     let (hot, segment) = (1u64 << 13, 4096u64);
     let run = |units: usize| {
         let mut sepbit = Sepbit::new(units, segment, 0.2);
@@ -218,7 +221,8 @@ fn sepbit_on_a_large_drive_counts_coarser_and_finds_the_same() {
     assert!((fine - coarse).abs() < 0.05 * fine, "{fine} {coarse}");
 }
 
-/// Rings of units, each written in turn, with its size and how many of each so many writes it gets; fills them first.
+/// Writes rings of units in turn, after filling them. Each ring has a size and a number of writes
+/// per round.
 fn write_rings(classifier: &mut dyn Classifier, rings: &[(u64, u64)], rounds: u64, mut see: impl FnMut(usize, u16)) {
     let first = |ring: usize| rings[..ring].iter().map(|(size, _)| size).sum::<u64>();
     for unit in 0..first(rings.len()) {
@@ -238,7 +242,8 @@ fn write_rings(classifier: &mut dyn Classifier, rings: &[(u64, u64)], rounds: u6
 
 #[test]
 fn warcip_has_a_cluster_for_each_interval() {
-    // Each ring's interval is its size by its share of the writes: 2048, 16384 and 57344 units.
+    // Each ring's interval is its size divided by its share of the writes: 2048, 16384 and 57344
+    // units.
     let rings = [(1024, 4), (4096, 2), (8192, 1)];
     let wanted = [1024.0 * 7.0 / 4.0, 4096.0 * 7.0 / 2.0, 8192.0 * 7.0];
     let mut warcip = Warcip::new(13312, 3, 256);
@@ -268,7 +273,8 @@ fn warcip_has_a_cluster_for_each_interval() {
 
 #[test]
 fn warcip_splits_what_is_busy_and_closes_what_is_idle() {
-    // One interval for all: clusters that nothing comes to are closed, and the only one that is left is split again and again.
+    // All units have one interval. Unused clusters are closed, and the last one is split
+    // repeatedly.
     let units = 1u64 << 14;
     let mut warcip = Warcip::new(units as usize, 4, 64);
     write_rings(&mut warcip, &[(units, 1)], 64 * 256 * 20, |_, _| {});
@@ -287,8 +293,8 @@ fn warcip_splits_what_is_busy_and_closes_what_is_idle() {
 
 #[test]
 fn midas_predicts_what_is_known_of_uniformly_random_writes() {
-    // In order of age, r segments for each valid one: v = exp(-(1 - v) r), 1 / (1 - v). Nothing is gained by groups, since age says
-    // nothing.
+    // In order of age with r segments per valid one, v = exp(-(1 - v) r) and write amplification is
+    // 1 / (1 - v). Groups gain no advantage, since age carries no information.
     let units = 1u64 << 14;
     for (garbage_share, wanted) in [(0.1, 5.18), (0.2, 2.69), (0.4, 1.49)] {
         let mut midas = Midas::new(units as usize, 5, 64, garbage_share, 4 * units);
@@ -322,7 +328,8 @@ fn midas_separates_two_temperatures_and_keeps_hot_blocks_apart() {
     for _ in 0..8 * units {
         midas.handle(stream.next().0);
     }
-    // Hot blocks are written every 1820 units on average, cold ones every 147456: the boundary is between them.
+    // Hot blocks are written every 1820 units on average, cold ones every 147456. The boundary lies
+    // between.
     let first = midas.ages_units()[0] as f64;
     assert!((1820.0..80_000.0).contains(&first), "{:?}", midas.ages_units());
     let (mut hot, mut cold) = ([0u64; 4], [0u64; 4]);
@@ -333,7 +340,7 @@ fn midas_separates_two_temperatures_and_keeps_hot_blocks_apart() {
         counts[index] += 1;
     }
     let share = |counts: [u64; 4], of: usize| counts[of] as f64 / counts.iter().sum::<u64>() as f64;
-    // Lifespans are spread exponentially, so that some hot blocks outlive the first group.
+    // Lifespans are exponentially distributed, so some hot blocks outlive the first group.
     assert!(share(hot, 0) > 0.6 && share(hot, 3) < 0.05, "{hot:?} {cold:?}");
     assert!(share(cold, 0) < 0.01 && share(cold, 3) > 0.9, "{hot:?} {cold:?}");
 }
@@ -353,7 +360,7 @@ impl Source for RequestList {
     }
 }
 
-/// What builds a source of these requests.
+/// Returns a builder of a source with these requests.
 fn listed(requests: Vec<Request>) -> impl Fn() -> Result<RequestList, WorkloadError> {
     move || Ok(RequestList(requests.clone().into_iter()))
 }
@@ -459,7 +466,7 @@ fn every_byte_is_written_once_whatever_the_classifier_and_the_batches() {
         };
         let requests = classified(4096);
         assert!(requests == classified(1) && requests == classified(7), "{kind}");
-        // Joined again, parts are what was asked for.
+        // The joined parts equal the original requests.
         let mut parts = requests.iter();
         let mut placements = [0u64; 6];
         for request in &wanted {
@@ -542,7 +549,7 @@ fn ranges_shrink_with_a_twin() {
         .iter()
         .map(|request| request.placement)
         .collect();
-    // 500 and 750 units of the drive are 50 and 75 of the twin.
+    // 500 and 750 units of the drive are 50 and 75 of the scaled model.
     assert!(
         placed[..50]
             .iter()

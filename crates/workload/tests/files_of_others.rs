@@ -1,8 +1,9 @@
-//! Job files of other projects: which are accepted, and why the others are not.
+//! Checks which job files of other projects are accepted, and why the rest is not.
 //!
-//! The files are not ours, so none is kept here. `WARP_JOB_FILES` names a folder with clones of their projects (`fio`, `FioSynth`,
-//! `fiovisualizer`, `spdk`); every job file of a clone is read and planned on a large drive, and the verdicts must be those of
-//! `docs/job-files-of-others.md`. Clones that are not there are skipped with a sentence.
+//! The files belong to those projects, so no copy is kept here. `WARP_JOB_FILES` names a folder
+//! with clones of the projects (`fio`, `FioSynth`, `fiovisualizer`, `spdk`). Each job file of a
+//! clone is parsed and planned on a large drive. The verdicts must match
+//! `docs/job-files-of-others.md`. Missing clones are skipped with a message.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use workload::Target;
 use workload::fio::{JobError, Surroundings, check_untimed, parse_within, plan_streams};
 
-/// A project: the folder of its clone, and the folders with job files in it.
+/// A project, with the folder of its clone and the folders with job files in it.
 const PROJECTS: [(&str, &[&str]); 4] = [
     ("fio", &["examples"]),
     ("FioSynth", &["jobfiles", "tmp.fio"]),
@@ -18,7 +19,8 @@ const PROJECTS: [(&str, &[&str]); 4] = [
     ("spdk", &["app/fio", "test", "docker"]),
 ];
 
-/// What templates of these projects are filled with: by the end of the variable's name, else a text.
+/// Values of the variables in these projects' templates, by the end of the variable's name. Other
+/// variables are 1.
 const VARIABLES: [(&str, &str); 21] = [
     ("BLKSIZE", "4k"),
     ("BLK_SIZE", "4k"),
@@ -56,10 +58,10 @@ fn variable(name: &str) -> Option<String> {
     Some(known.map_or("1", |(_, value)| value).to_string())
 }
 
-/// A file's verdict, as the page words it.
+/// A file's verdict in the words of the page.
 fn verdict(path: &Path) -> String {
     let mut text = String::from_utf8_lossy(&std::fs::read(path).expect("a file of the clone")).into_owned();
-    // FioSynth's launcher adds a section for each drive to a template that has none.
+    // FioSynth's launcher adds a section per drive to a template without sections.
     let sections = text.lines().filter(|line| line.trim().starts_with('['));
     if sections.count() == 1 && text.contains("[global]") {
         text += "\n[job]\n";
@@ -83,7 +85,8 @@ fn refusal(error: &JobError) -> String {
     format!("refused: {}", error.problem.replace('|', "\\|"))
 }
 
-/// The job files below a folder, or the file itself: by their ending, or because they begin with a section.
+/// The job files below a folder, or the file itself. A job file begins with a section, contains an
+/// option of fio and is neither Python nor Markdown.
 fn job_files(path: &Path, found: &mut Vec<PathBuf>) {
     if let Ok(folder) = path.read_dir() {
         folder.flatten().for_each(|entry| job_files(&entry.path(), found));
@@ -112,7 +115,7 @@ fn part(name: &str, clone: &Path, folders: &[&str]) -> String {
     folders
         .iter()
         .for_each(|folder| job_files(&clone.join(folder), &mut found));
-    // As the page's rows are sorted: by bytes.
+    // The page's rows are sorted by bytes.
     found.sort_by(|one, other| one.as_os_str().cmp(other.as_os_str()));
     let verdicts: Vec<String> = found.iter().map(|path| verdict(path)).collect();
     let count = |start: &str| verdicts.iter().filter(|verdict| verdict.starts_with(start)).count();

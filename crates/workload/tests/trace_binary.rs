@@ -1,4 +1,4 @@
-//! Traces of records instead of lines, built byte by byte as their documentation has them, and traces of objects.
+//! Tests of binary traces, built byte by byte from their documentation, and of object traces.
 
 mod support;
 
@@ -37,7 +37,7 @@ fn record(time_ns: u64, operation: Operation, offset_bytes: u64, bytes: u32) -> 
     }
 }
 
-/// All of them one after another.
+/// Concatenates byte strings.
 fn joined<const BYTES: usize>(parts: [&[u8]; BYTES]) -> Vec<u8> {
     parts.concat()
 }
@@ -52,7 +52,7 @@ const PASSTHROUGH: u32 = 1 << 25;
 const NOTIFY: u32 = 1 << 26;
 const CGROUP: u32 = 1 << 8;
 
-/// `struct blk_io_trace` and what follows it.
+/// `struct blk_io_trace` and its payload.
 fn event(time_ns: u64, sector: u64, bytes: u32, action: u32, pid: u32, more: &[u8]) -> Vec<u8> {
     let device: u32 = 259 << 20 | 1;
     joined([
@@ -102,7 +102,7 @@ fn blktrace_has_events_of_any_length_and_one_action_counts() {
 
 #[test]
 fn processes_are_told_apart_by_number_or_by_name() {
-    // Two workers with one name, and a process whose name is not known.
+    // Two workers with the same name, and a process without a known name.
     let bytes = [
         name(0, 9, "rocksdb:low"),
         name(0, 10, "rocksdb:low"),
@@ -239,9 +239,9 @@ fn objects_are_written_read_and_die_and_leave_their_place() {
         object(100, u64::MAX, 5000, 2),
         object(100, 2, 4096, 4),
         object(101, u64::MAX, 5000, -1),
-        // As large in units as the one that left.
+        // Has the same size in units as the deallocated object.
         object(101, 3, 8192, 9),
-        // Has grown, so that it moves.
+        // Has grown and therefore moves.
         object(102, 2, 4097, i64::MAX),
         object(102, 4, 1, -1),
         object(102, 5, 0, -1),
@@ -410,7 +410,7 @@ fn files_of_a_kind_have_names_that_differ_in_numbers() {
     assert_eq!(files(FileIdentity::Kind), [0, 1, 0, 2, 3, 0]);
 }
 
-/// What is wrong with a file, and words of the sentence that says so.
+/// Defects of a file, and words of the resulting message.
 #[test]
 fn bad_records_are_named_by_their_number() {
     let good = event(0, 0, 512, WRITE | ISSUED, 1, &[]);
@@ -502,7 +502,7 @@ fn a_pipe_is_kept_so_that_it_can_be_read_again() {
     let (pipe, mut writer) = std::io::pipe().unwrap();
     writer.write_all(b"0,R,0,4096,1\n0,W,4096,4096,2\n").unwrap();
     drop(writer);
-    // As a shell names the pipe of `<(...)`.
+    // A shell names the pipe of `<(...)` like this.
     let settings = Settings {
         files: vec![format!("/dev/fd/{}", pipe.as_raw_fd()).into()],
         ..Settings::default()

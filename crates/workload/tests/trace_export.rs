@@ -1,4 +1,4 @@
-//! Any workload as fio iologs, and back.
+//! Tests of exporting any workload to fio iologs and reading it back.
 
 mod support;
 
@@ -13,7 +13,7 @@ use workload::trace::{
 };
 use workload::{Operation, PlacementIndex, Request, Source, WorkloadError};
 
-/// A workload with everything a request can have.
+/// A workload with all kinds of requests.
 struct RandomSource {
     random: Xoshiro256PlusPlus,
     left: usize,
@@ -71,7 +71,7 @@ fn what_is_exported_comes_back_request_for_request() {
         placement: PlacementRule::Column,
         ..with(Mapping::Modulo)
     };
-    // The last request may reach over the units that offsets are drawn from.
+    // The last request may exceed the range of units that offsets are drawn from.
     let target = drive(6_000);
     for version in [IologVersion::Two, IologVersion::Three] {
         let settings = ExportSettings {
@@ -80,7 +80,7 @@ fn what_is_exported_comes_back_request_for_request() {
         };
         let text = exported(Feed::Untimed(&mut anything(20_000)), &settings);
         assert!(replay(&text, &import, &target) == wanted, "{version:?}");
-        // Once more through a trace that is read from an iolog.
+        // Exports again, from a trace source that reads the iolog.
         let again = exported(Feed::Untimed(&mut source(&text, &import, &target)), &settings);
         assert!(again == text, "{version:?}");
     }

@@ -1,4 +1,4 @@
-//! What each trace format's lines mean, and what happens to bad ones.
+//! Tests of the parsers of all trace formats, on good and bad lines.
 
 use std::io::{Cursor, Write};
 
@@ -70,7 +70,7 @@ fn the_msr_trace_has_filetimes_bytes_and_a_host_with_disks() {
         record(1_332_052_600, W, 0, 2_517_696_512, 4096),
         record(2_332_061_600, W, 1, 0, 512),
     ];
-    // A response time is in units of 100 ns too.
+    // Response times are in units of 100 ns, too.
     let wanted: Vec<Record> = wanted
         .into_iter()
         .zip([4_128_600, 70_300, 100])
@@ -93,7 +93,7 @@ fn the_alibaba_trace_has_microseconds_and_bytes() {
 
 #[test]
 fn the_tencent_trace_has_seconds_and_sectors() {
-    // A request of no length is none.
+    // A line of length 0 is no request.
     let wanted = [
         record(0, Read, 0, 12_910_952 * 512, 128 * 512),
         record(1_000_000_000, W, 1, 6_338_688 * 512, 4096),
@@ -151,7 +151,8 @@ fn csv(table: &str) -> Settings {
 
 #[test]
 fn columns_can_be_named_or_numbered() {
-    // The block traces of SYSTOR '17: names in the first line, seconds with a fraction, an empty column.
+    // The block traces of SYSTOR '17 have names in the first line, seconds with a fraction, and an
+    // empty column.
     let systor = "Timestamp,Response,IOType,LUN,Offset,Size\n\
                   1456095600.5,0.002,W,1,4096,8192\n\
                   1456095600.750001,,R,2,0,512\n";
@@ -163,7 +164,8 @@ fn columns_can_be_named_or_numbered() {
     assert_eq!(read(systor, &csv(by_name)).unwrap(), wanted);
     assert_eq!(read(systor, &csv(by_number)).unwrap(), wanted);
 
-    // UMass: sectors and bytes in one line. FIU: blanks between, the process in a column.
+    // UMass has sectors and bytes in one line. FIU has blanks as separators and the process in a
+    // column.
     let umass = csv(
         "volume = 1\noffset = { column = 2, unit = \"sectors\" }\nlength.column = 3\noperation.column = 4\n\
                      time = { column = 5, unit = \"s\" }\n",
@@ -207,7 +209,7 @@ fn csv_words_units_and_placement_are_those_of_the_table() {
     assert_eq!(read(text, &settings).unwrap(), wanted);
 }
 
-/// A format, a good line of it, and bad ones with the field that is.
+/// A format, a good line of it, and bad lines with the name of the bad field.
 type Spoilt = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 const SPOILT: [Spoilt; 6] = [
@@ -290,7 +292,7 @@ const SPOILT: [Spoilt; 6] = [
     ),
 ];
 
-/// Every format with a good line to spoil: each of these must be bad at line 3 of a file.
+/// A good line of every format, and variants that must be bad at line 3 of a file.
 #[test]
 fn a_bad_line_names_file_line_and_field_or_is_counted() {
     let csv = csv("offset.column = 1\nlength.column = 2\noperation.column = 3\ntime = { column = 4, unit = \"s\" }\n");
@@ -406,7 +408,7 @@ fn files_follow_each_other_compressed_or_not_and_are_counted_as_they_lie_on_disk
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     gzip.write_all(ALIBABA.as_bytes()).unwrap();
     std::fs::write(path("1.csv.gz"), gzip.finish().unwrap()).unwrap();
-    // Magic bytes count, not names.
+    // Detection uses magic bytes, not names.
     std::fs::write(path("2.csv"), zstd::encode_all(ALIBABA.as_bytes(), 3).unwrap()).unwrap();
     std::fs::write(path("3.csv"), ALIBABA).unwrap();
     let settings = Settings {
@@ -450,7 +452,7 @@ fn times_go_on_in_the_next_file_and_in_the_next_pass() {
         }
         assert!(reader.rewind());
     }
-    // 5 and 8 after the first file's beginning, and 5 and 8 after its end at 8.
+    // The times are 5 and 8 after the first file's beginning, and 5 and 8 after its end at 8.
     assert_eq!(times, [0, 3, 8, 11, 11, 14, 19, 22]);
 }
 
@@ -486,7 +488,8 @@ fn errors_of_files_name_them() {
     assert!(error.contains("cut.csv.gz"), "{error}");
 }
 
-/// A list of columns in a line is the table of them, whatever divides the file and whether or not it has a header.
+/// A list of columns in one line equals the table of them, for all delimiters, with or without a
+/// header.
 #[test]
 fn any_csv_is_read_by_a_list_of_its_columns() {
     let list = |columns: &str| Settings {
@@ -519,7 +522,7 @@ fn any_csv_is_read_by_a_list_of_its_columns() {
     assert!(error.contains("trace.txt:1: the length is not a number"), "{error}");
 }
 
-/// What a CSV of an unknown format seems to be is asked, and not taken for granted.
+/// A CSV of unknown format leads to a question about its columns, not to a silent guess.
 #[test]
 fn a_csv_of_no_known_format_is_guessed_at_with_a_question() {
     let refusal = |text: &str| reader(text, &Settings::default()).err().unwrap().to_string();
@@ -535,7 +538,7 @@ fn a_csv_of_no_known_format_is_guessed_at_with_a_question() {
     assert!(unasked.contains("such as --columns time,op,offset,bytes"), "{unasked}");
 }
 
-/// Settings that are refused, and words of the sentence that says so.
+/// Refused settings, and words of the resulting message.
 const IMPOSSIBLE: [(&str, &str); 18] = [
     ("files = []", "files = []: name at least one"),
     ("operations = []", "operations = []: nothing"),

@@ -1,13 +1,14 @@
-//! Traces longer than memory: what a reader needs does not grow with them.
+//! Test that a reader's memory does not grow with the trace, on a trace larger than memory limits.
 //!
-//! `WARP_DEEP=1` reads 2 GB instead of 96 MB. The file has one test, because the peak is the process's.
+//! `WARP_DEEP=1` reads 2 GB instead of 96 MB. The file has only one test, because the peak is that
+//! of the process.
 
 use std::io::Read;
 
 use workload::trace::{Mapping, Reader, Settings, TraceSource};
 use workload::{Source, Target};
 
-/// An Alibaba trace of any length, made while it is read.
+/// An Alibaba trace of any length, generated on the fly.
 struct GeneratedTrace {
     line: u64,
     bytes_left: u64,
@@ -41,7 +42,8 @@ impl Read for GeneratedTrace {
     }
 }
 
-/// The most memory that this process had so far, or has now where the system does not keep the peak; bytes.
+/// Peak memory of this process, or its current memory if the system has no record of the peak,
+/// bytes.
 fn memory_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux says how much memory a process has");
     let line = status
@@ -74,7 +76,7 @@ fn a_trace_of_any_length_needs_the_same_memory() {
         let progress = reader.progress();
         let mut source = TraceSource::new(&settings, reader, &target, 0).unwrap();
         let mut requests = Vec::with_capacity(1024);
-        // By then everything has been touched once.
+        // By now every unit has been touched once.
         let (early_at, every) = (16 << 20, 4 << 20);
         let (mut early, mut peak, mut next) = (0, 0, early_at);
         let mut count = 0u64;
@@ -100,7 +102,7 @@ fn a_trace_of_any_length_needs_the_same_memory() {
             grown < 1 << 20,
             "{mapping:?}: {grown} bytes more were needed while {bytes} were read"
         );
-        // All of the process: its code, buffers, names, and 20 bytes per touched unit.
+        // Includes code, buffers, names, and 20 bytes per touched unit.
         assert!(peak < 64 << 20, "{mapping:?}: {peak} bytes at the peak");
     }
 }

@@ -1,4 +1,4 @@
-//! Traces as requests to a drive: mapping, placement, repetition, and what they measure.
+//! Tests of traces as requests to a drive, with mapping, placement, repetition and measures.
 
 mod support;
 
@@ -41,7 +41,7 @@ fn scale_keeps_proportions_and_lengths() {
     assert_eq!(units(&requests), [('W', 0, 8), ('W', 1990, 1), ('W', 3000, 4)]);
     let requests = replay(&text, &settings, &drive(40));
     assert_eq!(units(&requests), [('W', 0, 8), ('W', 19, 1), ('W', 30, 4)]);
-    // Bytes are not rounded where there is nothing to scale; the end of the trace stays on the drive.
+    // Without scaling, bytes are not rounded. The end of the trace stays on the drive.
     let odd = "fio version 2 iolog\na write 512 1024\na write 4095 1\n";
     let requests = replay(odd, &settings, &drive(400));
     assert_eq!((requests[0].offset_bytes, requests[0].bytes), (512, 1024));
@@ -88,14 +88,14 @@ fn compact_numbers_units_in_the_order_of_first_touch() {
         ('W', 0, 3),
         ('W', 3, 1),
         ('R', 4, 1),
-        // Of five units three were touched.
+        // Three of the five units were touched.
         ('T', 0, 3),
-        // Two were, two get the next numbers: not side by side with them.
+        // Two units have numbers, and two get the next, non-adjacent numbers.
         ('W', 1, 2),
         ('W', 5, 2),
     ];
     assert_eq!(units(&requests), wanted);
-    // One more does not fit.
+    // One more unit does not fit.
     let mut full = source(&text, &with(Mapping::Compact), &drive(6));
     let mut requests = Vec::new();
     let error = full.next_batch(&mut requests, 100).unwrap_err().to_string();
@@ -107,7 +107,7 @@ fn compact_numbers_units_in_the_order_of_first_touch() {
     assert_eq!(full.next_batch(&mut Vec::new(), 100).unwrap(), 0);
 }
 
-/// The whole trace is read to say how large the drive has to be.
+/// The whole trace is read to compute the required drive size.
 #[test]
 fn a_trace_that_touches_more_than_the_drive_says_its_file_and_size() {
     let text = iolog(&[
@@ -275,7 +275,7 @@ fn what_it_measures_is_what_it_issued() {
         ] {
             assert_eq!(measures[name], value as f64, "{name} {mapping:?}");
         }
-        // And volumes, and seconds.
+        // The rest are volumes and seconds.
         assert_eq!(measures.len(), 12);
     }
 }
@@ -330,12 +330,12 @@ fn placement_follows_its_rule_and_only_writes_have_one() {
         placed(&rule(PlacementRule::RequestSize)),
         [Some(0), Some(1), Some(2), Some(0), Some(1)]
     );
-    // Five volumes, four indices.
+    // Five volumes share four indices.
     assert_eq!(
         placed(&rule(PlacementRule::Volume)),
         [Some(0), Some(1), Some(2), Some(3), Some(0)]
     );
-    // A drive without placement takes any trace.
+    // A drive without placement accepts any trace.
     let without = Target {
         placement_count: 0,
         ..drive(200)
@@ -409,7 +409,7 @@ fn an_arrival_says_when_and_by_whom_a_request_was_recorded_and_how_long_its_reco
         process: 0,
         latency_ns,
     };
-    // The latency is the record's, and counts once.
+    // The latency belongs to the record and counts once.
     let wanted = [(0, 0, 5000), (0, 0, 0), (10_000, 1, 700), (9000, 2, 0)];
     assert_eq!(
         arrivals,
@@ -503,7 +503,7 @@ fn an_endless_trace_begins_again_and_time_goes_on() {
     }
     assert!(times.is_sorted());
     assert_eq!(times[3 * once.len() - 1], 3 * times[once.len() - 1]);
-    // Units that were numbered in the first pass have the same numbers in the second.
+    // Units keep the numbers of the first pass in the second.
     let settings = Settings {
         mapping: Mapping::Compact,
         ..settings
@@ -515,7 +515,7 @@ fn an_endless_trace_begins_again_and_time_goes_on() {
     all(&mut once);
     assert_eq!(touched(&endless), touched(&once));
     assert_eq!(touched(&once).name, "trace.touched_units");
-    // Without a request to issue it ends.
+    // A trace without selected requests ends.
     let settings = Settings {
         operations: vec![Operation::Trim],
         ..settings

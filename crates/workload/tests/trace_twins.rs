@@ -1,4 +1,4 @@
-//! Traces on smaller models of a drive.
+//! Tests of traces on scaled models of a drive.
 
 mod support;
 
@@ -10,7 +10,8 @@ use support::{UNIT, drive, iolog, replay, units, with};
 use workload::trace::Mapping;
 use workload::{Operation, Request, Target, Twin};
 
-/// What happens to the units of a drive: bytes written, units written, and units written between two writes of the same one.
+/// History of a drive's units, with bytes written, units written, and units written between two
+/// writes of the same unit.
 struct Life {
     bytes: u64,
     touched: u64,
@@ -75,7 +76,8 @@ fn a_twin_lives_as_the_drive_does_at_a_fraction_of_the_size() {
                 "{mapping:?}: {what} {ratio} ({twin} of {full})"
             );
         };
-        // 1638 hot units of the twin with 9/10 of the bytes: half a percent is what chance makes of it.
+        // The model has 1638 hot units with 9/10 of the bytes, which gives a random deviation of
+        // half a percent.
         near("bytes", twin.bytes, full.bytes, 0.03);
         near("touched units", twin.touched, full.touched, 0.03);
         near(
@@ -126,6 +128,6 @@ fn a_twin_that_keeps_requests_only_moves_them() {
         ..drive(100)
     };
     let requests = replay(&text, &with(Mapping::Modulo), &target);
-    // The first is longer than the twin; the others end with it.
+    // The first request is longer than the model. The rest end at its end.
     assert_eq!(units(&requests), [('W', 0, 10), ('W', 6, 4), ('W', 0, 10)]);
 }

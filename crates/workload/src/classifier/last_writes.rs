@@ -1,10 +1,10 @@
 //! Compact table of each unit's last write time, 4 bytes per unit. Time is the amount of data
 //! written.
 //!
-//! On large drives a tick of this clock covers several units. The bits that a classifier's tag
-//! leaves then last for about 4096 drive writes. Example: a tick of 16 MiB on a drive of 7.68 TB
-//! with one bit of tag. A tick is at most a 16th of a segment. The clock wraps after that time, so
-//! a unit that was not overwritten for longer appears younger than it is.
+//! On large drives a tick of this clock covers several units, so that the bits left by a
+//! classifier's tag last for about 4096 drive writes. With one bit of tag, a drive of 7.68 TB has
+//! ticks of 16 MiB. A tick is at most a 16th of a segment. The clock wraps after that time, so a
+//! unit that was not overwritten for longer appears younger than it is.
 
 use crate::{Target, WorkloadError};
 

@@ -13,13 +13,13 @@
 //!
 //! Above a drive, the host sees no garbage collection and cannot move surviving blocks. UID, model,
 //! configuration search and HOT filter are as in a log of the host. Blocks do not move down the
-//! chain. A write goes to the group in which the block's previous content died, because the next
-//! content will probably be there when it dies. HOT is placement index 0, followed by the groups.
-//! New blocks go to the last group. The modelled log has `garbage_percent` of garbage. MiDAS models
-//! the last group with Desnoyers' formulas for two temperatures. Here it has uniformly random
-//! overwrites and is reclaimed in order of age. HOT traffic stays in the UID, and HOT is as large
-//! as its blocks need. An epoch is one drive write, not four, because lifespans that began before
-//! the epoch also count.
+//! chain. A write goes to the group in which the block's previous content died, because most of its
+//! next content would be in that group when it dies. HOT is placement index 0, followed by the
+//! groups. New blocks go to the last group. The modelled log has `garbage_percent` of garbage.
+//! MiDAS models the last group with Desnoyers' formulas for two temperatures. Here it has uniformly
+//! random overwrites and is reclaimed in order of age. HOT traffic stays in the UID, and HOT is as
+//! large as its blocks need. An epoch is one drive write, not four, because lifespans that began
+//! before the epoch also count.
 //!
 //! Memory is 4 bytes per unit (tick of its last write, and 2 bits of counter), and 8 per segment of
 //! four drive writes.

@@ -2,13 +2,14 @@
 //! applications do not say so.
 //!
 //! ```text
-//! any Source -> Classified (asks a Classifier about each unit of each write) -> the same requests with placement
+//! any Source -> ClassifiedSource -> the same requests with placement
+//!               (asks a Classifier about each unit of each write)
 //! ```
 //!
-//! A [`Classifier`] sees the same as a host: the order in which units are written and trimmed. It
-//! does not see garbage collection or the contents of reclaim units. Placement indices are the
-//! drive's, from the first on. The first is for the data with the shortest expected lifetime. The
-//! [`Oracle`] also knows the future and serves as a reference for the rest.
+//! A [`Classifier`] sees the same as a host, namely the order in which units are written and
+//! trimmed. It does not see garbage collection or the contents of reclaim units. Placement indices
+//! are the drive's, from the first on. The first is for the data with the shortest expected
+//! lifetime. The [`Oracle`] also knows the future and serves as a reference for the rest.
 //!
 //! Every classifier needs 4 bytes for each unit of the drive (1 GiB per TiB at 4 KiB). Exceptions
 //! are the oracle and the classifiers without memory.

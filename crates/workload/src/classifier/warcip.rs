@@ -6,10 +6,10 @@
 //! drive is a cluster. Its centre is the mean interval of the pages in its open block. A write goes
 //! to the cluster whose centre is nearest to the page's interval. A cluster restarts its mean when
 //! its block is full. After a fixed number of full blocks, a cluster with more than half of the
-//! writes is split if a stream is free. In any other case, a cluster that did not
-//! fill a block is merged. It is closed, and its pages go to the nearest cluster from then on.
-//! Decisions follow every 256 blocks, as in the comparison by SepBIT's authors (fallfish/sepbit,
-//! `trace_replay`, `Warcip.java`).
+//! writes is split if a stream is free. In any other case, a cluster that did not fill a block is
+//! merged. It is closed, and its pages go to the nearest cluster from then on. Decisions follow
+//! every 256 blocks, as in the comparison by SepBIT's authors (fallfish/sepbit, `trace_replay`,
+//! `Warcip.java`).
 //!
 //! WARCIP is designed for a host above a drive with streams, so the adaptations are few. The paper
 //! adds a penalty to the next interval of a page that garbage collection moved. The host cannot see

@@ -168,13 +168,12 @@ pub fn time_us(text: &str, unit_is_seconds: bool) -> Parsed<u64> {
 
 /// Parses a time or a range such as `1-2`. Returns its earliest and latest time in microseconds.
 pub fn time_range_us(text: &str, unit_is_seconds: bool) -> Parsed<(u64, u64)> {
-    /// Maximum end of a range. fio draws from ranges with signed 32-bit numbers.
+    /// Maximum width of a range. fio draws from ranges with signed 32-bit numbers.
     const WIDEST_US: u64 = i32::MAX as u64 - 1;
     let Some((earliest, latest)) = text.split_once(['-', ',', ':']) else {
         return time_us(text, unit_is_seconds).map(|time| (time, time));
     };
-    // Before `-`, fio only knows suffixes that it compares by prefix. It reads `1s-2s` as 1 us to 2
-    // s.
+    // Before `-`, fio only knows suffixes that it compares by prefix. `1s-2s` is 1 us to 2 s.
     let suffix = earliest
         .trim()
         .trim_start_matches(|letter: char| letter.is_ascii_digit());

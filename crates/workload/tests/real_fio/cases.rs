@@ -1,29 +1,30 @@
-//! The job files that are compared with real fio: small ones, each about an option or two.
+//! The small job files that are compared with real fio, each for one or two options.
 //!
-//! The target is called `dev.bin` where a percentage needs its size; else each instance has a file of its own, whose name fio's log
-//! tells. Every file is read after `[global]` with `ioengine=libaio`, because a synchronous engine draws one more address at the end of a
-//! pass. fio trims no files, so jobs that trim have a target that does nothing.
+//! The target is called `dev.bin` if a percentage needs its size. Else each instance has its own
+//! file, whose name appears in fio's log. Each job file follows a `[global]` section with
+//! `ioengine=libaio`, because a synchronous engine draws one more address at the end of a pass. fio
+//! trims no files, so jobs that trim have a null target.
 
 /// Size of the target.
 pub const DEVICE_BYTES: u64 = 8 << 20;
 
-/// Variables of the environment.
+/// Environment variables of the job files.
 pub const VARIABLES: [(&str, &str); 2] = [("WARP_TEST_BLOCK", "8"), ("WARP_TEST_RW", "randwrite")];
 
-/// What `include common.fio` stands for.
+/// Contents of `common.fio`, which job files include.
 pub const INCLUDED: &str = "bs=8k ; as of the first\nsize=256k\nrwmixread=30\n";
 
-/// A job file and what it is about.
+/// A job file and the option that it tests.
 pub struct Case {
-    /// The options.
+    /// The tested options.
     pub option: &'static str,
-    /// The job file.
+    /// Text of the job file.
     pub text: &'static str,
 }
 
 macro_rules! cases {
     ($($option:literal $text:literal)*) => {
-        /// All of them, in the order of the manual's table.
+        /// All cases, in the order of the manual's table.
         pub const CASES: &[Case] = &[$(Case { option: $option, text: $text }),*];
     };
 }

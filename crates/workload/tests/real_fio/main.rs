@@ -1,11 +1,13 @@
-//! Job files against real fio: the same file, request by request.
+//! Comparison of the lab's streams with real fio, on the same job files, request by request.
 //!
-//! fio runs each job file of `cases` on a target that does nothing and notes what it issues (`write_iolog`); the lab's streams
-//! must issue the same operations at the same offsets with the same lengths, instance by instance. What depends on a clock is not
-//! compared, and neither is placement, which fio's notes do not hold; a real kernel sees that (`tests/host`).
+//! fio runs each job file of `cases` on a null target and logs its requests (`write_iolog`). The
+//! lab's streams must issue the same operations at the same offsets with the same lengths, for each
+//! instance. Clock-dependent results are not compared. Placement is not compared either, because
+//! fio's log does not contain it. The test on a real kernel checks placement (`tests/host`).
 //!
-//! fio is 3.30 or later and taken from the guest's file system (`warp guest --build-only`) or from the path; without any the comparison is skipped
-//! with a sentence, and only the table of the manual is checked.
+//! fio must be 3.30 or later. It comes from the guest's file system (`warp guest --build-only`) or
+//! from the path. Without fio the comparison is skipped with a message, and only the table of the
+//! manual is checked.
 
 mod cases;
 
@@ -19,24 +21,24 @@ use cases::{CASES, Case, DEVICE_BYTES, VARIABLES};
 use workload::fio::{JobStream, Plan, Surroundings, parse_within};
 use workload::{Operation, Request, Target};
 
-/// What an instance of a job issues: operation, offset, bytes.
+/// Requests of a job instance, as operation, offset and bytes.
 type Issued = Vec<(Operation, u64, u64)>;
 
-/// The instances of a file's jobs by their names, as fio calls them.
+/// The instances of a file's jobs, by fio's names.
 type Instances = BTreeMap<(String, u32), Issued>;
 
-/// A program with what the dynamic loader needs for it.
+/// A program and its arguments, with its dynamic loader if needed.
 struct Fio {
     program: PathBuf,
     arguments: Vec<String>,
 }
 
 impl Fio {
-    /// The guest's own, else the host's.
+    /// Finds fio in the guest, or else on the host.
     fn find() -> Option<Fio> {
         let trees = host_tools::guest::cache().ok().and_then(|cache| cache.read_dir().ok());
         let trees = trees.into_iter().flatten().flatten().map(|entry| entry.path());
-        // Whole ones, of which the one made last counts; one that is being made is called `.partial`.
+        // Of the complete trees, the newest counts. An incomplete tree is called `.partial`.
         let is_tree = |tree: &PathBuf| {
             let name = tree.file_name().unwrap_or_default().to_string_lossy();
             name.starts_with("tree-") && tree.extension().is_none() && tree.join("usr/bin/fio").exists()
@@ -67,7 +69,7 @@ impl Fio {
         command
     }
 
-    /// What fio issues for a job file in this folder.
+    /// Returns fio's requests for a job file in this folder.
     fn run(&self, case: &Case, folder: &Path) -> Instances {
         std::fs::write(folder.join("case.fio"), with_logs(case)).expect("the folder can be written");
         std::fs::write(folder.join("common.fio"), cases::INCLUDED).expect("the folder can be written");
@@ -106,7 +108,8 @@ fn with_logs(case: &Case) -> String {
     text
 }
 
-/// Lines `milliseconds file operation offset bytes` of fio's log; files of instances are called `job.instance.0`.
+/// Parses lines `milliseconds file operation offset bytes` of fio's log. Files of instances are
+/// called `job.instance.0`.
 fn read_log(job: &str, text: &str, instances: &mut Instances) {
     for line in text.lines().skip(1) {
         let fields: Vec<&str> = line.split_whitespace().collect();
@@ -124,7 +127,7 @@ fn read_log(job: &str, text: &str, instances: &mut Instances) {
     }
 }
 
-/// What the lab issues.
+/// Returns the lab's requests.
 fn lab(case: &Case) -> Instances {
     let surroundings = Surroundings {
         read: &|_| Ok(cases::INCLUDED.to_string()),
@@ -154,7 +157,7 @@ fn lab(case: &Case) -> Instances {
     instances
 }
 
-/// Requests by operation, and bytes of all, in words.
+/// Numbers of requests by operation, and total bytes, in words.
 fn total(instances: &Instances) -> String {
     let all = || instances.values().flatten();
     let count = |operation: Operation| all().filter(|issued| issued.0 == operation).count();
@@ -163,7 +166,7 @@ fn total(instances: &Instances) -> String {
     format!("{reads} / {writes} / {trims}, {} KiB", bytes / 1024)
 }
 
-/// Where two sequences part, in words; nothing if they are equal.
+/// Position of the first difference of two sequences, in words. `None` if they are equal.
 fn difference(fio: &Instances, lab: &Instances) -> Option<String> {
     if fio.keys().ne(lab.keys()) {
         return Some(format!("jobs {:?} and {:?}", fio.keys(), lab.keys()));
@@ -202,7 +205,7 @@ fn requests_are_those_of_real_fio() {
             }
         }
     };
-    // fio waits most of the time.
+    // fio waits most of the time, so many comparisons run in parallel.
     std::thread::scope(|scope| {
         for _ in 0..16 {
             scope.spawn(compare);

@@ -1,6 +1,6 @@
-//! Traces as text, replayed on a small drive.
+//! Helpers to replay text traces on a small drive.
 
-// Each test file needs some of it.
+// Each test file uses a part of this module.
 #![allow(dead_code)]
 
 use std::io::Cursor;
@@ -10,10 +10,10 @@ use workload::{Operation, Request, Source, Target};
 
 /// Bytes of a mapping unit.
 pub const UNIT: u64 = 4096;
-/// Chooses the units that a twin sees.
+/// Seed of the choice of units that a scaled model sees.
 pub const SEED: u64 = 7;
 
-/// A drive of so many units, with four placement indices.
+/// A drive of `units` units, with four placement indices.
 pub fn drive(units: u64) -> Target {
     Target {
         device_bytes: units * UNIT,
@@ -41,7 +41,7 @@ pub fn replay(text: &str, settings: &Settings, target: &Target) -> Vec<Request> 
     all(&mut source(text, settings, target))
 }
 
-/// Operation as a letter, first unit, units.
+/// Returns operation letter, first unit and number of units of each request.
 pub fn units(requests: &[Request]) -> Vec<(char, u64, u64)> {
     let letter = |operation| match operation {
         Operation::Read => 'R',
@@ -59,7 +59,7 @@ pub fn units(requests: &[Request]) -> Vec<(char, u64, u64)> {
     requests.iter().map(unit).collect()
 }
 
-/// An iolog of requests in units: file, action, first, count.
+/// Builds an iolog of requests in units. A line has file, action, first unit and number of units.
 pub fn iolog(lines: &[(&str, &str, u64, u64)]) -> String {
     let mut text = "fio version 2 iolog\n".to_string();
     for (file, action, first, count) in lines {

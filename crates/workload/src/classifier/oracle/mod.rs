@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! the source, built once more -> Lookahead (a horizon ahead) -> lifetimes -> Spill -> groups -> placement indices
-//! the source                  -> Classified ----------------------- asks for the next one ------^
+//! the source                  -> ClassifiedSource ----------------- asks for the next one ------^
 //! ```
 //!
 //! All sources are deterministic, so a second copy of a source gives the same requests. The first
@@ -15,9 +15,9 @@
 //!
 //! The idea is that of SepBIT's ideal scheme and its FK (Wang et al., FAST '22). FK puts blocks
 //! that die in the same window of future writes, one segment long, into the same segment. The
-//! oracle chooses groups of least cost instead of equal windows. With one segment per window, FK
-//! puts all blocks that live longer into one group. On a drive of a thousand reclaim units these
-//! are nearly all blocks.
+//! oracle chooses groups of least cost instead of equal windows. FK puts all blocks that live
+//! longer than its windows into one group. On a drive of a thousand reclaim units these are nearly
+//! all blocks.
 //!
 //! The oracle's write amplification is not a lower bound. The drive collects garbage and places the
 //! copies with their handle (persistently isolated) or together (initially isolated). It knows no
