@@ -1,7 +1,8 @@
-//! What peers may take of the process: address space, mappings and file descriptors. The rest is the server's own, for
-//! storing its state and for others to come.
+//! Limits how much address space, mappings and file descriptors peers may use. The rest is reserved
+//! for storing the drive's state and for new peers.
 //!
-//! A [`Share`] is taken before the thing itself, and given back with it.
+//! A caller takes a [`Share`] before it allocates the resource and drops it together with the
+//! resource.
 
 use std::sync::Arc;
 use std::sync::LazyLock;
@@ -9,16 +10,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// So much of something, for many to share.
+/// A limited amount of a resource that several owners share.
 #[derive(Debug)]
 pub struct Account {
     most: u64,
     taken: AtomicU64,
-    /// The account that this is a part of.
+    /// The parent account, from which shares count as well.
     whole: Option<Arc<Account>>,
 }
 
-/// What was taken from an account; given back when it is dropped.
+/// An amount taken from an account, returned on drop.
 #[derive(Debug)]
 pub struct Share {
     account: Arc<Account>,
@@ -34,7 +35,7 @@ impl Account {
         })
     }
 
-    /// A part of this account, of which nobody but its owner takes.
+    /// A child account with a limit of `most`. Its shares also count in this account.
     fn part(self: &Arc<Account>, most: u64) -> Arc<Account> {
         Arc::new(Account {
             most,
@@ -43,7 +44,7 @@ impl Account {
         })
     }
 
-    /// Takes so much. `None` if it is not there.
+    /// Takes `amount`, or returns `None` if less is left.
     pub fn take(self: &Arc<Account>, amount: u64) -> Option<Share> {
         self.count(amount).then(|| Share {
             account: Arc::clone(self),
@@ -79,13 +80,14 @@ impl Drop for Share {
     }
 }
 
-/// Address space for the memory of all guests: half of what a process of 47 bits has.
+/// Limits of address space (bytes) for all guests and for one guest, and of mapped ranges per
+/// guest. 64 TiB is half of a 47-bit address space.
 const ADDRESS_SPACE_MAX: u64 = 64 << 40;
 const GUEST_ADDRESS_SPACE_MAX: u64 = 8 << 40;
 const GUEST_RANGES_MAX: u64 = 4096;
-/// Mappings of a process where the system does not tell; Linux's default.
+/// Fallback for `vm.max_map_count`, Linux's default.
 const MAPPINGS_MAX: u64 = 65530;
-/// Descriptors that are the server's own, where there are many.
+/// Descriptors reserved for the server itself, if the limit is high enough.
 const DESCRIPTORS_RESERVED: u64 = 256;
 
 static ADDRESS_SPACE: LazyLock<Arc<Account>> = LazyLock::new(|| {
@@ -101,7 +103,8 @@ static RANGES: LazyLock<Arc<Account>> = LazyLock::new(|| {
 
 static DESCRIPTORS: LazyLock<Arc<Account>> = LazyLock::new(|| {
     let limits = getrlimit(Resource::Nofile);
-    // A soft limit of 1024 is for programs that use `select`. Without more, fewer peers come in.
+    // The soft limit of 1024 protects programs that use `select`. If raising it fails, fewer peers
+    // fit.
     let raised = Rlimit {
         current: limits.maximum,
         maximum: limits.maximum,
@@ -111,21 +114,21 @@ static DESCRIPTORS: LazyLock<Arc<Account>> = LazyLock::new(|| {
     Account::of(allowed - DESCRIPTORS_RESERVED.min(allowed / 2))
 });
 
-/// The descriptors of peers: their connections, and those that they gave.
+/// File descriptors of peers, both their connections and those that they pass to the server.
 pub fn descriptors() -> &'static Arc<Account> {
     &DESCRIPTORS
 }
 
-/// What a guest may have mapped: its part of what there is for all.
+/// Limits of the memory that one guest may map, within the limits of all guests.
 pub struct GuestAccount {
     address_space: Arc<Account>,
     ranges: Arc<Account>,
 }
 
 impl GuestAccount {
-    /// Of a guest that has nothing mapped.
+    /// Account of a guest without mappings.
     pub fn new() -> GuestAccount {
-        // Half, so that there is something for a second guest where there is little.
+        // At most half of the total, so that a second guest fits on a small system.
         let part = |whole: &Arc<Account>, most: u64| whole.part(most.min(whole.most / 2));
         GuestAccount {
             address_space: part(&ADDRESS_SPACE, GUEST_ADDRESS_SPACE_MAX),
@@ -133,10 +136,10 @@ impl GuestAccount {
         }
     }
 
-    /// Takes what a range of so many bytes needs.
+    /// Takes one range and `bytes` of address space.
     ///
     /// # Errors
-    /// A sentence that says what it has too much of.
+    /// A message that names the exhausted limit.
     pub fn take(&self, bytes: u64) -> Result<[Share; 2], String> {
         let range = self.ranges.take(1).ok_or_else(|| {
             let (most, all) = (self.ranges.most, RANGES.most);

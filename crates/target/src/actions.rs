@@ -1,12 +1,13 @@
-//! What may be done to a served drive by whoever has its token, beside what its hosts do: a checkpoint now, and faults.
+//! Actions on a served drive for clients with its token: make a checkpoint, plan faults.
 //!
 //! ```text
 //! checkpoint -> ServedDrive::checkpoint, if none is being made -> which files, how large, since when
 //! faults     -> Plan::parse, without the drive -> Subsystem::set_faults, the drive held for a moment -> FaultsReport
 //! ```
 //!
-//! Pages of the studio and `warp faults` come here alike. Where a checkpoint goes is what the server was started with; nothing
-//! that comes over a network names a file. Who may ask, and how often, is the affair of whoever carries the question.
+//! The studio's pages and `warp faults` both call this module. The server's start options fix the
+//! checkpoint's path, so no network request can name a file. The transport of a request checks its
+//! token and limits its rate.
 
 use std::sync::{Arc, Mutex, TryLockError, Weak};
 
@@ -20,47 +21,47 @@ pub use nvme::fault::{CannotFail, FaultsReport, Plan, PlanError};
 use crate::storage::{DriveError, ServedDrive};
 use crate::{Clock, Shared, give_way, locked, pause_between_parts};
 
-/// What a checkpoint that was asked for came to.
+/// Result of a requested checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Checkpoint {
-    /// Whether anything had changed since the checkpoint before, so that one was made.
+    /// True if the drive had changed since the previous checkpoint, so that a new one was written.
     pub written: bool,
-    /// The files of the newest checkpoint: this one, or the one before. Without the snapshot as long as there is none.
+    /// Files of the newest checkpoint, without the snapshot until the first checkpoint exists.
     pub files: Vec<StoredFile>,
 }
 
-/// A checkpoint that is not made. Whatever it is, the one before is still there.
+/// Reasons for refusing a checkpoint. The previous checkpoint always remains.
 #[derive(Debug, Error)]
 pub enum CheckpointRefused {
-    /// One at a time.
+    /// Another checkpoint is in progress.
     #[error("a checkpoint of this drive is being made just now; ask again when it is done")]
     Busy,
-    /// A drive that forgets.
+    /// The drive is served without files.
     #[error(
         "this drive is served without files, so there is nowhere to store it; serve it with --data FILE to have it \
          stored beside that file"
     )]
     NoFiles,
-    /// It is not served any more.
+    /// The drive is closed or has lost its power.
     #[error("this drive is closed, or has lost its power; start the server again")]
     Closed,
     #[error(transparent)]
     Drive(#[from] DriveError),
 }
 
-/// A fault plan that does not hold; what was planned before goes on.
+/// A rejected fault plan. The previous plan stays in effect.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FaultsRefused {
-    /// It is no plan.
+    /// The text is not a valid plan.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// This drive cannot fail like that.
+    /// This drive cannot execute the plan.
     #[error(transparent)]
     Drive(#[from] CannotFail),
 }
 
 impl FaultsRefused {
-    /// The line of the plan that it is about.
+    /// Line of the plan that caused the error.
     pub fn line(&self) -> Option<usize> {
         match self {
             FaultsRefused::Plan(error) => Some(error.line),
@@ -69,17 +70,17 @@ impl FaultsRefused {
     }
 }
 
-/// What is planned to go wrong with a drive and what has come of it; `None` without a plan.
+/// Planned faults of a drive and their outcomes so far, `None` without a plan.
 pub fn faults(shared: &Shared) -> Option<FaultsReport> {
     give_way();
     locked(shared).faults()
 }
 
-/// Plans faults from now on, in place of those that were planned; `None` takes them back. The drive is held only to put the plan in
-/// its place.
+/// Replaces the fault plan, or removes it with `None`. The drive is locked only while the plan is
+/// replaced.
 ///
 /// # Errors
-/// It is no plan, or none for this drive.
+/// The text is not a valid plan, or this drive cannot execute it.
 pub fn plan_faults(shared: &Shared, clock: Clock, text: Option<&str>) -> Result<Option<FaultsReport>, FaultsRefused> {
     let plan = text.map(Plan::parse).transpose()?;
     give_way();
@@ -88,7 +89,7 @@ pub fn plan_faults(shared: &Shared, clock: Clock, text: Option<&str>) -> Result<
     Ok(subsystem.faults())
 }
 
-/// See the module. It does not keep the drive open.
+/// Handle for the actions of this module. It does not keep the drive open.
 #[derive(Clone)]
 pub struct Actions {
     drive: Weak<Mutex<ServedDrive>>,
@@ -97,7 +98,7 @@ pub struct Actions {
 }
 
 impl Actions {
-    /// What may be done to a drive that is open.
+    /// Actions on an open drive.
     pub fn new(drive: &Arc<Mutex<ServedDrive>>, shared: Shared, clock: Clock) -> Actions {
         Actions {
             drive: Arc::downgrade(drive),
@@ -106,10 +107,11 @@ impl Actions {
         }
     }
 
-    /// Makes a checkpoint now, if anything has changed since the last. Hosts go on meanwhile, as they do with every checkpoint.
+    /// Makes a checkpoint now, if the drive has changed since the last. Hosts are served during the
+    /// checkpoint.
     ///
     /// # Errors
-    /// One is being made, there is nowhere to store it, or the system's.
+    /// Another checkpoint is in progress, the drive has no files, is closed, or the system failed.
     pub fn checkpoint(&self) -> Result<Checkpoint, CheckpointRefused> {
         let drive = self.drive.upgrade().ok_or(CheckpointRefused::Closed)?;
         let mut drive = match drive.try_lock() {

@@ -1,10 +1,11 @@
-//! The one clock of a served drive: nanoseconds since the server's start. Moments of files are those of the system.
+//! The single clock of a served drive, in nanoseconds since the server's start. File timestamps use
+//! the system clock.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ssd::Nanos;
 
-/// A monotonic clock; copies tell the same time.
+/// A monotonic clock. Copies share the same start.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: Instant,
@@ -23,16 +24,16 @@ impl Clock {
     }
 }
 
-/// A moment in milliseconds since 1970; 0 before.
+/// Milliseconds from 1970 to `moment`, 0 for an earlier moment.
 pub fn unix_ms(moment: SystemTime) -> u64 {
     let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The end of a wait for a time that is spun through, because a sleep may end that much late.
+/// A sleep may end this late, so the last part of a wait spins instead.
 const SPIN: Duration = Duration::from_micros(60);
 
-/// How long to sleep before something that is due; `None`: do not sleep any more, it is due within microseconds.
+/// Time to sleep until shortly before `due`. `None` if `due` is only microseconds away.
 pub(crate) fn sleep_before(due: Nanos, now: Nanos) -> Option<Duration> {
     let left = Duration::from_nanos(due.saturating_sub(now));
     left.checked_sub(SPIN).filter(|sleep| !sleep.is_zero())

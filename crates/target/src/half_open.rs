@@ -1,31 +1,33 @@
-//! Connections that have not shown yet what they are for: which of them gives way to one more, so that whoever only opens
-//! connections keeps nobody else out.
+//! Chooses which half-open connection gives way to a new one, so that a machine that only opens
+//! connections locks no other machine out.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-/// A host that opens many connections at once needs some time for each.
+/// Protected time of a half-open connection. A host that opens many connections in a burst needs
+/// some time for each.
 const GIVES_WAY_AFTER: Duration = Duration::from_millis(100);
 
-/// A connection that is half open.
+/// A connection that has not identified its purpose yet.
 #[derive(Clone, Copy, Debug)]
 pub struct HalfOpen {
-    /// Grows from one connection to the next.
+    /// Increases from one connection to the next.
     pub number: u64,
     pub peer: IpAddr,
     pub since: Instant,
 }
 
 impl HalfOpen {
-    /// Time until it may have to give way.
+    /// Remaining protected time of the connection.
     pub fn spared_for(&self, now: Instant) -> Duration {
         GIVES_WAY_AFTER.saturating_sub(now.saturating_duration_since(self.since))
     }
 }
 
-/// The oldest of these connections of the machine that has most of them; of several the one with the oldest.
+/// The oldest half-open connection of the machine that has most of them. Of several such machines,
+/// the one with the oldest connection counts.
 pub fn oldest_of_the_busiest(half_open: &[HalfOpen]) -> Option<&HalfOpen> {
     let mut by_machine: HashMap<IpAddr, Vec<&HalfOpen>> = HashMap::new();
     for connection in half_open {
@@ -38,7 +40,7 @@ pub fn oldest_of_the_busiest(half_open: &[HalfOpen]) -> Option<&HalfOpen> {
     busiest.into_iter().min_by_key(|one| one.number)
 }
 
-/// The part of an address that stands for a machine.
+/// The part of an address that identifies a machine, for IPv6 the upper 64 bits.
 pub fn machine(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),

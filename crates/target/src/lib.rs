@@ -1,4 +1,5 @@
-//! A served drive: the sockets, threads, wall clock, guest memory and files around the sans-I/O controller.
+//! Serves one drive to hosts: the sockets, threads, wall clock, guest memory and files around the
+//! sans-I/O controller.
 //!
 //! ```text
 //! QEMU  -> vfio_user \                    / storage::backend (memory, file, none)
@@ -7,9 +8,9 @@
 //! page, metrics <- http <- monitor (units, hosts, counters, status)
 //! ```
 //!
-//! All transports share one subsystem behind a lock ([`Shared`]), which is held for the execution of a command and
-//! never while waiting for a peer or for the disk. Guest memory is reached through `guest_memory`. The other side of the
-//! transports, a host, is the crate `initiator`.
+//! All transports share one subsystem behind a lock ([`Shared`]). A thread holds the lock while it
+//! executes a command, never while it waits for a peer or for the disk. The crate `guest_memory`
+//! accesses guest memory. The crate `initiator` is the host side of the transports.
 
 mod account;
 pub mod actions;
@@ -33,24 +34,24 @@ pub use error::ServeError;
 /// The drive that all transports serve.
 pub type Shared = Arc<Mutex<nvme::Subsystem>>;
 
-/// Niceness of threads whose work can wait.
+/// Niceness of low-priority threads.
 const NICENESS: i32 = 10;
 
-/// Makes this thread, and no other, one whose work can wait. Where that is refused it is as important as everything
-/// else.
+/// Lowers the priority of the calling thread only. If the system refuses, the priority stays
+/// normal.
 fn lower_priority() {
     let _ = rustix::process::setpriority_process(None, NICENESS);
 }
 
-/// The drive, for the time of a command.
+/// Locks the drive. Hold the guard for one command.
 ///
 /// # Panics
-/// Another thread panicked inside it: what it left is not to be served.
+/// Panics if another thread panicked while it held the lock, because its state may be inconsistent.
 pub fn locked(shared: &Shared) -> MutexGuard<'_, nvme::Subsystem> {
     waited_for(shared).expect("the drive is in order")
 }
 
-/// As [`locked`], for those who can say what it means that another thread panicked inside it.
+/// Like [`locked`], but returns the poison error of a thread that panicked inside the lock.
 pub(crate) fn waited_for(shared: &Shared) -> LockResult<MutexGuard<'_, nvme::Subsystem>> {
     match shared.try_lock() {
         Ok(free) => Ok(free),
@@ -65,12 +66,13 @@ pub(crate) fn waited_for(shared: &Shared) -> LockResult<MutexGuard<'_, nvme::Sub
     }
 }
 
-/// Threads that wait for a drive now, and how many have had it after a wait. A process serves one drive.
+/// Number of threads that wait for the drive, and number of waits that ended. A process serves one
+/// drive.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 static SERVED: AtomicUsize = AtomicUsize::new(0);
 
-/// Lets one of those who wait for the drive have it, if there are any. Who takes the drive again and again calls this
-/// before: the lock goes to whoever comes first, and a thread that has to be woken is always late.
+/// Lets one waiting thread have the drive, if any waits. A thread that takes the drive repeatedly
+/// calls this first. The mutex is not fair, and a thread that must first be woken always loses.
 pub(crate) fn give_way() {
     let served = SERVED.load(Ordering::Acquire);
     while WAITING.load(Ordering::Acquire) > 0 && SERVED.load(Ordering::Acquire) == served {
@@ -78,12 +80,13 @@ pub(crate) fn give_way() {
     }
 }
 
-/// Between two parts of a long command: about as long as a part takes at most, so that such a command has half of a
-/// processor, and half of the drive's time, and the others the rest. Yielding is not enough where there are fewer
-/// processors than threads: the scheduler gives whoever never sleeps milliseconds at a time.
+/// Pause between two parts of a long command. A part takes about as long at most, so the command
+/// uses half of a processor and half of the drive's time. Yielding is not enough with fewer
+/// processors than threads, because the scheduler gives threads that never sleep milliseconds at a
+/// time.
 const PAUSE_BETWEEN_PARTS: Duration = Duration::from_micros(100);
 
-/// Lets everybody else have the drive and the processor before the next part of a long command.
+/// Leaves the drive and the processor to other threads before the next part of a long command.
 pub fn pause_between_parts() {
     std::thread::sleep(PAUSE_BETWEEN_PARTS);
 }

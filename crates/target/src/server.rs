@@ -1,8 +1,8 @@
-//! A running server: one drive, the transports that serve it, and what has to happen from time to time.
+//! A running server: one drive, the transports that serve it, and its periodic work.
 //!
 //! ```text
 //! Server::start -> ServedDrive::open -> VfioUserServer for each socket, TcpServer, metrics
-//!               -> a thread that lets time pass (tick every 50 ms), one that makes checkpoints, one that scrubs
+//!               -> threads: housekeeping (tick every 50 ms), checkpoints, scrub
 //! Server::stop  -> transports end, the drive is closed: data durable, mapping and counters stored
 //! ```
 
@@ -26,28 +26,28 @@ use crate::tcp::{TcpOptions, TcpServer};
 use crate::vfio_user::{VfioUserOptions, VfioUserServer};
 use crate::{Clock, Shared, locked, lower_priority, pause_between_parts};
 
-/// What to serve, and where.
+/// The drive to serve, its transports and its periodic work.
 #[derive(Clone, Debug)]
 pub struct ServeOptions {
     pub drive: DriveOptions,
-    /// Unix sockets for vfio-user clients, a controller for each.
+    /// Unix sockets for vfio-user clients, one controller per socket.
     pub vfio_user: Vec<PathBuf>,
-    /// NVMe/TCP.
+    /// NVMe/TCP options.
     pub tcp: Option<TcpOptions>,
-    /// Where to serve Prometheus metrics.
+    /// Address and token for Prometheus metrics.
     pub metrics: Option<HttpOptions>,
-    /// Time between checkpoints; `None`: only at the end.
+    /// Time between checkpoints. With `None` the only checkpoint is the final one.
     pub checkpoint_every: Option<Duration>,
-    /// What is to go wrong from the start on.
+    /// Fault plan that applies from the start.
     pub faults: Option<Plan>,
-    /// Called, with the drive held, when a fault plan has taken its power. From then on nothing is stored, and hosts
-    /// get no answers; ending the process is the caller's.
+    /// Called with the drive locked when a fault plan cuts the power. Afterwards the server stores
+    /// no data and answers no host. The caller must end the process.
     pub at_power_loss: Option<fn(&PowerLoss)>,
-    /// Time in which all data is looked through for damage; `None`: never, and only with checksums.
+    /// Period of a full scrub of the data. `None` disables the scrub, as does a drive without
+    /// checksums.
     pub scrub_every: Option<Duration>,
 }
 
-/// A running server.
 pub struct Server {
     shared: Shared,
     drive: Arc<Mutex<ServedDrive>>,
@@ -56,20 +56,21 @@ pub struct Server {
     tcp: Option<Arc<TcpServer>>,
     metrics: Option<HttpServer>,
     stopping: Arc<AtomicBool>,
-    /// What goes on beside the transports.
+    /// Threads other than those of the transports.
     threads: Vec<JoinHandle<()>>,
     clock: Clock,
 }
 
-/// How often background operations go on and limits are checked.
+/// Period in which background operations advance and limits are checked.
 const TICK: Duration = Duration::from_millis(50);
-/// How late it may be without anything having stood still.
+/// A tick that is later than this counts as a stall.
 const STALL: Duration = Duration::from_millis(500);
-/// How long a stall is made up for.
+/// Longest grace period after a stall.
 const GRACE_MAX: Duration = Duration::from_secs(10);
 
-/// Time in which nobody could be heard is no host's silence: while a process is stopped, or the machine asleep, keep
-/// alive commands wait in their sockets. After it hosts have as long again, before timeouts of two seconds end them.
+/// Grace period after a stall of the process or machine. During a stall, keep alive commands wait
+/// in their sockets, so silence is not the hosts' fault. After the stall hosts get as long again
+/// before keep alive timeouts, which may be two seconds, end them.
 struct Grace {
     looked_at: Instant,
     until: Instant,
@@ -83,7 +84,7 @@ impl Grace {
         }
     }
 
-    /// Whether hosts have been heard long enough since the last stall.
+    /// Returns whether the grace period after the last stall is over.
     fn is_over(&mut self, now: Instant) -> bool {
         let stalled = now.saturating_duration_since(self.looked_at);
         self.looked_at = now;
@@ -98,8 +99,8 @@ impl Server {
     /// Opens the drive and starts to serve it.
     ///
     /// # Errors
-    /// The drive cannot be opened, a socket cannot be had, an option is not allowed: one sentence. Nothing is left
-    /// running.
+    /// The drive or a socket cannot be opened, or an option is not allowed. No thread or socket is
+    /// left.
     pub fn start(options: ServeOptions) -> Result<(Server, OpenReport), ServeError> {
         let clock = Clock::start();
         let (shared, drive, opened) = ServedDrive::open(options.drive, clock)?;
@@ -116,7 +117,8 @@ impl Server {
             threads: Vec::new(),
             clock,
         };
-        // An error below drops the server, which stops what has been started and closes the drive in order.
+        // An error below drops the server, which stops all started parts and closes the drive in
+        // order.
         for path in &options.vfio_user {
             let started = VfioUserServer::start(path, Arc::clone(&shared), clock, VfioUserOptions::default())?;
             server.vfio_user.push(started);
@@ -138,7 +140,7 @@ impl Server {
         Ok((server, opened))
     }
 
-    /// Looks through the data again and again, if there are checksums.
+    /// Scrubs the data repeatedly on a separate thread, if the drive has checksums.
     fn start_scrub(&mut self, every: Duration) -> Result<(), ServeError> {
         let scrubber = self.drive.lock().expect("a checkpoint never panics").scrubber();
         let Some(mut scrubber) = scrubber else {
@@ -181,7 +183,7 @@ impl Server {
         Ok(())
     }
 
-    /// Makes checkpoints, which takes seconds for a large drive: on a thread of its own.
+    /// Makes checkpoints on a separate thread, because one takes seconds for a large drive.
     fn start_checkpoints(&mut self, every: Duration) -> Result<(), ServeError> {
         let (drive, stopping) = (Arc::clone(&self.drive), Arc::clone(&self.stopping));
         let work = move || {
@@ -192,7 +194,7 @@ impl Server {
                     std::thread::park_timeout(wait);
                     continue;
                 }
-                // One that was asked for is being made: it is as good.
+                // If a requested checkpoint holds the drive, it serves the same purpose.
                 let checkpoint = match drive.try_lock() {
                     Ok(mut drive) => drive.checkpoint(pause_between_parts).map(drop),
                     Err(TryLockError::WouldBlock) => Ok(()),
@@ -215,27 +217,27 @@ impl Server {
         &self.shared
     }
 
-    /// Watches the drive from now on.
+    /// Starts to monitor the drive.
     pub fn watched(&self) -> Watched {
         Watched::new(Arc::clone(&self.shared), self.clock)
     }
 
-    /// What may be done to the drive beside what its hosts do, for whoever shows a token.
+    /// Actions on the drive for clients with a token, separate from host commands.
     pub fn actions(&self) -> Actions {
         Actions::new(&self.drive, Arc::clone(&self.shared), self.clock)
     }
 
-    /// Where NVMe/TCP is served; the port is the real one if 0 was asked for.
+    /// Address of NVMe/TCP, with the real port if port 0 was requested.
     pub fn tcp_address(&self) -> Option<SocketAddr> {
         self.tcp.as_ref().map(|tcp| tcp.local_address())
     }
 
-    /// Where metrics are served.
+    /// Address of the metrics server.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics.as_ref().map(HttpServer::local_address)
     }
 
-    /// The state of the drive now.
+    /// Current state of the drive.
     pub fn status(&self) -> Status {
         let checkpoints = self.checkpoints.status();
         Status {
@@ -247,7 +249,8 @@ impl Server {
     /// Ends all connections, then closes the drive: data durable, mapping and counters stored.
     ///
     /// # Errors
-    /// The drive could not be stored as it is; the sentence says what will be missing at the next start.
+    /// The drive could not be stored completely. The message says which part will be missing at the
+    /// next start.
     pub fn stop(mut self) -> Result<(), ServeError> {
         self.end_transports();
         let mut drive = self.drive.lock().expect("a checkpoint never panics");

@@ -1,4 +1,4 @@
-//! Associations: which connections belong to which controller, so that they end together.
+//! Associations: the connections that belong to a controller and end together with it.
 //!
 //! ```text
 //! admin queue connects -> begin      I/O queue connects -> join
@@ -8,9 +8,10 @@
 //! the subsystem is reset -> end
 //! ```
 //!
-//! Controller identifiers are used again. So that no connection ever acts for a controller that is not its own, a
-//! [`Link`] ends only while its caller holds the subsystem (hence the `&mut Subsystem` arguments), and a connection
-//! looks at its link each time that it has locked the subsystem.
+//! Controller identifiers are used again. No connection may act for a controller other than its
+//! own. Therefore a [`Link`] ends only while its caller holds the subsystem (hence the `&mut
+//! Subsystem` arguments), and a connection checks its link each time that it has locked the
+//! subsystem.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,16 +21,18 @@ use nvme::{ControllerKind, Host, Subsystem};
 
 use super::Limits;
 
-/// What other threads can do with a connection, without waiting. `()` stands for one without a socket.
+/// Operations that other threads may perform on a connection without waiting. `()` stands for a
+/// connection without a socket.
 pub trait Line: Send + Sync {
     fn hang_up(&self) {}
 
-    /// Whether it was hung up: nothing has to be done for it any more.
+    /// Returns whether the connection was hung up and thus needs no more work.
     fn is_hung_up(&self) -> bool {
         false
     }
 
-    /// Whether the host has closed its end, which the connection's own thread may not have noticed yet.
+    /// Returns whether the host has closed its end. The connection's thread may not have noticed
+    /// yet.
     fn has_left(&self) -> bool {
         false
     }
@@ -37,7 +40,7 @@ pub trait Line: Send + Sync {
 
 impl Line for () {}
 
-/// One connection's part in an association.
+/// Membership of one connection in an association.
 pub struct Link {
     queue: u16,
     ended: AtomicBool,
@@ -56,12 +59,13 @@ impl Link {
         })
     }
 
-    /// Whether the connection has to stop. Decisive only while the subsystem is locked.
+    /// Returns whether the connection must stop. The result is reliable only while the subsystem is
+    /// locked.
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Whether its host has proved who it is, or does not need to.
+    /// Returns whether the host has authenticated or need not authenticate.
     pub fn is_established(&self) -> bool {
         self.established.load(Ordering::Acquire)
     }
@@ -77,19 +81,20 @@ impl Link {
 pub struct Association {
     controller: u16,
     host: Host,
-    /// Grows from one association to the next.
+    /// Increases from one association to the next.
     number: u64,
-    /// Connections of a queue whose host has not proved who it is may be several: the first to do so has the queue.
+    /// Before authentication a queue may have several connections. The first that authenticates
+    /// keeps the queue.
     links: Mutex<Vec<Arc<Link>>>,
 }
 
 impl Association {
-    /// CNTLID.
+    /// Controller identifier (CNTLID).
     pub fn controller(&self) -> u16 {
         self.controller
     }
 
-    /// The name of its host.
+    /// NQN of the host.
     pub fn host_nqn(&self) -> &str {
         &self.host.nqn
     }
@@ -98,9 +103,9 @@ impl Association {
         self.links.lock().expect("nothing panics while it holds the links")
     }
 
-    /// The host has proved who it is, or does not need to: the connection counts as one of that host, and the queue is
-    /// its own. Whoever else has connected the queue and proved nothing is hung up on. If another connection was first,
-    /// this one ends.
+    /// Establishes the connection after its host has authenticated or need not authenticate. The
+    /// connection now counts for that host and owns the queue. Unauthenticated connections of the
+    /// same queue are hung up. If another connection has established itself first, this one ends.
     pub fn establish(&self, subsystem: &mut Subsystem, link: &Link) {
         if link.has_ended() || link.is_established() {
             return;
@@ -127,25 +132,25 @@ impl Association {
         }
     }
 
-    /// Whether the host has connected I/O queues.
+    /// Returns whether the host has connected I/O queues.
     pub fn has_io_queues(&self) -> bool {
         self.links().iter().any(|link| link.queue != 0 && link.is_established())
     }
 
-    /// The connection that the association began with.
+    /// The connection with which the association began.
     fn admin(&self) -> Option<Arc<Link>> {
         self.links().iter().find(|link| link.queue == 0).cloned()
     }
 }
 
-/// Why a queue does not become part of an association.
+/// Reasons why a queue cannot join an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinError {
-    /// There is no such controller, or it is another host's.
+    /// The controller does not exist or belongs to another host.
     NoController,
     /// The controller was granted fewer queues.
     NoQueue,
-    /// That queue is connected.
+    /// The queue is already connected.
     QueueInUse,
     /// The controller is not enabled.
     NotReady,
@@ -164,7 +169,7 @@ impl Associations {
             .expect("nothing panics while it holds the map")
     }
 
-    /// Connections that a host has.
+    /// Number of established connections of a host.
     pub fn connections_of(&self, host_nqn: &str) -> usize {
         let map = self.map();
         let associations = map.values().filter(|association| association.host.nqn == host_nqn);
@@ -173,7 +178,8 @@ impl Associations {
             .sum()
     }
 
-    /// I/O queues for which there are connections, beside those that other controllers have or were promised.
+    /// Number of I/O queues that the connection limits allow, after the queues that other
+    /// controllers have or were granted.
     pub fn io_queues_left(&self, subsystem: &Subsystem, association: &Association, limits: &Limits) -> u16 {
         let (mut of_host, mut of_all) = (1, 1);
         for other in self
@@ -196,7 +202,7 @@ impl Associations {
             .min(usize::from(u16::MAX)) as u16
     }
 
-    /// The association of a controller that was just made, with its admin connection.
+    /// Begins the association of a new controller with its admin connection.
     pub fn begin(&self, _subsystem: &mut Subsystem, controller: u16, host: Host, admin: Arc<Link>) -> Arc<Association> {
         assert!(
             admin.queue == 0 && !admin.has_ended(),
@@ -216,7 +222,7 @@ impl Associations {
         association
     }
 
-    /// Makes a connection part of the association of a controller.
+    /// Adds a connection to the association of a controller.
     ///
     /// # Errors
     /// See [`JoinError`].
@@ -258,8 +264,9 @@ impl Associations {
         Ok(Arc::clone(association))
     }
 
-    /// A connection is lost. With the admin connection the association ends, with another one only its queue. The
-    /// connection itself is left to its thread, which may have a last word to say.
+    /// Handles the loss of a connection. The admin connection ends the association, another one
+    /// only its queue. The thread of the connection closes the socket, after a last message if
+    /// necessary.
     pub fn leave(&self, subsystem: &mut Subsystem, association: &Arc<Association>, link: &Link) {
         if link.ended.swap(true, Ordering::AcqRel) {
             return;
@@ -277,7 +284,8 @@ impl Associations {
         assert_eq!(links.len() + 1, before, "a live connection is in its association once");
     }
 
-    /// The connection is one too many of its host: it ends, and with the admin connection the association.
+    /// Refuses a connection beyond the limit of its host. A refused admin connection ends the
+    /// association.
     pub fn refuse(&self, subsystem: &mut Subsystem, association: &Arc<Association>, link: &Link) {
         self.leave(subsystem, association, link);
         link.line.hang_up();
@@ -292,8 +300,8 @@ impl Associations {
         }
     }
 
-    /// Ends the associations of a host that has closed their admin connections, as their own threads are about to do:
-    /// the host that comes back finds its controller free.
+    /// Ends a host's associations whose admin connections the host has closed, before their own
+    /// threads do so. A host that reconnects thus finds its controller free.
     pub fn end_departed(&self, subsystem: &mut Subsystem, host: &Host) {
         let of_host: Vec<_> = self.map().values().filter(|its| its.host == *host).cloned().collect();
         let departed = |its: &&Arc<Association>| its.admin().is_some_and(|admin| admin.line.has_left());
@@ -302,8 +310,8 @@ impl Associations {
         }
     }
 
-    /// Ends the oldest association whose host has not proved who it is, for another host to have the controller.
-    /// Returns whether there was one.
+    /// Ends the oldest association whose host has not authenticated, so that another host can have
+    /// the controller. Returns whether such an association existed.
     pub fn end_unproved(&self, subsystem: &mut Subsystem) -> bool {
         let all: Vec<_> = self.map().values().cloned().collect();
         let unproved = |its: &&Arc<Association>| its.admin().is_some_and(|admin| !admin.is_established());
@@ -314,7 +322,7 @@ impl Associations {
         oldest.is_some()
     }
 
-    /// Whether the controller is still that of this association.
+    /// Returns whether the controller still belongs to this association.
     fn is_current(&self, association: &Arc<Association>) -> bool {
         let map = self.map();
         let current = map.get(&association.controller);
@@ -329,7 +337,7 @@ impl Associations {
         }
     }
 
-    /// The controller was reset: its I/O queues are gone.
+    /// Ends the I/O queues after a controller reset.
     pub fn reset(&self, _subsystem: &mut Subsystem, association: &Association) {
         let mut links = association.links();
         links.iter().filter(|link| link.queue != 0).for_each(|link| link.end());

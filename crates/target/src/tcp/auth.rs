@@ -1,4 +1,5 @@
-//! In-band authentication, the controller's side: DH-HMAC-CHAP (Base Specification, "DH-HMAC-CHAP Protocol").
+//! In-band authentication, the controller's side: DH-HMAC-CHAP (Base Specification, "DH-HMAC-CHAP
+//! Protocol").
 //!
 //! ```text
 //! host: Negotiate ->              (hash functions and DH groups it can use)
@@ -8,11 +9,11 @@
 //! host: Success2  ->              (only after C2)
 //! ```
 //!
-//! The host's messages come by Authentication Send, ours go out by Authentication Receive. It is sans-I/O: messages in,
-//! messages out. A mistake of the host becomes an AUTH_Failure1, after which the connection ends. What costs time, an
-//! exponentiation for the challenge and one for the reply, is a value ([`Exponentiation`]) that the owner takes away,
-//! computes wherever it likes, and brings back. What it does not do: TLS concatenation (a host that asks for it is
-//! refused).
+//! The host's messages arrive by Authentication Send, ours leave by Authentication Receive. The
+//! module is sans-I/O. A protocol error of the host becomes an AUTH_Failure1, after which the
+//! connection ends. The costly exponentiations for the challenge and for the reply are values of
+//! type [`Exponentiation`]. The owner takes each one, computes it on any thread, and returns it.
+//! TLS concatenation is not implemented, and a host that requests it is refused.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -24,14 +25,15 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use dhchap::arithmetic::{self, KeyPair};
 
-/// Largest message that a host may send: a reply with the longest digest and the longest public value is 1168 bytes.
+/// Largest message that a host may send. A reply with the longest digest and the longest public
+/// value has 1168 bytes.
 pub const MESSAGE_BYTES_MAX: usize = 4096;
 
-/// Hash functions, the one we like best first.
+/// Hash functions in order of preference.
 const HASHES: [HashId; 3] = [HashId::Sha512, HashId::Sha384, HashId::Sha256];
 
-/// DH groups, the one we like best first: those as strong as the hashes need come before those that take more time, and
-/// the NULL group, which does without, last.
+/// DH groups in order of preference. Groups as strong as the hashes need come before slower ones.
+/// The NULL group, without a DH exchange, comes last.
 const GROUPS: [DhGroupId; 6] = [
     DhGroupId::Ffdhe3072,
     DhGroupId::Ffdhe4096,
@@ -41,21 +43,21 @@ const GROUPS: [DhGroupId; 6] = [
     DhGroupId::Null,
 ];
 
-/// Who the two sides are and what they know.
+/// Names and keys of the two sides.
 #[derive(Clone)]
 pub struct Credentials {
     pub host_nqn: String,
-    /// NQN of the subsystem that it connected to.
+    /// NQN of the subsystem that the host connected to.
     pub subsystem_nqn: String,
-    /// The key that the host answers with.
+    /// The key for the host's response.
     pub host_key: Vec<u8>,
-    /// The key that the controller answers with, if it can.
+    /// The key for the controller's response, if it has one.
     pub controller_key: Option<Vec<u8>>,
     /// The weakest DH group that the host may choose.
     pub group_min: DhGroupId,
 }
 
-/// One queue's authentication.
+/// Authentication state of one queue.
 pub struct Authenticator {
     credentials: Credentials,
     step: Step,
@@ -63,11 +65,11 @@ pub struct Authenticator {
     authenticated: bool,
 }
 
-/// What comes next.
+/// The next step of the protocol.
 enum Step {
     /// The host has to negotiate.
     ExpectNegotiate,
-    /// Something has to be computed; `None`: it is being computed.
+    /// A computation is due, or in progress if `None`.
     Compute(Option<Exponentiation>),
     /// The host has to fetch the challenge.
     SendChallenge(Box<Offer>),
@@ -75,15 +77,15 @@ enum Step {
     ExpectReply(Box<Offer>),
     /// The host has to fetch Success1.
     SendSuccess1 { hash: HashId, response: Option<Vec<u8>> },
-    /// The host has to say that it is satisfied.
+    /// The host has to send Success2.
     ExpectSuccess2,
     /// The host has to fetch the failure.
     SendFailure(FailureReason),
-    /// The connection is to end.
+    /// The connection must end.
     Failed,
 }
 
-/// What the controller sends in its challenge, and needs to check the reply.
+/// Content of the controller's challenge, also needed to check the reply.
 struct Offer {
     hash: HashId,
     group: DhGroupId,
@@ -92,22 +94,24 @@ struct Offer {
     keys: Option<KeyPair>,
 }
 
-/// What has to be computed before the host can fetch the next message.
+/// A computation that must finish before the host can fetch the next message.
 pub struct Exponentiation {
     offer: Box<Offer>,
-    /// The host's reply, with its response, challenge and public value; before there is one the key pair is missing.
+    /// The host's reply, with its response, challenge and public value. `None` for the first
+    /// computation, which makes the key pair.
     reply: Option<Vec<u8>>,
-    /// `None` after computing it: the host's public value gives the key away.
+    /// Result of the second computation. `None` afterwards means that the host's public value
+    /// reveals the key.
     session_key: Option<Vec<u8>>,
 }
 
 impl Exponentiation {
-    /// Whether there is an exponent in it: not with the NULL group.
+    /// Returns whether the computation has an exponentiation. The NULL group has none.
     pub fn is_expensive(&self) -> bool {
         self.offer.group != DhGroupId::Null
     }
 
-    /// Whether it is the first of a transaction.
+    /// Returns whether this is the first computation of a transaction.
     pub fn begins_transaction(&self) -> bool {
         self.reply.is_none()
     }
@@ -127,26 +131,27 @@ impl Exponentiation {
 }
 
 impl Offer {
-    /// The host's public value in its reply, whose lengths were checked.
+    /// The host's public value in a reply whose lengths were checked.
     fn public_value<'a>(&self, reply: &'a [u8]) -> &'a [u8] {
         let digests = 2 * usize::from(self.hash.digest_length());
         &reply[size_of::<Reply>() + digests..][..usize::from(self.group.public_value_length())]
     }
 }
 
-/// Sequence numbers count up from a random start and are never 0.
+/// Next sequence number. Numbers count up from a random start and are never 0.
 fn next_sequence() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let mut start = [0; 4];
     arithmetic::random(&mut start);
-    // The first call that finds 0 chooses the start; the counter comes back to 0 once in four billion challenges.
+    // The first call that finds 0 chooses the start. The counter returns to 0 once in four billion
+    // challenges.
     let start = u32::from_ne_bytes(start).max(1);
     let _ = NEXT.compare_exchange(0, start, Ordering::Relaxed, Ordering::Relaxed);
     NEXT.fetch_add(1, Ordering::Relaxed).max(1)
 }
 
 impl Authenticator {
-    /// Nothing is known of the host yet.
+    /// Starts with a host that has not negotiated yet.
     pub fn new(credentials: Credentials) -> Authenticator {
         Authenticator {
             credentials,
@@ -156,17 +161,17 @@ impl Authenticator {
         }
     }
 
-    /// Whether the host is who it says.
+    /// Returns whether the host has authenticated.
     pub fn is_authenticated(&self) -> bool {
         self.authenticated
     }
 
-    /// Whether the connection is to end.
+    /// Returns whether the connection must end.
     pub fn has_failed(&self) -> bool {
         matches!(self.step, Step::Failed)
     }
 
-    /// A message of the host.
+    /// Processes a message of the host.
     pub fn send(&mut self, message: &[u8]) {
         let step = std::mem::replace(&mut self.step, Step::Failed);
         self.step = match self.next_step(step, message) {
@@ -175,7 +180,7 @@ impl Authenticator {
         };
     }
 
-    /// What has to be computed now, if anything. It is brought back to [`Authenticator::computed`].
+    /// Takes the computation that is due, if any. Return it to [`Authenticator::computed`].
     pub fn exponentiation(&mut self) -> Option<Exponentiation> {
         match &mut self.step {
             Step::Compute(work) => work.take(),
@@ -183,7 +188,7 @@ impl Authenticator {
         }
     }
 
-    /// Goes on with what was computed.
+    /// Continues with the result of a computation.
     pub fn computed(&mut self, work: Exponentiation) {
         assert!(matches!(self.step, Step::Compute(None)), "it was taken away");
         let next = match &work.reply {
@@ -246,7 +251,8 @@ impl Authenticator {
                 message
             }
             Step::SendSuccess1 { hash, response } => {
-                // A host that did not ask who we are is content now; the next message is of a new transaction.
+                // A host without a challenge is finished now. The next message begins a new
+                // transaction.
                 self.authenticated |= response.is_none();
                 self.step = match response {
                     None => Step::ExpectNegotiate,
@@ -325,7 +331,8 @@ impl Authenticator {
                 response: None,
             });
         }
-        // The host wants to know who we are: it must not be able to make us answer our own challenge.
+        // The host authenticates the controller. It must not be able to make the controller answer
+        // its own challenge.
         let key = names
             .controller_key
             .as_ref()
@@ -346,7 +353,7 @@ impl Authenticator {
     }
 }
 
-/// What the responses of one transaction are bound to.
+/// Values that bind a response to its transaction.
 struct Binding<'a> {
     hash: HashId,
     session_key: Option<&'a [u8]>,
@@ -354,8 +361,8 @@ struct Binding<'a> {
 }
 
 impl Binding<'_> {
-    /// HMAC(key, Ca || S || T_ID || SC_C || role || name || 00h || other name), where Ca is the challenge, with a DH
-    /// group HMAC(H(session key), challenge).
+    /// HMAC(key, Ca || S || T_ID || SC_C || role || name || 00h || other name). Ca is the
+    /// challenge, or HMAC(H(session key), challenge) with a DH group.
     fn response(&self, key: &[u8], challenge: &[u8], sequence: u32, [role, name, other]: [&[u8]; 3]) -> Vec<u8> {
         let augmented = match self.session_key {
             None => challenge.to_vec(),
@@ -375,7 +382,7 @@ impl Binding<'_> {
     }
 }
 
-/// Refuses a reply whose values are not as long as what was offered says.
+/// Rejects a reply whose values do not have the lengths of the offer.
 fn check_lengths(offer: &Offer, message: &[u8]) -> Result<(), FailureReason> {
     let wrong_payload = FailureReason::IncorrectPayload;
     let (reply, values) = Reply::read_from_prefix(message).map_err(|_| wrong_payload)?;
@@ -388,7 +395,7 @@ fn check_lengths(offer: &Offer, message: &[u8]) -> Result<(), FailureReason> {
     Ok(())
 }
 
-/// Chooses hash and group of those that the host can use; the key pair is not made yet.
+/// Chooses the hash and group from those of the host. The key pair does not exist yet.
 fn choose(message: &[u8], group_min: DhGroupId) -> Result<Offer, FailureReason> {
     let wrong_payload = FailureReason::IncorrectPayload;
     let (negotiate, descriptors) = Negotiate::read_from_prefix(message).map_err(|_| wrong_payload)?;
@@ -407,7 +414,7 @@ fn choose(message: &[u8], group_min: DhGroupId) -> Result<Offer, FailureReason> 
     let groups = groups.get(..usize::from(descriptor.dhlen)).ok_or(wrong_payload)?;
     let hash = HASHES.into_iter().find(|hash| hashes.contains(&hash.code()));
     let hash = hash.ok_or(FailureReason::HashNotUsable)?;
-    // Group identifiers count up with the length of the prime; 0 is the NULL group.
+    // Group identifiers increase with the length of the prime. 0 is the NULL group.
     let strong_enough = |group: &DhGroupId| group.code() >= group_min.code();
     let group = GROUPS
         .into_iter()

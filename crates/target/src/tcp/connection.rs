@@ -1,8 +1,8 @@
-//! The thread of a connection: moves bytes between its socket and its [`Session`], and waits.
+//! The thread of a connection, which moves bytes between its socket and its [`Session`], and waits.
 //!
-//! I/O connections look for input for some microseconds if that has paid lately (`eagerness`), then wait in a blocking
-//! read. Admin connections, and all that have something to do at a certain time, wait in `poll` for the socket and an
-//! eventfd, which other threads write to when there is an event to tell.
+//! I/O connections spin for input for some microseconds if spinning has paid lately (`eagerness`),
+//! then wait in a blocking read. Admin connections, and all connections with a deadline, wait in
+//! `poll` for the socket and an eventfd. Other threads write to the eventfd to announce events.
 
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -23,28 +23,31 @@ use super::eagerness::Eagerness;
 use super::session::{CloseReason, Next, Session, Surroundings};
 use crate::clock::sleep_before;
 
-/// How long a host may refuse to take what we send.
+/// Longest time for which a host may refuse to receive.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long we wait for a host to read the reason why it is hung up on, and how much it may still send meanwhile.
+/// Limits of the wait for a host to read the reason for its disconnection: time, and bytes that it
+/// may still send.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 16 << 20;
-/// Pauses of the processor between two looks for input, some tens of nanoseconds each; and where much is coming, which is better read in few
-/// pieces: each is acknowledged to the host.
+/// Spin-loop hints between two checks for input, some tens of nanoseconds each. The second value
+/// applies while large data arrives, because each read is acknowledged to the host, and few large
+/// reads cost less.
 const PAUSES: u32 = 8;
 const PAUSES_FOR_MUCH: u32 = 200;
-/// Congestion control that never waits before it sends; every Linux has it, and everybody may choose it.
+/// Congestion control that never delays sending. Every Linux has it and lets any user choose it.
 const UNPACED: &str = "reno";
-/// So much that was read at once is acknowledged at once on a connection of the machine with itself.
+/// On a connection of the machine with itself, a read of at least this many bytes is acknowledged
+/// immediately.
 const PROMPT_BYTES: usize = 16 << 10;
 
-/// What other threads wake a thread with that waits in `poll`.
+/// Wakes a connection thread that waits in `poll`. Wraps an eventfd.
 pub struct Bell(OwnedFd);
 
 impl Bell {
-    /// A new one.
+    /// Creates the eventfd.
     ///
     /// # Errors
-    /// The system has no file descriptor for it.
+    /// The system has no file descriptor left.
     pub fn new() -> std::io::Result<Arc<Bell>> {
         Ok(Arc::new(Bell(eventfd(
             0,
@@ -54,22 +57,22 @@ impl Bell {
 
     /// Wakes the thread.
     pub fn ring(&self) {
-        // It fails only if the counter is full, and then the thread wakes anyway.
+        // The write fails only if the counter is full, and then the thread wakes anyway.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
-    /// What to wait for.
+    /// The descriptor to poll.
     pub fn descriptor(&self) -> &OwnedFd {
         &self.0
     }
 
-    /// Whether it was rung since the last call.
+    /// Returns whether the bell was rung since the last call.
     fn answer(&self) -> bool {
         rustix::io::read(&self.0, &mut [0; 8]).is_ok()
     }
 }
 
-/// The socket as other threads have it.
+/// Handle through which other threads control the socket.
 pub struct SocketLine {
     stream: TcpStream,
     hung_up: AtomicBool,
@@ -112,8 +115,9 @@ pub fn serve(
     };
     let is_own = local.ip() == peer.ip();
     if is_own {
-        // There is no network that could be congested between a machine and itself. What many systems do about it by default (BBR) sends
-        // at a measured rate, by timers. That a system has no other way is no error.
+        // A connection within one machine crosses no network that could be congested. The default
+        // of many systems (BBR) paces by timers at a measured rate. A failure to change it is no
+        // error.
         let _ = set_tcp_congestion(&stream, UNPACED);
     }
     let waker = Arc::clone(&bell);
@@ -150,11 +154,11 @@ struct Connection {
     session: Session,
     stream: TcpStream,
     bell: Arc<Bell>,
-    /// When a queue has to be connected.
+    /// Deadline for Connect.
     connected_until: Instant,
-    /// When the host has to have proved who it is.
+    /// Deadline for authentication.
     established_until: Instant,
-    /// Told to the server: the connection is not half open any more.
+    /// Tells the server that the connection is no longer half open.
     established: Arc<AtomicBool>,
     eagerness: Eagerness,
     /// The host is on this machine.
@@ -162,16 +166,17 @@ struct Connection {
 }
 
 impl Connection {
-    /// Why the connection is to be closed; `None`: it is lost.
+    /// Serves until the connection must close and returns the reason, or `None` if the connection
+    /// is lost.
     fn run(&mut self) -> Option<CloseReason> {
-        // A host that takes nothing blocks only its own thread, and not for ever.
+        // A host that does not read blocks only its own thread, and only for this time.
         self.stream.set_write_timeout(Some(SEND_TIMEOUT)).ok()?;
         loop {
             match self.session.advance() {
                 Ok(Next::Send) => self.send()?,
                 Ok(Next::Sync) => self.session.sync(),
                 Ok(Next::Compute) => {
-                    // A host that authenticates again has as much time as at first.
+                    // A reauthentication has the same time limit as the first authentication.
                     let until = if self.session.is_established() {
                         Instant::now() + self.context.options.limits.handshake
                     } else {
@@ -195,8 +200,10 @@ impl Connection {
                         return None;
                     }
                     if self.is_own && bytes >= PROMPT_BYTES {
-                        // The host's congestion control measures how fast it may send by what it is told, and the system waits with that
-                        // for an answer to send it along. Of little the answer follows soon, and telling costs more.
+                        // The host's congestion control derives its rate from acknowledgements,
+                        // which the system delays in order to send them with an answer. After a
+                        // small read the answer follows soon, and a separate acknowledgement costs
+                        // more.
                         let _ = set_tcp_quickack(&self.stream, true);
                     }
                     self.session.received(bytes);
@@ -209,7 +216,8 @@ impl Connection {
         }
     }
 
-    /// Reads what is there or comes within the time that looking for it is worth; `Some(None)` if nothing did.
+    /// Reads available input, spinning for a while if that is worthwhile. Returns `Some(None)` if
+    /// no input came.
     fn read_soon(&mut self) -> Option<Option<usize>> {
         let stream = &self.stream;
         let pauses = if self.session.expects_much() {
@@ -228,12 +236,13 @@ impl Connection {
             Err(Errno::AGAIN | Errno::INTR) => Some(None),
             Err(_) => None,
         };
-        // Reading takes the socket's lock, which who brings the input wants.
+        // Reading takes the socket's lock, which the sender of the input also needs.
         let comes = || poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&Timespec::default())) != Ok(0);
         self.eagerness.look(pauses, comes, &mut read)
     }
 
-    /// Waits until there is input, if that is wanted; returns whether there is.
+    /// Waits for input if `input` is set, for events, or until a deadline. Returns whether input is
+    /// available.
     fn wait(&mut self, input: bool, until: Option<Nanos>) -> Option<bool> {
         let established = self.session.is_established();
         if established && until.is_none() && !self.session.has_events() {
@@ -258,7 +267,7 @@ impl Connection {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => return None,
         }
-        // Errors and hang-ups are reported by reading.
+        // The next read reports errors and hang-ups.
         let readable = !descriptors[0].revents().is_empty();
         let rung = !descriptors[1].revents().is_empty();
         if rung && self.bell.answer() {
@@ -267,7 +276,7 @@ impl Connection {
         Some(readable)
     }
 
-    /// When the host that is not established has to be further.
+    /// Deadline for the next step of a connection that is not established.
     fn deadline(&self) -> Instant {
         if self.session.is_connected() {
             self.established_until
@@ -292,7 +301,8 @@ impl Connection {
         Some(())
     }
 
-    /// Closes so that what was sent last still arrives: unread input would make the system reset the connection.
+    /// Closes so that the last output still arrives. Unread input would make the system reset the
+    /// connection.
     fn linger(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Write);
         let end = Instant::now() + LINGER;

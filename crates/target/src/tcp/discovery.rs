@@ -1,4 +1,5 @@
-//! The discovery log (70h): the one subsystem there is, at the address where this host reached us.
+//! The discovery log (70h), with the target's only subsystem at the address that the host connected
+//! to.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,11 +9,11 @@ use zerocopy::IntoBytes;
 
 use super::Context;
 
-/// Generation counter: what the log says does not change while the server runs.
+/// Generation counter. The log does not change while the server runs.
 const GENERATION: u64 = 1;
-/// Largest admin submission queue that the log offers; Linux makes one of 32 entries.
+/// Largest admin submission queue that the log offers. Linux creates 32 entries.
 const ADMIN_QUEUE_ENTRIES: u16 = 128;
-/// TREQ: a secure channel is not required.
+/// TREQ value: a secure channel is not required.
 const SECURE_CHANNEL_NOT_REQUIRED: u8 = 2;
 
 /// The log for a host that connected to `local`.

@@ -1,39 +1,41 @@
-//! Whether to look for input again and again before sleeping until it comes.
+//! Adaptive spinning: decides whether a thread polls for input before it sleeps.
 //!
-//! A thread that sleeps is woken late: a processor that was halted takes microseconds to be there again, in a virtual
-//! machine more than a command takes. Looking takes a processor, which somebody else may want, or the host itself. So
-//! it is done where it has paid: each time that it was in vain halves how often it is tried, each time that it was not
-//! doubles that. A host that sends rarely, or one that cannot run while we look, costs nothing after a while; a
-//! connection on which nothing comes costs one look. At most half of the machine's processors look at a time.
+//! A sleeping thread wakes late, because a halted processor takes microseconds to resume. In a
+//! virtual machine the delay exceeds the time of a command. Spinning occupies a processor that
+//! other threads or the host may need. Therefore each failed spin halves the share of waits that
+//! begin with a spin, and each successful one doubles it. A host that sends rarely, or that cannot
+//! run during the spin, soon costs almost no time. An idle connection costs one spin. At most half
+//! of the machine's processors spin at a time.
 
 use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long input is looked for: what a host on the same machine takes to answer, woken or not.
+/// Longest spin. A host on the same machine answers within this time, even if it must wake first.
 const LOOK: Duration = Duration::from_micros(50);
-/// After as many failures one of `2^FAILURES_MAX` waits begins with a look.
+/// After this many failures one of `2^FAILURES_MAX` waits begins with a spin.
 const FAILURES_MAX: u32 = 10;
 
-/// Threads that look now, and how many may.
+/// Number of threads that spin now, and their limit.
 static LOOKING: AtomicUsize = AtomicUsize::new(0);
 static LOOKING_MAX: LazyLock<usize> = LazyLock::new(|| {
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     (processors / 2).max(1)
 });
 
-/// What looking has brought lately on a connection.
+/// Recent results of spinning on a connection.
 #[derive(Debug, Default)]
 pub struct Eagerness {
-    /// Looks in vain, less those that were not.
+    /// Failed spins minus successful ones, from 0 to `FAILURES_MAX`.
     failures: u32,
-    /// Waits that begin without a look before the next that begins with one.
+    /// Waits that still skip the spin.
     without: u32,
 }
 
 impl Eagerness {
-    /// Calls `read` once, and again when `comes` says so, until it has something or the time is over. What it had; `None` if it fails.
+    /// Calls `read` once, then again whenever `comes` reports input, until it returns input or the
+    /// spin ends. Returns the input, or `None` if `read` fails.
     pub fn look<T>(
         &mut self,
         pauses: u32,
@@ -66,14 +68,14 @@ impl Eagerness {
         Some(None)
     }
 
-    /// Whether this wait begins with a look.
+    /// Returns whether this wait begins with a spin.
     fn wants_to(&mut self) -> bool {
         let wants_to = self.without == 0;
         self.without = self.without.saturating_sub(1);
         wants_to
     }
 
-    /// What a look has brought.
+    /// Records the result of a spin.
     fn note(&mut self, found: bool) {
         self.failures = match found {
             true => self.failures.saturating_sub(1),
@@ -83,7 +85,7 @@ impl Eagerness {
     }
 }
 
-/// A place among those who look.
+/// Permit to spin.
 struct Place;
 
 impl Place {
@@ -105,7 +107,7 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
-    /// How many of these waits began with a look.
+    /// Returns how many of these waits began with a spin.
     fn looks(eagerness: &mut Eagerness, waits: u32, found: bool) -> u32 {
         (0..waits)
             .filter(|_| {
@@ -125,7 +127,8 @@ mod tests {
         assert_eq!(looks(&mut eagerness, 1 << FAILURES_MAX, false), FAILURES_MAX);
         let waits = 16 << FAILURES_MAX;
         assert_eq!(looks(&mut eagerness, waits, false), waits >> FAILURES_MAX);
-        // The first success comes after a long pause, each further one after half of it.
+        // The first success comes after a long pause, each later one after half of the previous
+        // pause.
         looks(&mut eagerness, 4 << FAILURES_MAX, true);
         assert_eq!(looks(&mut eagerness, 100, true), 100);
     }

@@ -1,13 +1,14 @@
-//! Where the exponentiations of authentication are computed: never under the drive's lock, on threads of low priority,
-//! few at a time, and for peers that prove nothing only at a limited rate.
+//! Schedules the exponentiations of authentication. They run without the drive's lock, on a few
+//! threads of low priority, and at a limited rate for unauthenticated peers.
 //!
-//! An exponentiation with the largest group takes some ten milliseconds of a core, and whoever knows the name of a
-//! listed host can ask for one. So an address has an allowance: a transaction takes one of it, one that succeeds gives
-//! it back, and time fills it up. Whoever has none left waits, as a host does that finds all places taken, until its
-//! time for becoming established is over. A host that can authenticate therefore never waits for its own allowance,
-//! however many queues it connects one after the other. Places are given in the order in which they are asked for by
-//! those that have an allowance, so nobody waits for more computations than addresses were allowed before. Addresses
-//! are those of machines: of IPv6 the first 64 bits.
+//! An exponentiation with the largest group takes some ten milliseconds of a core, and every peer
+//! that knows the name of a listed host can request one. Each address therefore has an allowance. A
+//! transaction takes one unit of it, a successful transaction returns the unit, and time refills
+//! it. Without an allowance, or without a free place, a host waits until its handshake time is
+//! over. A host that can authenticate never waits for its own allowance, however many queues it
+//! connects one after the other. Peers with an allowance get places in the order of their requests.
+//! Their wait is thus limited by the allowances granted before them. An address stands for a
+//! machine, for IPv6 its first 64 bits.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -19,18 +20,19 @@ use super::fabrics::Surroundings;
 use crate::half_open::machine;
 use crate::lower_priority;
 
-/// Transactions that an address may begin at once without having succeeded in one.
+/// Transactions that an address may begin in a burst without a successful one.
 const ALLOWANCE: u32 = 8;
-/// Time in which one more is allowed.
+/// Time in which the allowance grows by one.
 const ALLOWANCE_INTERVAL: Duration = Duration::from_millis(500);
-/// Computations at a time, for every two processors; at least one.
+/// One computation at a time for this many processors, at least one in total.
 const PROCESSORS_PER_PLACE: usize = 2;
-/// How long nobody looks whether somebody who waits has been hung up on.
+/// Period in which waiting threads check whether their connection was hung up.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// Addresses that are remembered. One that is forgotten has its whole allowance, so no more than a round of them.
+/// Most addresses remembered. Forgetting an address restores its whole allowance, which permits one
+/// more burst from it.
 const ADDRESSES_MAX: usize = 4096;
 
-/// See the module.
+/// Scheduler of exponentiations.
 #[derive(Debug)]
 pub struct Exponents {
     state: Mutex<State>,
@@ -40,21 +42,21 @@ pub struct Exponents {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Computations that go on.
+    /// Computations in progress.
     computing: usize,
-    /// Numbers of those that wait for a place alone, and the next number.
+    /// Tickets of threads that only wait for a place, and the next ticket.
     waiting: BTreeSet<u64>,
     next_number: u64,
-    /// Nothing is computed any more.
+    /// True after the server has stopped.
     stopped: bool,
     by_address: HashMap<IpAddr, Allowance>,
 }
 
-/// What an address has left.
+/// Remaining allowance of an address.
 #[derive(Clone, Copy, Debug)]
 struct Allowance {
     left: u32,
-    /// When `left` was last added to.
+    /// Time of the last addition to `left`.
     at: Instant,
 }
 
@@ -93,7 +95,8 @@ impl Exponents {
         self.state.lock().expect("nothing panics while it holds the state")
     }
 
-    /// Computes for a peer as soon as it is its turn. `None` if that is not before `until`, or there is no thread.
+    /// Runs the computation when the peer's turn comes. Returns `None` if `until` passes first, the
+    /// connection or server ends, or no thread can start.
     pub fn compute(
         &self,
         surroundings: &Surroundings,
@@ -120,7 +123,7 @@ impl Exponents {
         done
     }
 
-    /// Waits for a place, and for an allowance if one is needed.
+    /// Waits for a place, and for an allowance if `with_allowance` is set.
     fn take_place(
         &self,
         address: IpAddr,
@@ -149,7 +152,8 @@ impl Exponents {
                     break;
                 }
             } else {
-                // Another connection of its address was faster: it does not stand in the way of those that may.
+                // Another connection of the address took the allowance. Leave the queue, so that
+                // peers with an allowance can proceed.
                 state.waiting.remove(&number);
             }
             let wake_at = if allowed_at > now { allowed_at.min(until) } else { until };
@@ -157,7 +161,7 @@ impl Exponents {
             state = waited.expect("nothing panics while it holds the state").0;
         }
         state.waiting.remove(&number);
-        // The next one may find a place, too.
+        // The next waiting thread may find a place, too.
         self.changed.notify_all();
         if with_allowance {
             let allowance = state.by_address.get_mut(&address).expect("just looked at");
@@ -169,7 +173,7 @@ impl Exponents {
         Some(())
     }
 
-    /// A peer has proved who it is: its transaction costs it nothing.
+    /// Returns the allowance of a transaction whose peer has authenticated.
     pub fn proved(&self, peer: IpAddr) {
         if let Some(allowance) = self.state().by_address.get_mut(&machine(peer)) {
             allowance.left = (allowance.left + 1).min(ALLOWANCE);
@@ -177,7 +181,7 @@ impl Exponents {
         self.changed.notify_all();
     }
 
-    /// Ends all waiting.
+    /// Ends all waits.
     pub fn stop(&self) {
         self.state().stopped = true;
         self.changed.notify_all();
@@ -185,7 +189,7 @@ impl Exponents {
 }
 
 impl State {
-    /// When an address has an allowance left.
+    /// Time at which an address has an allowance.
     fn allowed_at(&mut self, address: IpAddr, now: Instant) -> Instant {
         if self.by_address.len() >= ADDRESSES_MAX && !self.by_address.contains_key(&address) {
             self.by_address.retain(|_, allowance| {

@@ -1,4 +1,4 @@
-//! Fabrics commands, and what a connection may do before and after Connect.
+//! Fabrics commands, and the commands that a connection may send before and after Connect.
 //!
 //! ```text
 //! no queue         -> Connect only
@@ -6,7 +6,7 @@
 //! queue            -> properties (admin queue), the discovery log (discovery controllers), everything else: nvme
 //! ```
 //!
-//! Not implemented: Disconnect, which is optional and which Linux does not use; a host ends its connections instead.
+//! Disconnect is not implemented. It is optional, and Linux closes its connections instead.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
@@ -34,50 +34,50 @@ use super::auth::{Authenticator, Credentials, Exponentiation, MESSAGE_BYTES_MAX}
 use super::discovery;
 use super::heads::Heads;
 
-/// What a connection can do to its surroundings.
+/// Addresses and callbacks of a connection.
 pub struct Surroundings {
     /// The address that the host connected to.
     pub local: SocketAddr,
-    /// Where the host is.
+    /// Address of the host.
     pub peer: IpAddr,
     pub line: Arc<dyn Line>,
     /// Makes the owner call [`Session::deliver_events`](super::session::Session::deliver_events).
     pub waker: Waker,
 }
 
-/// The controller's end of a connection: a queue, as soon as the host has connected one, and what Fabrics commands do.
+/// The controller's end of a connection: its queue, once connected, and the execution of Fabrics
+/// commands.
 pub struct Endpoint {
     context: Arc<Context>,
-    /// What is around the connection.
     pub surroundings: Surroundings,
     pub queue: Option<Queue>,
-    /// The command that was carried out shuts the controller down, as soon as everything is durable.
+    /// True if the last command shuts the controller down as soon as all data is durable.
     pub shuts_down: bool,
 }
 
 /// A connected queue.
 pub struct Queue {
     pub association: Arc<Association>,
-    /// This connection in it.
+    /// Membership of this connection in the association.
     pub link: Arc<Link>,
-    /// Queue identifier; 0 is the admin queue.
+    /// Queue identifier, 0 for the admin queue.
     pub id: u16,
-    /// Size of the queue.
+    /// Number of entries of the queue.
     pub entries: u16,
-    /// What its completions say of the submission queue's head.
+    /// Source of the submission queue head in completions.
     pub heads: Heads,
     kind: ControllerKind,
     authenticator: Option<Authenticator>,
 }
 
 impl Queue {
-    /// Whether the host may do what it likes.
+    /// Returns whether the host has authenticated or need not authenticate.
     pub fn is_authenticated(&self) -> bool {
         self.authenticator.as_ref().is_none_or(Authenticator::is_authenticated)
     }
 }
 
-/// A Connect that is refused: what the completion says, and why.
+/// A refused Connect: status, result and retry flag of its completion.
 struct Refusal {
     status: Status,
     result: u64,
@@ -101,7 +101,7 @@ impl Refusal {
         }
     }
 
-    /// The same, with the offset of the parameter in the data (IATTR 1).
+    /// Connect Invalid Parameters, with the offset of the parameter in the data (IATTR 1).
     fn data(offset: u16) -> Refusal {
         Refusal {
             result: 1 << 16 | u64::from(offset),
@@ -118,14 +118,15 @@ impl Refusal {
     }
 }
 
-// Offsets of the parameters that are named in a refusal.
+// Offsets of the parameters that a refusal may name.
 const QID: u16 = std::mem::offset_of!(ConnectCommand, qid) as u16;
 const SQSIZE: u16 = std::mem::offset_of!(ConnectCommand, sqsize) as u16;
 const CNTLID: u16 = std::mem::offset_of!(ConnectData, cntlid) as u16;
 const SUBNQN: u16 = std::mem::offset_of!(ConnectData, subnqn) as u16;
 const HOSTNQN: u16 = std::mem::offset_of!(ConnectData, hostnqn) as u16;
 
-/// A name out of its field: terminated by a zero, as long as names may be, and text.
+/// Reads an NQN from its field. Returns `None` unless the name is terminated by a zero, valid UTF-8
+/// and not too long.
 fn name(field: &[u8; 256]) -> Option<&str> {
     let length = field.iter().position(|&byte| byte == 0)?;
     let name = std::str::from_utf8(&field[..length]).ok()?;
@@ -136,17 +137,17 @@ fn as_command<T: FromBytes>(entry: &SubmissionEntry) -> T {
     T::read_from_bytes(zerocopy::IntoBytes::as_bytes(entry)).expect("every command is 64 bytes")
 }
 
-/// The fabrics command type is in the byte where other commands have the first one of the namespace identifier.
+/// The fabrics command type occupies the first byte of other commands' namespace identifier.
 fn fabrics_type(entry: &SubmissionEntry) -> Option<FabricsCommandType> {
     FabricsCommandType::from_u8(entry.nsid.get() as u8)
 }
 
-/// Place of the fabrics command type.
+/// Location of the fabrics command type.
 const FCTYPE: Parameter = Parameter::dword(1, 0);
 
-/// A command that was looked at once: what it is, and what data it moves.
+/// A command that was parsed once: its kind and the data that it moves.
 pub struct Command {
-    /// The entry that it was made of.
+    /// Submission queue entry of the command.
     pub entry: SubmissionEntry,
     pub transfer: Transfer,
     kind: Kind,
@@ -155,17 +156,17 @@ pub struct Command {
 enum Kind {
     Connect(ConnectCommand),
     AuthenticationSend,
-    /// As many bytes as the host has room for.
+    /// With the size of the host's buffer.
     AuthenticationReceive(usize),
     PropertyGet(Property),
     PropertySet(Property, u64),
-    /// The log page that is made here.
+    /// A Get Log Page command for the discovery log, which the target generates.
     DiscoveryLog(AcceptedCommand),
     Drive(AcceptedCommand),
 }
 
 impl Endpoint {
-    /// Without a queue.
+    /// An endpoint without a queue.
     pub fn new(context: Arc<Context>, surroundings: Surroundings) -> Endpoint {
         Endpoint {
             context,
@@ -175,13 +176,13 @@ impl Endpoint {
         }
     }
 
-    /// Whether the host did not prove who it is: the connection ends.
+    /// Returns whether authentication has failed, so that the connection must end.
     pub fn has_failed(&self) -> bool {
         let authenticator = self.queue.as_ref().and_then(|queue| queue.authenticator.as_ref());
         authenticator.is_some_and(Authenticator::has_failed)
     }
 
-    /// The connection is closed: its queue is gone.
+    /// Leaves the association after the connection has closed.
     pub fn leave(&mut self, subsystem: &mut Subsystem) {
         if let Some(queue) = self.queue.take() {
             let associations = &self.context.associations;
@@ -189,7 +190,8 @@ impl Endpoint {
         }
     }
 
-    /// Looks at a command: whose it is, what it says, and what data it moves. `parsed`: it was parsed as one of an I/O queue.
+    /// Checks a command and determines its kind and the data that it moves. `parsed` is the command
+    /// as parsed for an I/O queue.
     pub fn accept(
         &self,
         subsystem: &Subsystem,
@@ -224,7 +226,7 @@ impl Endpoint {
         })
     }
 
-    /// Carries out a command that was accepted, with its data, or a part of it.
+    /// Executes an accepted command with its data, or a part of it.
     pub fn execute(
         &mut self,
         subsystem: &mut Subsystem,
@@ -250,7 +252,7 @@ impl Endpoint {
         ControlFlow::Continue(Command { entry, transfer, kind })
     }
 
-    /// What is carried out at once.
+    /// Executes a command that has only one part.
     fn execute_here(
         &mut self,
         subsystem: &mut Subsystem,
@@ -284,7 +286,7 @@ impl Endpoint {
         self.queue.as_ref().expect("a connected queue").association.controller()
     }
 
-    /// Who checks the host of a connected queue.
+    /// The authenticator of a connected queue.
     fn authenticator(&mut self) -> &mut Authenticator {
         let queue = self.queue.as_mut().expect("a connected queue");
         queue
@@ -319,7 +321,7 @@ impl Endpoint {
             Some(queue) if queue.link.is_established() => {
                 subsystem.fail(queue.association.controller(), queue.id, entry, failure)
             }
-            // Nobody writes into the error log of a host by only saying its name.
+            // A host that merely claims a name must not write into the error log.
             _ => Reply {
                 more: false,
                 ..Reply::failed(&failure)
@@ -327,12 +329,12 @@ impl Endpoint {
         }
     }
 
-    /// What has to be computed before the authentication command that was carried out is complete.
+    /// The computation that the current authentication command needs before it is complete.
     pub fn exponentiation(&mut self) -> Option<Exponentiation> {
         self.queue.as_mut()?.authenticator.as_mut()?.exponentiation()
     }
 
-    /// Goes on with what was computed.
+    /// Continues authentication with the result of a computation.
     pub fn computed(&mut self, subsystem: &mut Subsystem, work: Exponentiation) {
         let before = self.is_authenticated();
         self.authenticator().computed(work);
@@ -343,7 +345,8 @@ impl Endpoint {
         self.queue.as_ref().is_some_and(Queue::is_authenticated)
     }
 
-    /// An authentication message was sent or fetched; `before`: the host had proved who it is.
+    /// Establishes the connection after an authentication message, if the host was not
+    /// authenticated `before` and now is.
     fn after_authentication(&self, subsystem: &mut Subsystem, before: bool) {
         let queue = self.queue.as_ref().expect("a connected queue");
         if queue.is_authenticated() && !before {
@@ -352,7 +355,7 @@ impl Endpoint {
         }
     }
 
-    /// The connection counts as one of its host, unless that has as many as it may have.
+    /// Counts the connection for its host, or refuses it beyond the host's limit.
     fn establish(&self, subsystem: &mut Subsystem, queue: &Queue) {
         let (associations, association) = (&self.context.associations, &queue.association);
         let connections = associations.connections_of(association.host_nqn());
@@ -386,8 +389,8 @@ impl Endpoint {
         }
     }
 
-    /// The checks of Connect (Base Specification, "Connect Command and Response"), in the order of trust: who it is,
-    /// what it wants, whether there is room for it.
+    /// The checks of Connect (Base Specification, "Connect Command and Response"). They check the
+    /// host first, then the request, then the available room.
     fn try_connect(
         &mut self,
         subsystem: &mut Subsystem,
@@ -444,14 +447,14 @@ impl Endpoint {
         })
     }
 
-    /// The host's NQN. Where nobody says who may come it may be empty, as that of SPDK's programs is: then it names
-    /// nobody, and the host identifier tells hosts apart.
+    /// The host's NQN. Without a list of hosts it may be empty, as that of SPDK's programs is. An
+    /// empty NQN identifies no host, so the host identifier tells hosts apart.
     fn host_name<'a>(&self, data: &'a ConnectData) -> Option<&'a str> {
         let is_nameless = data.hostnqn[0] == 0 && self.context.options.hosts.is_empty();
         if is_nameless { Some("") } else { name(&data.hostnqn) }
     }
 
-    /// How the host has to prove who it is; `None` if it does not have to.
+    /// The authenticator of a host, `None` if the host need not authenticate.
     fn new_authenticator(&self, host_nqn: &str, subsystem_nqn: &str) -> Result<Option<Authenticator>, Refusal> {
         let options = &self.context.options;
         if options.hosts.is_empty() {
@@ -483,7 +486,7 @@ impl Endpoint {
         command: &ConnectCommand,
         data: &ConnectData,
     ) -> Result<Arc<Association>, Refusal> {
-        // Controllers are made for hosts that come (dynamic controller model).
+        // Controllers are created on Connect (dynamic controller model).
         if data.cntlid.get() != CNTLID_DYNAMIC {
             return Err(Refusal::data(CNTLID));
         }
@@ -532,7 +535,8 @@ impl Endpoint {
         Outcome::at(now, Reply::success(0))
     }
 
-    /// The host may see the shutdown complete when everything is durable.
+    /// Shuts the controller down. The host sees the shutdown complete only when all data is
+    /// durable.
     fn shut_down(&mut self, subsystem: &mut Subsystem, now: Nanos, controller: u16) -> Outcome {
         let durable = subsystem.durable();
         match &durable {
@@ -546,7 +550,7 @@ impl Endpoint {
     }
 }
 
-/// Looks at a Fabrics command of a connected queue.
+/// Checks a Fabrics command of a connected queue.
 fn accept_fabrics(queue: &Queue, entry: &SubmissionEntry) -> Result<(Transfer, Kind), Failure> {
     let unknown = |cause| Err(Failure::new(Status::INVALID_COMMAND_OPCODE, cause).at(FCTYPE));
     Ok(match fabrics_type(entry) {
@@ -585,7 +589,7 @@ fn unauthenticated() -> Failure {
     Failure::new(Status::AUTHENTICATION_REQUIRED, cause)
 }
 
-/// The length that an authentication command says, if it is one that can be carried out.
+/// The length field of an authentication command, if the command is valid.
 fn authentication_bytes(queue: &Queue, entry: &SubmissionEntry) -> Result<u64, Failure> {
     let command: AuthenticationCommand = as_command(entry);
     if queue.authenticator.is_none() {

@@ -1,25 +1,29 @@
-//! What completions say of the submission queue's head (SQHD): the host may use again what is before it.
+//! Computes the submission queue head (SQHD) of completions. The host may reuse the entries before
+//! the head.
 //!
-//! A Read that succeeds needs no completion, because its last C2HData PDU can say so (TCP Transport Specification, "Controller to Host
-//! Command Data Buffer Transfers": of a controller that supports disabling SQ flow control). Then it says nothing of the head. Where the
-//! host wants that flow control, it hears of the head as often as it has to (Base Specification, "Submission Queue Head Pointer Update
-//! Optimization"): in one of as many completions as are a tenth of the queue, and in all while nine tenths of it are in use. Commands that
-//! fail are always told, and so are all without data for the host. On an admin queue, where there is nothing to win, all are.
+//! A successful Read needs no completion, because its last C2HData PDU can report success (TCP
+//! Transport Specification, "Controller to Host Command Data Buffer Transfers", for controllers
+//! that support disabling SQ flow control). The host then learns no new head. With flow control it
+//! must learn the head often enough (Base Specification, "Submission Queue Head Pointer Update
+//! Optimization"). One in every (queue size / 10) completions is therefore sent, and all while nine
+//! tenths of the queue are in use. Failed commands and commands without data for the host always
+//! send a completion. An admin queue with flow control sends all of them, because leaving some out
+//! would gain no time.
 
-/// See the module.
+/// State of a queue's head.
 #[derive(Debug)]
 pub struct Heads {
     entries: u16,
     flow_control: bool,
     head: u16,
-    /// One of so many completions says something of it.
+    /// At least one in this many completions reports the head.
     told_in: u16,
-    /// Completions since the last that said something of the head.
+    /// Completions left out since the last one that reported the head.
     left_out: u16,
 }
 
 impl Heads {
-    /// Of a queue that is being connected: Connect is its first command.
+    /// State of a queue that is being connected. Connect is its first command.
     pub fn new(queue: u16, entries: u16, flow_control: bool) -> Heads {
         Heads {
             entries,
@@ -30,16 +34,17 @@ impl Heads {
         }
     }
 
-    /// Whether the completion of a command may be left out if it succeeds and its data says so. `outstanding` commands of the queue are not
-    /// complete, this one included.
+    /// Returns whether the completion of a successful command may be left out if its data carries
+    /// the SUCCESS flag. `outstanding` counts the incomplete commands of the queue, this one
+    /// included.
     pub fn may_be_left_out(&self, outstanding: usize) -> bool {
         let unknown = outstanding + usize::from(self.left_out);
         let entries = usize::from(self.entries);
         !self.flow_control || self.left_out + 1 < self.told_in && unknown * 10 < entries * 9
     }
 
-    /// A command is complete: one more entry of the queue is free. Returns the head for its completion, if that is not left out; without
-    /// flow control FFFFh for Connect, which agrees to that, and nothing from then on.
+    /// Advances the head by one completed command and returns it for the completion. Without flow
+    /// control the result is FFFFh for Connect, which confirms this mode, and 0 afterwards.
     pub fn next(&mut self, is_left_out: bool) -> u16 {
         if !self.flow_control {
             return std::mem::take(&mut self.head);
@@ -55,7 +60,7 @@ impl Heads {
 mod tests {
     use super::*;
 
-    /// How many of `completions` are left out in a row at most, and how many in all.
+    /// Returns the longest run of completions left out among `completions`, and their total.
     fn left_out(heads: &mut Heads, completions: usize, outstanding: usize) -> (usize, usize) {
         let (mut row, mut longest, mut all) = (0, 0, 0);
         for _ in 0..completions {

@@ -1,14 +1,14 @@
-//! The bytes that came from the host and were not looked at yet.
+//! Buffer for bytes of the host that are not parsed yet.
 
 use super::pdu::LOOKED_AT_BYTES_MAX;
 
-/// Room for a batch of small writes with their data.
+/// Enough for a batch of small writes with their data.
 const BUFFER_BYTES: usize = 256 << 10;
-/// Less room is not worth a read.
+/// Less space than this is not worth a read.
 const ROOM_BYTES: usize = 8 << 10;
 const _: () = assert!(BUFFER_BYTES >= ROOM_BYTES + LOOKED_AT_BYTES_MAX && ROOM_BYTES >= LOOKED_AT_BYTES_MAX);
 
-/// See the module.
+/// The input buffer.
 pub struct Input {
     buffer: Box<[u8]>,
     start: usize,
@@ -24,12 +24,12 @@ impl Input {
         }
     }
 
-    /// What is there.
+    /// The unparsed bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Room for more, at least for the rest of what is looked at as a whole.
+    /// Space for more bytes, at least for the rest of the largest unit that is parsed as a whole.
     pub fn space(&mut self) -> &mut [u8] {
         if self.start == self.end || self.buffer.len() - self.end < ROOM_BYTES {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -39,13 +39,13 @@ impl Input {
         &mut self.buffer[self.end..]
     }
 
-    /// So many bytes of the space were filled.
+    /// Adds `bytes` that were written into the space.
     pub fn fill(&mut self, bytes: usize) {
         self.end += bytes;
         assert!(self.end <= self.buffer.len(), "no more than the space");
     }
 
-    /// So many bytes were looked at.
+    /// Removes `bytes` that were parsed.
     pub fn consume(&mut self, bytes: usize) {
         self.start += bytes;
         assert!(self.start <= self.end, "no more than there is");

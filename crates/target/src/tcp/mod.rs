@@ -1,20 +1,21 @@
-//! NVMe/TCP target (TCP Transport Specification 1.1): serves the subsystem and its discovery log to any number of
-//! hosts.
+//! NVMe/TCP target (TCP Transport Specification 1.1): serves the subsystem and its discovery log to
+//! any number of hosts.
 //!
 //! ```text
 //! TcpServer: accepts -> a thread for each connection (connection) -> Session (bytes in, bytes out; no socket)
 //!                                                                       -> nvme::Subsystem, shared with all others
 //! ```
 //!
-//! * `pdu`, `input`, `output`: what the bytes mean, and how they are buffered
+//! * `pdu`, `input`, `output`: parsing and buffering of bytes
 //! * `session`: the states of a connection and of its commands
 //! * `fabrics`, `discovery`: Connect, properties, the discovery log
-//! * `heads`: which completions can be left out
-//! * `association`: which connections end together
-//! * `auth`: in-band authentication with DH-HMAC-CHAP; `exponents`: when and where its arithmetic is done
+//! * `heads`: selects the completions that can be left out
+//! * `association`: selects the connections that end together
+//! * `auth`, `exponents`: in-band authentication with DH-HMAC-CHAP, and scheduling of its
+//!   arithmetic
 //!
-//! Without a list of hosts it serves this machine only. It does not implement TLS, several subsystems, the static
-//! controller model, or Disconnect of single queues.
+//! Without a list of hosts it serves this machine only. It does not implement TLS, several
+//! subsystems, the static controller model, or Disconnect of single queues.
 
 mod association;
 pub mod auth;
@@ -54,38 +55,40 @@ pub use nvme_spec::auth::DhGroupId;
 #[derive(Clone, Debug)]
 pub struct AllowedHost {
     pub nqn: String,
-    /// What it proves its identity with; needed if the server listens on an address that other machines reach.
+    /// Secret of the host. Required if the server listens on an address that other machines reach.
     pub secret: Option<Secret>,
-    /// What the controller proves its identity with, if the host asks.
+    /// Secret of the controller, with which it answers a host that asks for authentication.
     pub controller_secret: Option<Secret>,
-    /// The weakest DH group that it may choose; with [`DhGroupId::Null`] it may do without.
+    /// The weakest DH group that the host may choose. [`DhGroupId::Null`] allows authentication
+    /// without a DH exchange.
     pub group_min: DhGroupId,
 }
 
-/// What hosts may take.
+/// Resource limits of hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub connections: usize,
-    /// Connections that have not connected a queue or not authenticated yet. One more takes the place of the oldest of
-    /// the address that has most of them, once that has had some time, so that whoever only opens connections keeps nobody
-    /// else out. A host may connect all of its queues at once.
+    /// Connections that have not connected a queue or not authenticated yet. A new connection
+    /// replaces the oldest of the address that has most of them, after a protected time. A machine
+    /// that only opens connections thus locks no other out. A host may connect all of its queues in
+    /// a burst.
     pub half_open: usize,
-    /// Connections of one host: an admin queue and I/O queues for each of its controllers. What Set Features grants of
-    /// I/O queues is within this, and within the connections in all.
+    /// Connections of one host: an admin queue and I/O queues for each of its controllers. Set
+    /// Features grants I/O queues within this limit and within the limit of all connections.
     pub connections_per_host: usize,
-    /// Data in memory for the commands of one connection. One command is always served, whatever it moves, and one capsule taken. As much
-    /// again may be kept in buffers that are used over and over.
+    /// Bytes of data in memory for the commands of one connection. One command of any size is
+    /// always served, and one capsule accepted. Reusable buffers may hold the same amount again.
     pub bytes_in_flight: usize,
-    /// Time until a connection has to have connected its queue.
+    /// Time in which a connection must connect its queue.
     pub connect: Duration,
-    /// Time until a connection has to be established.
+    /// Time in which a connection must be established.
     pub handshake: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            // Two hosts that each have two paths with the most I/O queues, and some more.
+            // Enough for two hosts with two paths each and the most I/O queues, and some more.
             connections: 576,
             half_open: 160,
             connections_per_host: 272,
@@ -96,24 +99,23 @@ impl Default for Limits {
     }
 }
 
-/// How NVMe/TCP is served.
+/// Options of the NVMe/TCP target.
 #[derive(Clone, Debug)]
 pub struct TcpOptions {
-    /// Where to listen; port 0 for any that is free.
+    /// Address to listen on, with port 0 for any free port.
     pub listen: SocketAddr,
-    /// Hosts that may connect; empty for all, which only a loopback address allows.
+    /// Hosts that may connect. An empty list admits all hosts and requires a loopback address.
     pub hosts: Vec<AllowedHost>,
-    /// What the discovery log says instead of the address that the host connected to, for hosts behind address
-    /// translation.
+    /// Address that the discovery log reports instead of the one that the host connected to, for
+    /// hosts behind address translation.
     pub advertised: Option<SocketAddr>,
     /// Most data in one H2CData PDU (MAXH2CDATA), a multiple of 4, at least 4096.
     pub h2c_data_bytes_max: u32,
-    /// What hosts may take.
     pub limits: Limits,
 }
 
 impl TcpOptions {
-    /// The usual options.
+    /// Default options.
     pub fn new(listen: SocketAddr) -> TcpOptions {
         TcpOptions {
             listen,
@@ -124,7 +126,7 @@ impl TcpOptions {
         }
     }
 
-    /// Refuses what cannot be served, or must not.
+    /// Rejects options that are invalid or unsafe.
     fn check(&self) -> Result<(), ServeError> {
         let address = self.listen;
         if !address.ip().to_canonical().is_loopback() {
@@ -145,7 +147,7 @@ impl TcpOptions {
     }
 }
 
-/// What all connections share.
+/// State that all connections share.
 pub struct Context {
     shared: Shared,
     clock: Clock,
@@ -157,7 +159,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// For a server, or for sessions without one.
+    /// Context for a server, or for sessions without one.
     pub fn new(options: TcpOptions, shared: Shared, clock: Clock) -> Arc<Context> {
         let (subsystem_nqn, pacing) = {
             let subsystem = locked(&shared);
@@ -182,22 +184,22 @@ struct ConnectionThread {
     since: Instant,
     established: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
-    /// Of the descriptors that there are.
+    /// Share of the process's file descriptors.
     _share: Share,
 }
 
-/// Whether one more connection may come.
+/// Answer to a request for one more connection.
 enum Admission {
     Now,
-    /// After so long, when one that is half open may have to give way.
+    /// Retry after this time, when a half-open connection may have to give way.
     After(Duration),
     Never,
 }
 
-/// Descriptors of a connection: the socket twice, and the bell.
+/// Descriptors of a connection: the socket twice, and the eventfd.
 const CONNECTION_DESCRIPTORS: u64 = 3;
 
-/// The connections that there are.
+/// All current connections.
 #[derive(Default)]
 struct Connections {
     by_number: HashMap<u64, ConnectionThread>,
@@ -211,9 +213,10 @@ impl ConnectionThread {
 }
 
 impl Connections {
-    /// Makes room for one more connection, if need be in place of one that is half open.
+    /// Makes room for one more connection, if necessary in place of a half-open one.
     fn make_room(&mut self, limits: &Limits) -> Admission {
-        // Those that were hung up on are about to end; should they pile up, nobody comes in.
+        // Disconnected connections are about to end. If too many accumulate, no new one is
+        // admitted.
         if self.by_number.len() >= limits.connections + limits.half_open {
             return Admission::Never;
         }
@@ -244,7 +247,7 @@ impl Connections {
     }
 }
 
-/// What the server's threads share.
+/// State that the server's threads share.
 struct Inner {
     context: Arc<Context>,
     connections: Mutex<Connections>,
@@ -259,19 +262,20 @@ pub struct TcpServer {
     acceptor: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What the names of the server's threads start with.
+/// Prefix of the names of the server's threads.
 pub const THREAD_NAME: &str = "nvme-tcp";
 
-/// How long accepting rests if the system has no descriptor or thread for another connection.
+/// Pause of the acceptor if the system has no descriptor or thread for another connection.
 const REST: Duration = Duration::from_millis(100);
-/// How long a connection waits at most before it is looked again whether there is room: others become established.
+/// Longest wait before the acceptor checks for room again, because connections become established
+/// in between.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 impl TcpServer {
     /// Starts to listen.
     ///
     /// # Errors
-    /// The options are not allowed, or the system does not let us have the address.
+    /// The options are not allowed, or the system refuses the address.
     pub fn start(options: TcpOptions, shared: Shared, clock: Clock) -> Result<TcpServer, ServeError> {
         options.check()?;
         let listener = listen(options.listen)?;
@@ -295,18 +299,19 @@ impl TcpServer {
         })
     }
 
-    /// Where it listens, with the real port if 0 was asked for.
+    /// Listening address, with the real port if port 0 was requested.
     pub fn local_address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Connections that there are now.
+    /// Number of current connections.
     pub fn connections(&self) -> usize {
         self.inner.connections().by_number.len()
     }
 
-    /// Ends the connections of controllers whose keep alive timeout is over, as [`nvme::Subsystem::tick`] returned
-    /// them. Those that were heard of since, and those that are other controllers by now, are left alone.
+    /// Ends the connections of controllers whose keep alive timeout has expired, as
+    /// [`nvme::Subsystem::tick`] returned them. A second tick spares controllers that received a
+    /// command since then and identifiers that now belong to other controllers.
     pub fn end_associations(&self, expired: &[u16]) {
         if expired.is_empty() {
             return;
@@ -331,7 +336,7 @@ impl TcpServer {
         if let Some(acceptor) = acceptor {
             let _ = acceptor.join();
         }
-        // Nothing is added from here on.
+        // No connection is added from here on.
         let remaining: Vec<ConnectionThread> = self
             .inner
             .connections()
@@ -375,7 +380,7 @@ impl Inner {
         while !self.stopping.load(Ordering::Acquire) {
             match listener.accept() {
                 Ok((stream, peer)) => {
-                    // Without room, thread or descriptor for it, the stream is closed by being dropped.
+                    // Without room, thread or descriptor, dropping the stream closes it.
                     if self.waits_for_room() {
                         let _ = self.admit(stream, peer.ip());
                     }
@@ -386,7 +391,7 @@ impl Inner {
         }
     }
 
-    /// Makes room for a connection. Whether there is.
+    /// Waits until one more connection fits. Returns false if none will.
     fn waits_for_room(&self) -> bool {
         while !self.stopping.load(Ordering::Acquire) {
             match self.connections().make_room(&self.context.options.limits) {
@@ -398,7 +403,7 @@ impl Inner {
         false
     }
 
-    /// Waits for somebody to connect, for a time, or for the end.
+    /// Waits for a connection, a timeout, or the end of the server.
     fn rest(&self, listener: Option<&TcpListener>, time: Option<Duration>) {
         let mut descriptors = vec![PollFd::new(self.stop.descriptor(), PollFlags::IN)];
         descriptors.extend(listener.map(|listener| PollFd::new(listener, PollFlags::IN)));
@@ -412,7 +417,8 @@ impl Inner {
         let share = share.ok_or(rustix::io::Errno::MFILE)?;
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
-        // A host whose machine is gone is found by the system, even if it asked for no keep alive.
+        // TCP keepalive detects a host whose machine has vanished, even without an NVMe keep alive
+        // timer.
         rustix::net::sockopt::set_socket_keepalive(&stream, true)?;
         let bell = Bell::new()?;
         let established = Arc::new(AtomicBool::new(false));
@@ -432,7 +438,7 @@ impl Inner {
             inner.connections().by_number.remove(&number);
         };
         let thread = std::thread::Builder::new().name(format!("{THREAD_NAME}-{number}"));
-        // The thread cannot remove its entry before it is there: the connections are locked.
+        // The connections are locked, so the thread cannot remove its entry before it is inserted.
         accepted.thread = Some(thread.spawn(work)?);
         let before = connections.by_number.insert(number, accepted);
         assert!(before.is_none(), "numbers of connections are not used again");

@@ -1,5 +1,5 @@
-//! What goes out to the host: headers are gathered in one buffer, data stays where it is, and all of it leaves in one
-//! vectored write.
+//! Output to the host. Headers gather in one buffer, data stays in place, and one vectored write
+//! sends all of it.
 
 use std::io::IoSlice;
 use std::ops::Range;
@@ -14,34 +14,35 @@ use super::pdu::{Digests, Fault};
 
 /// A part of the output.
 enum Piece {
-    /// Bytes of the header buffer.
+    /// A range of the header buffer.
     Headers(Range<usize>),
     /// Data of a command.
     Data(Vec<u8>),
 }
 
-/// See the module.
+/// The pending output of a connection.
 #[derive(Default)]
 pub struct Output {
-    /// Digests that the host wants.
+    /// Digests that the host requested.
     pub digests: Digests,
-    /// Data starts at a multiple of this many bytes from the start of its PDU (HPDA); 0 and 4 are the same.
+    /// Data starts at a multiple of this many bytes from the start of its PDU (HPDA). 0 and 4 are
+    /// equivalent.
     pub data_alignment: usize,
     headers: Vec<u8>,
     pieces: Vec<Piece>,
     bytes: usize,
 }
 
-/// What a C2HData PDU is about.
+/// Content of a C2HData PDU.
 pub struct Data {
     pub cid: u16,
     pub bytes: Vec<u8>,
-    /// The command is complete with it; no response capsule follows.
+    /// The data completes the command, without a response capsule.
     pub success: bool,
 }
 
 impl Output {
-    /// Bytes that wait.
+    /// Number of pending bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -59,7 +60,7 @@ impl Output {
         self.add_header(response.as_bytes());
     }
 
-    /// C2HTermReq, with the header of the PDU that is the cause.
+    /// Adds a C2HTermReq with the header of the faulty PDU.
     pub fn terminate(&mut self, fault: Fault, header: &[u8]) {
         let request = TermReq {
             ch: common(PduType::C2hTermReq, PduFlags::new(), 0, header.len()),
@@ -80,7 +81,7 @@ impl Output {
         self.add_with_digest(response.as_bytes());
     }
 
-    /// R2T for all of a command's data.
+    /// Adds an R2T for all of a command's data.
     pub fn request_data(&mut self, cid: u16, tag: u16, bytes: u32) {
         let request = R2t {
             ch: common(PduType::R2t, self.header_flags(), 0, self.digest_bytes()),
@@ -92,7 +93,7 @@ impl Output {
         self.add_with_digest(request.as_bytes());
     }
 
-    /// C2HData with all of a command's data.
+    /// Adds a C2HData PDU with all of a command's data.
     pub fn send_data(&mut self, data: Data) {
         self.add_data_header(data.cid, data.bytes.len(), data.success);
         let digest = self.digests.data.then(|| crc32c::crc32c(&data.bytes));
@@ -103,11 +104,11 @@ impl Output {
         }
     }
 
-    /// The same with `bytes` bytes that `append` adds to the headers: little data costs less to copy there than as a part of its own. Nothing
-    /// is sent if it fails.
+    /// Like [`Output::send_data`], but `append` copies `bytes` bytes behind the header. A copy of
+    /// little data costs less than a separate slice. If `append` fails, no bytes are added.
     ///
     /// # Errors
-    /// What `append` fails with.
+    /// The error of `append`.
     pub fn send_little_data<E>(
         &mut self,
         cid: u16,
@@ -174,7 +175,7 @@ impl Output {
         self.note_headers(start, self.headers.len());
     }
 
-    /// The buffer of headers ended at `start`, and ends at `end` now.
+    /// Records that the header buffer has grown or shrunk from `start` to `end`.
     fn note_headers(&mut self, start: usize, end: usize) {
         self.bytes = self.bytes + end - start;
         match self.pieces.last_mut() {
@@ -186,7 +187,7 @@ impl Output {
         }
     }
 
-    /// Everything that waits, in order.
+    /// All pending output, in order.
     pub fn slices<'a>(&'a self) -> Vec<IoSlice<'a>> {
         let slice = |piece: &'a Piece| match piece {
             Piece::Headers(range) => IoSlice::new(&self.headers[range.clone()]),
@@ -195,7 +196,7 @@ impl Output {
         self.pieces.iter().map(slice).collect()
     }
 
-    /// Everything is sent. The data's buffers are handed back.
+    /// Clears the output after it was sent. Passes the data's buffers to `reuse`.
     pub fn clear(&mut self, mut reuse: impl FnMut(Vec<u8>)) {
         self.headers.clear();
         self.bytes = 0;

@@ -1,27 +1,29 @@
-//! PDUs from a host: where their parts lie, and what is wrong with them.
+//! PDUs from a host: locates their parts and detects errors.
 //!
-//! [`Layout::of`] looks at the first 8 bytes only, so that a PDU whose length is a lie ends the connection before
-//! anybody waits for the rest of it. Everything here is a function of bytes; reading and answering is done by
-//! `session`.
+//! [`Layout::of`] needs only the first 8 bytes. A PDU with a false length thus ends the connection
+//! before the session waits for the rest. All functions here depend only on bytes. The module
+//! `session` reads and answers.
 
 use nvme_spec::tcp::{CommonHeader, DIGEST_LENGTH, FatalErrorStatus, PduType, TERM_REQ_MAX_DATA};
 
-/// Most data in a command capsule of an admin queue, and of one that is not connected yet, in bytes: the TCP Transport Specification fixes it.
+/// Most data in bytes in a command capsule of an admin queue, or before Connect. The TCP Transport
+/// Specification fixes this value.
 pub const ADMIN_IN_CAPSULE_BYTES: usize = 8192;
-/// Most data in a command capsule of an I/O queue: what IOCCSZ of Identify Controller says, in bytes.
+/// Most data in bytes in a command capsule of an I/O queue, as IOCCSZ of Identify Controller
+/// reports it.
 pub const IO_IN_CAPSULE_BYTES: usize = nvme::admin::identify::IN_CAPSULE_DATA_BYTES as usize;
 
-/// Something that ends the connection with a C2HTermReq.
+/// An error that ends the connection with a C2HTermReq.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// FES.
+    /// Fatal Error Status (FES).
     pub status: FatalErrorStatus,
-    /// FEI: for header fields the offset of the field, for a header digest the digest received.
+    /// Fatal Error Information (FEI): the offset of a header field, or the received header digest.
     pub information: u32,
 }
 
 impl Fault {
-    /// A field of the header says something that is not allowed.
+    /// A header field has an invalid value.
     pub const fn field(offset: u32) -> Fault {
         Fault {
             status: FatalErrorStatus::InvalidPduHeaderField,
@@ -41,41 +43,40 @@ const HLEN: u32 = 2;
 const PDO: u32 = 3;
 const PLEN: u32 = 4;
 
-/// Which digests are in use on a connection.
+/// Digests in use on a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digests {
-    /// After each header.
+    /// True if each header has a digest.
     pub header: bool,
-    /// After the data.
+    /// True if data has a digest.
     pub data: bool,
 }
 
-/// What was agreed for a connection.
+/// Parameters negotiated for a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Agreement {
-    /// Whether ICReq and ICResp were exchanged.
+    /// True after the exchange of ICReq and ICResp.
     pub initialized: bool,
-    /// Digests in use.
     pub digests: Digests,
     /// Most data in one H2CData PDU (MAXH2CDATA).
     pub h2c_data_bytes_max: usize,
-    /// Most data in a command capsule.
+    /// Most data in a command capsule, in bytes.
     pub in_capsule_bytes_max: usize,
 }
 
-/// Where the parts of a PDU lie.
+/// Locations of the parts of a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Its type, one that hosts send.
+    /// PDU type, one that hosts send.
     pub kind: PduType,
-    /// Bytes of the header, without digest.
+    /// Bytes of the header, without its digest.
     pub header_bytes: usize,
-    /// Whether a header digest follows.
+    /// True if a header digest follows.
     pub header_digest: bool,
-    /// Where the data starts, from the start of the PDU; the end of header and digest if there is none.
+    /// Offset of the data from the start of the PDU. Without data, the end of header and digest.
     pub data_offset: usize,
     pub data_bytes: usize,
-    /// Whether a data digest follows the data.
+    /// True if a data digest follows the data.
     pub data_digest: bool,
 }
 
@@ -83,7 +84,7 @@ impl Layout {
     /// The layout that a common header describes.
     ///
     /// # Errors
-    /// It describes something that a host may not send now.
+    /// The header describes a PDU that a host may not send now.
     pub fn of(header: &CommonHeader, agreement: &Agreement) -> Result<Layout, Fault> {
         let kind = PduType::from_u8(header.pdu_type).filter(|kind| kind.is_from_host());
         let kind = kind.ok_or(Fault::field(PDU_TYPE))?;
@@ -165,7 +166,8 @@ impl Layout {
         }
     }
 
-    /// Bytes that are looked at as a whole. The data of a command goes to it as it comes.
+    /// Bytes that must arrive before the PDU is parsed. The data of a command streams to its
+    /// command instead.
     pub fn needed_bytes(&self) -> usize {
         if matches!(self.kind, PduType::CapsuleCmd | PduType::H2cData) {
             self.data_offset
@@ -180,13 +182,14 @@ impl Layout {
     }
 }
 
-/// Most bytes that are looked at as a whole: a header with the largest data offset, or with what it is that ends the connection.
+/// Largest number of bytes parsed as a whole: a header with the largest data offset, or a
+/// termination request.
 pub const LOOKED_AT_BYTES_MAX: usize = 255 + TERM_REQ_MAX_DATA;
 
-/// Checks the digest behind a header. `pdu` is at least header and digest.
+/// Checks the digest behind a header. `pdu` contains at least the header and its digest.
 ///
 /// # Errors
-/// It does not match.
+/// The digest does not match.
 pub fn check_header_digest(layout: &Layout, pdu: &[u8]) -> Result<(), Fault> {
     if !layout.header_digest {
         return Ok(());
@@ -205,7 +208,7 @@ pub fn check_header_digest(layout: &Layout, pdu: &[u8]) -> Result<(), Fault> {
 /// The digest at the start of `bytes`.
 ///
 /// # Panics
-/// There are less than 4.
+/// Panics if `bytes` has fewer than 4 bytes.
 pub fn digest_at(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(bytes[..DIGEST_LENGTH].try_into().expect("four bytes"))
 }

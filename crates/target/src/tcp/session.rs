@@ -1,4 +1,5 @@
-//! A connection without its socket: bytes of the host in, bytes for the host out.
+//! The NVMe/TCP protocol of one connection without its socket: bytes of the host in, bytes for the
+//! host out.
 //!
 //! ```text
 //! host's bytes -> Input -> PDUs -> ready commands -> accepted -> subsystem (one lock for a batch) -> Output -> host
@@ -7,12 +8,14 @@
 //!   completion not due yet, or to be durable first -> backlog
 //! ```
 //!
-//! The owner of the socket calls [`Session::advance`] and does what [`Next`] says. What a host can make it keep is
-//! limited: commands by the queue's size, data by [`super::Limits::bytes_in_flight`] (R2Ts are only granted and
-//! commands only executed within it; of capsules one more is taken, and a batch of the commands without data).
+//! The owner of the socket calls [`Session::advance`] and executes the [`Next`] that it returns.
+//! The memory that a host can occupy is limited. The queue size limits its commands, and
+//! [`super::Limits::bytes_in_flight`] limits their data. The session grants R2Ts and executes
+//! commands only within that limit. It accepts one more capsule, and a batch of commands without
+//! data.
 //!
-//! `receive` goes from bytes to commands, `carry_out` from commands to completions. What a command means is not decided
-//! here but in `fabrics` and in `nvme`.
+//! `receive` turns bytes into commands, `carry_out` turns commands into completions. The modules
+//! `fabrics` and `nvme` define the meaning of commands.
 
 mod carry_out;
 mod receive;
@@ -35,17 +38,18 @@ use super::output::Output;
 use super::pdu::{Digests, Fault};
 use crate::locked;
 
-/// Commands that are executed under one lock.
+/// Most commands in one batch of parsed commands.
 const BATCH_COMMANDS: usize = 64;
-/// Output that is sent before more commands are executed: enough for one write to be worth it, little enough to be in
-/// the cache when it is copied out.
+/// Output in bytes that is sent before more commands are executed. It is large enough to be worth
+/// one write, and small enough to be in the cache when it is copied out.
 const OUTPUT_BYTES: usize = 256 << 10;
-/// Data that goes straight to its command and is so much that little else is read with it.
+/// From this size on, data is read directly into the buffer of its command, with little input
+/// behind it.
 const LARGE_DATA_BYTES: usize = 16 << 10;
-/// That little: a few headers.
+/// Space for input behind large data, enough for a few headers.
 const BEHIND_LARGE_DATA_BYTES: usize = 1 << 10;
 
-/// What the owner of the socket has to do.
+/// The next task of the owner of the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Send [`Session::output`], then call [`Session::sent`].
@@ -56,27 +60,28 @@ pub enum Next {
     Compute,
     /// Wait for input, for an event, or until a time.
     Wait {
-        /// Whether there is room for input.
+        /// True if the session has room for input.
         input: bool,
-        /// When to call [`Session::advance`] again even if nothing came.
+        /// Time to call [`Session::advance`] again even if no input came.
         until: Option<Nanos>,
     },
 }
 
-/// The connection is to be closed.
+/// Reason why the connection must close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
-    /// The host made a fatal mistake; the output holds a C2HTermReq that should still reach it.
+    /// The host made a fatal error. The output holds a C2HTermReq that should still reach it.
     Fatal(Fault),
-    /// There is nothing more to say.
+    /// The connection is finished.
     Ended,
 }
 
-/// How far a command is.
+/// Progress of a command.
 enum Progress {
-    /// It came, with what data there was in its capsule. On an I/O queue it is parsed, if it is a command.
+    /// The capsule has arrived, with its in-capsule data. Commands of an I/O queue are parsed if
+    /// possible.
     Capsule(SubmissionEntry, Option<IoCommand>),
-    /// It was accepted, and all its data has come.
+    /// The command was accepted, and all its data has arrived.
     Transferred(Command),
 }
 
@@ -89,7 +94,7 @@ impl Progress {
     }
 }
 
-/// A command that can be looked at, or carried out.
+/// A command that is ready to be accepted or executed.
 struct ReadyCommand {
     progress: Progress,
     data: Vec<u8>,
@@ -97,9 +102,9 @@ struct ReadyCommand {
     damaged: bool,
 }
 
-/// A command whose data is coming.
+/// A command whose data is arriving.
 struct ArrivingCommand {
-    /// What it is when all data is there.
+    /// The command in its state after the last byte of data.
     ready: ReadyCommand,
     received: usize,
 }
@@ -110,24 +115,24 @@ impl ArrivingCommand {
     }
 }
 
-/// Data of a PDU that is coming in.
+/// Data of a PDU that is arriving.
 struct IncomingData {
     receiver: Receiver,
-    /// Bytes of it that are still to come.
+    /// Bytes that have not arrived yet.
     left: usize,
-    /// CRC of its bytes so far, if it ends with a digest.
+    /// CRC of the bytes so far, if the PDU has a data digest.
     digest: Option<u32>,
 }
 
-/// Whose data it is.
+/// The receiver of the data.
 #[expect(
     clippy::large_enum_variant,
     reason = "there is one, and a box for each command costs more than the room"
 )]
 enum Receiver {
-    /// The command's whose capsule it is.
+    /// The command of the same capsule.
     Capsule(ArrivingCommand),
-    /// The command's that has this transfer tag.
+    /// The command with this transfer tag.
     Requested(usize),
 }
 
@@ -140,14 +145,14 @@ impl IncomingData {
     }
 }
 
-/// A command that is carried out, with what its completion says and sends.
+/// An executed command with the content of its completion and its data.
 struct Completion {
     entry: SubmissionEntry,
     reply: Reply,
     data: Vec<u8>,
 }
 
-/// See the module.
+/// State of one connection.
 pub struct Session {
     context: Arc<Context>,
     endpoint: Endpoint,
@@ -159,32 +164,33 @@ pub struct Session {
     output: Output,
     receiving: Option<IncomingData>,
     ready: VecDeque<ReadyCommand>,
-    /// Commands that may ask for their data as soon as there is room.
+    /// Commands that may request their data as soon as the limit allows.
     ungranted: VecDeque<Command>,
-    /// By transfer tag.
+    /// Indexed by transfer tag.
     requested: Vec<Option<ArrivingCommand>>,
-    /// What an authentication command needs to be complete. Nothing else is carried out meanwhile.
+    /// Pending computation of an authentication command. No other command is executed until it
+    /// completes.
     computing: Option<(SubmissionEntry, Exponentiation)>,
-    /// A part of a long command was carried out: others have the drive before the next.
+    /// A part of a long command was executed. Other threads get the drive before the next part.
     gives_way: bool,
-    /// Completions that are not to be sent yet.
+    /// Completions that must wait before they are sent.
     backlog: Backlog<Completion>,
-    /// Bytes of data that commands have and that were not sent or executed yet.
+    /// Bytes of command data that are neither sent nor executed yet.
     bytes_in_flight: usize,
-    /// Commands that came and are not complete, without Asynchronous Event Requests.
+    /// Incomplete commands, without Asynchronous Event Requests.
     outstanding: usize,
     spare: BufferPool,
-    /// Kept to be used again.
+    /// Buffer of a batch, kept for reuse.
     plain: Vec<PlacedPlain>,
 }
 
-/// A plain command that came in one piece, and where in its capsule its data begins.
+/// A fast-path command whose data is complete, and the offset of its data in the capsule.
 struct PlacedPlain {
     command: Plain,
     offset: usize,
 }
 
-/// Buffers to use again.
+/// Pool of reusable buffers.
 #[derive(Default)]
 struct BufferPool {
     buffers: Vec<Vec<u8>>,
@@ -207,7 +213,7 @@ impl BufferPool {
 }
 
 impl Session {
-    /// A connection that was just accepted.
+    /// Session of a connection that was just accepted.
     pub fn new(context: Arc<Context>, surroundings: Surroundings) -> Session {
         Session {
             endpoint: Endpoint::new(Arc::clone(&context), surroundings),
@@ -231,25 +237,26 @@ impl Session {
         }
     }
 
-    /// Whether the host has connected a queue and, where that is asked for, proved who it is. Until then its time is
-    /// limited.
+    /// Returns whether the host has connected a queue and, if required, authenticated. Until then
+    /// its time is limited.
     pub fn is_established(&self) -> bool {
         self.endpoint.queue.as_ref().is_some_and(Queue::is_authenticated)
     }
 
-    /// Whether the host has connected a queue.
+    /// Returns whether the host has connected a queue.
     pub fn is_connected(&self) -> bool {
         self.endpoint.queue.is_some()
     }
 
-    /// Whether this is the connection of an admin queue, which has to be told of events.
+    /// Returns whether this is the connection of an admin queue, which delivers events.
     pub fn has_events(&self) -> bool {
         self.endpoint.queue.as_ref().is_some_and(|queue| queue.id == 0)
     }
 
     // ----------------------------------------------------------------------------------------------- the bytes --
 
-    /// Where bytes of the host go: first the rest of the data that is coming in, then everything else.
+    /// Space for bytes of the host: first for the rest of the arriving data, then for all other
+    /// input.
     pub fn input(&mut self) -> [IoSliceMut<'_>; 2] {
         let direct = self.direct_bytes();
         let data: &mut [u8] = match &mut self.receiving {
@@ -259,7 +266,8 @@ impl Session {
             }
             _ => &mut [],
         };
-        // What comes behind much data is likely more of it, better read to its place than copied there.
+        // Input behind large data is probably more of the same data, which a later read can place
+        // without a copy.
         let space = self.input.space();
         let bytes = if direct >= LARGE_DATA_BYTES {
             BEHIND_LARGE_DATA_BYTES
@@ -270,8 +278,8 @@ impl Session {
         [IoSliceMut::new(data), IoSliceMut::new(space)]
     }
 
-    /// Bytes that may go to the command that is receiving without passing the input buffer: none while there are
-    /// earlier ones in it.
+    /// Bytes that may bypass the input buffer on their way to their command. The result is 0 while
+    /// earlier bytes are in the buffer.
     fn direct_bytes(&self) -> usize {
         match &self.receiving {
             Some(receiving) if self.input.bytes().is_empty() => receiving.left,
@@ -279,12 +287,12 @@ impl Session {
         }
     }
 
-    /// Whether much data of one command is coming in, which takes a while.
+    /// Returns whether large data of one command is arriving, which takes a while.
     pub fn expects_much(&self) -> bool {
         self.direct_bytes() >= LARGE_DATA_BYTES
     }
 
-    /// So many bytes came.
+    /// Reports that `bytes` were read into [`Session::input`].
     pub fn received(&mut self, bytes: usize) {
         let direct = self.direct_bytes().min(bytes);
         if direct > 0 {
@@ -293,22 +301,22 @@ impl Session {
         self.input.fill(bytes - direct);
     }
 
-    /// What is to be sent.
+    /// The bytes to send.
     pub fn output(&self) -> &Output {
         &self.output
     }
 
-    /// All output was sent.
+    /// Reports that all output was sent.
     pub fn sent(&mut self) {
         let limit = self.context.options.limits.bytes_in_flight;
         let spare = &mut self.spare;
         self.output.clear(|buffer| spare.give(buffer, limit));
     }
 
-    /// Does what can be done.
+    /// Does all possible work and returns the next task.
     ///
     /// # Errors
-    /// The connection is to be closed.
+    /// The reason why the connection must close.
     pub fn advance(&mut self) -> Result<Next, CloseReason> {
         loop {
             self.release_due();
@@ -342,7 +350,7 @@ impl Session {
         }
     }
 
-    /// The connection is closed: what belonged to it ends.
+    /// Ends the queue after the connection has closed.
     pub fn close(&mut self) {
         if self.endpoint.queue.is_some() {
             self.endpoint.leave(&mut locked(&self.context.shared));
@@ -419,7 +427,7 @@ mod tests {
         }
     }
 
-    /// The identifiers of the completions in the output.
+    /// Returns the identifiers of the completions in the output.
     fn completed(session: &Session) -> Vec<u16> {
         let slices = session.output().slices();
         let bytes: Vec<u8> = slices.iter().flat_map(|slice| slice.to_vec()).collect();

@@ -1,5 +1,5 @@
-//! From ready commands to completions: data pointers are checked, the subsystem carries the commands out, and the host
-//! is told when it may know.
+//! Turns ready commands into completions. Checks data pointers, has the subsystem execute the
+//! commands, and sends completions when they are due.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use crate::tcp::fabrics::{Command, Queue};
 use crate::tcp::output::Data;
 use crate::{locked, pause_between_parts};
 
-/// Plain commands that are carried out together.
+/// Most fast-path commands in one batch.
 const TOGETHER_COMMANDS: usize = 16;
-/// Data that is written before others may have the drive: some tens of microseconds.
+/// Write data in bytes after which the lock is released, some tens of microseconds of work.
 const WRITTEN_BYTES: usize = 512 << 10;
-/// Data of a command that is copied behind its header.
+/// Up to this size, data is copied behind its header.
 const LITTLE_DATA_BYTES: usize = 16 << 10;
 
 impl Session {
-    /// Completions that are held keep their data; what they have must not grow without limit.
+    /// Held completions keep their data, so execution pauses when their data reaches the limit.
     pub(super) fn may_execute(&self) -> bool {
         let limit = self.context.options.limits.bytes_in_flight;
         self.computing.is_none() && (self.backlog.next_due().is_none() || self.bytes_in_flight < limit)
@@ -72,14 +72,15 @@ impl Session {
         Ok(())
     }
 
-    /// The controller is still ours, and its host alive.
+    /// Checks that the connection still belongs to its controller, and restarts the keep alive
+    /// timer.
     fn check_link(&self, subsystem: &mut Subsystem, now: Nanos) -> Result<(), CloseReason> {
         if let Some(queue) = &self.endpoint.queue {
             self.end_if_reset(queue, subsystem);
             if queue.link.has_ended() {
                 return Err(CloseReason::Ended);
             }
-            // An I/O queue speaks for its host only when that has proved who it is.
+            // An I/O queue restarts the timer only after its host has authenticated.
             if queue.id == 0 || queue.link.is_established() {
                 subsystem.heard_of(now, queue.association.controller());
             }
@@ -87,15 +88,17 @@ impl Session {
         Ok(())
     }
 
-    /// An NVM Subsystem Reset, which a host on PCI Express asks for, ends every association.
+    /// Ends the association after an NVM Subsystem Reset, which only a host on PCI Express can
+    /// request.
     fn end_if_reset(&self, queue: &Queue, subsystem: &mut Subsystem) {
         if !queue.link.has_ended() && subsystem.is_subsystem_reset(queue.association.controller()) {
             self.context.associations.end(subsystem, &queue.association);
         }
     }
 
-    /// Carries out the plain commands of an I/O queue that are next and came in one piece, a few at most and until less than `until` bytes
-    /// are in flight; `false` if there is none.
+    /// Executes one batch of the fast-path commands that are next in an I/O queue and whose data is
+    /// complete. Stops early when less than `until` bytes are in flight. Returns `false` if no such
+    /// command is next.
     fn carry_out_together(&mut self, subsystem: &mut Subsystem, now: Nanos, until: usize) -> bool {
         let queue = self.endpoint.queue.as_ref().expect("an I/O queue");
         let controller = queue.association.controller();
@@ -209,11 +212,11 @@ impl Session {
         }
         self.closing |= self.endpoint.has_failed();
         if !to_host {
-            // The host's own data, which it does not get back.
+            // A host does not get its own data back.
             self.recycle(std::mem::take(&mut data));
         }
         if entry.opcode == AdminOpcode::Abort.code() {
-            // A command that is aborted completes before the Abort (Base Specification, "Abort command").
+            // An aborted command completes before the Abort (Base Specification, "Abort command").
             self.take_events(subsystem);
         }
         self.finish(entry, outcome, data, now);
@@ -231,7 +234,7 @@ impl Session {
 
     fn finish(&mut self, entry: SubmissionEntry, outcome: Outcome, data: Vec<u8>, now: Nanos) {
         let Some(reply) = outcome.reply else {
-            // An Asynchronous Event Request does not count: the subsystem limits them.
+            // An Asynchronous Event Request does not count here, because the subsystem limits them.
             self.outstanding -= 1;
             return self.recycle(data);
         };
@@ -244,7 +247,7 @@ impl Session {
         self.complete_when_due(completion, outcome.due, outcome.durable, now);
     }
 
-    /// Completes a command now, or holds it back.
+    /// Completes a command now, or holds its completion back.
     pub(super) fn complete_when_due(
         &mut self,
         completion: Completion,
@@ -259,7 +262,7 @@ impl Session {
         }
     }
 
-    /// Completes what has become due.
+    /// Completes commands that have become due.
     pub(super) fn release_due(&mut self) {
         if self.backlog.next_due().is_none() {
             return;
@@ -274,10 +277,10 @@ impl Session {
         }
     }
 
-    /// Tells the host.
+    /// Sends data and completion of a command to the host.
     fn complete(&mut self, completion: Completion) {
         let cid = completion.entry.cid.get();
-        // Success needs no words of its own if nothing else is to be said.
+        // The SUCCESS flag of the data replaces a completion without further content.
         let says_success = completion.reply == Reply::success(0) && !completion.data.is_empty();
         let success = says_success && self.may_be_left_out();
         let head = self.end_of_command(success);
@@ -295,20 +298,20 @@ impl Session {
         }
     }
 
-    /// Whether a command's completion may be left out, if its data says that it succeeded.
+    /// Returns whether a completion may be left out, given that the data carries the SUCCESS flag.
     fn may_be_left_out(&self) -> bool {
         let queue = self.endpoint.queue.as_ref();
         queue.is_some_and(|queue| queue.heads.may_be_left_out(self.outstanding))
     }
 
-    /// A command is complete. What its completion says of the queue's head.
+    /// Counts a command as complete. Returns the submission queue head for its completion.
     fn end_of_command(&mut self, is_left_out: bool) -> u16 {
         self.outstanding -= 1;
         let queue = self.endpoint.queue.as_mut();
         queue.map_or(0, |queue| queue.heads.next(is_left_out))
     }
 
-    /// Tells the host of events, if it has asked.
+    /// Sends events to the host, if it has requested them.
     fn take_events(&mut self, subsystem: &mut Subsystem) {
         let Some(queue) = &mut self.endpoint.queue else {
             return;
@@ -322,7 +325,7 @@ impl Session {
         }
     }
 
-    /// The waker was called.
+    /// Sends events after the waker was called.
     pub fn deliver_events(&mut self) {
         let context = Arc::clone(&self.context);
         let mut subsystem = locked(&context.shared);
@@ -332,7 +335,7 @@ impl Session {
         self.take_events(&mut subsystem);
     }
 
-    /// Makes everything written durable and completes the commands that wait for it.
+    /// Makes all written data durable and completes the commands that wait for it.
     pub fn sync(&mut self) {
         let Some(durable) = self.backlog.start_sync() else {
             return;
@@ -366,8 +369,8 @@ impl Session {
         }
     }
 
-    /// Computes what an authentication command needs, without the drive, and completes the command. The connection ends
-    /// if it is not its turn before `until`.
+    /// Runs the computation of an authentication command without the drive lock, and completes the
+    /// command. The connection ends if the computation cannot begin before `until`.
     pub fn compute(&mut self, until: Instant) {
         let Some((entry, work)) = self.computing.take() else {
             return;
@@ -397,7 +400,8 @@ impl Session {
     }
 }
 
-/// A command that is plain, came in one piece, and whose answer does.
+/// Returns the command if it qualifies for the fast path, its data is complete, and its answer fits
+/// in one PDU.
 fn find_plain(subsystem: &Subsystem, together: &PlainBatch, ready: &ReadyCommand) -> Option<PlacedPlain> {
     let Progress::Capsule(entry, Some(command)) = &ready.progress else {
         return None;
@@ -418,8 +422,8 @@ fn wrong_digest() -> Failure {
     Failure::new(Status::TRANSIENT_TRANSPORT_ERROR, cause).retryable()
 }
 
-/// Brings the data that came with a command into the form that executing it takes. `false`: it has to be asked for
-/// first.
+/// Puts the data that came with a command into the form that its execution needs. Returns `false`
+/// if the data must be requested first.
 fn prepare(command: &Command, data: &mut Vec<u8>) -> Result<bool, Failure> {
     let transfer = command.transfer;
     match (transfer.direction, place(&command.entry, transfer, data.len())?) {
@@ -438,16 +442,16 @@ fn prepare(command: &Command, data: &mut Vec<u8>) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Where a command's data is.
+/// Location of a command's data.
 enum Place {
-    /// In its capsule, from this offset on.
+    /// In the capsule, from this offset on.
     Capsule(usize),
-    /// In PDUs of its own.
+    /// In separate PDUs.
     Transport,
 }
 
-/// Reads the data pointer of a command that came with `capsule_bytes` of data (TCP Transport, "SGL Descriptors"). It
-/// may describe more than the command moves; Linux does so for Dataset Management.
+/// Reads the data pointer of a command with `capsule_bytes` of in-capsule data (TCP Transport, "SGL
+/// Descriptors"). The SGL may be longer than the transfer, as Linux's is for Dataset Management.
 fn place(entry: &SubmissionEntry, transfer: Transfer, capsule_bytes: usize) -> Result<Place, Failure> {
     if transfer.direction == Direction::None {
         return Ok(Place::Transport);

@@ -1,4 +1,5 @@
-//! From bytes to commands: PDUs are looked at, capsules become ready commands, data goes to the command it is for.
+//! Turns bytes into commands. Parses PDUs, makes capsules ready commands, and moves data to its
+//! command.
 
 use nvme::IoCommand;
 use nvme_spec::tcp::{CapsuleCmd, CommonHeader, DIGEST_LENGTH, FatalErrorStatus, H2cData, IcReq, PFV_1_0, PduType};
@@ -10,7 +11,8 @@ use crate::tcp::pdu::{
 };
 
 impl Session {
-    /// Looks at the input until there is no whole PDU any more, or enough to do. Returns whether it was the former.
+    /// Parses the input until no whole PDU is left or enough commands are ready. Returns true in
+    /// the first case.
     pub(super) fn parse(&mut self) -> Result<bool, CloseReason> {
         while !self.has_enough() {
             match self.parse_one() {
@@ -25,20 +27,21 @@ impl Session {
         Ok(false)
     }
 
-    /// Whether what is ready has to be carried out before more is looked at. That does not wait for anything that the host sends.
+    /// Returns whether ready commands must be executed before more input is parsed. Their execution
+    /// never waits for input of the host.
     pub(super) fn has_enough(&self) -> bool {
         let limit = self.context.options.limits.bytes_in_flight;
         match self.ready.len() {
             0 => false,
-            // What a command before the queue is connected means depends on the one before it.
+            // Before Connect, the meaning of a command depends on the previous command.
             _ if self.endpoint.queue.is_none() => true,
             ready => ready >= BATCH_COMMANDS || self.bytes_in_flight >= limit,
         }
     }
 
-    /// Adds a C2HTermReq, the last thing that the host hears.
+    /// Adds a C2HTermReq, the last PDU that the host receives.
     fn terminate(&mut self, fault: Fault) {
-        // What the host sent as the header, as far as it is there.
+        // The PDU's header as the host sent it, as far as it has arrived.
         let bytes = self.input.bytes();
         let said = bytes.get(2).map_or(0, |&header_bytes| usize::from(header_bytes));
         let header = bytes[..said.min(bytes.len()).min(nvme_spec::tcp::TERM_REQ_MAX_DATA)].to_vec();
@@ -57,7 +60,7 @@ impl Session {
         }
     }
 
-    /// Returns whether there was something to look at.
+    /// Parses one PDU or a part of its data. Returns false if the input is incomplete.
     fn parse_one(&mut self) -> Result<bool, Fault> {
         if let Some(receiving) = &self.receiving {
             return Ok(if receiving.left > 0 {
@@ -81,7 +84,7 @@ impl Session {
             PduType::IcReq => self.initialize()?,
             PduType::CapsuleCmd => taken = self.take_capsule(&layout)?,
             PduType::H2cData => self.begin_data(&layout)?,
-            // The host ends the connection.
+            // The host terminates the connection.
             _ => self.closing = true,
         }
         self.input.consume(taken);
@@ -112,7 +115,7 @@ impl Session {
         Ok(())
     }
 
-    /// Returns how many bytes of the input it took.
+    /// Parses a capsule. Returns the number of bytes taken from the input.
     fn take_capsule(&mut self, layout: &Layout) -> Result<usize, Fault> {
         let queue_entries = self
             .endpoint
@@ -135,7 +138,7 @@ impl Session {
             self.expect_data(Receiver::Capsule(command), layout);
             return Ok(layout.data_offset);
         };
-        // Most are there as a whole.
+        // Most capsules have arrived completely.
         let (in_capsule, digest) = behind.split_at(layout.data_bytes);
         let mut data = Vec::new();
         if !in_capsule.is_empty() {
@@ -152,7 +155,7 @@ impl Session {
         Ok(layout.data_offset + behind_header)
     }
 
-    /// A buffer for data of a command that is coming.
+    /// Allocates a buffer for the arriving data of a command.
     fn make_room(&mut self, progress: Progress, bytes: usize) -> ArrivingCommand {
         self.bytes_in_flight += bytes;
         let mut data = self.spare.take();
@@ -167,7 +170,7 @@ impl Session {
         }
     }
 
-    /// Behind the header comes data.
+    /// Prepares for the data behind a header.
     fn expect_data(&mut self, receiver: Receiver, layout: &Layout) {
         self.receiving = Some(IncomingData {
             receiver,
@@ -176,7 +179,7 @@ impl Session {
         });
     }
 
-    /// The header of an H2CData PDU is there.
+    /// Checks the header of an H2CData PDU and prepares for its data.
     fn begin_data(&mut self, layout: &Layout) -> Result<(), Fault> {
         let (header, _) = H2cData::read_from_prefix(self.input.bytes()).expect("the header is there");
         let tag = usize::from(header.ttag.get());
@@ -200,7 +203,7 @@ impl Session {
         Ok(())
     }
 
-    /// Moves data that is in the input buffer to its command.
+    /// Moves data from the input buffer to its command.
     fn take_data(&mut self) -> bool {
         let receiving = self.receiving.as_mut().expect("data is coming in");
         let available = self.input.bytes();
@@ -215,7 +218,7 @@ impl Session {
         true
     }
 
-    /// So many bytes were added to the data of the command that is receiving.
+    /// Accounts for `bytes` added to the data of the receiving command.
     pub(super) fn note_data(&mut self, bytes: usize) {
         let receiving = self.receiving.as_mut().expect("data is coming in");
         let digest = receiving.digest;
@@ -227,7 +230,7 @@ impl Session {
         receiving.left -= bytes;
     }
 
-    /// All data of the PDU is there. Returns whether its digest is as well.
+    /// Finishes a PDU whose data is complete. Returns false if its digest has not arrived.
     fn finish_data(&mut self) -> bool {
         let mut receiving = self.receiving.take().expect("data is coming in");
         if let Some(digest) = receiving.digest {
@@ -252,7 +255,7 @@ impl Session {
         true
     }
 
-    /// Asks for the data of the commands that there is room for.
+    /// Requests the data of waiting commands within the limit.
     pub(super) fn grant(&mut self) {
         while let Some(command) = self.ungranted.front() {
             let bytes = command.transfer.bytes;
@@ -272,7 +275,7 @@ impl Session {
         }
     }
 
-    /// One command always has room, so that none waits for ever.
+    /// One command always fits, so that none waits for ever.
     fn has_room_for(&self, bytes: usize) -> bool {
         self.bytes_in_flight == 0 || self.bytes_in_flight + bytes <= self.context.options.limits.bytes_in_flight
     }
