@@ -1,4 +1,4 @@
-//! The other side: a command that asks a server.
+//! The client side: sends the command's request to a server.
 
 use std::io::{Error, ErrorKind};
 use std::net::SocketAddr;
@@ -13,22 +13,22 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 const ANSWER_BYTES_MAX: usize = 1 << 20;
-/// Time until the answer is there.
+/// Time limit for the answer.
 const ANSWER_TIME: Duration = Duration::from_secs(15);
 
-/// What a request changes.
+/// The modification that a request makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// What is at the path is this from now on.
+    /// Sets the resource at the path to this text.
     Put(String),
-    /// There is nothing from now on.
+    /// Deletes the resource at the path.
     Delete,
 }
 
-/// Asks another server, as whoever has its token: the status of the answer and its text.
+/// Sends a request with a token to a server. Returns the status and the text of the answer.
 ///
 /// # Errors
-/// It cannot be reached, or its answer does not come in time or is too large.
+/// The server cannot be reached, or its answer is late or too large.
 pub fn ask(address: SocketAddr, token: &str, path: &str, change: Option<Change>) -> std::io::Result<(u16, String)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (method, body) = match change {

@@ -1,4 +1,4 @@
-//! Connections: how many there are, who gives way to one more, and the time and length of a request's head.
+//! Limits the number of connections, and the time and size of a request's head.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,20 +18,22 @@ use tower_service::Service as _;
 
 use crate::half_open::{HalfOpen, oldest_of_the_busiest};
 
-/// Connections at the same time. One more takes the place of one whose request is not whole, or is closed at once.
+/// Most connections at a time. One more replaces a connection with an incomplete request, or is
+/// closed immediately.
 pub const CONNECTIONS_MAX: usize = 64;
-/// Bytes of a request's head, the least that the library takes.
+/// Most bytes of a request's head, the smallest limit that the library accepts.
 const HEAD_BYTES_MAX: usize = 8 << 10;
-/// Fields of a request's head.
+/// Most fields of a request's head.
 const FIELDS_MAX: usize = 64;
-/// Time for a request's head.
+/// Time limit for a request's head.
 const HEAD_TIME: Duration = Duration::from_secs(5);
-/// Pause after a connection could not be accepted, such as for want of descriptors.
+/// Pause after a failed accept, such as for lack of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How long a connection waits at most before it is looked again whether there is a place.
+/// Longest wait before the next check for a free place.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// Answers each connection with these routes, in so much time from its beginning to the end of the answer.
+/// Serves each connection with these routes. `time` limits a connection from its start to the end
+/// of the answer.
 pub(super) async fn serve(listener: TcpListener, routes: Router, time: Duration) {
     let listener = tokio::net::TcpListener::from_std(listener).expect("it was made not to block");
     let free = Arc::new(Semaphore::new(CONNECTIONS_MAX));
@@ -62,21 +64,21 @@ pub(super) async fn serve(listener: TcpListener, routes: Router, time: Duration)
     }
 }
 
-/// A place in the server. A request has it as an extension, and a conversation keeps it.
+/// A place in the server. Each request has it as an extension, and a conversation keeps it.
 pub(super) struct Place {
     _permit: OwnedSemaphorePermit,
-    /// The request is there as a whole: its head, and the body if it is wanted.
+    /// True if the request is complete: its head, and the body if needed.
     is_asked: AtomicBool,
 }
 
 impl Place {
-    /// Notes that the request is whole, so that it gives way to nobody.
+    /// Marks the request as complete, so that it keeps its place.
     pub(super) fn note_asked(&self) {
         self.is_asked.store(true, Ordering::Relaxed);
     }
 }
 
-/// A place that somebody has, or had.
+/// A place that is or was in use.
 struct Taken {
     connection: HalfOpen,
     at: Weak<Place>,
@@ -90,7 +92,7 @@ impl Taken {
     }
 }
 
-/// The permit for a place: a free one, or that of a connection whose request is not whole.
+/// The permit for a place, either free or from a connection whose request is incomplete.
 async fn permit(free: &Arc<Semaphore>, taken: &mut Vec<Taken>) -> Option<OwnedSemaphorePermit> {
     taken.retain(|taken| taken.at.strong_count() > 0);
     loop {
@@ -104,7 +106,7 @@ async fn permit(free: &Arc<Semaphore>, taken: &mut Vec<Taken>) -> Option<OwnedSe
         if spared_for.is_zero() {
             let gives_way = taken.iter().find(|taken| taken.connection.number == oldest.number);
             gives_way?.task.abort();
-            // The task ends the next time that the runtime looks at it.
+            // The aborted task ends when the runtime polls it next.
             return Arc::clone(free).acquire_owned().await.ok();
         }
         tokio::time::sleep(spared_for.min(LOOK_AGAIN)).await;
@@ -124,6 +126,6 @@ async fn connection(stream: TcpStream, place: Arc<Place>, routes: Router, time: 
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
-    // However it ends is the peer's business.
+    // All ways to end a connection are equivalent for the server.
     let _ = tokio::time::timeout(time, connection).await;
 }

@@ -1,13 +1,16 @@
-//! Who is answered, how much of a request is read, and what goes with every answer to a browser.
+//! Access control of the HTTP server: checks of Host, Origin and token, limits of bodies, and
+//! security headers.
 //!
 //! ```text
-//! head -> is it from where it may be (Host, Origin)? -> is it public, or does it show the token? -> routes
+//! head -> check Host and Origin -> public path, or check the token -> routes
 //! ```
 //!
-//! A browser sends what any site tells it to: so the Host must be this machine by its address (a name that somebody had
-//! lead here is no name of it), and the Origin, where there is one, the same place. Only where there is a token may another
-//! site ask (a notebook, whose page comes from its own server): each of its questions shows the token, so it was given it, and
-//! only then it may read the answer (CORS). Its preflights, which can show none, are all answered alike. No cookie means anything.
+//! A browser sends requests on behalf of any site. Therefore the Host must be an address of this
+//! machine, because any DNS name may be made to point here. The Origin, if present, must match the
+//! Host. Other sites may send requests only if a token is configured, for example a notebook whose
+//! page comes from another server. Each request from such a site must carry the token, and only
+//! then can the site read the answer (CORS). Preflight requests cannot carry the token, and all get
+//! the same answer. The server ignores cookies.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -32,22 +35,23 @@ use subtle::ConstantTimeEq;
 use super::connections::Place;
 use super::socket::{LIVE, TOKEN_PROTOCOL};
 
-/// Time for a request's body.
+/// Time limit for a request's body.
 const BODY_TIME: Duration = Duration::from_secs(10);
-/// Bytes of the sentence of a refusal.
+/// Most bytes of an error text.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
 
-/// Whom a server is for.
+/// The kind of clients of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
-    /// Programs: where there is a token, all of it is for those who show it. Refusals are text.
+    /// Programs. If a token is configured, all paths need it. Errors are text.
     Programs,
-    /// Pages in browsers: where there is a token, all below `/api` is for those who show it. Refusals are JSON.
+    /// Pages in browsers. If a token is configured, all paths below `/api` need it. Errors are
+    /// JSON.
     Browsers,
 }
 
 impl Audience {
-    /// Time for a connection that is no WebSocket, from its beginning to the end of the answer.
+    /// Time limit for a connection without a WebSocket, from its start to the end of the answer.
     pub(super) fn connection_time(self) -> Duration {
         match self {
             Audience::Programs => Duration::from_secs(15),
@@ -56,15 +60,15 @@ impl Audience {
     }
 }
 
-/// What is looked at before anything is answered.
+/// Data for the checks before each answer.
 pub(super) struct Guard {
-    /// Where the server listens.
+    /// Listening address of the server.
     pub address: SocketAddr,
     pub audience: Audience,
     pub token: Option<String>,
 }
 
-/// Lets a request through to the routes, or refuses it.
+/// Passes a request to the routes, or refuses it.
 pub(super) async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
     if guard.audience == Audience::Programs {
         return guard.answer(request, next).await;
@@ -73,12 +77,13 @@ pub(super) async fn check(State(guard): State<Arc<Guard>>, request: Request, nex
         Ok(Asker::Own) => guard.answer(request, next).await,
         Ok(Asker::Trusted) => {
             let mut response = guard.answer(request, next).await;
-            // Any site that shows the token; with a star browsers send no cookies along.
+            // Any site that sends the token may read the answer. Browsers send no cookies with a
+            // star.
             let any = HeaderValue::from_static("*");
             response.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, any);
             response
         }
-        // Whatever it is about: nothing that is served shows in it.
+        // The same answer for all paths, so that it reveals no information about the routes.
         Ok(Asker::Preflight) => (StatusCode::NO_CONTENT, PREFLIGHT).into_response(),
         Err(problem) => (StatusCode::FORBIDDEN, problem).into_response(),
     };
@@ -97,7 +102,7 @@ pub(super) async fn check(State(guard): State<Arc<Guard>>, request: Request, nex
     response
 }
 
-/// A refusal as JSON, whoever made it.
+/// Converts an error into JSON, regardless of its source.
 async fn as_json(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
     let text = axum::body::to_bytes(body, REFUSAL_BYTES_MAX).await.unwrap_or_default();
@@ -138,7 +143,7 @@ impl Guard {
         next.run(request).await
     }
 
-    /// Who asks; or why nobody answers.
+    /// Classifies the sender of a request, or returns the reason for a refusal.
     fn asker(&self, request: &Request) -> Result<Asker, String> {
         let host = only(request.headers(), HOST).unwrap_or_default();
         if !is_own(host, self.address) {
@@ -157,7 +162,7 @@ impl Guard {
         if place.is_some_and(|place| place.eq_ignore_ascii_case(host)) {
             return Ok(Asker::Own);
         }
-        // Where no token is set nobody can show it, and everything shows "none".
+        // Without a configured token, `shows_token` is true for every request.
         if self.token.is_some() && !origin.is_empty() {
             if is_preflight(request) {
                 return Ok(Asker::Preflight);
@@ -177,10 +182,11 @@ impl Guard {
         ))
     }
 
-    /// Whether a request shows the token, if one is needed: in its field, or as a protocol where it begins a conversation.
+    /// Returns whether a request carries the token or needs none. The token is in the Authorization
+    /// field, or in a subprotocol at the start of a conversation.
     fn shows_token(&self, request: &Request) -> bool {
         let Some(token) = &self.token else { return true };
-        // How long it takes does not say how much of it is right.
+        // The comparison takes constant time, so that its duration reveals no part of the token.
         let is_token = |given: &[u8]| bool::from(token.as_bytes().ct_eq(given));
         let field = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
         field
@@ -191,13 +197,13 @@ impl Guard {
     }
 }
 
-/// The place that a request has.
+/// The place of a request's connection.
 fn place_of(request: &Request) -> Arc<Place> {
     let place = request.extensions().get::<Arc<Place>>();
     Arc::clone(place.expect("a connection gives it to each request"))
 }
 
-/// The body of a request, whole and in time.
+/// The complete body of a request, received within the time limit.
 pub struct Body(pub String);
 
 impl<S: Send + Sync> FromRequest<S> for Body {
@@ -221,20 +227,20 @@ impl<S: Send + Sync> FromRequest<S> for Body {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asker {
-    /// The page of this server, or no page at all.
+    /// The page of this server, or a client without an Origin.
     Own,
-    /// A browser, on behalf of another site: whether that may ask what it is going to.
+    /// The preflight of a browser for another site.
     Preflight,
-    /// The page of another site, which shows the token.
+    /// The page of another site, with the token.
     Trusted,
 }
 
-/// Whether a browser asks for leave (Fetch, 4.8).
+/// Returns whether the request is a CORS preflight (Fetch, 4.8).
 fn is_preflight(request: &Request) -> bool {
     *request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// What every preflight is answered with.
+/// Headers of every preflight answer.
 const PREFLIGHT: [(HeaderName, &str); 4] = [
     (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
     (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE"),
@@ -242,15 +248,17 @@ const PREFLIGHT: [(HeaderName, &str); 4] = [
     (ACCESS_CONTROL_MAX_AGE, "600"),
 ];
 
-/// The value of a field that there may be once: nothing of two, of which nobody knows which one is meant.
+/// The value of a field that may occur once. Two values count as an empty one, because their
+/// meaning is ambiguous.
 fn only(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next().map(|value| value.to_str().unwrap_or_default());
     if values.next().is_some() { Some("") } else { first }
 }
 
-/// Whether a Host is this server: loopback, or the address it listens on; where that is every one of this machine, any address.
-/// A name is none, but for `localhost`: whoever owns it can have it lead anywhere.
+/// Returns whether a Host names this server: loopback, the listening address, or any address if the
+/// server listens on all of them. The only valid name is `localhost`, because the owner of any
+/// other name can make it point anywhere.
 fn is_own(host: &str, listens: SocketAddr) -> bool {
     let Ok(authority) = host.parse::<Authority>() else {
         return false;
@@ -269,12 +277,12 @@ fn is_own(host: &str, listens: SocketAddr) -> bool {
     ip.is_loopback() || own.is_unspecified() || ip == own
 }
 
-/// What a peer sent, short enough for a sentence.
+/// Text of a peer, shortened for a message.
 fn shown(text: &str) -> String {
     text.chars().take(80).collect()
 }
 
-/// The token that a conversation shows, if it shows one.
+/// The token in the subprotocols of a conversation, if any.
 fn protocol_token(headers: &HeaderMap) -> Option<Vec<u8>> {
     let fields = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
     let mut protocols = fields
@@ -284,7 +292,8 @@ fn protocol_token(headers: &HeaderMap) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(shown).ok()
 }
 
-/// What goes with every answer: nothing is loaded from elsewhere, framed, guessed at, or told to others.
+/// Security headers of every answer. They forbid foreign content, framing, content sniffing and
+/// referrers.
 const GUARDS: [(HeaderName, &str); 3] = [
     (
         CONTENT_SECURITY_POLICY,

@@ -1,15 +1,15 @@
-//! A small HTTP server that nobody can hold up: every wait, length and count has a bound.
+//! A small HTTP server that limits all waits, sizes and counts, so that no client can block it.
 //!
 //! ```text
-//! listener -> a connection, if there is a place or somebody gives way -> one request's head, in time        (connections)
-//!          -> is it from where it may be, does it show the token? -> a body, in time                        (guard)
-//!          -> routes of axum -> at once, or a worker, in time -> answer, compressed if that pays -> closed
-//!                           \-> WebSocket -> a conversation until one side ends it                          (socket)
+//! listener -> a connection, if a place is free or a half-open connection gives way -> one request head  (connections)
+//!          -> check Host, Origin and token -> a body                                                    (guard)
+//!          -> axum routes -> handler, or worker with a time limit -> answer, compressed if large -> closed
+//!                        \-> WebSocket -> a conversation until one side ends it                         (socket)
 //! ```
 //!
-//! A connection is closed after its answer. The server has a thread of its own, which never waits for a peer: one that does
-//! not send or does not read loses its connection, and one whose request is not whole gives its place to the next. [`ask`] is the
-//! other side, for the command.
+//! A connection closes after its answer. The server's thread never waits for a peer. A peer that
+//! does not send or read in time loses its connection, and an incomplete request may lose its place
+//! to a new connection. [`ask`] is the client side, for the command.
 
 mod client;
 mod connections;
@@ -39,35 +39,36 @@ pub use connections::CONNECTIONS_MAX;
 pub use guard::{Audience, Body};
 pub use socket::{COMMANDS_A_SECOND, Conversation, MESSAGE_BYTES_MAX, SPEECHES_A_SECOND, Speech, Upgrade};
 
-/// Bytes of a body that a program sends.
+/// Most bytes of a request body for [`Audience::Programs`].
 pub const BODY_BYTES_MAX: usize = 64 << 10;
-/// Bytes of a body that a page sends.
+/// Most bytes of a request body for [`Audience::Browsers`].
 const PAGE_BODY_BYTES_MAX: usize = 1 << 20;
-/// Bytes of a token, so that it cannot be guessed.
+/// Fewest bytes of a token, so that it cannot be guessed.
 pub const TOKEN_BYTES_MIN: usize = 16;
-/// Threads that answer what takes a while.
+/// Most worker threads for slow answers.
 const WORKERS: usize = 8;
-/// Time for a worker's answer.
+/// Time limit for a worker's answer.
 const WORK_TIME: Duration = Duration::from_secs(60);
-/// Bytes from which on an answer is compressed.
+/// Smallest answer in bytes that is compressed.
 const COMPRESSED_BYTES_MIN: u64 = 1024;
 
-/// Where to serve, and for whom.
+/// Address and access token of a server.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// Where to listen. Other than loopback needs a token.
+    /// Address to listen on. Any address except loopback needs a token.
     pub listen: SocketAddr,
-    /// What a request has to carry as `Authorization: Bearer TOKEN`; none on loopback is for everybody of this machine.
+    /// Token that requests carry as `Authorization: Bearer TOKEN`. Without a token, which requires
+    /// loopback, all users of this machine have access.
     pub token: Option<String>,
 }
 
 impl HttpOptions {
-    /// Everybody who reaches the address; loopback only.
+    /// Options without a token, for loopback only.
     pub fn new(listen: SocketAddr) -> HttpOptions {
         HttpOptions { listen, token: None }
     }
 
-    /// Refuses what must not be served.
+    /// Rejects unsafe options.
     fn check(&self) -> Result<(), ServeError> {
         let is_loopback = self.listen.ip().to_canonical().is_loopback();
         match &self.token {
@@ -86,10 +87,11 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Starts to serve. Handlers run on the server's thread and must not wait: [`work`] is for those that take a while.
+    /// Starts to serve. Handlers run on the server's thread and must not wait. Slow handlers use
+    /// [`work`].
     ///
     /// # Errors
-    /// The address cannot be had, or must not be served without a token.
+    /// The server cannot listen on the address, or the address needs a token.
     pub fn start(
         name: &str,
         options: HttpOptions,
@@ -112,7 +114,8 @@ impl HttpServer {
             audience,
             token: options.token,
         };
-        // The routes are a service of another router, so that what goes around them sees a 405 with the methods that there are.
+        // The routes are a service of an outer router, so that the layers see a 405 with the list
+        // of allowed methods.
         let around = from_fn_with_state(Arc::new(guard), guard::check);
         let routes = Router::new().fallback_service(routes).layer(around);
         let routes = match audience {
@@ -131,7 +134,7 @@ impl HttpServer {
                     _ = stopped => {}
                 }
             });
-            // Connections that are left are dropped with the runtime; a worker that is at it is not waited for.
+            // Shutting down the runtime drops all connections and does not wait for a busy worker.
             runtime.shutdown_background();
         };
         let thread = std::thread::Builder::new()
@@ -141,19 +144,19 @@ impl HttpServer {
         Ok(HttpServer { address, stop, thread })
     }
 
-    /// Where it listens.
+    /// Address that the server listens on.
     pub fn local_address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Stops at once; nobody is waited for.
+    /// Stops immediately, without waiting for clients.
     pub fn stop(self) {
         let _ = self.stop.send(());
         let _ = self.thread.join();
     }
 }
 
-/// Has a worker answer. The asker waits for a minute, and is then told so.
+/// Runs `answer` on a worker. After one minute the client gets an error instead.
 pub async fn work<R: IntoResponse>(answer: impl FnOnce() -> R + Send + 'static) -> Response {
     let work = tokio::task::spawn_blocking(move || answer().into_response());
     let failed = match tokio::time::timeout(WORK_TIME, work).await {

@@ -1,13 +1,14 @@
-//! WebSockets: a conversation with a page, in which neither side can hold the other up.
+//! WebSockets: conversations with a page, in which neither side can block the other.
 //!
 //! ```text
-//! page -> text, so many a second -> Conversation::hear
-//! Conversation::changes -> speak, so many times a second -> page, in time
-//! nothing heard for a while -> ping -> nothing heard for longer -> closed
+//! page -> text, limited per second -> Conversation::hear
+//! Conversation::changes -> speak, limited per second -> page, with a time limit
+//! silence -> ping -> longer silence -> closed
 //! ```
 //!
-//! Nothing is queued: a message is made when the one before has been sent, so who reads slowly gets what is new then, and who does
-//! not read at all is left. Binary messages of a page mean nothing and end the conversation.
+//! The server queues no messages. It creates each message after the previous one was sent, so a
+//! slow reader skips to the newest state. A page that does not read at all is disconnected. A
+//! binary message from the page ends the conversation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,47 +26,48 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::connections::Place;
 
-/// How the path of a conversation ends.
+/// Last part of the path of a conversation.
 pub(super) const LIVE: &str = "/live";
-/// How a page shows the token there: as a protocol that it asks for, since it can set no other field.
+/// Prefix of the requested subprotocol that carries the token, because a page can set no header
+/// field here.
 pub(super) const TOKEN_PROTOCOL: &str = "warp.token.";
-/// Bytes of a message of the page, in however many fragments. A fragment of up to twice as many is read, so that the page is told why
-/// the conversation ends.
+/// Most bytes of a message from the page, over all fragments. Fragments of up to twice the size are
+/// read, so that the page learns the reason for the end.
 pub const MESSAGE_BYTES_MAX: usize = 64 << 10;
-/// Messages of the page that are taken in a second; those beyond wait in its own socket.
+/// Messages accepted from the page per second. More messages wait in the page's socket.
 pub const COMMANDS_A_SECOND: u32 = 60;
-/// How often in a second a conversation is asked what there is to say.
+/// Calls of [`Conversation::speak`] per second at most.
 pub const SPEECHES_A_SECOND: u32 = 30;
-/// Bytes of the largest message to the page.
+/// Most bytes of a message to the page.
 const SPEECH_BYTES_MAX: usize = 64 << 20;
-/// Time for a message to the page.
+/// Time limit for sending a message to the page.
 const SPEECH_TIME: Duration = Duration::from_secs(10);
-/// Time for the page to close the connection after it was told why it ends.
+/// Time for the page to close the connection after it received the reason.
 const FAREWELL_TIME: Duration = Duration::from_secs(1);
-/// Silence after which the page is asked whether it is there.
+/// Silence after which the server sends a ping.
 const PING_AFTER: Duration = Duration::from_secs(15);
-/// Silence after which it is not.
+/// Silence after which the conversation ends.
 const SILENCE_MAX: Duration = Duration::from_secs(45);
 
-/// Something to say.
+/// A message to the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Speech {
-    /// Text, JSON mostly.
+    /// Text, usually JSON.
     Text(String),
     Binary(Bytes),
-    /// The conversation is over, and why.
+    /// End of the conversation, with its reason.
     End(String),
 }
 
-/// The app's side of a WebSocket. It is called on the server's thread and must not wait.
+/// The application's side of a WebSocket. Its methods run on the server's thread and must not wait.
 pub trait Conversation: Send + 'static {
-    /// Takes what the page says.
+    /// Handles a message of the page.
     fn hear(&mut self, text: &str);
 
-    /// What to say now; `None` if there is nothing more until something changes.
+    /// The next message to the page, or `None` until the state changes.
     fn speak(&mut self) -> Option<Speech>;
 
-    /// Changes when there may be something to say.
+    /// A value that changes when a message may be available.
     fn changes(&self) -> watch::Receiver<u64>;
 }
 
@@ -80,7 +82,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Upgrade, Self::Rejection> {
         let mut upgrade = WebSocketUpgrade::from_request_parts(parts, state).await?;
-        // A browser ends a WebSocket that is not given one of the protocols that it asks for.
+        // A browser closes a WebSocket whose server selects none of the requested protocols.
         let is_other = |protocol: &&HeaderValue| !protocol.as_bytes().starts_with(TOKEN_PROTOCOL.as_bytes());
         if let Some(protocol) = upgrade.requested_protocols().max_by_key(is_other).cloned() {
             upgrade.set_selected_protocol(protocol);
@@ -92,10 +94,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
 }
 
 impl Upgrade {
-    /// The response that begins the conversation, which keeps the place of the connection.
+    /// The response that begins the conversation, which keeps the connection's place.
     pub fn begin(self, conversation: impl Conversation) -> Response {
         let Upgrade { upgrade, place } = self;
-        // What a page sends while it is written to is read afterwards, a little at a time.
+        // The server reads messages of the page only after a write, in small pieces.
         let upgrade = upgrade
             .read_buffer_size(4 << 10)
             .write_buffer_size(0)
@@ -104,7 +106,7 @@ impl Upgrade {
             .max_frame_size(2 * MESSAGE_BYTES_MAX);
         upgrade.on_upgrade(async move |socket| {
             let conversation = Box::new(conversation);
-            // However it ends is the page's business.
+            // All ways to end a conversation are equivalent for the server.
             let _ = (Carrier { socket, conversation }).run().await;
             drop(place);
         })
@@ -116,7 +118,7 @@ struct Carrier {
     conversation: Box<dyn Conversation>,
 }
 
-/// The conversation is over.
+/// The conversation has ended.
 struct Over;
 
 impl Carrier {
@@ -162,7 +164,8 @@ impl Carrier {
                 self.end(close_code::UNSUPPORTED, "a page says what it wants as text")
                     .await
             }
-            // Too long, mostly. The library says no more after it.
+            // The usual cause is a message that is too long. The library reports no details
+            // afterwards.
             Some(Err(_)) => {
                 let reason = format!("a message is text of at most {MESSAGE_BYTES_MAX} bytes");
                 self.end(close_code::SIZE, &reason).await
@@ -171,7 +174,7 @@ impl Carrier {
         }
     }
 
-    /// Says all that there is to say now.
+    /// Sends all messages that are available now.
     async fn speak(&mut self) -> Result<(), Over> {
         while let Some(speech) = self.conversation.speak() {
             match speech {
@@ -188,7 +191,7 @@ impl Carrier {
         sent.map_err(|_| Over)?.map_err(|_| Over)
     }
 
-    /// Ends it, with a reason of at most 123 bytes (RFC 6455, 5.5).
+    /// Ends the conversation with a reason of at most 123 bytes (RFC 6455, 5.5).
     async fn end(&mut self, code: CloseCode, reason: &str) -> Result<(), Over> {
         let mut reason = reason.to_string();
         while reason.len() > 123 {
@@ -196,21 +199,21 @@ impl Carrier {
         }
         let reason = reason.into();
         self.send(Message::Close(Some(CloseFrame { code, reason }))).await?;
-        // What the page still sends is read until it closes: a connection that is closed with something unread is reset by the system,
-        // and the page may never see the reason.
+        // Reads until the page closes the connection. A close with unread input would make the
+        // system reset the connection, and the page might not see the reason.
         let read_away = async { while let Some(Ok(_)) = self.socket.recv().await {} };
         let _ = timeout(FAREWELL_TIME, read_away).await;
         Err(Over)
     }
 }
 
-/// The next message, from a time on.
+/// The next message, received no earlier than `from`.
 async fn next_from(socket: &mut WebSocket, from: Instant) -> Option<Result<Message, axum::Error>> {
     sleep_until(from).await;
     socket.recv().await
 }
 
-/// The next change, from a time on.
+/// The next change, reported no earlier than `from`.
 async fn change_from(changes: &mut watch::Receiver<u64>, from: Instant) -> Result<(), Over> {
     sleep_until(from).await;
     changes.changed().await.map_err(|_| Over)

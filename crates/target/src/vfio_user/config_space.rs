@@ -1,12 +1,12 @@
-//! The PCI configuration space of the function: identity, BAR0, and the capabilities power management, MSI-X (with its
-//! table and pending bits in BAR0, behind the doorbells) and PCI Express (with function level reset).
+//! The PCI configuration space of the function: identity, BAR0 and capabilities.
 //!
 //! ```text
 //! BAR0:  registers | doorbells | MSI-X table | pending bits
 //! ```
 //!
-//! It is bytes and a mask of those that can be written. A write can have one consequence beyond itself: a function
-//! level reset.
+//! The capabilities are power management, MSI-X (with its table and pending bits in BAR0, behind
+//! the doorbells) and PCI Express (with function level reset). The space consists of bytes and a
+//! mask of the writable bits. A function level reset is the only side effect of a write.
 
 use nvme::pcie::{DEVICE_ID, DOORBELL_BYTES, REGISTER_BYTES, VENDOR_ID};
 use nvme_spec::pci::{
@@ -20,7 +20,7 @@ use zerocopy::IntoBytes;
 use super::vectors::TABLE_ENTRY_BYTES;
 
 const PAGE_BYTES: u64 = 4096;
-/// Vectors that an MSI-X table can have.
+/// Most vectors of an MSI-X table.
 pub const VECTORS_MAX: u16 = 2048;
 
 const COMMAND: usize = std::mem::offset_of!(ConfigHeader, command);
@@ -30,10 +30,10 @@ const PCI_EXPRESS: usize = 0x60;
 /// PCI Express capability, Device Control.
 const DEVICE_CONTROL: usize = PCI_EXPRESS + 8;
 
-/// Where things lie in BAR0.
+/// Layout of BAR0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// MSI-X vectors.
+    /// Number of MSI-X vectors.
     pub vectors: u16,
 }
 
@@ -52,15 +52,15 @@ impl Layout {
     }
 }
 
-/// What a write to configuration space does beyond itself.
+/// Side effect of a write to configuration space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigEffect {
     None,
-    /// The function is reset; the space already is.
+    /// The function must be reset. The configuration space is already reset.
     FunctionReset,
 }
 
-/// See the module.
+/// Content of the configuration space.
 #[derive(Clone)]
 pub struct ConfigSpace {
     layout: Layout,
@@ -70,7 +70,7 @@ pub struct ConfigSpace {
 }
 
 impl ConfigSpace {
-    /// The space as it is after a reset.
+    /// The configuration space after a reset.
     pub fn new(layout: Layout) -> ConfigSpace {
         let mut space = ConfigSpace {
             layout,
@@ -92,7 +92,7 @@ impl ConfigSpace {
         self.writable[at..at + writable.len()].copy_from_slice(writable);
     }
 
-    /// Reads; beyond the end there are zeroes.
+    /// Reads at an offset. Bytes beyond the end are zero.
     pub fn read(&self, offset: u64, data: &mut [u8]) {
         let first = usize::try_from(offset).unwrap_or(usize::MAX);
         for (index, byte) in data.iter_mut().enumerate() {
@@ -101,14 +101,14 @@ impl ConfigSpace {
         }
     }
 
-    /// Whether the function may read and write the host's memory, which includes sending MSI-X messages (Bus Master
-    /// Enable).
+    /// Returns Bus Master Enable: whether the function may access the host's memory, which includes
+    /// sending MSI-X messages.
     pub fn is_bus_master(&self) -> bool {
         let command = u16::from_le_bytes([self.bytes[COMMAND], self.bytes[COMMAND + 1]]);
         PciCommand::from_bits(command.into()).bus_master()
     }
 
-    /// Writes; bits that are read-only, and what lies beyond the end, stay.
+    /// Writes at an offset. Read-only bits and bytes beyond the end do not change.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> ConfigEffect {
         let first = usize::try_from(offset).unwrap_or(usize::MAX);
         for (index, byte) in data.iter().enumerate() {
@@ -162,7 +162,7 @@ fn header_mask(layout: Layout) -> ConfigHeader {
     mask
 }
 
-/// Version 3; D0 and D3hot, without a reset between them.
+/// Version 3, with states D0 and D3hot and no reset between them.
 fn power_management() -> (PowerManagementCapability, PowerManagementCapability) {
     let capability = PowerManagementCapability {
         cap_id: CAP_ID_POWER_MANAGEMENT,

@@ -1,8 +1,8 @@
-//! One client's connection: its messages, answered one after the other.
+//! One client's connection: receives its messages and answers them in order.
 //!
-//! Configuration space is kept here; everything else is asked of the worker. Nothing here waits for a command of the
-//! drive. A message that says something impossible is answered with an error, and the connection goes on; only what is
-//! not a message ends it.
+//! This thread keeps the configuration space and asks the worker for all other data. It never waits
+//! for a command of the drive. An invalid request gets an error as its answer, and the connection
+//! continues. Only a malformed message ends the connection.
 
 use std::cell::Cell;
 use std::io;
@@ -25,42 +25,42 @@ use super::wire::{self, Body, Header, command};
 use super::worker::{Request, Requests};
 use crate::account::GuestAccount;
 
-/// Region of BAR0, as VFIO numbers them.
+/// VFIO region index of BAR0.
 const REGION_BAR0: u32 = 0;
-/// Region of configuration space.
+/// VFIO region index of configuration space.
 const REGION_CONFIG: u32 = 7;
-/// Regions that a PCI function has.
+/// Number of VFIO regions of a PCI function.
 const REGIONS: u32 = 9;
-/// Interrupts of the MSI-X kind.
+/// VFIO interrupt index of MSI-X.
 const INTERRUPT_MSIX: u32 = 2;
-/// Kinds of interrupt that a PCI function has.
+/// Number of VFIO interrupt indexes of a PCI function.
 const INTERRUPT_KINDS: u32 = 5;
-/// What the server says of itself.
+/// Capabilities that the server reports.
 const CAPABILITIES: &str = r#"{"capabilities":{"max_msg_fds":16,"max_data_xfer_size":1048576}}"#;
 const _: () = assert!(
     wire::DESCRIPTORS_MAX == 16 && wire::DATA_BYTES_MAX == 1048576,
     "as CAPABILITIES says"
 );
 
-/// What a device shows its clients, whoever they are.
+/// The parts of a device that all its clients share.
 pub struct Device {
     pub layout: Layout,
     pub requests: Requests,
     /// The doorbells, if clients may map them.
     pub doorbells: Option<DoorbellFile>,
-    /// Messages that wrote a doorbell.
+    /// Number of doorbell messages.
     pub doorbell_messages: Arc<AtomicU64>,
-    /// How long a client may take to begin.
+    /// Longest time until a client sends its version.
     pub greeting: Duration,
 }
 
-/// A client's connection. See the module.
+/// Connection of one client.
 struct Connection<'a> {
     device: &'a Device,
     config: ConfigSpace,
     negotiated: bool,
     account: GuestAccount,
-    /// Why something was refused was said: once is enough.
+    /// True after a refusal was logged. Each client gets one log message.
     complained: Cell<bool>,
 }
 
@@ -83,7 +83,7 @@ impl Answer {
 /// Serves a client until it leaves.
 ///
 /// # Errors
-/// The connection failed, or what came was no message.
+/// The connection failed, or the client sent a malformed message.
 pub fn serve(device: &Device, stream: &UnixStream) -> io::Result<()> {
     let mut connection = Connection {
         device,
@@ -93,7 +93,8 @@ pub fn serve(device: &Device, stream: &UnixStream) -> io::Result<()> {
         complained: Cell::new(false),
     };
     let mut body = Vec::new();
-    // Others wait for this one to leave. Once it has said what it speaks it may be silent: a guest that does nothing is.
+    // The timeout limits the wait of other clients. After its version a client may be silent, as an
+    // idle guest is.
     stream.set_read_timeout(Some(device.greeting))?;
     while let Some((header, descriptors)) = wire::receive(stream, &mut body)? {
         let was_negotiated = connection.negotiated;
@@ -122,7 +123,7 @@ pub fn serve(device: &Device, stream: &UnixStream) -> io::Result<()> {
 }
 
 impl Connection<'_> {
-    /// Says why something is refused, once for a client.
+    /// Logs the reason for a refusal, once per client.
     fn complain(&self, sentence: &str) {
         if !self.complained.replace(true) {
             eprintln!("warp: vfio-user: {sentence}");
@@ -168,7 +169,8 @@ impl Connection<'_> {
 
     fn map(&mut self, body: &mut Body<'_>, descriptors: Vec<OwnedFd>) -> io::Result<Answer> {
         let map: wire::DmaMap = body.take()?;
-        // Without a file there is nothing that could be mapped: firmware, and the device's own BARs. One that got lost is no such.
+        // A range without a file cannot be mapped. Examples are firmware and the device's own BARs.
+        // A lost descriptor is handled earlier.
         let Some(file) = descriptors.into_iter().next() else {
             return Ok(Answer::default());
         };
@@ -224,7 +226,8 @@ impl Connection<'_> {
         if asked.index != REGION_BAR0 || self.device.doorbells.is_none() {
             return Ok(Answer::of(info));
         }
-        // The doorbells can be mapped. A client whose question has no room for that is told to ask again with more.
+        // The doorbells can be mapped. If the client's buffer is too small, `argument_bytes` tells
+        // it to ask again with more space.
         let sparse = wire::SparseMmap {
             id: 1,
             version: 1,
@@ -245,7 +248,7 @@ impl Connection<'_> {
         Ok(answer)
     }
 
-    /// Takes the description of a region access, which must lie in the region.
+    /// Takes the description of a region access and checks that it lies within the region.
     fn access(&self, body: &mut Body<'_>) -> io::Result<wire::RegionAccess> {
         let access: wire::RegionAccess = body.take()?;
         let end = access.offset.checked_add(u64::from(access.count));
@@ -287,7 +290,7 @@ impl Connection<'_> {
         if is_doorbell {
             self.device.doorbell_messages.fetch_add(1, Ordering::Relaxed);
         }
-        // Doorbells have no result that could be waited for; requests stay in order.
+        // A doorbell write has no result to wait for. Requests stay in order.
         if is_doorbell || !wait {
             self.device.requests.send(Request::Write {
                 offset,
@@ -342,7 +345,7 @@ impl Connection<'_> {
         let set: wire::SetInterrupts = body.take()?;
         let vectors = u32::from(self.device.layout.vectors);
         if set.index != INTERRUPT_MSIX {
-            // There are no interrupts of other kinds, so only switching them off makes sense.
+            // Only MSI-X interrupts exist, so other kinds can only be switched off.
             return if set.count == 0 {
                 Ok(Answer::default())
             } else {
@@ -352,7 +355,7 @@ impl Connection<'_> {
         if set.start > vectors || set.count > vectors - set.start {
             return Err(wire::invalid());
         }
-        // Masking is the client's business: it takes the file descriptor away.
+        // The client implements masking. It removes the vector's file descriptor.
         if set.flags & wire::SET_ACTION_TRIGGER == 0 {
             return Ok(Answer::default());
         }

@@ -1,4 +1,5 @@
-//! The doorbell page: a page of shared memory that the client maps, so that ringing a doorbell is a store to memory.
+//! The doorbell page: shared memory that the client maps, so that a store to memory rings a
+//! doorbell.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,27 +8,28 @@ use guest_memory::Mapping;
 use nvme::pcie::{DOORBELL_BYTES, Doorbells, REGISTER_BYTES};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
-/// See the module.
+/// The server's mapping of the doorbells.
 pub struct DoorbellPage {
     map: Mapping,
 }
 
-/// Why no doorbell is ever gone.
+/// Reason why accesses to doorbells never fail.
 const SEALED: &str = "the file of the doorbells is sealed";
 
-/// The file behind the page. It begins with the registers, which nobody maps, so that offsets in the file are those of
-/// BAR0.
+/// The file behind the page. It begins with unmapped space for the registers, so that file offsets
+/// equal offsets in BAR0.
 pub struct DoorbellFile(OwnedFd);
 
 impl DoorbellPage {
-    /// Makes a page.
+    /// Creates a page.
     ///
     /// # Errors
-    /// The system has no memory for it.
+    /// The system has no memory left.
     pub fn new() -> io::Result<(DoorbellPage, DoorbellFile)> {
         let file = memfd_create("warp-doorbells", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&file, REGISTER_BYTES + DOORBELL_BYTES)?;
-        // Clients get this file; one that shortened it would end this process with SIGBUS.
+        // Clients receive this file. If a client could shorten it, this process would end with
+        // SIGBUS.
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         let map = Mapping::new(file.try_clone()?, REGISTER_BYTES, DOORBELL_BYTES, true)?;
         Ok((DoorbellPage { map }, DoorbellFile(file)))

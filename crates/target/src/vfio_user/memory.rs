@@ -1,10 +1,12 @@
-//! The guest's memory, as far as the client has given it to us: a sorted list of mapped files.
+//! Guest memory that the client shares: a sorted list of mapped files.
 //!
-//! Maps come and go at any time. The worker that carries out commands owns the list, so nothing is unmapped while it is
-//! being used. Ranges that came without a file descriptor are not here, and an access to them is a [`Fault`].
+//! Maps come and go at any time. The worker, which executes commands, owns the list, so that no
+//! range is unmapped during an access. The list omits ranges without a file descriptor. An access
+//! to such a range is a [`Fault`].
 //!
-//! So is an access to memory whose file was shortened, or for which its file system has no room ([`foreign`]): a command's
-//! data is then not transferred, and a controller whose queues are there fails. Nobody else notices.
+//! An access also faults if the file of the memory was truncated or its file system is full (crate
+//! `guest_memory`). The data of that command is not transferred. A controller whose queues are
+//! affected fails. Other controllers are not affected.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -29,10 +31,11 @@ pub struct Range {
 }
 
 impl Range {
-    /// Maps a range of a file as guest memory, with the shares that were taken for it.
+    /// Maps a range of a file as guest memory and keeps the shares taken for it.
     ///
     /// # Errors
-    /// The range is empty, ends beyond the address space or the file, or the system does not map it.
+    /// The range is empty, ends beyond the address space or the file, or the system does not map
+    /// it.
     pub fn map(
         shares: [Share; 2],
         address: u64,
@@ -57,7 +60,8 @@ impl Range {
         })
     }
 
-    /// Publishes entries that lie in it, from `address` on, which is at `offset`.
+    /// Publishes entries in the range, from `address` on. `offset` is the offset of `address` in
+    /// the range.
     #[inline]
     fn publish(&self, address: u64, offset: usize, entries: &[[u8; 16]]) -> Result<(), Fault> {
         if !self.writable || !offset.is_multiple_of(4) {
@@ -67,10 +71,10 @@ impl Range {
     }
 }
 
-/// See the module.
+/// All mapped guest memory.
 #[derive(Debug, Default)]
 pub struct GuestMemory {
-    /// By address; they do not overlap.
+    /// Sorted by address, without overlap.
     ranges: Vec<Range>,
 }
 
@@ -78,7 +82,7 @@ impl GuestMemory {
     /// Adds a range.
     ///
     /// # Errors
-    /// It overlaps another one.
+    /// The range overlaps another one.
     pub fn add(&mut self, range: Range) -> io::Result<()> {
         let at = self.ranges.partition_point(|other| other.end <= range.start);
         if self.ranges.get(at).is_some_and(|next| next.start < range.end) {
@@ -92,10 +96,11 @@ impl GuestMemory {
         Ok(())
     }
 
-    /// Takes away what lies in a range; a client may also name ranges that were ignored when it mapped them.
+    /// Removes all mapped ranges within an address range. Clients may also name ranges that were
+    /// ignored when mapped.
     ///
     /// # Errors
-    /// A mapped range lies in it only partly: nothing is taken away.
+    /// A mapped range lies only partly within it. No range is removed then.
     pub fn remove(&mut self, address: u64, bytes: u64) -> io::Result<()> {
         let end = address.checked_add(bytes).ok_or(Errno::INVAL)?;
         let inside = |range: &Range| range.start >= address && range.end <= end;
@@ -110,17 +115,17 @@ impl GuestMemory {
         Ok(())
     }
 
-    /// Whether the client has given none.
+    /// Returns whether the client shares no memory.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// Takes away everything.
+    /// Removes all ranges.
     pub fn clear(&mut self) {
         self.ranges.clear();
     }
 
-    /// The range that an address lies in, and the offset there.
+    /// The range that contains an address, and the offset in the range.
     #[inline]
     fn find(&self, address: u64) -> Result<(&Range, usize), Fault> {
         let at = self.ranges.partition_point(|range| range.end <= address);
@@ -130,8 +135,9 @@ impl GuestMemory {
         }
     }
 
-    /// Calls `copy` for the pieces of memory that are `bytes` from an address on, with the piece's map, its place there
-    /// and its place from the address on: one, unless ranges meet there.
+    /// Calls `copy` for each piece of the `bytes` from `address` on, with the piece's mapping, its
+    /// offset there and its position in the transfer. More than one piece exists only if the
+    /// transfer crosses ranges.
     #[inline]
     fn for_each_piece(
         &self,
@@ -154,7 +160,7 @@ impl GuestMemory {
         Ok(())
     }
 
-    /// A number in memory that is shared with the guest: the range, and its place there.
+    /// Locates a 32-bit number that is shared with the guest: its range, and its offset there.
     #[inline]
     fn number(&self, address: u64) -> Result<(&Range, usize), Fault> {
         let (range, offset) = self.find(address)?;
@@ -215,7 +221,7 @@ impl HostMemory for GuestMemory {
     fn publish(&self, address: u64, entry: &[u8; 16]) -> Result<(), Fault> {
         let (range, offset) = self.find(address)?;
         if range.map.bytes() - offset < entry.len() {
-            // Ranges meet in it.
+            // The entry crosses two ranges.
             let (start, last) = entry.split_last_chunk::<4>().expect("16 bytes");
             self.write(address, start)?;
             return self.store(address.wrapping_add(start.len() as u64), u32::from_le_bytes(*last));
@@ -227,7 +233,7 @@ impl HostMemory for GuestMemory {
     fn publish_all(&self, address: u64, entries: &[[u8; 16]]) -> Result<(), Fault> {
         let (range, offset) = self.find(address)?;
         if range.map.bytes() - offset < size_of_val(entries) {
-            // Ranges meet in them.
+            // The entries cross two ranges.
             let places = (0..).map(|place| address.wrapping_add(place * 16));
             return places
                 .zip(entries)

@@ -1,4 +1,4 @@
-//! A controller for stock QEMU: a vfio-user server on a Unix socket.
+//! A vfio-user server on a Unix socket, which gives stock QEMU a controller.
 //!
 //! ```text
 //! QEMU -> socket -> connection (messages, configuration space)
@@ -6,17 +6,19 @@
 //!   \-> doorbell page ------^   (shared memory)
 //! ```
 //!
-//! A server is one PCI function with one controller of the drive. It serves one client at a time; the next one waits
-//! until that has left, which resets the function. Three threads belong to it: one for the socket, one that carries out
-//! commands, one that makes data durable. Doorbells come three ways: as messages, through the mapped page that the
-//! worker looks at, and through shadow doorbells in guest memory.
+//! A server is one PCI function with one controller of the drive. It serves one client at a time.
+//! The next client waits until the current one leaves, which resets the function. A server has
+//! three threads: one for the socket, one that executes commands, one that makes data durable.
+//! Doorbells arrive in three ways: as messages, in the mapped page that the worker polls, and as
+//! shadow doorbells in guest memory.
 //!
-//! The messages are handled here rather than by the `vfio_user` crate's server, which trusts the sizes that a peer
-//! names, panics at some malformed messages, loses its place in the stream after others, and cannot be stopped while a
-//! client is connected. Its client is what the tests and the benchmark use, so that two implementations meet.
+//! The module does not use the server of the `vfio_user` crate. That server trusts sizes from the
+//! peer, panics at some malformed messages, loses its place in the stream after others, and cannot
+//! stop while a client is connected. The tests and the benchmark use that crate's client, so that
+//! two implementations test each other.
 //!
-//! Not here: INTx and MSI, migration, DMA by messages (the client must share its memory by file descriptors), several
-//! functions on a socket.
+//! Not implemented: INTx and MSI, migration, DMA by messages (the client must share its memory by
+//! file descriptors), several functions on a socket.
 
 pub mod config_space;
 mod connection;
@@ -46,15 +48,16 @@ use doorbells::DoorbellPage;
 use socket::Socket;
 use worker::{Parts, Request, Requests, Worker};
 
-/// Name of the thread that carries out commands.
+/// Name of the thread that executes commands.
 pub const WORKER_THREAD: &str = "vfio-worker";
 
-/// How a vfio-user server behaves.
+/// Options of a vfio-user server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VfioUserOptions {
-    /// Whether clients may map the doorbells, which the worker then polls. Without that each doorbell is a message.
+    /// True if clients may map the doorbells, which the worker then polls. Otherwise each doorbell
+    /// is a message.
     pub map_doorbells: bool,
-    /// How long a client may take to say which version it speaks; until it has left the next one waits.
+    /// Longest time until a client sends its version. The next client waits until then.
     pub greeting: Duration,
 }
 
@@ -67,7 +70,7 @@ impl Default for VfioUserOptions {
     }
 }
 
-/// A running vfio-user server. See the module.
+/// A running vfio-user server.
 pub struct VfioUserServer {
     shared: Shared,
     controller: u16,
@@ -76,11 +79,11 @@ pub struct VfioUserServer {
     clients: Arc<Clients>,
     socket_thread: Option<JoinHandle<()>>,
     worker_threads: Vec<JoinHandle<()>>,
-    /// Removed last: while it exists somebody serves it.
+    /// Removed last, because the file announces a server.
     socket: Arc<Socket>,
 }
 
-/// Who is connected, for the thread that ends it.
+/// The current client, shared with the thread that stops the server.
 #[derive(Default)]
 struct Clients {
     stopping: AtomicBool,
@@ -91,7 +94,7 @@ impl VfioUserServer {
     /// Starts to serve a controller of the drive on a socket.
     ///
     /// # Errors
-    /// The socket cannot be had, the drive has no controller left, or the system refuses what a server needs.
+    /// The socket cannot be created, the drive has no controller left, or a system call fails.
     pub fn start(
         path: &Path,
         shared: Shared,
@@ -130,7 +133,7 @@ impl VfioUserServer {
             doorbell_messages: Arc::clone(&server.doorbell_messages),
             greeting: options.greeting,
         };
-        // An error below drops the server, which ends the threads that there are.
+        // An error below drops the server, which ends the threads started so far.
         server.worker_threads.push(spawn(WORKER_THREAD, move || worker.run())?);
         let requests = server.requests.clone();
         server
@@ -143,18 +146,18 @@ impl VfioUserServer {
         Ok(server)
     }
 
-    /// Identifier of its controller.
+    /// Identifier of the controller (CNTLID).
     pub fn controller(&self) -> u16 {
         self.controller
     }
 
-    /// Messages that wrote a doorbell, of all clients.
+    /// Number of doorbell messages of all clients.
     pub fn doorbell_messages(&self) -> u64 {
         self.doorbell_messages.load(Ordering::Relaxed)
     }
 
-    /// Ends the connection and the threads, gives the controller back and removes the socket. What clients wrote is as
-    /// durable as it was; closing the drive is the caller's.
+    /// Ends the connection and the threads, frees the controller and removes the socket. Durability
+    /// of the clients' writes does not change. The caller must close the drive.
     pub fn stop(self) {
         drop(self);
     }
@@ -163,7 +166,8 @@ impl VfioUserServer {
 impl Drop for VfioUserServer {
     fn drop(&mut self) {
         self.clients.stopping.store(true, Ordering::SeqCst);
-        // Wakes the thread that waits for a client or for a message. That they are closed already is as good.
+        // Wakes the thread that waits for a client or a message. An error means that the socket is
+        // already closed.
         let _ = rustix::net::shutdown(&self.socket.listener, rustix::net::Shutdown::Both);
         if let Some(client) = &*self.clients.current.lock().expect("nobody panics with it") {
             let _ = client.shutdown(Shutdown::Both);
@@ -179,14 +183,14 @@ impl Drop for VfioUserServer {
                 eprintln!("warp: a thread of the vfio-user server ended with a panic, see above");
             }
         }
-        // A thread that panicked while it had the drive leaves nothing to give the controller back to.
+        // After a panic with the drive locked, the controller cannot be freed.
         if let Ok(mut subsystem) = self.shared.lock() {
             subsystem.disconnect(self.controller);
         }
     }
 }
 
-/// Takes a controller of the drive; returns its identifier and its I/O queue pairs.
+/// Connects a controller of the drive. Returns its identifier and its number of I/O queue pairs.
 fn connect(shared: &Shared, clock: Clock) -> Result<(u16, u16), ServeError> {
     let mut subsystem = locked(shared);
     let queues = subsystem.config().io_queues_max.min(QUEUES_MAX - 1);
@@ -206,7 +210,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
     thread.map_err(|source| system("starting a thread", source))
 }
 
-/// Serves clients, one after the other, until the server stops.
+/// Serves clients one after the other, until the server stops.
 fn accept_clients(listener: &UnixListener, device: &Device, clients: &Clients) {
     while let Some(stream) = next_client(listener, clients) {
         if let Err(error) = connection::serve(device, &stream)
@@ -221,7 +225,7 @@ fn accept_clients(listener: &UnixListener, device: &Device, clients: &Clients) {
     }
 }
 
-/// Waits for a client. `None` when the server stops.
+/// Waits for a client. Returns `None` when the server stops.
 fn next_client(listener: &UnixListener, clients: &Clients) -> Option<UnixStream> {
     loop {
         let accepted = listener.accept();
@@ -232,14 +236,15 @@ fn next_client(listener: &UnixListener, clients: &Clients) -> Option<UnixStream>
         match kept {
             Ok((copy, stream)) => {
                 *clients.current.lock().expect("nobody panics with it") = Some(copy);
-                // Stopping looks for the current client after it has said so: one of the two sees the other.
+                // `drop` sets `stopping` before it reads `current`, and this thread does the
+                // opposite. One of the two threads always sees the other.
                 if clients.stopping.load(Ordering::SeqCst) {
                     return None;
                 }
                 return Some(stream);
             }
             Err(error) => {
-                // Out of file descriptors, most likely; others may give some back.
+                // The most likely cause is a lack of file descriptors. Others may be closed soon.
                 eprintln!("warp: vfio-user: a client could not be accepted: {error}");
                 std::thread::sleep(std::time::Duration::from_millis(100));
             }

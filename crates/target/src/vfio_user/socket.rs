@@ -1,4 +1,5 @@
-//! The socket file: made so that only the same user can connect, replaced if a dead server left it, removed at the end.
+//! The socket file. Only the same user can connect. The server replaces a stale file and removes
+//! its own file at the end.
 
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -10,14 +11,14 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, 
 
 use crate::ServeError;
 
-/// Clients that may wait for the one that is served.
+/// Clients that may wait behind the current one.
 const BACKLOG: i32 = 16;
 
 /// A listening socket and its file.
 pub struct Socket {
     pub listener: UnixListener,
     path: PathBuf,
-    /// Device and inode of the file, so that only our own is removed.
+    /// Device and inode of the file, so that the server removes only its own file.
     identity: (u64, u64),
 }
 
@@ -25,7 +26,7 @@ impl Socket {
     /// Listens on a path.
     ///
     /// # Errors
-    /// Another server listens there, there is another kind of file, or the system refuses.
+    /// Another server listens there, the path names another kind of file, or a system call fails.
     pub fn bind(path: &Path) -> Result<Socket, ServeError> {
         remove_stale(path)?;
         let failed = |source| ServeError::Socket {
@@ -46,7 +47,7 @@ impl Drop for Socket {
     fn drop(&mut self) {
         let ours = |metadata: &std::fs::Metadata| (metadata.dev(), metadata.ino()) == self.identity;
         if std::fs::symlink_metadata(&self.path).is_ok_and(|metadata| ours(&metadata)) {
-            // Should it fail the next server finds a stale socket, and replaces it.
+            // If this fails, the next server replaces the stale socket.
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -54,14 +55,14 @@ impl Drop for Socket {
 
 fn listen_at(path: &Path) -> io::Result<UnixListener> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    // Before it has a name: the file is made with this mode, and there is no moment when others could connect.
+    // Set before `bind`, which creates the file with this mode. Other users thus can never connect.
     fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
     bind(&socket, &SocketAddrUnix::new(path)?)?;
     listen(&socket, BACKLOG)?;
     Ok(UnixListener::from(socket))
 }
 
-/// Removes the socket of a server that is no more.
+/// Removes the socket file of a server that has ended.
 fn remove_stale(path: &Path) -> Result<(), ServeError> {
     let path_buf = || path.to_path_buf();
     let metadata = match std::fs::symlink_metadata(path) {

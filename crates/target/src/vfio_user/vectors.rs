@@ -1,7 +1,8 @@
-//! MSI-X vectors: the event file descriptors that the client gave for them, the table and the pending bits.
+//! MSI-X vectors: the event file descriptors of the client, the table and the pending bits.
 //!
-//! The client (QEMU) keeps the table that the guest sees, and does the masking: for a masked vector it takes the file
-//! descriptor away. What is raised meanwhile stays pending, and is delivered with the next file descriptor.
+//! The client (QEMU) keeps the table that the guest sees, and implements masking. It removes the
+//! file descriptor of a masked vector. An interrupt raised while masked stays pending, and is
+//! delivered with the next file descriptor.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -16,7 +17,7 @@ use crate::account::{self, Share};
 /// Bytes of an MSI-X table entry.
 pub const TABLE_ENTRY_BYTES: u64 = 16;
 
-/// See the module.
+/// All MSI-X vectors of a function.
 pub struct Vectors {
     state: RefCell<State>,
 }
@@ -27,25 +28,25 @@ struct State {
     table: Vec<u8>,
 }
 
-/// An event file descriptor, with its share of those that there are.
+/// An event file descriptor, with its share of the process's descriptors.
 struct Event {
     file: File,
     _share: Share,
 }
 
-/// What DEVICE_SET_IRQS does with vectors.
+/// Effect of DEVICE_SET_IRQS on vectors.
 #[derive(Debug)]
 pub enum Change {
-    /// They get these file descriptors.
+    /// Assigns these file descriptors.
     Set(Vec<OwnedFd>),
-    /// They get none.
+    /// Removes the file descriptors of this many vectors.
     Off(usize),
-    /// They are raised, those with `true`.
+    /// Raises the vectors whose entry is `true`.
     Raise(Vec<bool>),
 }
 
 impl Vectors {
-    /// `count` vectors without file descriptors.
+    /// Creates `count` vectors without file descriptors.
     pub fn new(count: u16) -> Vectors {
         let count = usize::from(count);
         let mut table = vec![0; count * TABLE_ENTRY_BYTES as usize];
@@ -63,15 +64,15 @@ impl Vectors {
         }
     }
 
-    /// How many there are.
+    /// Number of vectors.
     pub fn count(&self) -> usize {
         self.state.borrow().events.len()
     }
 
-    /// Carries out DEVICE_SET_IRQS from vector `first` on.
+    /// Executes DEVICE_SET_IRQS from vector `first` on.
     ///
     /// # Errors
-    /// There are not so many vectors, or file descriptors.
+    /// The change exceeds the number of vectors, or the process has no file descriptor left.
     pub fn change(&mut self, first: usize, change: Change) -> io::Result<()> {
         let count = match &change {
             Change::Set(files) => files.len(),
@@ -99,10 +100,11 @@ impl Vectors {
     }
 
     fn set(&mut self, vector: usize, file: OwnedFd) -> io::Result<()> {
-        // Never to wait for a peer that does not take its interrupts. QEMU's are like this already.
+        // Nonblocking, so that the worker never waits for a peer that ignores its interrupts.
+        // QEMU's descriptors already are nonblocking.
         rustix::io::ioctl_fionbio(&file, true)?;
         let state = self.state.get_mut();
-        // The one before goes first.
+        // The previous descriptor returns its share first.
         state.events[vector] = None;
         let share = account::descriptors().take(1).ok_or(Errno::MFILE)?;
         state.events[vector] = Some(Event {
@@ -115,7 +117,7 @@ impl Vectors {
         Ok(())
     }
 
-    /// Forgets what is pending and what the table says, as a reset does; file descriptors stay.
+    /// Resets the pending bits and the table. File descriptors stay.
     pub fn reset(&mut self) {
         let fresh = Vectors::new(self.count() as u16).state.into_inner();
         let state = self.state.get_mut();
@@ -123,7 +125,7 @@ impl Vectors {
         state.table = fresh.table;
     }
 
-    /// Reads the table at an offset; beyond its end there are zeroes.
+    /// Reads the table at an offset. Bytes beyond its end are zero.
     pub fn read_table(&self, offset: u64, data: &mut [u8]) {
         copy_at(&self.state.borrow().table, offset, data);
     }
@@ -137,7 +139,7 @@ impl Vectors {
         }
     }
 
-    /// Reads the pending bits; beyond the last vector there are zeroes.
+    /// Reads the pending bits. Bytes beyond the last vector are zero.
     pub fn read_pending(&self, offset: u64, data: &mut [u8]) {
         let state = self.state.borrow();
         let bits: Vec<u8> = state.pending.chunks(8).map(bits_of).collect();
@@ -164,7 +166,7 @@ impl Interrupts for Vectors {
         let mut state = self.state.borrow_mut();
         let vector = usize::from(vector);
         match &mut state.events[vector] {
-            // An event counter that is full has enough interrupts, and a peer that closed its end wants none.
+            // A full event counter already signals an interrupt, and a closed peer needs none.
             Some(event) => drop(event.file.write(&1u64.to_ne_bytes())),
             None => state.pending[vector] = true,
         }

@@ -1,8 +1,9 @@
-//! The messages of the vfio-user protocol: their layouts, and getting them in and out of a Unix socket.
+//! The messages of the vfio-user protocol: their layouts, and their transfer through a Unix socket.
 //!
-//! A message is a header of 16 bytes, a body of the size that the header says, and file descriptors that come with its
-//! first byte. Bodies are limited ([`MESSAGE_BYTES_MAX`]), whatever a peer says. File descriptors beyond
-//! [`DESCRIPTORS_MAX`], and those that this process has no room for, are closed by the kernel, and the message is refused.
+//! A message is a header of 16 bytes, a body with the size given in the header, and file
+//! descriptors that arrive with its first byte. The size of a body is limited to
+//! [`MESSAGE_BYTES_MAX`]. The kernel closes file descriptors beyond [`DESCRIPTORS_MAX`] or beyond
+//! the limit of the process, and the server refuses such a message.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -15,14 +16,14 @@ use rustix::net::{
 };
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
-/// Most bytes of data in a region access; what the server says in its capabilities.
+/// Most bytes of data in a region access, as the capabilities report.
 pub const DATA_BYTES_MAX: usize = 1 << 20;
-/// Most file descriptors of a message; what the server says in its capabilities.
+/// Most file descriptors of a message, as the capabilities report.
 pub const DESCRIPTORS_MAX: usize = 16;
 /// Most bytes of a message.
 const MESSAGE_BYTES_MAX: usize = DATA_BYTES_MAX + 4096;
 
-/// Commands that this server carries out; the others are answered with an error.
+/// Commands that this server implements. Others get an error.
 pub mod command {
     pub const VERSION: u16 = 1;
     pub const DMA_MAP: u16 = 2;
@@ -36,26 +37,26 @@ pub mod command {
     pub const DEVICE_RESET: u16 = 13;
 }
 
-/// Header flag: it is a reply.
+/// Header flag: the message is a reply.
 const FLAG_REPLY: u32 = 0x1;
-/// Header flag: no reply is wanted.
+/// Header flag: the sender expects no reply.
 const FLAG_NO_REPLY: u32 = 0x10;
 /// Header flag: the reply is an error.
 const FLAG_ERROR: u32 = 0x20;
 
-/// What every message begins with.
+/// Header of every message.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct Header {
     pub message_id: u16,
     pub command: u16,
-    /// Of the whole message.
+    /// Bytes of the whole message.
     pub bytes: u32,
     pub flags: u32,
     pub error: u32,
 }
 
-/// Body of VERSION; text follows.
+/// Body of VERSION. Text follows.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct Version {
@@ -89,7 +90,7 @@ pub struct DmaUnmap {
     pub bytes: u64,
 }
 
-/// DMA_UNMAP flag: everything.
+/// DMA_UNMAP flag: all ranges.
 pub const UNMAP_ALL: u32 = 4;
 
 /// Body of DEVICE_GET_INFO and its reply.
@@ -102,10 +103,10 @@ pub struct DeviceInfo {
     pub interrupts: u32,
 }
 
-/// DEVICE_GET_INFO flags: it can be reset, and is a PCI device.
+/// DEVICE_GET_INFO flags: PCI device with reset support.
 pub const DEVICE_FLAGS: u32 = 0b11;
 
-/// Body of DEVICE_GET_REGION_INFO and its reply; capabilities follow.
+/// Body of DEVICE_GET_REGION_INFO and its reply. Capabilities follow.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct RegionInfo {
@@ -114,18 +115,18 @@ pub struct RegionInfo {
     pub index: u32,
     pub capability_offset: u32,
     pub bytes: u64,
-    /// Of the region in the file that comes with the reply.
+    /// Offset of the region in the file that the reply carries.
     pub offset: u64,
 }
 
 pub const REGION_READ: u32 = 1;
 /// The region can be written.
 pub const REGION_WRITE: u32 = 2;
-/// Parts of it can be mapped.
+/// Parts of the region can be mapped.
 pub const REGION_MMAP: u32 = 4;
 pub const REGION_CAPABILITIES: u32 = 8;
 
-/// The region capability that says which part of a region can be mapped; of one part.
+/// The region capability that lists the mappable areas of a region, here a single one.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct SparseMmap {
@@ -151,7 +152,7 @@ pub struct InterruptInfo {
 /// DEVICE_GET_IRQ_INFO flag: signalled by event file descriptors.
 pub const INTERRUPT_EVENTFD: u32 = 1;
 
-/// Body of DEVICE_SET_IRQS; a byte for each vector follows if the data is of that kind.
+/// Body of DEVICE_SET_IRQS. With `SET_DATA_BOOL` a byte for each vector follows.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct SetInterrupts {
@@ -168,10 +169,10 @@ pub const SET_DATA_NONE: u32 = 1;
 pub const SET_DATA_BOOL: u32 = 2;
 /// A file descriptor for each vector.
 pub const SET_DATA_EVENTFD: u32 = 4;
-/// The action is to trigger (or to say by what).
+/// The action is to trigger the vectors or to set their triggers.
 pub const SET_ACTION_TRIGGER: u32 = 32;
 
-/// Body of REGION_READ, REGION_WRITE and their replies; data follows.
+/// Body of REGION_READ, REGION_WRITE and their replies. Data follows.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 pub struct RegionAccess {
@@ -181,13 +182,13 @@ pub struct RegionAccess {
 }
 
 impl Header {
-    /// Whether the sender waits for an answer.
+    /// Returns whether the sender waits for a reply.
     pub fn wants_reply(&self) -> bool {
         self.flags & FLAG_NO_REPLY == 0
     }
 }
 
-/// A message's body, read piece by piece. Pieces that are not there are the peer's mistake.
+/// A message's body, read piece by piece. A missing piece is the peer's error.
 pub struct Body<'a>(pub &'a [u8]);
 
 impl<'a> Body<'a> {
@@ -206,16 +207,17 @@ impl<'a> Body<'a> {
     }
 }
 
-/// "Invalid argument", for a message that says something impossible.
+/// "Invalid argument", the error for an invalid message.
 pub fn invalid() -> io::Error {
     io::Error::from_raw_os_error(rustix::io::Errno::INVAL.raw_os_error())
 }
 
-/// Receives a message: its header, its body in `body`, its file descriptors, which are `None` if some of them got lost. `None`: the peer
-/// is gone.
+/// Receives a message. The body goes to `body`. The result contains the header and the file
+/// descriptors, with `None` in their place if some were lost. The whole result is `None` if the
+/// peer has left.
 ///
 /// # Errors
-/// The connection failed, or what comes is not a message; either way it is of no more use.
+/// The connection failed, or the peer sent a malformed message. The connection is unusable then.
 pub fn receive(stream: &UnixStream, body: &mut Vec<u8>) -> io::Result<Option<(Header, Option<Vec<OwnedFd>>)>> {
     let mut header = Header::new_zeroed();
     let mut descriptors = Vec::new();
@@ -235,7 +237,7 @@ pub fn receive(stream: &UnixStream, body: &mut Vec<u8>) -> io::Result<Option<(He
     Ok(Some((header, is_whole.then_some(descriptors))))
 }
 
-/// Receives bytes: how many, and whether all descriptors that were sent with them came.
+/// Receives bytes. Returns their number, and whether all descriptors sent with them arrived.
 fn receive_with_descriptors(
     stream: &UnixStream,
     bytes: &mut [u8],
@@ -262,7 +264,7 @@ fn receive_with_descriptors(
     Ok((received.bytes, !received.flags.contains(ReturnFlags::CTRUNC)))
 }
 
-/// Answers a message, with a file descriptor if there is one.
+/// Answers a message, with an optional file descriptor.
 ///
 /// # Errors
 /// The connection failed.

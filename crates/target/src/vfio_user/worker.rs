@@ -1,17 +1,18 @@
-//! The worker: the thread that owns the controller's queues, the guest's memory and the interrupts, and carries out
-//! commands.
+//! The worker thread, which owns the controller's queues, the guest's memory and the interrupts,
+//! and executes commands.
 //!
 //! ```text
 //! connection --requests--> worker --(locked, for a batch)--> Subsystem
-//! doorbells  --polled----->   |  \--> syncer (makes data durable, meanwhile others are served) --request--> worker
+//! doorbells  --polled----->   |  \--> syncer (makes data durable in the background) --request--> worker
 //! Subsystem  --waker------>   |
 //!                             +--> completions, interrupts
 //! ```
 //!
-//! The connection never waits for a command: its requests are answered between two batches. Without requests and
-//! doorbells the worker first spins, then sleeps, the longer the longer nothing happens; a request wakes it at once.
-//! (It does not yield: where others want its processor it would get it back a time slice later.) If nobody can map the
-//! doorbells every doorbell is a request, and it sleeps until one comes.
+//! The connection never waits for a command, because the worker answers requests between two
+//! batches. Without requests and doorbells the worker first spins, then sleeps, longer after longer
+//! idle times. A request wakes it immediately. It does not yield, because on a busy processor it
+//! would resume only a time slice later. If no client can map the doorbells, each doorbell is a
+//! request, and the worker sleeps until one arrives.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -30,36 +31,37 @@ use super::vectors::{Change, Vectors};
 use crate::clock::sleep_before;
 use crate::{Clock, Shared, give_way, locked, pause_between_parts};
 
-/// How long the worker spins before it sleeps.
+/// Longest spin before a sleep.
 const SPIN: Duration = Duration::from_micros(20);
-/// Looks at the doorbells for one at everything else, while it spins.
+/// Polls of the doorbells per poll of all other inputs during a spin.
 const LOOKS_PER_ROUND: usize = 8;
-/// Then it sleeps for this part of the time that it has been idle, so that a command after a pause waits at most 6 % of
-/// the pause for it, within these bounds.
+/// A sleep lasts this fraction of the idle time so far, within the bounds below. A command after a
+/// pause therefore waits for at most 6 % of the pause.
 const IDLE_PER_SLEEP: u32 = 16;
 const SLEEP_MIN: Duration = Duration::from_micros(5);
 const SLEEP_MAX: Duration = Duration::from_micros(50);
-/// After this time it sleeps longer.
+/// After this idle time, sleeps have the longer duration below.
 const LONG_IDLE: Duration = Duration::from_secs(1);
 const SLEEP_LONG: Duration = Duration::from_millis(1);
-/// How much later than asked the kernel may end a sleep, in nanoseconds; 50 000 if nobody says.
+/// Timer slack in nanoseconds: the kernel may end a sleep this much late. Linux's default is 50
+/// 000.
 const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::new(1000).expect("not 0");
-/// What a user is told whose QEMU cannot work.
+/// Message for a user whose QEMU cannot work.
 const NO_MEMORY: &str = "warp: vfio-user: the client enables the controller but shares no memory with it, so no \
     command can be read; start QEMU with -object memory-backend-memfd,id=ram,size=...,share=on -machine \
     memory-backend=ram";
-/// Requests that can wait; then who makes them does.
+/// Capacity of the request channel. A sender to a full channel waits.
 const REQUESTS_MAX: usize = 256;
 
-/// What the connection, the syncer and the subsystem want of the worker.
+/// Requests of the connection, the syncer and the subsystem to the worker.
 pub enum Request {
-    /// BAR0 is read.
+    /// Read from BAR0.
     Read {
         offset: u64,
         bytes: usize,
         answer: SyncSender<Vec<u8>>,
     },
-    /// BAR0 is written.
+    /// Write to BAR0.
     Write {
         offset: u64,
         data: Vec<u8>,
@@ -82,27 +84,28 @@ pub enum Request {
         change: Change,
         answer: SyncSender<io::Result<()>>,
     },
-    /// Whether the client's memory may be accessed from now on. A reset, and a client's leaving, take that back.
+    /// Sets Bus Master Enable, which permits access to the client's memory. A reset or the client's
+    /// departure clears it.
     BusMaster {
         enabled: bool,
         answer: SyncSender<()>,
     },
-    /// Function level reset, or the bus's.
+    /// Function level reset, or a reset of the bus.
     Reset {
         answer: SyncSender<()>,
     },
-    /// The client is gone, with its memory and its interrupts.
+    /// The client has left, with its memory and its interrupts.
     ClientGone {
         answer: SyncSender<()>,
     },
-    /// The syncer has finished.
+    /// Result of the syncer.
     SyncResult(io::Result<()>),
-    /// Look at what was set before this was sent.
+    /// Makes the worker check the flags that were set before this request.
     Wake,
     Stop,
 }
 
-/// How to reach the worker.
+/// Handle to send requests to the worker.
 #[derive(Clone)]
 pub struct Requests {
     sender: SyncSender<Request>,
@@ -110,7 +113,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Sends a request that nobody waits for.
+    /// Sends a request without waiting for an answer.
     ///
     /// # Errors
     /// The worker has ended.
@@ -128,11 +131,12 @@ impl Requests {
         answered.recv().map_err(|_| ended())
     }
 
-    /// Makes the worker look for asynchronous completions. Never waits: it may be called with the subsystem locked.
+    /// Makes the worker check for asynchronous completions. Never waits, so that a caller may have
+    /// the subsystem locked.
     pub fn wake(&self) {
         self.woken.store(true, Ordering::Release);
         match self.sender.try_send(Request::Wake) {
-            // With requests waiting it is awake, and looks when it has answered them.
+            // If the channel is full, the worker is awake and checks the flag after its requests.
             Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
         }
     }
@@ -142,18 +146,19 @@ fn ended() -> io::Error {
     io::Error::new(io::ErrorKind::BrokenPipe, "the drive's worker has ended")
 }
 
-/// See the module.
+/// State of the worker thread.
 pub struct Worker {
     controller: PcieController,
     layout: Layout,
     memory: GuestMemory,
     vectors: Vectors,
     doorbells: DoorbellPage,
-    /// Whether a client can map the doorbells.
+    /// True if clients can map the doorbells.
     polls: bool,
-    /// Whether the client's memory may be accessed (Bus Master Enable). Otherwise no command is looked at or completed.
+    /// Bus Master Enable: true if the client's memory may be accessed. Without it no command is
+    /// fetched or completed.
     bus_master: bool,
-    /// What the syncer has finished while it might not.
+    /// Result of the syncer that arrived while completions were not allowed.
     synced: Option<io::Result<()>>,
     shared: Shared,
     clock: Clock,
@@ -162,7 +167,7 @@ pub struct Worker {
     syncer: Sender<Arc<dyn Durable>>,
 }
 
-/// What a worker is made of.
+/// Arguments of [`Worker::new`].
 pub struct Parts {
     pub controller: PcieController,
     pub layout: Layout,
@@ -173,7 +178,7 @@ pub struct Parts {
 }
 
 impl Worker {
-    /// A worker, how to reach it, and what its syncer gets.
+    /// Creates a worker, a handle for requests, and the input of its syncer.
     pub fn new(parts: Parts) -> (Worker, Requests, Receiver<Arc<dyn Durable>>) {
         let (sender, requests) = sync_channel(REQUESTS_MAX);
         let (syncer, to_sync) = mpsc::channel();
@@ -196,9 +201,9 @@ impl Worker {
         (worker, Requests { sender, woken }, to_sync)
     }
 
-    /// Works until it is stopped.
+    /// Runs until a stop request.
     pub fn run(mut self) {
-        // Without it the short sleeps are longer; that is all.
+        // If the call fails, short sleeps last longer, without other effects.
         let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NS));
         let mut idle_since = None;
         loop {
@@ -226,7 +231,7 @@ impl Worker {
         }
     }
 
-    /// Carries out a batch of commands, if there are any.
+    /// Executes a batch of commands. Returns false if no work is pending.
     fn step(&mut self) -> bool {
         if !self.bus_master {
             return false;
@@ -237,7 +242,8 @@ impl Worker {
         if !self.controller.has_work(bus) && !woken && !due {
             return false;
         }
-        // Between two batches there is less time than a thread takes to wake up that waits for the drive.
+        // The gap between two batches is shorter than the wake-up time of a thread that waits for
+        // the drive.
         match self.controller.is_in_parts() {
             true => pause_between_parts(),
             false => give_way(),
@@ -255,8 +261,8 @@ impl Worker {
         }
     }
 
-    /// Completes what was made durable, as soon as that is allowed; after a reset there is nothing that could be
-    /// completed.
+    /// Completes commands whose data is durable, as soon as memory access is allowed. A stopped
+    /// controller has no such commands left.
     fn finish_sync(&mut self) {
         if !self.bus_master && self.controller.is_running() {
             return;
@@ -269,14 +275,15 @@ impl Worker {
         }
     }
 
-    /// Spends a moment without work. Returns a request that ends it.
+    /// Spins or sleeps without work. Returns the request that ended the pause.
     fn pause(&mut self, idle: Duration) -> Option<Request> {
         if !self.bus_master {
             return Some(self.requests.recv().unwrap_or(Request::Stop));
         }
         let bus = bus(&self.memory, &self.vectors, &self.doorbells);
         if self.polls && idle < SPIN {
-            // Requests and the clock take longer to look at than doorbells, and are less urgent.
+            // Polling requests and the clock takes longer than polling doorbells, and is less
+            // urgent.
             for _ in 0..LOOKS_PER_ROUND {
                 std::hint::spin_loop();
                 if self.controller.has_work(bus) {
@@ -312,7 +319,7 @@ impl Worker {
         }
     }
 
-    /// Answers a request. Who asked may be gone; that is no concern of the worker's.
+    /// Executes a request. If its sender has gone, the answer is dropped.
     fn carry_out(&mut self, request: Request) {
         match request {
             Request::Read { offset, bytes, answer } => {
@@ -415,7 +422,7 @@ fn bus<'a>(memory: &'a GuestMemory, interrupts: &'a Vectors, doorbells: &'a Door
     }
 }
 
-/// Makes durable what the worker asks for, until the worker ends.
+/// Makes data durable at the worker's request, until the worker ends.
 pub fn run_syncer(to_sync: &Receiver<Arc<dyn Durable>>, requests: &Requests) {
     for durable in to_sync {
         if requests.send(Request::SyncResult(durable.make_durable())).is_err() {
