@@ -1,14 +1,15 @@
-//! A look at every reclaim unit of a served drive, without being in its way.
+//! Scans all reclaim units of a served drive without delaying its hosts.
 //!
 //! ```text
-//! look: is it time? -> a part of the superblocks, the drive held -> let go -> the next part ... -> Units
-//!            \-> the Units of the look before
+//! look: is a scan due? -> a part of the superblocks, the drive locked -> unlock -> the next part ... -> Units
+//!            \-> the Units of the previous scan
 //! ```
 //!
-//! A drive has tens of thousands of reclaim units, and millions of blocks. They are looked at a few thousand at a time, and the next
-//! look comes no sooner than so long after the last that the drive is held for less than [`HELD_PARTS`] says of the time, and no more
-//! than ten times a second, whoever asks. So the parts of a look are of slightly different moments: a unit that was collected
-//! meanwhile may be told of twice or not at all, and sums over units may differ from counters by what happened between
+//! A drive has tens of thousands of reclaim units, and millions of blocks. A scan reads a few
+//! thousand per lock. The drive is locked for less than one part in [`HELD_PARTS`] of the time, and
+//! scans begin at most ten times a second, regardless of the number of requests. The parts of a
+//! scan therefore belong to slightly different moments. A unit collected during the scan may appear
+//! twice or not at all. Sums over units may differ from counters by the events between
 //! [`Units::began_ns`] and [`Units::ended_ns`].
 
 use std::ops::Range;
@@ -19,47 +20,47 @@ use ssd::{Layout, Nanos, Owner, RuhId, UnitView, Wear};
 
 use crate::{Clock, Shared, give_way, locked};
 
-/// Reclaim units that are looked at while the drive is held.
+/// Reclaim units read per lock.
 const PART_UNITS: u32 = 2048;
-/// Blocks whose erases are.
+/// Blocks whose erase counts are read per lock.
 const PART_BLOCKS: usize = 1 << 16;
-/// Time between two looks, at least.
+/// Shortest time between two scans.
 const INTERVAL_NS: Nanos = 100_000_000;
-/// The drive is held for less than one of so many parts of the time.
+/// The drive is locked for less than one in this many parts of the time.
 pub const HELD_PARTS: u64 = 250;
-/// Times that a look begins anew because the drive was divided otherwise meanwhile.
+/// Attempts at a scan, which restarts when the drive's layout changes.
 const BEGINNINGS_MAX: u32 = 3;
 
-/// The reclaim units of a drive, at about one moment.
+/// The reclaim units of a drive at approximately one moment.
 #[derive(Clone, Debug)]
 pub struct Units {
-    /// When the first part was looked at, in nanoseconds since the server's start.
+    /// Start of the scan, in nanoseconds since the server's start.
     pub began_ns: Nanos,
-    /// When the last one was.
+    /// End of the scan.
     pub ended_ns: Nanos,
-    /// How the drive is divided.
+    /// Layout of the drive.
     pub layout: Arc<Layout>,
-    /// Every reclaim unit, in the order of the flash.
+    /// All reclaim units in flash order.
     pub units: Vec<UnitView>,
-    /// What each owner holds: the handles in order, then the shared pool.
+    /// Occupancy by owner: the handles in order, then the shared pool.
     pub holdings: Vec<Occupancy>,
-    /// How often blocks were erased.
+    /// Summary of erase counts.
     pub wear: Wear,
-    /// The same of each block, in the order of the dies.
+    /// Erase count of each block, in the order of the dies.
     pub block_erases: Vec<u32>,
 }
 
-/// Looks at a drive's reclaim units. See the module.
+/// Scanner of a drive's reclaim units.
 pub struct Census {
     shared: Shared,
     clock: Clock,
     last: Option<Arc<Units>>,
-    /// No look begins before.
+    /// Earliest time of the next scan.
     next_at: Nanos,
 }
 
 impl Census {
-    /// One that has not looked yet.
+    /// A scanner before its first scan.
     pub fn new(shared: Shared, clock: Clock) -> Census {
         Census {
             shared,
@@ -69,8 +70,8 @@ impl Census {
         }
     }
 
-    /// The reclaim units as they are now, or were at the last look if that is too short ago. `None`: the drive was divided otherwise
-    /// again and again, and there was no look before.
+    /// The current reclaim units, or those of the last scan if the next is not due. `None` if the
+    /// layout changed during every attempt and no earlier scan exists.
     pub fn look(&mut self) -> Option<Arc<Units>> {
         if self.last.is_none() || self.clock.now() >= self.next_at {
             let mut look = Look::new(&self.shared, self.clock);
@@ -84,11 +85,11 @@ impl Census {
     }
 }
 
-/// A look that goes on.
+/// A scan in progress.
 struct Look<'a> {
     shared: &'a Shared,
     clock: Clock,
-    /// How long the drive was held.
+    /// Total time of the locks.
     held_ns: Nanos,
 }
 
@@ -101,7 +102,7 @@ impl Look<'_> {
         }
     }
 
-    /// Holds the drive for a part, after those who wait for it.
+    /// Runs `work` with the drive locked, after waiting threads had their turn.
     fn part<T>(&mut self, work: impl FnOnce(&nvme::Subsystem) -> T) -> T {
         give_way();
         let subsystem = locked(self.shared);
@@ -112,7 +113,7 @@ impl Look<'_> {
         done
     }
 
-    /// All reclaim units; `None` if the drive was divided otherwise meanwhile.
+    /// Scans all reclaim units. `None` if the layout changed during the scan.
     fn units(&mut self) -> Option<Units> {
         let began_ns = self.clock.now();
         let layout = self.part(|subsystem| subsystem.device().layout().clone());
@@ -121,7 +122,7 @@ impl Look<'_> {
         for first in (0..layout.superblocks()).step_by(superblocks as usize) {
             let range = first..(first + superblocks).min(layout.superblocks());
             self.look_at_units(&layout, range, &mut part)?;
-            // Room for them is made while nobody waits.
+            // The vector grows without the lock.
             units.append(&mut part);
         }
         let block_erases = self.look_at_blocks(&layout)?;
@@ -162,8 +163,7 @@ impl Look<'_> {
     }
 }
 
-/// What each owner holds, counted unit by unit: the only place that counts it from views of units, of a served drive or of one in the
-/// lab.
+/// Occupancy by owner, counted unit by unit. Served and simulated drives share this code.
 #[derive(Clone, Debug)]
 pub struct Holdings {
     /// The handles in order, then the shared pool.
@@ -171,7 +171,7 @@ pub struct Holdings {
 }
 
 impl Holdings {
-    /// Nothing is held.
+    /// Empty occupancy.
     pub fn none(layout: &Layout) -> Holdings {
         let owners = (0..layout.handles.len()).map(|handle| Owner::of(RuhId(handle as u16)));
         let empty = |owner| Occupancy {
@@ -185,14 +185,14 @@ impl Holdings {
         }
     }
 
-    /// What is held of these units.
+    /// Occupancy of these units.
     pub fn of(layout: &Layout, units: &[UnitView]) -> Holdings {
         let mut holdings = Holdings::none(layout);
         units.iter().for_each(|unit| holdings.count(unit));
         holdings
     }
 
-    /// Counts a unit, each once.
+    /// Counts a unit. Call once per unit.
     pub fn count(&mut self, unit: &UnitView) {
         let Some(owner) = unit.owner else { return };
         let handles = self.rows.len() - 1;

@@ -1,8 +1,9 @@
-//! What a served drive shows over HTTP: Prometheus metrics at `/metrics`; its faults at `/faults`, where they can be
-//! changed by whoever shows the token.
+//! HTTP interface of a served drive: Prometheus metrics at `/metrics`, and its faults at `/faults`
+//! for clients with the token.
 //!
-//! Counters are those of one moment. What handles hold and how blocks are worn is of the last look at all reclaim units
-//! ([`crate::monitor::hosts`]), which may be a little older. A Grafana board that shows all of it is `docs/grafana.json`.
+//! All counters are of one moment. Occupancy of handles and wear of blocks come from the last scan
+//! of all reclaim units ([`crate::monitor::hosts`]), which may be slightly older. The Grafana
+//! dashboard `docs/grafana.json` shows all metrics.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,7 +35,7 @@ use crate::monitor::status::Status;
 use crate::storage::Checkpoints;
 use crate::{Clock, Shared, locked};
 
-/// Makes the metrics of a moment when they are asked for.
+/// Collects the metrics on each request.
 struct DriveCollector {
     shared: Shared,
     checkpoints: Arc<Checkpoints>,
@@ -47,7 +48,7 @@ impl fmt::Debug for DriveCollector {
     }
 }
 
-/// Starts to serve them.
+/// Starts to serve metrics and faults.
 ///
 /// # Errors
 /// As [`HttpServer::start`].
@@ -82,7 +83,7 @@ pub fn start(
     let faults = get(faults)
         .put(async move |Body(text): Body| plan(Some(&text)))
         .delete(async move || clear(None));
-    // Where there is no token anybody of this machine may read the metrics, and nobody change anything.
+    // Without a token all users of this machine may read the metrics, but none may make changes.
     let only_read = (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "GET, HEAD")], NO_CHANGES);
     let routes = Router::new()
         .route("/metrics", get(metrics))
@@ -99,7 +100,7 @@ pub fn start(
 
 const NO_CHANGES: &str = "only GET and HEAD; changes need a server with a token (--metrics-token FILE)\n";
 
-/// Where faults are.
+/// Path of the faults.
 pub const FAULTS: &str = "/faults";
 
 /// A number of the whole drive: name, help, value.
@@ -108,7 +109,7 @@ type GaugeRow = (&'static str, &'static str, fn(&Status) -> f64);
 /// A number of each handle.
 type HandleRow = (&'static str, &'static str, fn(&OwnerStats) -> u64);
 
-/// Counters of bytes; the others count what their names say.
+/// Counters of bytes. Names of other counters state their unit.
 const BYTE_COUNTERS: &[Row] = &table! {
     "warp_host_written": "Bytes written by hosts (HBMW)" => |status| status.stats.host_bytes_written(),
     "warp_media_written": "Bytes written to media (MBMW)" => |status| status.stats.media_bytes_written(),
@@ -166,7 +167,7 @@ const HANDLE_COUNTERS: &[HandleRow] = &table! {
     "warp_handle_units_reclaimed": "Its reclaim units that were reclaimed" => |row| row.units_reclaimed,
 };
 
-/// What a handle holds.
+/// A number of each handle's occupancy.
 type HoldingRow = (&'static str, &'static str, fn(&Occupancy) -> u64);
 
 const HOLDINGS: &[HoldingRow] = &table! {
@@ -175,7 +176,7 @@ const HOLDINGS: &[HoldingRow] = &table! {
     "warp_handle_valid_pages": "Valid pages in these" => |row| row.valid_pages,
 };
 
-/// How blocks are worn.
+/// A number of block wear.
 type WearRow = (&'static str, &'static str, fn(&Units) -> f64);
 
 const WEAR: &[WearRow] = &table! {
@@ -184,14 +185,14 @@ const WEAR: &[WearRow] = &table! {
     "warp_block_erases_most": "Erases of the block that was erased most" => |units| f64::from(units.wear.most_erases),
 };
 
-/// An owner of reclaim units as labels name it.
+/// Label of an owner of reclaim units.
 fn ruh(owner: Owner) -> String {
     owner
         .handle()
         .map_or_else(|| "shared".to_string(), |handle| handle.0.to_string())
 }
 
-/// Collections by what made them necessary.
+/// Collections by trigger.
 fn encode_collections(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), fmt::Error> {
     let stats = &status.stats;
     let by_trigger = [
@@ -207,7 +208,7 @@ fn encode_collections(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> R
     Ok(())
 }
 
-/// How long commands took: a bucket for each doubling of a microsecond.
+/// Latencies of commands, with a bucket for each doubling of a microsecond.
 fn encode_latencies(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), fmt::Error> {
     let help = "Time of an I/O command from when it is carried out until it may complete";
     let name = "warp_command_latency";
@@ -221,7 +222,7 @@ fn encode_latencies(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> Res
     Ok(())
 }
 
-/// Upper bounds in seconds, and what is in each bucket alone.
+/// Upper bounds in seconds, and the count of each single bucket.
 fn buckets(histogram: &LatencyHistogram) -> Vec<(f64, u64)> {
     let mut before = 0;
     let mut bucket = |upper: f64, within: u64| (upper, within - std::mem::replace(&mut before, within));
@@ -234,7 +235,7 @@ fn buckets(histogram: &LatencyHistogram) -> Vec<(f64, u64)> {
     buckets
 }
 
-/// What handles hold, and how blocks are worn.
+/// Occupancy of handles, and wear of blocks.
 fn encode_units(encoder: &mut DescriptorEncoder<'_>, units: &Units) -> Result<(), fmt::Error> {
     for (name, help, value) in HOLDINGS {
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
@@ -249,7 +250,7 @@ fn encode_units(encoder: &mut DescriptorEncoder<'_>, units: &Units) -> Result<()
     Ok(())
 }
 
-/// Each fault of a plan.
+/// Counters and state of each planned fault.
 fn encode_faults(encoder: &mut DescriptorEncoder<'_>, report: &FaultsReport) -> Result<(), fmt::Error> {
     let (name, help) = (
         "warp_faults_struck",
@@ -282,7 +283,7 @@ fn seconds(ns: Nanos) -> f64 {
 
 impl Collector for DriveCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
-        // A census that panicked has left nothing half done.
+        // A scan that panicked has left no partial state.
         let units = self.census.lock().unwrap_or_else(PoisonError::into_inner).look();
         let status = Status {
             checkpoints: self.checkpoints.status(),

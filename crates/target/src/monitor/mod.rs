@@ -1,4 +1,5 @@
-//! What a served drive shows of itself to people and programs: reclaim units, hosts, counters, status lines.
+//! Monitoring of a served drive for people and programs: reclaim units, hosts, counters, status
+//! lines.
 
 pub mod hosts;
 pub mod metrics;

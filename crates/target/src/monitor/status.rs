@@ -1,4 +1,4 @@
-//! What there is to say about a served drive at a moment: for the status line and the metrics.
+//! Status of a served drive at one moment, for the status line and the metrics.
 
 use nvme::fault::FaultsReport;
 use nvme::pacing::Lateness;
@@ -8,52 +8,52 @@ use ssd::{Nanos, OwnerStats, Stats};
 
 use crate::storage::CheckpointStatus;
 
-/// A moment of a served drive. Rates come from two of them.
+/// Status of a served drive. Two of them give rates.
 #[derive(Clone, Debug)]
 pub struct Status {
     /// Nanoseconds since the server's start.
     pub at: Nanos,
-    /// Controllers of hosts that are enabled.
+    /// Number of enabled controllers.
     pub controllers: usize,
-    /// Commands that read, since the drive was made.
+    /// Read commands since the drive's creation.
     pub read_commands: u64,
-    /// Commands that wrote.
+    /// Write commands since the drive's creation.
     pub write_commands: u64,
     pub host_bytes_read: u64,
-    /// The device's counters.
+    /// Counters of the device.
     pub stats: Stats,
     /// Logical pages that hold data.
     pub live_pages: u64,
     /// Logical pages of the drive.
     pub logical_pages: u64,
-    /// Reclaim units of the largest size that the free room would make.
+    /// Free space in units of the largest reclaim unit.
     pub free_units: u64,
-    /// Background collection runs while no more of these are free, all reclaim groups together.
+    /// Background GC runs while at most this many units are free, over all reclaim groups.
     pub background_mark_units: u64,
-    /// Hosts wait for collection while fewer of these would be, all reclaim groups together.
+    /// Hosts wait for GC while fewer units than this would be free, over all reclaim groups.
     pub foreground_mark_units: u64,
-    /// How long I/O commands took since the drive was opened, those of each kind.
+    /// Latencies of I/O commands since the drive was opened, by kind.
     pub latencies: [LatencyHistogram; 3],
-    /// Whether Flexible Data Placement is enabled.
+    /// True if Flexible Data Placement is enabled.
     pub fdp: bool,
-    /// Host events and controller events in the FDP logs, since the drive was made.
+    /// Host events and controller events in the FDP logs, since the drive's creation.
     pub events: [u64; 2],
-    /// Of them those that made room for newer ones.
+    /// Events in these logs that newer ones have overwritten.
     pub events_overwritten: u64,
-    /// Commands that failed because the storage did.
+    /// Commands that failed because of the storage.
     pub media_errors: u64,
-    /// How late completions were that had a time.
+    /// Delays of completions behind their due times.
     pub lateness: Lateness,
-    /// What is to go wrong, and what has.
+    /// Planned and triggered faults.
     pub faults: Option<FaultsReport>,
-    /// What scrubs found; `None` without checksums.
+    /// Results of scrubs, `None` without checksums.
     pub integrity: Option<Integrity>,
-    /// What has come of checkpoints, for those who know of them.
+    /// Statistics of checkpoints, if the caller has them.
     pub checkpoints: CheckpointStatus,
 }
 
 impl Status {
-    /// The state of a drive.
+    /// Current status of a drive, without its checkpoints.
     pub fn of(subsystem: &Subsystem, now: Nanos) -> Status {
         let (device, state) = (subsystem.device(), subsystem.state());
         let layout = device.layout();
@@ -86,7 +86,7 @@ impl Status {
         }
     }
 
-    /// The rates since an earlier moment.
+    /// The rates since an earlier status.
     pub fn since(&self, earlier: &Status) -> Rates {
         let seconds = (self.at.saturating_sub(earlier.at)).max(1) as f64 / 1e9;
         let stats = self.stats.since(&earlier.stats);
@@ -100,7 +100,8 @@ impl Status {
         }
     }
 
-    /// One line: rates since `earlier`, write amplification since then and in all, and that of each handle in use.
+    /// One status line: rates and write amplification since `earlier`, total write amplification,
+    /// and that of each handle in use.
     pub fn line(&self, earlier: &Status) -> String {
         let rates = self.since(earlier);
         let waf = |value: Option<f64>| value.map_or("-".to_string(), |value| format!("{value:.2}"));
@@ -157,15 +158,15 @@ impl Status {
     }
 }
 
-/// What happened between two moments.
+/// Rates between two statuses.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
     pub reads_per_second: f64,
     pub writes_per_second: f64,
-    /// Bytes read by hosts.
+    /// Bytes read by hosts per second.
     pub read_bytes_per_second: f64,
-    /// Bytes written by hosts.
+    /// Bytes written by hosts per second.
     pub write_bytes_per_second: f64,
-    /// Write amplification in between; `None` if nothing was written.
+    /// Write amplification between the two, `None` without writes.
     pub write_amplification: Option<f64>,
 }

@@ -1,13 +1,14 @@
-//! A served drive as one who watches it sees it: the same whether it is drawn in a browser or put into a table.
+//! Monitoring of a served drive, in one form for all viewers and tables.
 //!
 //! ```text
-//! look -> counters and events of now   (the drive held once, for copies of short rows)
+//! look -> current counters and events  (the drive locked once, to copy short rows)
 //!      -> reclaim units                (census: in parts, at most ten times a second)
-//!      -> what hosts do                (once a second, controller by controller: differences of counters)
+//!      -> activity of hosts            (once a second, controller by controller: differences of counters)
 //! ```
 //!
-//! Nothing is told by the drive: whoever watches looks, as often as he likes, and what he did not see is counted. Watching costs the
-//! drive nothing but the time for which a look holds it. It knows neither pages nor sockets, and changes nothing.
+//! Monitoring polls the drive at any rate. The drive never notifies observers, and counts the
+//! events that a monitor missed. Monitoring costs the drive only the time of its lock. This module
+//! knows neither web pages nor sockets, and changes no state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,22 +24,22 @@ use crate::monitor::hosts::{Census, Units};
 use crate::monitor::status::Status;
 use crate::{Clock, Shared, give_way, locked};
 
-/// Time over which the rates of hosts are taken, at least.
+/// Shortest time over which the rates of hosts are measured.
 const WINDOW_NS: Nanos = 1_000_000_000;
 
-/// Latencies of commands: half, 99 of a hundred, 999 of a thousand took no longer, to an eighth.
+/// Percentiles of command latencies, with a resolution of one eighth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencyPercentiles {
-    /// Half of them.
+    /// 50th percentile.
     pub p50_ns: Nanos,
-    /// 99 of a hundred.
+    /// 99th percentile.
     pub p99_ns: Nanos,
-    /// 999 of a thousand.
+    /// 99.9th percentile.
     pub p999_ns: Nanos,
 }
 
 impl LatencyPercentiles {
-    /// Those of a histogram; `None` without commands.
+    /// Percentiles of a histogram, `None` without commands.
     pub fn of(histogram: &LatencyHistogram) -> Option<LatencyPercentiles> {
         Some(LatencyPercentiles {
             p50_ns: histogram.quantile_ns(0.5)?,
@@ -48,93 +49,93 @@ impl LatencyPercentiles {
     }
 }
 
-/// What a host has a namespace do, lately.
+/// Recent activity of a host on a namespace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamespaceView {
     pub namespace: u32,
-    /// Commands in a second of each kind, in the order of [`CommandKind::ALL`].
+    /// Commands per second of each kind, in the order of [`CommandKind::ALL`].
     pub commands_per_second: [f64; 3],
-    /// Bytes read and written in a second.
+    /// Bytes read per second.
     pub read_bytes_per_second: f64,
-    /// Bytes written in a second.
+    /// Bytes written per second.
     pub write_bytes_per_second: f64,
-    /// How long its commands took from when they were carried out until they could complete; `None` if there were none, or none took
-    /// any time because the drive has no timing.
+    /// Latency from the execution of a command until it may complete. `None` without commands, or
+    /// if the drive has no timing.
     pub latency: Option<LatencyPercentiles>,
 }
 
 impl NamespaceView {
-    /// Commands in a second, all kinds together.
+    /// Commands per second of all kinds.
     pub fn iops(&self) -> f64 {
         self.commands_per_second.iter().sum()
     }
 
-    /// Bytes read and written in a second.
+    /// Bytes read and written per second.
     pub fn bytes_per_second(&self) -> f64 {
         self.read_bytes_per_second + self.write_bytes_per_second
     }
 }
 
-/// A host that is connected; one that connected several times has a row for each.
+/// A connected host. Each connection of a host has a separate row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostView {
-    /// Its controller (CNTLID).
+    /// Controller identifier (CNTLID).
     pub controller: u16,
-    /// Its NQN; empty on PCI Express, where hosts have none.
+    /// Host NQN, empty on PCI Express, whose hosts have none.
     pub host: String,
-    /// How it is connected.
+    /// Transport of the connection.
     pub transport: Transport,
-    /// Since when, in nanoseconds since the server's start.
+    /// Start of the connection, in nanoseconds since the server's start.
     pub connected_at_ns: Nanos,
-    /// Whether it has enabled its controller.
+    /// True if the host has enabled its controller.
     pub is_ready: bool,
-    /// I/O commands that were submitted and not completed, on average over the times at which the drive took some of them, all queues
-    /// together; 0 if it took none.
+    /// Average number of submitted but incomplete I/O commands of all queues, sampled when the
+    /// drive fetches commands. 0 if it fetched none.
     pub queue_depth: f64,
-    /// The namespaces that it has used since it connected.
+    /// Namespaces that the host has used since it connected.
     pub namespaces: Vec<NamespaceView>,
 }
 
-/// What hosts do, lately.
+/// Recent activity of hosts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostsView {
-    /// When this was, in nanoseconds since the server's start.
+    /// Time of the measurement, in nanoseconds since the server's start.
     pub at_ns: Nanos,
-    /// The time before over which rates and latencies are taken: a second, or since the look before if that is longer ago; 0 at the
-    /// first look, at which there are none.
+    /// Window of rates and latencies: the time since the previous measurement, at least a second. 0
+    /// at the first measurement, which has no rates.
     pub window_ns: Nanos,
-    /// The hosts, in the order of their controllers.
+    /// The hosts in the order of their controllers.
     pub hosts: Vec<HostView>,
 }
 
-/// A moment of a served drive.
+/// A view of a served drive at one moment.
 #[derive(Clone, Debug)]
 pub struct DriveView {
-    /// Counters, marks, free room, faults; when this was is [`Status::at`].
+    /// Counters, watermarks, free space and faults. [`Status::at`] is the time of the view.
     pub status: Status,
-    /// How the drive is divided. A host can change it: then it is another one, and the units and owners before mean nothing any more.
+    /// Layout of the drive. A host can change it, after which earlier units and owners are invalid.
     pub layout: Arc<Layout>,
-    /// The reclaim units at the last look at them, which may be another moment; the same as in the view before where nobody looked.
-    /// `None` if they are of another division than `layout`.
+    /// The reclaim units at their last scan, possibly at another moment or unchanged since the
+    /// previous view. `None` if their layout differs from `layout`.
     pub units: Option<Arc<Units>>,
-    /// What became of reclaim units since the view before. As in the lab: a reclaim says when it was, the others were at about the time
-    /// of their neighbours.
+    /// Events of reclaim units since the previous view. As in simulations, only reclaims have a
+    /// time. The others happened at about the time of their neighbours.
     pub events: EventsSince,
-    /// FDP events that were logged for hosts since the view before.
+    /// FDP host events logged since the previous view.
     pub host_events: FdpEventsSince,
-    /// Those for the controller log.
+    /// FDP controller events logged since the previous view.
     pub controller_events: FdpEventsSince,
-    /// What hosts do; the same as in the view before where less than a second has gone by.
+    /// Activity of hosts, unchanged for less than a second.
     pub hosts: Arc<HostsView>,
 }
 
 impl DriveView {
-    /// The reclaim units, in the order of the flash; none if they are not known.
+    /// The reclaim units in flash order, empty if unknown.
     pub fn units(&self) -> &[UnitView] {
         self.units.as_ref().map_or(&[], |units| &units.units)
     }
 
-    /// How often blocks were erased, if that is known.
+    /// Erase counts of blocks, if known.
     pub fn wear(&self) -> Option<Wear> {
         self.units.as_ref().map(|units| units.wear)
     }
@@ -145,17 +146,17 @@ impl DriveView {
 pub struct FdpEventsSince {
     /// The entries, oldest first.
     pub events: Vec<FdpEvent>,
-    /// How many there were before them that are lost.
+    /// Number of earlier entries that were lost.
     pub left_out: u64,
 }
 
-/// How far somebody has read a log of FDP events.
+/// Read position in a log of FDP events.
 #[derive(Clone, Copy, Debug, Default)]
 struct Read(u64);
 
 impl Read {
     fn on(&mut self, log: &Ring<FdpEvent>) -> FdpEventsSince {
-        // A log begins anew when a host configures Flexible Data Placement.
+        // A log starts anew when a host configures Flexible Data Placement.
         let end = std::mem::replace(&mut self.0, log.end());
         let end = if end > log.end() { 0 } else { end };
         FdpEventsSince {
@@ -165,7 +166,7 @@ impl Read {
     }
 }
 
-/// Watches a served drive. See the module.
+/// Monitor of a served drive.
 pub struct Watched {
     shared: Shared,
     clock: Clock,
@@ -178,7 +179,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Watches a drive from now on; the first view has the events that are still known.
+    /// Starts to monitor a drive. The first view has the events that the drive still holds.
     pub fn new(shared: Shared, clock: Clock) -> Watched {
         let layout = Arc::new(locked(&shared).device().layout().clone());
         Watched {
@@ -193,7 +194,7 @@ impl Watched {
         }
     }
 
-    /// The drive as it is now.
+    /// The current view of the drive.
     pub fn look(&mut self) -> DriveView {
         let hosts = self.hosts.look(&self.shared, self.clock);
         let units = self.census.look();
@@ -224,17 +225,17 @@ impl Watched {
     }
 }
 
-/// A controller, and since when it is there: its number may be another host's later.
+/// A controller and its connection time. Its number may later belong to another host.
 type ControllerKey = (u16, Nanos);
 
-/// The counters of a controller at a look.
+/// Counters of a controller at one measurement.
 #[derive(Clone, Default)]
 struct Counted {
     namespaces: BTreeMap<u32, NamespaceTraffic>,
     queues: Vec<QueueDepth>,
 }
 
-/// What hosts do: the counters at the last look, and what came of them.
+/// Activity of hosts: the counters of the last measurement, and its result.
 #[derive(Default)]
 struct Hosts {
     counted: BTreeMap<ControllerKey, Counted>,
@@ -252,7 +253,7 @@ impl Hosts {
         let (before, nothing) = (std::mem::take(&mut self.counted), Counted::default());
         let mut hosts = Vec::new();
         let mut next = 1;
-        // Copies of one controller's counters at a time: there may be hundreds.
+        // Copies the counters of one controller per lock, because hundreds may exist.
         while let Some((mut view, counted, is_timed)) = copy_of_next(shared, next) {
             next = view.controller + 1;
             let key = (view.controller, view.connected_at_ns);
@@ -272,7 +273,8 @@ impl Hosts {
     }
 }
 
-/// The first controller of a host from this one on, its counters, and whether the drive has timing.
+/// The first controller of a host with an identifier of at least `next`, its counters, and whether
+/// the drive has timing.
 fn copy_of_next(shared: &Shared, next: u16) -> Option<(HostView, Counted, bool)> {
     give_way();
     let subsystem: &Subsystem = &locked(shared);
@@ -297,7 +299,7 @@ fn copy_of_next(shared: &Shared, next: u16) -> Option<(HostView, Counted, bool)>
 }
 
 impl HostView {
-    /// What its counters say of the time since they were `before`.
+    /// Computes the rates from two sets of counters.
     fn take_rates(&mut self, now: &Counted, before: &Counted, window_ns: Nanos, is_timed: bool) {
         let seconds = window_ns as f64 / 1e9;
         let nothing = NamespaceTraffic::default();
@@ -305,7 +307,7 @@ impl HostView {
             let since = row.since(before.namespaces.get(&namespace).unwrap_or(&nothing));
             let per_second = |counts: [u64; 3]| counts.map(|count| count as f64 / seconds);
             let bytes_per_second = per_second(since.bytes);
-            // What is done at once is no measurement.
+            // Commands that complete without delay give no latency.
             let takes_time = is_timed || since.latency.sum_ns() > 0;
             self.namespaces.push(NamespaceView {
                 namespace,

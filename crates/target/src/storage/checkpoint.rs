@@ -1,17 +1,18 @@
-//! Storing a drive while it is served: snapshot and state of one moment, which hosts wait for no longer than for a few commands.
+//! Checkpoints of a served drive: snapshot and state of one moment. Hosts wait only as long as for
+//! a few commands.
 //!
 //! ```text
-//! drive held    has anything changed? how large are the tables?
-//! drive free    room for a copy of them (ssd::checkpoint::Room)
-//! drive held    the moment: the device's tables and the non-volatile state are copied, the state gets its ticket
-//! drive held    a part of the map is copied (256 KiB)             \ again and again, for all parts
-//! drive free    the part is made what it was, and written; a pause /
-//! drive free    the snapshot takes its place, then the state does, unless a command has stored a later one
+//! drive locked   has the drive changed? how large are the tables?
+//! drive free     allocate room for a copy of them (ssd::checkpoint::Room)
+//! drive locked   the moment: copy the device's tables and the non-volatile state, take a ticket for the state
+//! drive locked   copy a part of the map (256 KiB)                \ repeated for all parts
+//! drive free     restore the part to the moment, write it, pause /
+//! drive free     replace the snapshot, then the state, unless a command has stored a later one
 //! ```
 //!
-//! The snapshot is in its place before the state is: recovery makes any snapshot agree with a later state and with the data, which hosts
-//! have written on all the time ([`super::recover`]), so nothing else has to wait for anything. What ends a checkpoint early leaves both
-//! files as they were, and the drive goes on.
+//! The snapshot is replaced before the state. Recovery can match any snapshot with a later state
+//! and with the data ([`super::recover`]), which hosts continue to write. No other ordering is
+//! needed. An aborted checkpoint leaves both files unchanged, and the drive continues.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,24 +28,26 @@ use super::state_file::{CleanMark, Ticket};
 use super::{Persistence, ServedDrive, commands, lock};
 use crate::Shared;
 
-/// What has come of checkpoints since the drive was opened.
+/// Statistics of checkpoints since the drive was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckpointStatus {
-    /// Those that were made; what had not changed was not stored again.
+    /// Checkpoints made, not counting those without changes to store.
     pub made: u64,
-    /// Those that came to nothing.
+    /// Failed checkpoints.
     pub failed: u64,
-    /// Parts of the map that are copied, and parts that there are, while one is being made.
+    /// Copied parts and all parts of the map, during a checkpoint.
     pub under_way: Option<(u32, u32)>,
-    /// How long the last one took that was made.
+    /// Duration of the last successful checkpoint.
     pub last: Duration,
-    /// The longest time for which one of them has held the drive.
+    /// Longest time for which a checkpoint has locked the drive.
     pub longest_hold: Duration,
-    /// The most processor time that one has taken while it held the drive: without what it waited for a processor meanwhile.
+    /// Most processor time that a checkpoint has used in one lock of the drive, excluding waits for
+    /// a processor.
     pub longest_hold_busy: Duration,
 }
 
-/// The checkpoints of a drive, for those who watch it and for whoever stops it.
+/// Status of a drive's checkpoints, shared with monitoring and with the thread that stops the
+/// drive.
 #[derive(Debug, Default)]
 pub struct Checkpoints {
     status: Mutex<CheckpointStatus>,
@@ -52,12 +55,12 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// What has come of them until now.
+    /// Statistics so far.
     pub fn status(&self) -> CheckpointStatus {
         *self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the one that is being made, at its next part, and all that follow.
+    /// Aborts the checkpoint in progress at its next part, and all later ones.
     pub fn stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
     }
@@ -66,7 +69,7 @@ impl Checkpoints {
         change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Does something with the drive held, and notes for how long it was.
+    /// Runs `work` with the drive locked, and records the duration of the lock.
     fn hold<T>(
         &self,
         shared: &Shared,
@@ -85,15 +88,15 @@ impl Checkpoints {
     }
 }
 
-/// Processor time of this thread until now.
+/// Processor time of this thread so far.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// A drive at the moment of a checkpoint.
+/// State of a drive at the moment of a checkpoint.
 struct Moment {
-    /// The device; `None` if it is as it was at the checkpoint before.
+    /// The device, `None` if it has not changed since the previous checkpoint.
     device: Option<Checkpoint>,
     state: Persistent,
     ticket: Ticket,
@@ -102,12 +105,14 @@ struct Moment {
 }
 
 impl ServedDrive {
-    /// Stores mapping, counters and state, so that less has to be recovered after a crash, if anything has changed;
-    /// returns whether it had. The drive is served meanwhile. `between_parts` is called after each part of the map, without the drive:
-    /// whoever serves it gives the others time there.
+    /// Stores mapping, counters and state if they have changed, so that a crash needs less
+    /// recovery. Returns whether they had changed. Hosts are served during the checkpoint.
+    /// `between_parts` runs after each part of the map without the lock, so that the server can
+    /// leave time to other threads.
     ///
     /// # Errors
-    /// The system's, too many changes, or the drive is being stopped; the previous checkpoint is still there.
+    /// A system call failed, the drive changed too much, or it is being stopped. The previous
+    /// checkpoint remains.
     pub fn checkpoint(&mut self, between_parts: impl FnMut()) -> Result<bool, DriveError> {
         let Some(persistence) = &mut self.persistence else {
             return Ok(false);
@@ -131,7 +136,7 @@ impl ServedDrive {
         made
     }
 
-    /// What has come of checkpoints, for those who have not got the drive.
+    /// Checkpoint status for threads without access to the drive.
     pub fn checkpoints(&self) -> Arc<Checkpoints> {
         Arc::clone(&self.checkpoints)
     }
@@ -164,7 +169,8 @@ impl Persistence {
         Ok(true)
     }
 
-    /// Whether anything is not as it was at the checkpoint before, and the layout of the device if that is not.
+    /// Returns whether the drive has changed since the previous checkpoint, and the device's layout
+    /// if the device has.
     fn what_changed(&self, subsystem: &Subsystem) -> (bool, Option<Layout>) {
         let device = subsystem.device();
         let device_changed = self.stored_device != Some(CleanMark::of(device));
@@ -182,7 +188,7 @@ impl Persistence {
         }
     }
 
-    /// Writes the snapshot, taking the drive for each part of the map.
+    /// Writes the snapshot, locking the drive for each part of the map.
     fn save(
         &self,
         device: &mut Checkpoint,
@@ -200,7 +206,7 @@ impl Persistence {
                 return Err(DriveError::Stopping);
             }
             checkpoints.hold(shared, |subsystem| {
-                // Looked at with the drive held: what a power loss has taken is not copied.
+                // Checked under the lock, so that no part is copied after a power loss.
                 if self.storage.is_closed() {
                     return Err(DriveError::PowerLost);
                 }
@@ -211,7 +217,8 @@ impl Persistence {
             Ok(())
         });
         if saved.is_err() {
-            // Whatever it was: nothing is noted for it any more. That the drive is gone is said by what ended it.
+            // After any error the device need not track changes any more. If the lock fails,
+            // `saved` already has the cause.
             let _ = checkpoints.hold(shared, |subsystem| {
                 subsystem.end_checkpoint(device);
                 Ok(())

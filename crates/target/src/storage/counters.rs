@@ -1,11 +1,13 @@
-//! The counters beside a drive: what hosts were told last, for a start after the server was killed.
+//! The counter file of a drive, with the counters that hosts last read, for a start after the
+//! server was killed.
 //!
-//! The file is small and written in place, without waiting for the disk: what a process wrote outlives it, and after a
-//! power loss, or if it is damaged or not there, counters are those of the last checkpoint. It is not needed for
-//! anything else.
+//! The file is small and written in place, without waiting for the disk, because written data
+//! survives the end of the process. After a power loss, or if the file is damaged or missing, the
+//! counters of the last checkpoint apply. The file has no other purpose.
 //!
-//! Its form: "WARPCNT2", the drive's identity (16 bytes, as in its state), then HBMW, MBMW, MBE, and of the SMART log
-//! bytes read, bytes written, read commands and write commands (8 bytes each, little-endian), then CRC-32 of all that.
+//! Format: "WARPCNT2", the drive's identity (16 bytes, as in its state), HBMW, MBMW, MBE, and from
+//! the SMART log bytes read, bytes written, read commands and write commands (8 bytes each,
+//! little-endian), then the CRC-32 of all previous bytes.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -22,10 +24,10 @@ const NUMBERS: usize = 7;
 const CHECKED_BYTES: usize = MAGIC.len() + size_of::<DriveId>() + NUMBERS * 8;
 const BYTES: usize = CHECKED_BYTES + 4;
 
-/// Most that a counter can be: nothing happens so often.
+/// Largest plausible value of a counter.
 const COUNT_MAX: u64 = 1 << 62;
 
-/// What is noted of a drive, if it is whole and can be. Those of another one, whose file came here, are none.
+/// Counters from the file, `None` if the file is damaged, implausible, or belongs to another drive.
 pub(super) fn read(place: &FilePlace, drive: DriveId) -> Option<Counters> {
     let bytes = base::input::read_all(place.open().ok()?, BYTES as u64).ok()?;
     let bytes: [u8; BYTES] = bytes.try_into().ok()?;
@@ -75,7 +77,7 @@ fn bytes_of(drive: DriveId, counters: &Counters) -> [u8; BYTES] {
     bytes.try_into().expect("as many as there are numbers")
 }
 
-/// Writes counters of a drive to a file, which is made when there are some.
+/// Writes counters of a drive to a file, which the first write creates.
 pub(super) fn writer(place: FilePlace, drive: DriveId) -> Note {
     let mut file: Option<File> = None;
     Box::new(move |counters| {
@@ -83,7 +85,7 @@ pub(super) fn writer(place: FilePlace, drive: DriveId) -> Note {
             file = place.open_or_make().ok();
         }
         if let Some(file) = &file {
-            // Nothing is lost by it that a checkpoint has.
+            // A failure loses no information that a checkpoint has.
             let _ = file.write_all_at(&bytes_of(drive, counters), 0);
         }
     })

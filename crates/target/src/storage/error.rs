@@ -1,4 +1,5 @@
-//! Why a drive cannot be opened, checkpointed or closed: one sentence that says what is in the way and what to do.
+//! Reasons why a drive cannot be opened, checkpointed or closed. Each message names the problem and
+//! its remedy.
 
 use std::path::{Path, PathBuf};
 
@@ -8,25 +9,25 @@ use thiserror::Error;
 
 use crate::storage::backend::room::TooLittleMemory;
 
-/// See the module. Whatever it is, nothing was damaged.
+/// An error of a drive. No error damages existing files.
 #[derive(Debug, Error)]
 pub enum DriveError {
-    /// The device configuration does not work, or is not the stored one.
+    /// The device configuration is invalid, or differs from the stored one.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The machine is too small.
+    /// The machine has too little memory.
     #[error(transparent)]
     Memory(#[from] TooLittleMemory),
-    /// There is no memory for a checkpoint.
+    /// The system has no memory for a checkpoint.
     #[error("there is no memory for a checkpoint, beside that of the drive's maps: {0}")]
     NoMemory(std::io::Error),
-    /// The device changed too much, or is another one.
+    /// The device changed too much, or was replaced.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointEnded),
-    /// A checkpoint that the end of the server makes superfluous.
+    /// The server is stopping, which makes the checkpoint unnecessary.
     #[error("the drive is being stopped, which stores it as a whole")]
     Stopping,
-    /// A planned fault.
+    /// A fault plan has cut the power.
     #[error("the drive has lost its power, as was planned; nothing is stored any more")]
     PowerLost,
     /// The device snapshot cannot be read or written.
@@ -35,21 +36,21 @@ pub enum DriveError {
     /// Another process serves the file.
     #[error("{}: the data file is in use by another server; stop it or give another file", .0.display())]
     InUse(PathBuf),
-    /// A folder, a device, a socket.
+    /// The path names a folder, a device or a socket.
     #[error("{}: this is not a regular file; give the path of a file, which is made if there is none", .0.display())]
     NotAFile(PathBuf),
-    /// A file that no drive wrote.
+    /// The file has data but no drive state.
     #[error(
         "{}: the file holds data, but no state of a drive is beside it ({}), so it may be anything; give another \
          path, or move the file away", path.display(), state.display()
     )]
     Foreign {
-        /// What was given as data file.
+        /// Path given as data file.
         path: PathBuf,
-        /// Where the state would be.
+        /// Expected path of the state.
         state: PathBuf,
     },
-    /// Files of a drive whose data file is gone.
+    /// Other files of the drive exist, but the data file is missing.
     #[error(
         "{}: the data file is not there, but {} of a drive is; restore the data file, or move that file away to begin \
          with an empty drive", path.display(), other.display()
@@ -57,7 +58,7 @@ pub enum DriveError {
     DataMissing {
         /// The data file.
         path: PathBuf,
-        /// What is there of it.
+        /// An existing file of the drive.
         other: PathBuf,
     },
     /// A data file that was truncated, extended or replaced.
@@ -69,16 +70,16 @@ pub enum DriveError {
         /// The data file.
         path: PathBuf,
         found_bytes: u64,
-        /// What the drive's capacity and its metadata come to.
+        /// Size of the drive's capacity with its metadata.
         expected_bytes: u64,
     },
-    /// Nothing says what the data should be.
+    /// The drive has no valid checksums.
     #[error(
         "{}: there are no checksums of this drive, or they are not of how it was left; serve it with --checksums, and \
          it has some from then on", .0.display()
     )]
     NoSums(PathBuf),
-    /// The profile, the capacity or a setting is not the one that the drive was made with.
+    /// The profile, capacity or a setting differs from that of the drive's creation.
     #[error(
         "{}: the drive was made with {field} = {stored}, not {given}; serve it with the profile, capacity and \
          settings that it was made with, or give another file", path.display()
@@ -88,38 +89,38 @@ pub enum DriveError {
         path: PathBuf,
         /// Field of the device configuration.
         field: String,
-        /// What it was.
+        /// Stored value.
         stored: String,
-        /// What it is now.
+        /// Given value.
         given: String,
     },
-    /// The snapshot beside the data file is of another device.
+    /// The snapshot beside the data file belongs to another device.
     #[error(
         "{}: the snapshot is of a device with another geometry than the drive; restore the right one, or move it \
          away: the mapping is then made anew from the data", .0.display()
     )]
     OtherGeometry(PathBuf),
-    /// The state file is not readable as what it should be.
+    /// The state file cannot be used.
     #[error("{}: the drive's state {problem}; {remedy}", path.display())]
     State {
         /// The state file.
         path: PathBuf,
-        /// What is wrong.
+        /// Problem, as a clause.
         problem: String,
-        /// What to do about it.
+        /// Remedy, as a clause.
         remedy: &'static str,
     },
-    /// The system said no.
+    /// A system call failed.
     #[error("{}: {action}: {source}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What did not work, as a clause.
+        /// Failed action, as a clause.
         action: &'static str,
-        /// The system's answer.
+        /// Error of the system call.
         source: std::io::Error,
     },
-    /// Our own bug struck while the drive was served.
+    /// An earlier command panicked because of a bug.
     #[error(
         "the drive failed inside a command, so what it holds in memory was not stored; the next start recovers the \
          mapping from the last checkpoint and the data"
@@ -133,7 +134,7 @@ impl DriveError {
         move |source| DriveError::Io { path, action, source }
     }
 
-    /// The state file cannot be written, with what to do about it.
+    /// The error for a state file that cannot be written, with a remedy.
     pub(super) fn state_not_stored(path: &Path, source: std::io::Error) -> DriveError {
         use std::io::ErrorKind;
         let action = match source.kind() {

@@ -1,8 +1,10 @@
-//! The files of a drive: finding them, refusing what is not one, and having them alone.
+//! The files of a drive: finds them, rejects foreign files, and locks the data file.
 //!
-//! All of them are reached through the folder that the data file was in when the drive was opened, which is held. Before one of them is made or
-//! replaced the data file of that name in that folder has to be the one that is open, and the state beside it, if there is one, of the same drive:
-//! whoever renames the folder, or moves the data file away, and puts another drive there, finds that one as it was.
+//! All accesses go through an open handle of the data file's folder, taken when the drive was
+//! opened. Before a file is created or replaced, a guard checks two conditions. The data file with
+//! this name in the folder must be the open one. The state beside it, if present, must belong to
+//! the same drive. If a user renames the folder or moves the data file and puts another drive
+//! there, the other drive stays unchanged.
 
 use std::fs::{File, TryLockError};
 use std::io::{Error, ErrorKind};
@@ -17,38 +19,38 @@ use super::error::DriveError;
 use super::recover::next_data;
 use super::state_file::{self, Contents};
 
-/// Where the files of a drive are.
+/// Locations of a drive's files.
 #[derive(Clone, Debug)]
 pub(super) struct Files {
-    /// The data: byte `n` of the drive is byte `n` of the file.
+    /// The data. Byte `n` of the drive is byte `n` of the file.
     pub data: FilePlace,
-    /// Identity, non-volatile state, and how the drive was left.
+    /// Identity, non-volatile state and clean mark.
     pub state: FilePlace,
     /// Snapshot of the device: mapping, counters, open reclaim units.
     pub snapshot: FilePlace,
-    /// Counters that hosts were told; may be missing.
+    /// Counters that hosts have read. The file may be missing.
     pub counters: FilePlace,
-    /// Checksums of the data; a drive that has none has no such file.
+    /// Checksums of the data. A drive without checksums has no such file.
     pub sums: FilePlace,
 }
 
-/// A data file that no other process uses.
+/// A data file locked by this process.
 pub(super) struct Claim {
     pub file: File,
-    /// What is stored of the drive; `None` for a new one.
+    /// Stored state of the drive, `None` for a new one.
     pub stored: Option<Contents>,
-    /// The file was not there before.
+    /// True if this call created the file.
     pub made: bool,
 }
 
 impl Files {
-    /// The files of the drive whose data file has this path.
+    /// The files of the drive with this data file.
     ///
     /// # Errors
-    /// Their folder cannot be opened.
+    /// The folder cannot be opened.
     pub fn of(data: &Path) -> Result<Files, DriveError> {
         let data = FilePlace::of(data).map_err(DriveError::io(data, "the data file cannot be opened"))?;
-        // What is on the drive is its owner's.
+        // Other users must not read the drive's data.
         let data = data.owner_only();
         Ok(Files {
             state: data.beside(".state"),
@@ -59,10 +61,11 @@ impl Files {
         })
     }
 
-    /// The same files, which are made and replaced only as long as `file` is the data file and the drive is this one.
+    /// The same files with a guard. They are created and replaced only while `file` is the data
+    /// file and the drive is this one.
     ///
     /// # Errors
-    /// The system's.
+    /// A system call failed.
     pub fn guarded(self, file: &File, drive: Uuid) -> std::io::Result<Files> {
         let identity = identity(&file.metadata()?);
         let (data, state) = (self.data.clone(), self.state.clone());
@@ -76,11 +79,11 @@ impl Files {
         })
     }
 
-    /// Opens and locks the data file of `file_bytes` bytes for a drive whose device is `described`; a new one is given
-    /// that length. Everything that speaks against serving it is found before anything is changed.
+    /// Opens and locks the data file of `file_bytes` bytes for a drive with the device `described`.
+    /// A new file gets that length. All checks run before the first change.
     ///
     /// # Errors
-    /// What is there is in use, damaged, or not this drive.
+    /// The existing file is in use, damaged, or belongs to another drive.
     pub fn claim(&self, file_bytes: u64, described: &Value) -> Result<Claim, DriveError> {
         let made = self.check_there()?;
         let path = self.data.path();
@@ -95,7 +98,7 @@ impl Files {
                 return Err(DriveError::io(path, "the data file cannot be locked")(source));
             }
         }
-        // Only now, because the state may be another server's until the lock is ours.
+        // Read under the lock, because another server may own the state before.
         let stored = if self.state.exists() {
             Some(self.check_stored(&file, file_bytes, described)?)
         } else {
@@ -103,7 +106,7 @@ impl Files {
             None
         };
         if stored.is_none() {
-            // On disk before the state that says how long it is.
+            // The length is durable before the state that records it.
             let sized = file.set_len(file_bytes).and_then(|()| file.sync_all());
             sized.map_err(|source| {
                 self.undo(made);
@@ -114,15 +117,16 @@ impl Files {
         Ok(Claim { file, stored, made })
     }
 
-    /// Takes back a data file that was made for a drive that cannot be made.
+    /// Removes the data file of a drive that could not be created.
     pub fn undo(&self, made: bool) {
         if made {
-            // It was empty; if it stays, the next start takes it for a new drive.
+            // The file is empty. If it remains, the next start treats it as a new drive.
             let _ = self.data.remove();
         }
     }
 
-    /// Whether the data file is to be made; refuses what is no regular file, and a drive without its data file.
+    /// Returns whether the data file must be created. Rejects other kinds of files, and a drive
+    /// whose data file is missing.
     fn check_there(&self) -> Result<bool, DriveError> {
         let path = self.data.path();
         match self.data.metadata() {
@@ -141,7 +145,7 @@ impl Files {
         }
     }
 
-    /// The stored drive, which is the one that is to be served.
+    /// Reads the stored drive and checks that it is the requested one.
     fn check_stored(&self, file: &File, file_bytes: u64, described: &Value) -> Result<Contents, DriveError> {
         let stored = state_file::read(&self.state)?;
         if let Some((field, stored, given)) = state_file::difference(&stored.header.device, described) {
@@ -156,7 +160,7 @@ impl Files {
         Ok(stored)
     }
 
-    /// Refuses to begin a new drive in a file that has anything in it.
+    /// Rejects a file with data as the data file of a new drive.
     fn check_empty(&self, file: &File, file_bytes: u64) -> Result<(), DriveError> {
         let look = DriveError::io(self.data.path(), "the data file cannot be searched for data");
         let foreign = || DriveError::Foreign {
@@ -166,7 +170,7 @@ impl Files {
         if next_data(file, 0).map_err(look)?.is_some() || self.snapshot.exists() {
             return Err(foreign());
         }
-        // A file of holes that somebody made as large as the drive is as good as an empty one.
+        // A file of holes with the drive's size is equivalent to an empty one.
         let length = file
             .metadata()
             .map_err(DriveError::io(self.data.path(), "the data file cannot be looked at"))?
@@ -192,20 +196,20 @@ impl Files {
         Ok(())
     }
 
-    /// Removes what a crash left of a state or a snapshot that was being written. Only the server that has the data
-    /// file writes them, so nobody misses it.
+    /// Removes partial states and snapshots of a crash. Only the server with the lock writes them,
+    /// so no other process needs them.
     fn remove_parts(&self) {
         self.state.remove_parts();
         self.snapshot.remove_parts();
     }
 }
 
-/// What tells a file from all others as long as it is open.
+/// Device and inode, unique as long as the file is open.
 fn identity(metadata: &std::fs::Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// Refuses to touch files beside a data file that is not the drive's, or beside a state that is not.
+/// Rejects changes beside a data file or a state that does not belong to the drive.
 fn check_own(data: &FilePlace, own: (u64, u64), state: &FilePlace, drive: Uuid) -> std::io::Result<()> {
     let remedy = "move it back, or stop the server and serve it where it is now";
     let problem = match data.metadata() {

@@ -1,22 +1,22 @@
-//! A drive over server runs: opening it with its data, mapping and state, storing them while it is served, closing it,
-//! and recovering it when that did not happen.
+//! Persistence of a drive: opens it with its data, mapping and state, stores them while it is
+//! served, closes it, and recovers it after an unclean end.
 //!
 //! ```text
-//! drive.img         the data (backend::File)              written with every command, durable with Flush and FUA
-//! drive.img.state   identity, clean mark, non-volatile state   replaced by commands that change it, and at checkpoints
-//! drive.img.ftl     snapshot of the device             replaced at checkpoints and when the drive is closed
-//! drive.img.counters   what hosts were told            written in place every 50 ms, and before a host reads them
-//! drive.img.sums    checksums of the data, if wanted   written with every command that writes, durable at shutdown
+//! drive.img            data (backend::File)                       written with every command, durable with Flush and FUA
+//! drive.img.state      identity, clean mark, non-volatile state   replaced by commands that change it, and at checkpoints
+//! drive.img.ftl        snapshot of the device                     replaced at checkpoints and when the drive is closed
+//! drive.img.counters   counters reported to hosts                 written in place every 50 ms, and before a host reads them
+//! drive.img.sums       checksums of the data, optional            written with every write command, durable at shutdown
 //!
 //! open  -> lock, check, load -> (not closed the last time: recover) -> mark as in use -> Subsystem
 //! close -> data durable -> snapshot -> state with the clean mark
 //! ```
 //!
-//! The clean mark is the last thing that closing writes and the first thing that opening takes away, so whatever is
-//! interrupted is recognised. It names the snapshot that it belongs to, by its counters. A drive in memory, or without
-//! data, has no files: it is new each time.
+//! Closing writes the clean mark last, and opening removes it first, so an interruption at any
+//! point is detected. The mark names its snapshot by the snapshot's counters. A drive in memory or
+//! without data has no files and is new at each start.
 //!
-//! It does not start threads: who serves the drive calls [`ServedDrive::checkpoint`] from time to time.
+//! The module starts no threads. The server calls [`ServedDrive::checkpoint`] periodically.
 
 pub mod backend;
 mod checkpoint;
@@ -53,59 +53,64 @@ pub use scrub::{ScrubReport, Scrubber, scrub};
 use state_file::{CleanMark, Contents, StateFile};
 pub use stored::{StoredDrive, stored};
 
-/// A file of a drive, as it is now.
+/// Current state of a file of a drive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StoredFile {
-    /// Its name, without its folder.
+    /// File name without its folder.
     pub name: String,
     pub bytes: u64,
-    /// When it was written, in milliseconds since 1970.
+    /// Time of the last write, in milliseconds since 1970.
     pub at_unix_ms: u64,
 }
 
-/// Which drive to open.
+/// Options for opening a drive.
 #[derive(Clone, Debug)]
 pub struct DriveOptions {
     pub subsystem: SubsystemConfig,
-    /// Where its data is.
+    /// Storage of the drive's data.
     pub data: DataChoice,
-    /// Whether the pages of a data file get checksums. A drive that has some keeps them in any case.
+    /// True if the pages of a data file get checksums. A drive that already has checksums keeps
+    /// them.
     pub checksums: bool,
 }
 
-/// What was found, and what had to be done.
+/// Result of opening a drive, with the repairs made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenReport {
-    /// The drive was made just now.
+    /// The drive was created by this start.
     pub new: bool,
-    /// It was closed in order the last time, or is new.
+    /// The drive is new or was shut down in order.
     pub clean: bool,
     /// Logical capacity.
     pub capacity_bytes: u64,
-    /// Pages that held data but were not in the stored mapping.
+    /// Pages with data that the stored mapping did not contain.
     pub pages_mapped_again: u64,
-    /// Pages that were in the stored mapping but held no data any more.
+    /// Pages in the stored mapping that no longer had data.
     pub pages_deallocated: u64,
-    /// Bytes of data that no namespace has any more, given back to the file system.
+    /// Bytes of data outside all namespaces, returned to the file system.
     pub bytes_given_back: u64,
-    /// Whether there was a snapshot of the mapping; without one all of it was made anew from the data.
+    /// True if a snapshot of the mapping existed. Otherwise the whole mapping was rebuilt from the
+    /// data.
     pub snapshot: bool,
-    /// By how much the snapshot of an unclean drive was older than the data, as far as the file system tells.
+    /// Age of an unclean drive's snapshot relative to the last write, as far as the file system
+    /// reports it.
     pub snapshot_age: Option<Duration>,
-    /// What there is of checksums.
+    /// State of the checksums.
     pub checksums: Checksums,
-    /// The checksums were of another shutdown than the state: so was the data, and the drive was recovered.
+    /// The checksums belong to another shutdown than the state. So does the data, and the drive was
+    /// recovered.
     pub other_shutdown: bool,
 }
 
-/// What there is of checksums when a drive is opened.
+/// State of the checksums at the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksums {
     #[default]
     None,
-    /// They begin now: there were none, or the machine lost power, so that nobody knows which belong to what is there.
+    /// The checksums begin anew. None existed, or the machine lost power, so that they may not
+    /// match the data.
     Anew,
-    /// Those that were there.
+    /// The existing checksums stay valid.
     Kept,
 }
 
@@ -159,30 +164,29 @@ impl OpenReport {
     }
 }
 
-/// A drive that is open to be served: the part of it that storing it needs. It is closed when it is dropped, as well as
-/// that can be done.
+/// The persistence of an open drive. Dropping it closes the drive as far as possible.
 pub struct ServedDrive {
     shared: Shared,
-    /// `None` for a drive that forgets.
+    /// `None` for a drive without files.
     persistence: Option<Persistence>,
     checkpoints: Arc<Checkpoints>,
 }
 
-/// What a drive with files needs to store itself.
+/// Resources for storing a drive with files.
 struct Persistence {
     storage: Arc<Storage>,
     state_file: Arc<StateFile>,
     files: Files,
-    /// The device and the commands at the last checkpoint.
+    /// State of the device and number of commands at the last checkpoint.
     stored_device: Option<CleanMark>,
     stored_commands: u64,
 }
 
 impl ServedDrive {
-    /// Opens a drive, making it if it is not there.
+    /// Opens a drive, or creates it if it does not exist.
     ///
     /// # Errors
-    /// One sentence; what is there is as it was.
+    /// One sentence. Existing files stay unchanged.
     pub fn open(options: DriveOptions, clock: Clock) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
         let config = options.subsystem;
         let size = Size::of(&config)?;
@@ -209,7 +213,7 @@ impl ServedDrive {
         }
     }
 
-    /// A drive without files.
+    /// Creates a drive without files.
     fn forgetful(
         config: SubsystemConfig,
         media: Box<dyn Media>,
@@ -281,7 +285,7 @@ impl ServedDrive {
         Ok((shared, drive, opened))
     }
 
-    /// A new drive; if it has files, its state is stored by the subsystem.
+    /// Creates a new drive. If it has files, the subsystem stores its state.
     fn make(config: SubsystemConfig, media: Box<dyn Media>) -> Result<(Subsystem, OpenReport), DriveError> {
         let subsystem = Subsystem::new(config, media)?;
         let opened = OpenReport {
@@ -293,7 +297,8 @@ impl ServedDrive {
         Ok((subsystem, opened))
     }
 
-    /// A drive that is stored. Changes nothing in its files, apart from giving back what no namespace has.
+    /// Restores a stored drive. Its files stay unchanged, except that data outside all namespaces
+    /// is returned to the file system.
     fn restore(
         config: SubsystemConfig,
         media: Box<dyn Media>,
@@ -304,7 +309,7 @@ impl ServedDrive {
         let state = Persistent::from_bytes(&stored.state);
         let mut state = state.map_err(|error| DriveError::unusable_state(files.state.path(), &error))?;
         let (mut device, snapshot) = load_device(&config, &state, files)?;
-        // Before anything is recovered by it.
+        // Checked before the recovery uses the namespaces.
         let fits = state.namespaces.check(device.layout());
         fits.map_err(|problem| DriveError::state_of_another(files.state.path(), &problem))?;
         let clean = snapshot && stored.header.clean == Some(CleanMark::of(&device));
@@ -346,7 +351,7 @@ impl ServedDrive {
         Ok((subsystem, opened))
     }
 
-    /// Marks the drive as in use, before anything is served; after a recovery, stores what was recovered.
+    /// Marks the drive as in use before it is served. After a recovery, also stores the result.
     fn begin(&mut self, opened: &OpenReport, clock: Clock) -> Result<(), DriveError> {
         let Some(persistence) = &mut self.persistence else {
             return Ok(());
@@ -366,13 +371,13 @@ impl ServedDrive {
             persistence.note_stored(&*lock(&self.shared)?);
             return Ok(());
         }
-        // A file system without room for it is no reason not to serve the drive: the next checkpoint says so.
+        // A full file system does not prevent serving. The next checkpoint reports the problem.
         let _ = self.checkpoint(|| {});
         Ok(())
     }
 
-    /// What happens when a fault plan takes the drive's power: nothing is stored any more, so that the next start finds
-    /// what a power loss leaves, and `tell` is called with the drive held.
+    /// Sets the handler for a power loss by a fault plan. The drive is not stored afterwards, so
+    /// that the next start finds the state of a real power loss. `tell` runs with the drive locked.
     pub fn at_power_loss(&self, tell: Option<fn(&PowerLoss)>) {
         let storage = self
             .persistence
@@ -388,25 +393,26 @@ impl ServedDrive {
         }));
     }
 
-    /// What looks through the drive's data for damage; `None` if there are no checksums.
+    /// Creates a scrubber for the drive's data, `None` without checksums.
     pub fn scrubber(&self) -> Option<Scrubber> {
         let storage = &self.persistence.as_ref()?.storage;
         storage.sums()?;
         Some(Scrubber::new(Arc::clone(storage), Arc::clone(&self.shared)))
     }
 
-    /// Whether it lasts: whether there are files that checkpoints go to.
+    /// Returns whether the drive has files for checkpoints.
     pub fn has_files(&self) -> bool {
         self.persistence.is_some()
     }
 
-    /// Whether nothing is stored any more: it was closed, or its power was taken. A drive without files never is.
+    /// Returns whether the drive was closed or lost its power, so that storing has ended. Always
+    /// false for a drive without files.
     pub fn is_closed(&self) -> bool {
         let persistence = self.persistence.as_ref();
         persistence.is_some_and(|persistence| persistence.storage.is_closed())
     }
 
-    /// The files of the newest checkpoint, the snapshot first; those that there are.
+    /// Existing files of the newest checkpoint, the snapshot first.
     pub fn stored_files(&self) -> Vec<StoredFile> {
         let Some(persistence) = &self.persistence else {
             return Vec::new();
@@ -423,10 +429,11 @@ impl ServedDrive {
         files.into_iter().filter_map(look).collect()
     }
 
-    /// Stores everything and releases the data file. Commands that come later fail; closing again does nothing.
+    /// Stores the whole drive and releases the data file. Later commands fail. Closing again has no
+    /// effect.
     ///
     /// # Errors
-    /// The system's, or a command failed by our own bug: the next start recovers.
+    /// A system call failed, or an earlier command panicked. The next start recovers.
     pub fn close(&mut self) -> Result<(), DriveError> {
         let Some(persistence) = &mut self.persistence else {
             return Ok(());
@@ -448,7 +455,8 @@ impl ServedDrive {
                 .map_err(DriveError::io(persistence.files.sums.path(), not_durable))?;
         }
         persistence.write_state(&mut subsystem, Some(clean))?;
-        // After the state that knows this shutdown: sums of one that no state knows would not count.
+        // Written after the state with this shutdown, because the next start discards sums of a
+        // shutdown that the state does not contain.
         if let Some(sums) = persistence.storage.sums() {
             sums.close(clean.digest())
                 .map_err(DriveError::io(persistence.files.sums.path(), not_durable))?;
@@ -470,7 +478,7 @@ impl ServedDrive {
 
 impl Drop for ServedDrive {
     fn drop(&mut self) {
-        // What went wrong is found, and said, at the next start.
+        // The next start detects and reports any problem.
         let _ = self.close();
     }
 }
@@ -488,7 +496,7 @@ impl Persistence {
     }
 }
 
-/// An identity for a drive that is made.
+/// Creates the identity of a new drive.
 fn new_identity(files: &Files) -> Result<Uuid, DriveError> {
     let mut random = [0; 16];
     let drawn = getrandom::fill(&mut random).map_err(std::io::Error::other);
@@ -499,7 +507,8 @@ fn new_identity(files: &Files) -> Result<Uuid, DriveError> {
     Ok(uuid::Builder::from_random_bytes(random).into_uuid())
 }
 
-/// The checksums of a drive that has some or is to have them, and whether those that were there say that the data is of another shutdown.
+/// Opens the checksums of a drive that has or requests them. The last value is true if existing
+/// checksums show that the data belongs to another shutdown.
 fn open_sums(
     files: &Files,
     drive: Uuid,
@@ -508,7 +517,7 @@ fn open_sums(
     stored: Option<&Contents>,
 ) -> Result<(Option<Sums>, Checksums, bool), DriveError> {
     if stored.is_none() {
-        // Those of another drive; there need be none.
+        // Leftovers of another drive. They may not exist.
         for other in [&files.sums, &files.counters] {
             let _ = other.remove();
         }
@@ -526,7 +535,7 @@ fn open_sums(
     Ok((Some(sums), checksums, standing == Standing::OfAnotherShutdown))
 }
 
-/// Commands that change counters of the state.
+/// Number of commands that change counters of the state.
 fn commands(subsystem: &Subsystem) -> u64 {
     let smart = &subsystem.state().smart;
     smart.read_commands + smart.write_commands
@@ -536,18 +545,18 @@ fn lock(shared: &Shared) -> Result<MutexGuard<'_, Subsystem>, DriveError> {
     waited_for(shared).map_err(|_| DriveError::Failed)
 }
 
-/// What a drive takes.
+/// Sizes that a drive needs.
 #[derive(Clone, Copy)]
 struct Size {
-    /// For data and metadata: length of the data file.
+    /// Length of the data file, for data and metadata.
     data_bytes: u64,
     maps_bytes: u64,
-    /// For a checkpoint that is being made, beside the maps.
+    /// Memory for a checkpoint in progress, in addition to the maps.
     checkpoint_bytes: u64,
 }
 
 impl Size {
-    /// The most over all placement configurations that a host can switch to.
+    /// Maximum over all placement configurations that a host can select.
     fn of(config: &SubsystemConfig) -> Result<Size, DriveError> {
         let mut first = Persistent::default();
         first.fdp.enabled = config.fdp;
@@ -567,14 +576,15 @@ impl Size {
     }
 }
 
-/// The devices that a drive can have: with each of its placement configurations, and with none.
+/// Possible device configurations of a drive: with each of its placement configurations, and
+/// without FDP.
 fn possible_devices(config: &SubsystemConfig) -> Vec<DeviceConfig> {
     let mut devices = nvme::fdp::configurations(&config.device);
     devices.push(nvme::fdp::without_fdp(&config.device));
     devices
 }
 
-/// The device of a stored drive, and whether there was a snapshot of it.
+/// Loads the device of a stored drive. The second value is false if no snapshot exists.
 fn load_device(config: &SubsystemConfig, state: &Persistent, files: &Files) -> Result<(Device, bool), DriveError> {
     let wanted = Subsystem::device_config(config, state);
     let new = || Device::new(&wanted).map_err(SetupError::Device);
@@ -591,13 +601,14 @@ fn load_device(config: &SubsystemConfig, state: &Persistent, files: &Files) -> R
     if !possible_devices(config).contains(snapshot.config()) {
         return Err(DriveError::OtherGeometry(files.snapshot.path().to_path_buf()));
     }
-    // The host has switched to another placement configuration since: its data is gone, counters and wear are not.
+    // The host has since selected another placement configuration. Its data is gone, but counters
+    // and wear remain.
     let mut device = new()?;
     device.take_over(&snapshot);
     Ok((device, true))
 }
 
-/// By how much the snapshot is older than the last write.
+/// Age of the snapshot relative to the last write.
 fn snapshot_age(files: &Files) -> Option<Duration> {
     let modified = |place: &FilePlace| place.metadata().ok()?.modified().ok();
     modified(&files.data)?.duration_since(modified(&files.snapshot)?).ok()

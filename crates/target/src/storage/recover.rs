@@ -1,16 +1,19 @@
-//! Makes the mapping of a device fit the data file again, after a server that did not shut down.
+//! Recovery: makes the mapping of a device match the data file after a server that did not shut
+//! down.
 //!
-//! The snapshot is older than the data. Which pages hold data is seen in the file itself: what was never written or was
-//! discarded is a hole. So:
+//! The snapshot is older than the data. The file itself shows the pages with data, because
+//! unwritten and discarded ranges are holes. Three repairs follow:
 //!
-//! - data in a namespace that the device has not mapped is written to the device again, as a host without placement
-//!   directives would;
-//! - mapped pages that are a hole are deallocated (zeroes that a host wrote may be a hole too: they read the same);
-//! - data and metadata outside all namespaces, of one that was deleted, are given back.
+//! - Data in a namespace that the device has not mapped is written to the device again, without
+//!   placement directives.
+//! - Mapped pages that are holes are deallocated. Zeroes written by a host may be a hole too, but
+//!   read the same.
+//! - Data and metadata outside all namespaces, left by a deleted one, are returned to the file
+//!   system.
 //!
-//! A page that was overwritten since the snapshot keeps the place in flash that it had then: it has data before and
-//! after. What is rebuilt is therefore the mapping, not its history; counters are those of the snapshot and of the
-//! repair.
+//! A page overwritten since the snapshot keeps its flash address of that time, because it has data
+//! before and after. Recovery therefore rebuilds the mapping but not its history. The counters are
+//! those of the snapshot plus the repairs.
 
 use std::fs::File;
 use std::ops::Range;
@@ -23,18 +26,18 @@ use ssd::{Device, Lpn, RuhId, Write};
 
 use crate::storage::backend::file::Storage;
 
-/// What had to be done.
+/// Repairs made by a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Repairs {
     /// Pages with data that were not mapped.
     pub pages_mapped_again: u64,
     /// Mapped pages without data.
     pub pages_deallocated: u64,
-    /// Bytes of data that no namespace has.
+    /// Bytes of data outside all namespaces.
     pub bytes_given_back: u64,
 }
 
-/// First range of data in a file from `at` on; `None` if there are only holes.
+/// First range of data in a file from `at` on, `None` if only holes follow.
 pub(super) fn next_data(file: &File, at: u64) -> std::io::Result<Option<Range<u64>>> {
     let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
         Ok(start) => start,
@@ -45,7 +48,7 @@ pub(super) fn next_data(file: &File, at: u64) -> std::io::Result<Option<Range<u6
     Ok(Some(start..end))
 }
 
-/// Pages of the drive and the handle that they are written through again; outside namespaces there is none.
+/// A range of pages and the handle for writing them again. Outside namespaces the handle is `None`.
 struct Area {
     pages: Range<u32>,
     handle: Option<RuhId>,
@@ -82,10 +85,10 @@ fn areas<'a>(namespaces: impl Iterator<Item = &'a Namespace>, logical_pages: u32
     all
 }
 
-/// See the module.
+/// Makes the device's mapping match the data file.
 ///
 /// # Errors
-/// The data file cannot be looked through.
+/// The data file cannot be searched.
 pub(super) fn reconcile<'a>(
     device: &mut Device,
     namespaces: impl Iterator<Item = &'a Namespace>,
@@ -99,7 +102,7 @@ pub(super) fn reconcile<'a>(
         device,
         done: Repairs::default(),
     };
-    // Pages before this one are settled, and so are bytes before that one. Behind the last page is metadata.
+    // Pages before `page` and bytes before `byte` are finished. Metadata follows the last page.
     let (mut page, mut byte) = (0, 0);
     while let Some(data) = next_data(storage.file(), byte)? {
         byte = data.end;
@@ -131,7 +134,7 @@ pub(super) fn reconcile<'a>(
         live_pages_before + repair.done.pages_mapped_again,
         "every page that was mapped again or deallocated is counted once"
     );
-    // Where a metadata byte belongs follows from its place, so nothing has to be looked for.
+    // The position of metadata follows from the position of its data, so no search is needed.
     let bytes = |pages: u32| u64::from(pages) * page_bytes;
     for area in areas.iter().filter(|area| area.handle.is_none()) {
         let data = ByteRange {
@@ -150,7 +153,7 @@ struct Repair<'a> {
 }
 
 impl Repair<'_> {
-    /// Deallocates what is mapped of these pages.
+    /// Deallocates the mapped ones of these pages.
     fn unmap(&mut self, pages: Range<u32>) {
         if pages.is_empty() {
             return;
@@ -161,9 +164,9 @@ impl Repair<'_> {
         self.done.pages_deallocated += self.device.stats().pages_deallocated - before;
     }
 
-    /// Writes what is not mapped of these pages.
+    /// Writes the unmapped ones of these pages.
     fn map(&mut self, pages: Range<u32>, handle: RuhId) {
-        /// As much as a host writes with a large command.
+        /// The size of a host's large command.
         const PAGES_AT_ONCE: u32 = 64;
         let mut page = pages.start;
         while page < pages.end {
@@ -174,7 +177,7 @@ impl Repair<'_> {
             if unmapped > 0 {
                 self.write(page, unmapped, handle);
             }
-            // The page after them is mapped, if it is not beyond the limit.
+            // The next page is mapped or beyond the limit.
             page += (unmapped + 1).min(limit - page);
         }
     }

@@ -1,14 +1,14 @@
-//! Looks through the data of a drive for pages that are not what was written, before a host reads them: while the drive
-//! is served, in small slices at low priority, or offline.
+//! Scrubbing: finds damaged pages before a host reads them, either in small low-priority slices of
+//! a served drive, or offline.
 //!
 //! ```text
-//! next data in the file -> slice, without the drive's lock -> all is well
-//!                                                          -> a page is doubtful (a write may be under way) -> again,
-//! with the lock
+//! next data in the file -> slice, without the drive's lock -> all pages good
+//!                                                          -> a page is doubtful (a write may be in progress)
+//!                                                             -> checked again with the lock
 //! ```
 //!
-//! Pages with data and without a sum get one: they were written before there were any, or a server was killed while it
-//! wrote them. What the system has in its memory is read from there.
+//! Pages with data but without a checksum get one. They were written before checksums were enabled,
+//! or while a server was killed. Reads go through the page cache of the system.
 
 use std::fs::File;
 use std::ops::Range;
@@ -27,12 +27,12 @@ use crate::storage::backend::file::Storage;
 use crate::storage::backend::sums::{PAGE_BYTES, Sums, Verdict};
 use crate::{Shared, locked};
 
-/// Pages that are looked at in one go: 256 KiB, some hundred microseconds.
+/// Pages per slice: 256 KiB, some hundred microseconds.
 const SLICE_PAGES: u64 = 64;
-/// Damaged pages that a report names.
+/// Most damaged pages that a report lists.
 const NAMED_MAX: usize = 16;
 
-/// The slice of pages with data that begins a range of the file; `None` if there is none any more.
+/// The first slice of pages with data from `at` on, `None` at the end of the data.
 fn next_slice(file: &File, at: u64) -> std::io::Result<Option<Range<u64>>> {
     let data = next_data(file, at)?;
     Ok(data.map(|data| {
@@ -41,11 +41,11 @@ fn next_slice(file: &File, at: u64) -> std::io::Result<Option<Range<u64>>> {
     }))
 }
 
-/// Looks through the data of a drive that is served.
+/// Scrubber of a served drive.
 pub struct Scrubber {
     storage: Arc<Storage>,
     shared: Shared,
-    /// Where the pass is, in bytes.
+    /// Position of the pass, in bytes.
     at: u64,
     damaged_in_pass: u64,
 }
@@ -60,8 +60,8 @@ impl Scrubber {
         }
     }
 
-    /// Looks at the next slice. Returns how long to wait before the one after it, so that a pass takes `every`, and
-    /// complains of damage to `say`.
+    /// Checks the next slice and reports damage to `say`. Returns the time to wait before the next
+    /// slice, so that a pass takes `every`.
     ///
     /// # Errors
     /// The file cannot be searched for data.
@@ -78,8 +78,8 @@ impl Scrubber {
         };
         let mut damaged = 0;
         for page in pages.clone() {
-            // Most pages are well; a write that is under way may look like damage, and is looked at again where there
-            // are none.
+            // Most pages are good. A write in progress may look like damage, so `is_damaged` checks
+            // again without writers.
             let is_well = matches!(self.storage.verdict(page), Ok(Verdict::Good));
             if !is_well && self.is_damaged(page) {
                 damaged += 1;
@@ -97,14 +97,15 @@ impl Scrubber {
         Ok(every.mul_f64(share).saturating_sub(began.elapsed()))
     }
 
-    /// Whether a page is damaged while nobody writes. One without a sum gets it.
+    /// Returns whether a page is damaged, checked without concurrent writes. A page without a
+    /// checksum gets one.
     fn is_damaged(&self, page: u64) -> bool {
         let _nobody_writes = locked(&self.shared);
         match self.storage.verdict(page) {
             Ok(Verdict::Good) => false,
             Ok(Verdict::Unknown) => {
                 let sums = self.storage.sums().expect("a scrub is of a drive with checksums");
-                // Without a sum it is as unknown as before.
+                // If this fails, the page simply stays without a checksum.
                 let _ = sums.adopt(self.storage.file(), page);
                 false
             }
@@ -113,16 +114,16 @@ impl Scrubber {
     }
 }
 
-/// What a scrub of a drive that is not served found.
+/// Result of an offline scrub.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ScrubReport {
     /// Pages with data.
     pub pages: u64,
-    /// Those of them without a checksum.
+    /// Pages without a checksum.
     pub pages_unknown: u64,
-    /// Those that are not what was written.
+    /// Pages whose checksum does not match.
     pub pages_damaged: u64,
-    /// Where the first of these are, as byte addresses of the data file.
+    /// Byte addresses of the first damaged pages in the data file.
     pub damaged_at_bytes: Vec<u64>,
 }
 
@@ -145,10 +146,10 @@ impl std::fmt::Display for ScrubReport {
     }
 }
 
-/// Looks through the data file of a drive that nobody serves. Nothing is changed.
+/// Scrubs the data file of a drive that no server uses. The files stay unchanged.
 ///
 /// # Errors
-/// It is served, has no checksums, or cannot be read.
+/// The drive is in use, has no checksums, or cannot be read.
 pub fn scrub(path: &Path) -> Result<ScrubReport, DriveError> {
     let files = Files::of(path)?;
     let data = files

@@ -1,4 +1,5 @@
-//! The state file beside a data file: which drive it is, whether it was shut down, and its non-volatile state.
+//! The state file beside a data file: the drive's identity, its clean mark and its non-volatile
+//! state.
 //!
 //! ```text
 //! 8 bytes   "WARPDRV\0"
@@ -6,8 +7,8 @@
 //! sections  header (JSON), state (`nvme::Persistent::to_bytes`); each: 8 bytes length, the bytes, their CRC-32
 //! ```
 //!
-//! The file is replaced as a whole, each time in one step and on disk, so it is small on purpose. It is read once,
-//! before anything is served.
+//! The file is small, because each change replaces it durably as a whole in one step. It is read
+//! once, before the drive is served.
 
 use std::io::Write;
 use std::path::Path;
@@ -23,25 +24,26 @@ use uuid::Uuid;
 use super::error::DriveError;
 
 const MAGIC: &[u8; 8] = b"WARPDRV\0";
-/// Version of the form; grows with every change of it.
+/// Version of the format. Each change of the format increases it.
 const VERSION: u32 = 2;
-/// Bytes of a state file, at most: namespaces of as many pieces as there can be come to a small part of it.
+/// Most bytes of a state file. Even maximally fragmented namespaces need only a small part.
 const BYTES_MAX: u64 = 256 << 20;
 
-/// Which drive it is, and how it was left.
+/// Identity of the drive and its clean mark.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Header {
-    /// Which drive it is: files beside it that name another are not its own.
+    /// Identity of the drive. Files with another identity are not its own.
     pub drive: Uuid,
     /// Length of the data file.
     pub file_bytes: u64,
-    /// The device configuration that the drive was made with, as JSON, so that a difference can be named.
+    /// Device configuration at the drive's creation, as JSON, so that messages can name a
+    /// difference.
     pub device: Value,
-    /// The device at the orderly shutdown after which the drive was not opened again.
+    /// Mark of the last orderly shutdown, if the drive was not opened since.
     pub clean: Option<CleanMark>,
 }
 
-/// What tells the snapshot of an orderly shutdown from an earlier one.
+/// Values that identify the snapshot of an orderly shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CleanMark {
     host_pages_written: u64,
@@ -51,7 +53,7 @@ pub(super) struct CleanMark {
 }
 
 impl CleanMark {
-    /// What the checksums remember of a shutdown; never 0.
+    /// Digest of a shutdown for the checksum file, never 0.
     pub fn digest(&self) -> u32 {
         let text = serde_json::to_vec(self).expect("numbers serialize");
         crc32fast::hash(&text).max(1)
@@ -67,14 +69,14 @@ impl CleanMark {
     }
 }
 
-/// The form of a device configuration in which the header has it.
+/// A device configuration in the header's format.
 pub(super) fn described(device: &DeviceConfig) -> Value {
-    // Through text, so that numbers compare as they are after reading.
+    // Converted through text, so that numbers compare as after reading.
     let text = serde_json::to_string(device).expect("a configuration serializes");
     serde_json::from_str(&text).expect("what was just written reads back")
 }
 
-/// First field in which two configurations differ: its path, and what each says.
+/// First field in which two configurations differ: its path and both values.
 pub(super) fn difference(stored: &Value, given: &Value) -> Option<(String, String, String)> {
     if stored == given {
         return None;
@@ -95,7 +97,7 @@ pub(super) fn difference(stored: &Value, given: &Value) -> Option<(String, Strin
     Some((String::new(), stored.to_string(), given.to_string()))
 }
 
-/// What a state file holds.
+/// Content of a state file.
 pub(super) struct Contents {
     pub header: Header,
     pub state: Vec<u8>,
@@ -104,7 +106,7 @@ pub(super) struct Contents {
 /// Reads a state file.
 ///
 /// # Errors
-/// It cannot be read, or is not what this version writes.
+/// The file cannot be read, or this version did not write its format.
 pub(super) fn read(place: &FilePlace) -> Result<Contents, DriveError> {
     let bytes = place.open().and_then(|file| base::input::read_all(file, BYTES_MAX));
     let bytes = bytes.map_err(DriveError::io(place.path(), "the drive's state cannot be read"))?;
@@ -115,7 +117,7 @@ pub(super) fn read(place: &FilePlace) -> Result<Contents, DriveError> {
     })
 }
 
-/// Which drive a state is of, if there is one that is whole.
+/// Identity in a state file, `None` if the file is missing or damaged.
 pub(super) fn drive_of(place: &FilePlace) -> Option<Uuid> {
     read(place).ok().map(|contents| contents.header.drive)
 }
@@ -151,7 +153,7 @@ fn parse(bytes: &[u8]) -> Result<Contents, Problem> {
     })
 }
 
-/// The section that `bytes` begin with, and what follows it.
+/// Splits `bytes` into their first section and the rest.
 fn section(bytes: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
     let early = "it ends early";
     let (length, rest) = bytes.split_first_chunk().ok_or(early)?;
@@ -164,19 +166,19 @@ fn section(bytes: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
     Ok((content, rest))
 }
 
-/// The place of a state file, for writing.
+/// Writer of a state file.
 pub(super) struct StateFile {
     place: FilePlace,
     drive: Uuid,
     file_bytes: u64,
     device: Value,
     tickets: AtomicU64,
-    /// Ticket of what the file holds.
+    /// Ticket of the file's content.
     written: Mutex<u64>,
 }
 
-/// The right to write the state as it is at this moment; taken under the subsystem's lock, so later ones are of later
-/// states.
+/// Right to write the current state. It is taken under the subsystem's lock, so later tickets
+/// belong to later states.
 pub(super) struct Ticket(u64);
 
 impl StateFile {
@@ -199,7 +201,7 @@ impl StateFile {
         Ticket(self.tickets.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// Replaces the file, in one step and durably; does nothing if a later state is in it already.
+    /// Replaces the file durably in one step. Does nothing if the file already has a later state.
     pub fn write(&self, ticket: Ticket, state: &[u8], clean: Option<CleanMark>) -> std::io::Result<()> {
         assert!(
             ticket.0 <= self.tickets.load(Ordering::Relaxed),
@@ -249,7 +251,7 @@ mod tests {
         assert_eq!(difference(&absent, &one), Some(expected));
     }
 
-    /// Every byte matters: a file with any one of them changed, or missing at the end, is refused.
+    /// A file with any single byte changed, or bytes missing at the end, is rejected.
     #[test]
     fn damage_is_seen() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! What the files of a drive say, without opening it: for `warp inspect`. Reads only, so the drive may be in use; what
-//! is shown is then its last checkpoint.
+//! Reads the files of a drive without opening it, for `warp inspect`. The drive may be in use. The
+//! result then shows its last checkpoint.
 
 use std::fmt::{Display, Formatter};
 use std::path::Path;
@@ -17,9 +17,9 @@ use super::state_file;
 /// A stored drive, or a snapshot of a device alone.
 #[derive(Clone, Debug, Serialize)]
 pub struct StoredDrive {
-    /// What the state file says; `None` for a snapshot alone.
+    /// Content of the state file, `None` for a snapshot alone.
     pub state: Option<StoredState>,
-    /// What the snapshot says; `None` before the first checkpoint.
+    /// Content of the snapshot, `None` before the first checkpoint.
     pub device: Option<StoredDevice>,
 }
 
@@ -36,33 +36,33 @@ pub struct StoredDevice {
     pub live_pages: u64,
     /// Pages of the logical capacity.
     pub logical_pages: u32,
-    /// Its counters.
+    /// Counters of the device.
     pub stats: Stats,
-    /// MBMW / HBMW; `None` before any write.
+    /// MBMW / HBMW, `None` before any write.
     pub write_amplification: Option<f64>,
-    /// What each handle and the shared pool hold.
+    /// Occupancy by each handle and the shared pool.
     pub occupancy: Vec<Occupancy>,
 }
 
 /// The non-volatile state of a served drive.
 #[derive(Clone, Debug, Serialize)]
 pub struct StoredState {
-    /// Whether it was shut down in order and not opened since. A drive in use was not.
+    /// True after an orderly shutdown, until the drive is opened again.
     pub clean: bool,
     /// Length of the data file.
     pub file_bytes: u64,
-    /// Whether its pages have checksums.
+    /// True if the pages have checksums.
     pub checksums: bool,
     /// Namespaces, with their identifiers.
     pub namespaces: Vec<(u32, Namespace)>,
-    /// Everything else: Flexible Data Placement with its events, saved features, SMART counters.
+    /// All other state: Flexible Data Placement with its events, saved features, SMART counters.
     pub state: Persistent,
 }
 
 /// Reads a stored drive by its data file, or a snapshot of a device.
 ///
 /// # Errors
-/// It is neither.
+/// The file is neither.
 pub fn stored(path: &Path) -> Result<StoredDrive, DriveError> {
     let files = Files::of(path)?;
     if !files.state.exists() {

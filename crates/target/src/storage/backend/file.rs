@@ -1,15 +1,17 @@
-//! Data in a sparse file: byte `n` of the drive is byte `n` of the file, and what was never written or was discarded is
-//! a hole.
+//! A backend in a sparse file. Byte `n` of the drive is byte `n` of the file, and unwritten or
+//! discarded ranges are holes.
 //!
-//! Reads and writes go through the system's page cache, which is the volatile write cache that the controller reports;
-//! a Flush, and a write with Force Unit Access, is `fdatasync` ([`Storage::make_durable`](Durable::make_durable)).
-//! Commands that wait for it at the same time share one call. After the first that fails all fail: the system reports a
-//! lost page once and then forgets it, so nothing can be promised any more until the server is started again. Nor can it
-//! of a file that has no name any more: it is gone when the server ends.
+//! Reads and writes use the system's page cache, which the controller reports as its volatile write
+//! cache. A Flush, or a write with Force Unit Access, calls `fdatasync`
+//! ([`Storage::make_durable`](Durable::make_durable)). Concurrent commands share one call. After
+//! the first failed call all later ones fail, because the system reports a lost page only once.
+//! Data can then become durable only after a restart of the server. A call also fails if the file
+//! has been unlinked, because its data ends with the server.
 //!
-//! With checksums ([`super::sums`]) a page that is not what was written is not served.
+//! With checksums ([`super::sums`]) a damaged page causes a read error.
 //!
-//! The non-volatile state is not in the file: it is handed to the `keep` function ([`crate::storage`] stores it beside).
+//! The file does not contain the non-volatile state. The `keep` function receives it, and
+//! [`crate::storage`] stores it beside the data file.
 
 use std::io::{Error, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -23,25 +25,25 @@ use rustix::io::Errno;
 use super::check_range;
 use super::sums::{PAGE_BYTES, ReadError, Sums, Verdict};
 
-/// Stores the non-volatile state, durably and in one step.
+/// Stores the non-volatile state durably in one step.
 pub type Keep = Box<dyn FnMut(&[u8]) -> std::io::Result<()> + Send>;
 
-/// Notes counters, as well as that can be done at once.
+/// Records counters, best effort and without waiting.
 pub type Note = Box<dyn FnMut(&Counters) + Send>;
 
-/// The open file, shared by those who write to it and those who make it durable.
+/// The open file, shared by its writers and the threads that make it durable.
 pub struct Storage {
     file: std::fs::File,
     sums: Option<Sums>,
     scrub: ScrubCounters,
-    /// From then on nothing is written: the drive was stored as it is.
+    /// True after the drive was stored. All later writes fail.
     closed: AtomicBool,
-    /// Calls of `fdatasync` that have begun.
+    /// Number of `fdatasync` calls started.
     begun: AtomicU64,
     syncs: Mutex<Syncs>,
 }
 
-/// What scrubs found.
+/// Results of scrubs.
 #[derive(Default)]
 struct ScrubCounters {
     passes: AtomicU64,
@@ -49,22 +51,22 @@ struct ScrubCounters {
     pages_damaged: AtomicU64,
 }
 
-/// How the calls of `fdatasync` ended.
+/// Results of the `fdatasync` calls.
 #[derive(Default)]
 struct Syncs {
-    /// Number of the last one that succeeded.
+    /// Number of the last successful call.
     done: u64,
-    /// What the first one that failed said.
+    /// Error of the first failed call.
     failed: Option<(ErrorKind, String)>,
 }
 
 impl Storage {
-    /// Storage in a file that this process alone writes to.
+    /// Storage in a file that only this process writes.
     pub fn new(file: std::fs::File) -> Arc<Storage> {
         Storage::with_sums(file, None)
     }
 
-    /// The same, with checksums of its pages.
+    /// Like [`Storage::new`], with optional checksums of the pages.
     pub fn with_sums(file: std::fs::File, sums: Option<Sums>) -> Arc<Storage> {
         Arc::new(Storage {
             file,
@@ -80,12 +82,12 @@ impl Storage {
         &self.file
     }
 
-    /// The checksums of its pages, if there are any.
+    /// Checksums of the pages, if enabled.
     pub fn sums(&self) -> Option<&Sums> {
         self.sums.as_ref()
     }
 
-    /// What scrubs found; `None` without checksums.
+    /// Results of scrubs, `None` without checksums.
     pub fn integrity(&self) -> Option<Integrity> {
         self.sums.as_ref()?;
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -96,7 +98,7 @@ impl Storage {
         })
     }
 
-    /// Notes what a scrub has looked at, and whether that was the end of a pass.
+    /// Records the pages that a scrub checked, and whether they end a pass.
     pub fn note_scrub(&self, pages_checked: u64, pages_damaged: u64, ends_pass: bool) {
         self.scrub.pages_checked.fetch_add(pages_checked, Ordering::Relaxed);
         self.scrub.pages_damaged.fetch_add(pages_damaged, Ordering::Relaxed);
@@ -111,10 +113,10 @@ impl Storage {
         }
     }
 
-    /// What is known of a page; without checksums nothing.
+    /// Checks a page. Without checksums the result is always `Unknown`.
     ///
     /// # Errors
-    /// The system's.
+    /// A system call failed.
     pub fn verdict(&self, page: u64) -> std::io::Result<Verdict> {
         match &self.sums {
             Some(sums) => sums.verdict(&self.file, page),
@@ -122,12 +124,12 @@ impl Storage {
         }
     }
 
-    /// Refuses everything that would change the file or the state from now on.
+    /// Rejects all later changes of the file and the state.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// Whether it was closed.
+    /// Returns whether the storage was closed.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
@@ -147,7 +149,7 @@ impl Storage {
         }
     }
 
-    /// Makes a range a hole as far as whole blocks of the file system are in it, and zeroes in any case.
+    /// Discards a range. Whole blocks of the file system become a hole, the rest becomes zeroes.
     pub fn discard(&self, offset: u64, bytes: u64) -> std::io::Result<()> {
         self.check_open()?;
         if bytes == 0 {
@@ -159,7 +161,7 @@ impl Storage {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         match rustix::io::retry_on_intr(|| rustix::fs::fallocate(&self.file, flags, offset, bytes)) {
             Ok(()) => Ok(()),
-            // A file system without holes.
+            // The file system does not support holes.
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.write_zeroes(offset, bytes),
             Err(error) => Err(error.into()),
         }
@@ -178,8 +180,8 @@ impl Storage {
 }
 
 impl Storage {
-    /// The call of `fdatasync` that covers what has been written until now: the one that is under way may have missed
-    /// it, the one after it has not.
+    /// Number of the first `fdatasync` call that covers all writes so far. A call already in
+    /// progress may have missed some.
     fn next_sync(&self) -> u64 {
         self.begun.load(Ordering::Acquire) + 1
     }
@@ -191,7 +193,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Returns when a call with at least this number has succeeded.
+    /// Waits until a call with at least this number has succeeded.
     fn sync_up_to(&self, wanted: u64) -> std::io::Result<()> {
         let mut syncs = self.syncs.lock().expect("nothing panics between lock and unlock");
         if let Some((kind, message)) = &syncs.failed {
@@ -230,10 +232,10 @@ pub struct File {
 }
 
 impl File {
-    /// A drive of the file's size.
+    /// A drive with the file's size.
     ///
     /// # Errors
-    /// The size cannot be had from the system.
+    /// The size of the file is unavailable.
     pub fn new(storage: Arc<Storage>, keep: Keep) -> std::io::Result<File> {
         Ok(File {
             capacity_bytes: storage.file.metadata()?.len(),
@@ -243,7 +245,7 @@ impl File {
         })
     }
 
-    /// The same, noting counters.
+    /// The same drive, with a function that records counters.
     pub fn with_note(self, note: Note) -> File {
         File {
             note: Some(note),
@@ -347,7 +349,7 @@ mod tests {
     fn a_sync_that_is_under_way_does_not_count() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let storage = Storage::new(file.reopen().unwrap());
-        // As if one had begun and not ended yet when this command's data was written.
+        // As if a call had started, but not ended, before this command wrote its data.
         storage.begun.store(1, Ordering::Relaxed);
         let wanted = storage.next_sync();
         storage.syncs.lock().unwrap().done = 1;

@@ -1,8 +1,9 @@
-//! Data in memory: as fast as the machine copies, and forgotten when the server ends.
+//! A backend in memory, as fast as the machine copies, and lost when the server ends.
 //!
-//! The drive is a table of pieces of 2 MiB, each on a huge page where the system has them. A piece is taken with the
-//! first write into it and given back when it is discarded as a whole; of one that is discarded in part, the part is
-//! zeroed. There is nothing to make durable: no volatile write cache is reported.
+//! The drive is a table of pieces of 2 MiB, each on a huge page if the system has them. The first
+//! write into a piece allocates it, and discarding the whole piece frees it. A partial discard
+//! zeroes the part. The backend has no durable storage, so the controller reports no volatile write
+//! cache.
 
 use std::sync::Arc;
 
@@ -12,8 +13,8 @@ use prefetch::Room;
 
 use super::check_range;
 
-/// Most bytes that are asked for beforehand: the processor has room for the lines of one such range at a time, and sees by itself that what
-/// is longer goes on.
+/// Most bytes prefetched per access. The processor can track the cache lines of one such range at a
+/// time, and its own prefetcher continues longer ones.
 const EXPECTED_BYTES_MAX: u64 = 4096;
 
 /// Bytes by logical address, in memory.
@@ -23,7 +24,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Empty memory for a drive. Takes no memory yet; whether there will be enough is for [`super::room`] to say.
+    /// Creates an empty drive without allocating memory. Check the available memory with
+    /// [`super::room`].
     pub fn new(capacity_bytes: u64) -> Memory {
         let pieces = capacity_bytes.div_ceil(PIECE_BYTES as u64) as usize;
         Memory {
@@ -32,13 +34,14 @@ impl Memory {
         }
     }
 
-    /// Memory that holds data now, in bytes.
+    /// Memory allocated for data, in bytes.
     pub fn resident_bytes(&self) -> u64 {
         (self.store.pieces_taken() * PIECE_BYTES) as u64
     }
 }
 
-/// Divides a range at the borders of pieces: index of the piece, first byte in it, bytes.
+/// Divides a range at the borders of pieces: index of the piece, first byte in the piece, number of
+/// bytes.
 #[inline]
 fn parts(offset: u64, bytes: u64) -> impl Iterator<Item = (usize, usize, usize)> {
     let (mut offset, mut left) = (offset, bytes);
@@ -55,7 +58,7 @@ fn parts(offset: u64, bytes: u64) -> impl Iterator<Item = (usize, usize, usize)>
     })
 }
 
-/// What pieces that were never taken read as.
+/// Content of unallocated pieces.
 static ZEROES: [u8; 64 << 10] = [0; 64 << 10];
 
 impl Media for Memory {
@@ -174,7 +177,8 @@ fn no_memory(offset: u64, bytes: u64, source: std::io::Error) -> MediaError {
 mod tests {
     use super::*;
 
-    /// What is lent and filled in pieces is what is read and written, across pieces that were never taken.
+    /// The data lent and filled in pieces equals the data read and written, across unallocated
+    /// pieces.
     #[test]
     fn pieces_are_what_is_read() {
         let mut memory = Memory::new(4 * PIECE_BYTES as u64);

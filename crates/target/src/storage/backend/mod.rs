@@ -1,4 +1,4 @@
-//! Where the bytes of a served drive live: in memory, in a sparse file, or nowhere.
+//! Storage backends: keep the bytes of a served drive in memory, in a sparse file, or not at all.
 //!
 //! ```text
 //! nvme::Subsystem -> Media::read, write, discard -> Memory: 2 MiB pieces on huge pages, taken at the first write
@@ -6,10 +6,10 @@
 //!                                                -> Null:   a generation for each page of `pattern`
 //! ```
 //!
-//! Addresses are bytes of the drive, and behind its capacity of its metadata ([`nvme::media::bytes_for`]): here that is
-//! one array. The subsystem's lock makes every access exclusive, so only what makes data durable
-//! ([`file::Storage`]) knows about threads. Nothing here knows namespaces, or which pages the device has mapped: that
-//! is [`crate::storage`]'s subject, and so are the files beside the data file.
+//! Addresses are bytes of the drive. Metadata follows its capacity ([`nvme::media::bytes_for`]). A
+//! backend treats both as one array. The subsystem's lock makes every access exclusive, so only
+//! durability ([`file::Storage`]) involves threads. Backends know neither namespaces nor the
+//! device's mapping. [`crate::storage`] handles those and the files beside the data file.
 
 pub mod file;
 pub mod memory;
@@ -22,19 +22,19 @@ pub use file::File;
 pub use memory::Memory;
 pub use null::Null;
 
-/// Where a drive keeps its data.
+/// Kind of storage for a drive's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DataChoice {
-    /// In memory; forgotten when the server ends.
+    /// In memory, lost when the server ends.
     Memory,
     /// In a sparse file, with the drive's state and mapping in two files beside it.
     File(std::path::PathBuf),
-    /// Nowhere, for studies of timing and write amplification: what was written in the pattern of [`pattern`] reads
-    /// back, everything else reads as zeroes.
+    /// Without data, for studies of timing and write amplification. Writes in the pattern of
+    /// [`pattern`] read back, and all other data reads as zeroes.
     Null,
 }
 
-/// Panics unless a range lies in the drive: the controller checks what hosts ask for.
+/// Panics unless a range lies in the drive. The controller checks ranges from hosts.
 #[inline]
 fn check_range(capacity_bytes: u64, offset: u64, bytes: u64) {
     assert!(

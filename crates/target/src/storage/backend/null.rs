@@ -1,8 +1,9 @@
-//! No data: for studies of drives that are larger than the machine.
+//! A backend without data, for studies of drives that are larger than the machine.
 //!
-//! Four bytes stand for each page of 4 KiB: the generation of the [`pattern`] that the host wrote there. A page that
-//! was written as a whole, in the pattern of its own address, reads back as it was, so a host that writes the pattern
-//! can verify what it reads. Every other page reads as zeroes: it was written in part, with other data, or discarded.
+//! Four bytes represent each page of 4 KiB: the generation of the [`pattern`] in the page. A page
+//! written completely in the pattern of its own address reads back unchanged, so a host that writes
+//! the pattern can verify its reads. Every other page reads as zeroes. Such a page was written
+//! partly or with other data, or was discarded.
 
 use std::sync::Arc;
 
@@ -11,30 +12,30 @@ use nvme::{Durable, Media, MediaError};
 
 use super::{check_range, pattern};
 
-/// Bytes that one generation stands for.
+/// Bytes represented by one generation.
 const PAGE_BYTES: usize = 4096;
 
-/// Remembers of what is written only what the pattern says. See the module.
+/// Stores only the pattern's generation of each page.
 pub struct Null {
-    /// A `u32` for each page, zero at first and resident as it is touched.
+    /// A `u32` for each page, initially zero. Memory becomes resident on the first access.
     generations: MmapMut,
     capacity_bytes: u64,
 }
 
 impl Null {
-    /// Memory that such a drive takes when all of it has been written, in bytes.
+    /// Memory in bytes that a completely written drive needs.
     pub fn memory_bytes(capacity_bytes: u64) -> u64 {
         capacity_bytes.div_ceil(PAGE_BYTES as u64) * size_of::<u32>() as u64
     }
 
-    /// An empty drive.
+    /// Creates an empty drive.
     ///
     /// # Errors
     /// The system has no address space for the generations.
     pub fn new(capacity_bytes: u64) -> std::io::Result<Null> {
         let generations = MmapMut::map_anon(Null::memory_bytes(capacity_bytes).max(1) as usize)?;
         #[cfg(target_os = "linux")]
-        // A kernel without transparent huge pages says no; it works on small ones.
+        // Without transparent huge pages the call fails, and small pages are used.
         let _ = generations.advise(memmap2::Advice::HugePage);
         Ok(Null {
             generations,
@@ -48,7 +49,7 @@ impl Null {
     }
 }
 
-/// Divides a range into pages: index of the page, first byte in it, bytes.
+/// Divides a range into pages: index of the page, first byte in the page, number of bytes.
 fn pages(offset: u64, bytes: u64) -> impl Iterator<Item = (u64, usize, usize)> {
     let end = offset + bytes;
     let first_page = offset / PAGE_BYTES as u64;
@@ -73,7 +74,7 @@ impl Media for Null {
             let (part, behind) = rest.split_at_mut(bytes);
             let (address, generation) = (page * PAGE_BYTES as u64, generations[page as usize]);
             if bytes == PAGE_BYTES || generation == 0 {
-                // Zeroes of any length: the pattern of generation 0 has no blocks.
+                // Zeroes may have any length, because generation 0 has no blocks.
                 match generation {
                     0 => part.fill(0),
                     _ => pattern::fill(address, generation, part),
@@ -107,7 +108,7 @@ impl Media for Null {
         check_range(self.capacity_bytes, offset, bytes);
         let generations = self.generations();
         for (page, ..) in pages(offset, bytes) {
-            // Pages that were never written stay untouched memory.
+            // Pages that were never written do not touch memory.
             if generations[page as usize] != 0 {
                 generations[page as usize] = 0;
             }

@@ -1,4 +1,4 @@
-//! Data that says where it belongs and how old it is, so that whoever reads it can verify it.
+//! A test pattern that encodes address and age of each block, so that a reader can verify the data.
 //!
 //! A block of 512 bytes, all integers little-endian:
 //!
@@ -10,46 +10,47 @@
 //! | 16 to 23 | checksum: a hash of address and generation |
 //! | 24 to 511 | 61 words of a generator whose seed is the checksum |
 //!
-//! Every byte follows from address and generation. A page of 4 KiB is eight such blocks of one generation; generation 0
-//! stands for what was never written, and is all zeroes. The address is the drive's: that of the logical block times
-//! its size, for a namespace that is the whole drive or its beginning.
+//! Address and generation determine every byte. A page of 4 KiB is eight such blocks of one
+//! generation. Generation 0 stands for unwritten data, which is all zeroes. The address is that of
+//! the drive. It equals the logical block times its size, if the namespace begins at the drive's
+//! start.
 
 use thiserror::Error;
 
-/// Bytes of a block: the smallest logical block.
+/// Bytes of a block, the size of the smallest logical block.
 pub const BLOCK_BYTES: usize = 512;
-/// How a block begins.
+/// First bytes of a block.
 pub const MAGIC: [u8; 4] = *b"WARP";
 const HEADER_BYTES: usize = 24;
 
-/// Data that is not what the pattern says.
+/// A deviation from the pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Mismatch {
-    /// Neither a block of the pattern nor zeroes.
+    /// The block is neither of the pattern nor zeroes.
     #[error("the block at {address} is not of the pattern")]
     Foreign {
         /// Byte address of the block.
         address: u64,
     },
-    /// A block of another place.
+    /// The block belongs to another address.
     #[error("the block at {address} is the one that belongs at {found}")]
     Misplaced {
         /// Byte address of the block.
         address: u64,
-        /// What it says.
+        /// Address in the block's header.
         found: u64,
     },
-    /// The header is right, something behind it is not.
+    /// The header is valid, but a later byte is not.
     #[error("byte {byte} of the block at {address} is not what its generation {generation} says")]
     Corrupt {
         /// Byte address of the block.
         address: u64,
-        /// What its header says.
+        /// Generation in the block's header.
         generation: u32,
-        /// First wrong byte, to 8.
+        /// Offset of the first wrong word of 8 bytes.
         byte: usize,
     },
-    /// The blocks are right, but not of one write.
+    /// The blocks are valid, but of different generations.
     #[error("the block at {address} is of generation {found}, those before it of {expected}")]
     Torn {
         /// Byte address of the block.
@@ -83,7 +84,7 @@ fn word(checksum: u64, index: u64) -> u64 {
 /// Fills whole blocks from `address` on.
 ///
 /// # Panics
-/// `data` is not whole blocks.
+/// Panics if `data` is not a whole number of blocks.
 pub fn fill(address: u64, generation: u32, data: &mut [u8]) {
     assert_eq!(
         data.len() % BLOCK_BYTES,
@@ -105,13 +106,13 @@ pub fn fill(address: u64, generation: u32, data: &mut [u8]) {
     }
 }
 
-/// The generation of whole blocks from `address` on, which are all of one; 0 for zeroes.
+/// Verifies whole blocks from `address` on and returns their common generation, 0 for zeroes.
 ///
 /// # Errors
-/// The first block that is not of the pattern, or not of the generation of those before it.
+/// The first block that is not of the pattern, or differs in generation from the previous ones.
 ///
 /// # Panics
-/// `data` is not whole blocks, or empty.
+/// Panics if `data` is empty or not a whole number of blocks.
 pub fn verify(address: u64, data: &[u8]) -> Result<u32, Mismatch> {
     assert!(
         !data.is_empty() && data.len().is_multiple_of(BLOCK_BYTES),
@@ -140,7 +141,8 @@ fn verify_block(address: u64, block: &[u8]) -> Result<u32, Mismatch> {
     let generation = (integer(0) >> 32) as u32;
     let (found, stored) = (integer(8), integer(16));
     if block[0..4] != MAGIC || generation == 0 || stored != checksum(found, generation) {
-        // Without a branch for each byte: hosts that study write amplification write zeroes by the terabyte.
+        // Avoids a branch for each byte, because hosts that study write amplification write
+        // terabytes of zeroes.
         let any = block.iter().fold(0, |any, &byte| any | byte);
         return if any == 0 {
             Ok(0)
@@ -214,7 +216,7 @@ mod tests {
         assert_eq!(verify(512, &block), Err(Mismatch::Foreign { address: 512 }));
     }
 
-    /// The documented layout, byte by byte: hosts make the pattern themselves.
+    /// Checks the documented layout byte by byte, because hosts generate the pattern themselves.
     #[test]
     fn layout_is_as_documented() {
         let mut block = [0; BLOCK_BYTES];

@@ -1,9 +1,9 @@
-//! Whether the machine's memory can hold a drive. Asked once, before anything is made.
+//! Checks that the machine's memory can hold a drive, before it is created.
 
 use base::Bytes;
 use thiserror::Error;
 
-/// The machine is too small for the drive.
+/// The machine has too little memory for the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "the drive needs {} of memory ({} for its data, {} for the device model's maps), this machine has {} available; \
@@ -11,17 +11,17 @@ use thiserror::Error;
      Bytes(*maps_bytes), Bytes(*available_bytes)
 )]
 pub struct TooLittleMemory {
-    /// For data (or what stands for it).
+    /// Memory for data or its substitute.
     pub data_bytes: u64,
     pub maps_bytes: u64,
-    /// What there is.
+    /// Available memory.
     pub available_bytes: u64,
 }
 
-/// Refuses a drive that is larger than the memory.
+/// Rejects a drive that is larger than the memory.
 ///
 /// # Errors
-/// It is.
+/// The memory is too small.
 pub fn check(data_bytes: u64, maps_bytes: u64, available_bytes: u64) -> Result<(), TooLittleMemory> {
     if data_bytes.saturating_add(maps_bytes) > available_bytes {
         return Err(TooLittleMemory {

@@ -1,19 +1,22 @@
-//! Checksums of the pages of a data file, in a file beside it: what was changed behind the drive's back is not served.
+//! Checksums of the pages of a data file, in a file beside it. They detect changes made outside the
+//! server.
 //!
 //! ```text
-//! write:   sum erased -> page written -> sum written      (whoever is killed in between leaves no sum, never a wrong
-//! one) discard: sum erased -> hole made read:    no sum -> nothing is known of the page; another sum -> it is damaged
+//! write:   erase sum -> write page -> write sum   (a kill in between leaves no sum, never a wrong one)
+//! discard: erase sum -> punch hole
+//! read:    no sum -> page unknown    different sum -> page damaged
 //! ```
 //!
-//! A sum is CRC-32C of 4096 bytes, and 0 for none: never written, discarded, or not known. The order of system calls is
-//! enough after a process was killed, because what it wrote outlives it in that order. A machine that loses power keeps
-//! pages and sums in any order, so then all sums begin anew: the header names the boot in which they were written, and
-//! those of another one count only if the drive was shut down in between, which makes them durable. So no write costs a
-//! synchronisation more, nothing is held in memory, and good data is never an error.
+//! A sum is the CRC-32C of 4096 bytes. The value 0 means no sum, for pages never written, discarded
+//! or unknown. After the end of a process the order of system calls suffices, because all completed
+//! writes survive in that order. A power loss may keep pages and sums in any combination, so all
+//! sums begin anew then. The header names the boot in which the sums were written. Sums of another
+//! boot count only after an orderly shutdown, which makes them durable. A write thus needs no
+//! additional synchronization, no sums are held in memory, and good data never causes an error.
 //!
-//! Its form, little-endian: 4096 bytes of header ("WARPSUM1", the drive's identity in 16 bytes, length of the data file
-//! in 8, the boot in 16, digest of the shutdown in 4 or 0, CRC-32 of all that, zeroes), then a sum of 4 bytes for each
-//! page.
+//! Format, little-endian: a header of 4096 bytes, then a sum of 4 bytes for each page. The header
+//! has "WARPSUM1", the drive's identity (16 bytes), the length of the data file (8), the boot (16),
+//! the digest of the shutdown or 0 (4), the CRC-32 of all previous bytes, and zeroes.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
@@ -23,7 +26,7 @@ use std::os::unix::fs::FileExt;
 use base::FilePlace;
 use rustix::fs::FallocateFlags;
 
-/// Bytes that a sum is of.
+/// Bytes covered by a sum.
 pub const PAGE_BYTES: u64 = 4096;
 /// Bytes of a drive's identity.
 pub type DriveId = [u8; 16];
@@ -32,7 +35,7 @@ const MAGIC: &[u8; 8] = b"WARPSUM1";
 const CHECKED_BYTES: usize = 8 + 16 + 8 + 16 + 4;
 const HEADER_BYTES: u64 = 4096;
 const SUM_BYTES: u64 = 4;
-/// Pages whose sums are moved in one call.
+/// Most sums in one system call.
 const PAGES_AT_ONCE: u64 = 256;
 const UNKNOWN: u32 = 0;
 
@@ -44,36 +47,37 @@ pub struct Sums {
     drive: DriveId,
 }
 
-/// What reading a range found.
+/// Error of reading a range.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The system's answer.
+    /// A system call failed.
     #[error(transparent)]
     Io(#[from] Error),
-    /// The page at this byte is not what was written.
+    /// The page at this byte address does not match its checksum.
     #[error("the page is not what was written: its checksum does not match")]
     Damaged(u64),
 }
 
-/// What sums that were there have to do with the drive as it is found.
+/// Relation of existing sums to the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// They are of its data.
+    /// The sums belong to the drive's data.
     Current,
-    /// There are none, or nothing is known of them.
+    /// The sums are missing or not trustworthy.
     Unusable,
-    /// They are whole, and of another shutdown than the drive's state, or of another drive: so is the data that they are beside.
+    /// The sums are intact but belong to another shutdown or another drive. So does the data beside
+    /// them.
     OfAnotherShutdown,
 }
 
-/// What is known of a page.
+/// Result of checking a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is what was written.
+    /// The page matches its sum.
     Good,
-    /// It has no sum.
+    /// The page has no sum.
     Unknown,
-    /// It is not what was written.
+    /// The page does not match its sum.
     Damaged,
 }
 
@@ -98,19 +102,19 @@ fn pages_of(offset: u64, bytes: u64) -> Range<u64> {
     offset / PAGE_BYTES..(offset + bytes).div_ceil(PAGE_BYTES)
 }
 
-/// Which boot of the machine this is; zeroes if it does not say.
+/// Boot identifier of the machine, zeroes if unavailable.
 fn boot() -> [u8; 16] {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     uuid::Uuid::parse_str(text.trim()).map_or([0; 16], uuid::Uuid::into_bytes)
 }
 
 impl Sums {
-    /// The sums beside a data file of `data_bytes` bytes of a drive, made if there are none. `closed` is the digest of
-    /// the shutdown that the drive was left with, `None` if there was none. What sums that were there are is the second
-    /// value; only current ones are kept.
+    /// Opens or creates the sums beside a data file of `data_bytes` bytes. `closed` is the digest
+    /// of the drive's last shutdown, `None` without one. The second result tells the standing of
+    /// the existing sums. Only current ones are kept.
     ///
     /// # Errors
-    /// The system's.
+    /// A system call failed.
     pub fn open(place: &FilePlace, drive: DriveId, data_bytes: u64, closed: Option<u32>) -> Result<(Sums, Standing)> {
         let sums = Sums {
             file: place.open_or_make()?,
@@ -126,10 +130,10 @@ impl Sums {
         Ok((sums, standing))
     }
 
-    /// The same to look at, without changing anything; `None` if there are none that count.
+    /// Opens the sums for reading only. Returns `None` if no current sums exist.
     ///
     /// # Errors
-    /// The system's.
+    /// A system call failed.
     pub fn look(place: &FilePlace, drive: DriveId, data_bytes: u64, closed: Option<u32>) -> Result<Option<Sums>> {
         let file = match place.open() {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -158,7 +162,8 @@ impl Sums {
         header
     }
 
-    /// Whether what is stored are sums of this drive, of this boot or of the shutdown before this start.
+    /// Determines whether the stored sums belong to this drive, and to this boot or the last
+    /// shutdown.
     fn standing(&self, closed: Option<u32>) -> Standing {
         let length = self.file.metadata().map_or(0, |metadata| metadata.len());
         let mut found = [0; CHECKED_BYTES + 4];
@@ -174,7 +179,8 @@ impl Sums {
         }
         let (checked, checksum) = found.split_at(CHECKED_BYTES);
         let is_whole = checked.starts_with(MAGIC) && crc32fast::hash(checked).to_le_bytes() == checksum;
-        // Sums that are in use while the state is not: a shutdown was cut short between the two.
+        // A header without drive or shutdown mismatch means that sums were in use while the state
+        // was not. A shutdown was interrupted between the two writes.
         let is_named = found[8..24] != self.drive || found[48..52] != [0; 4];
         if closed.is_some() && is_whole && is_named {
             Standing::OfAnotherShutdown
@@ -187,24 +193,24 @@ impl Sums {
         self.file.write_all_at(&self.header(boot(), closed), 0)
     }
 
-    /// Makes all sums durable: before the shutdown is, whose digest says that they are.
+    /// Makes all sums durable. Must precede the durable write of the shutdown mark.
     ///
     /// # Errors
-    /// The system's.
+    /// A system call failed.
     pub fn make_durable(&self) -> Result<()> {
         self.file.sync_data()
     }
 
-    /// The drive is shut down, with this digest, and its sums are durable.
+    /// Records an orderly shutdown with its digest, after the sums are durable.
     ///
     /// # Errors
-    /// The system's; the sums then begin anew at the next start.
+    /// A system call failed. The sums then begin anew at the next start.
     pub fn close(&self, closed: u32) -> Result<()> {
         self.write_header(closed)?;
         self.file.sync_data()
     }
 
-    /// Bytes of the data file that a page has: the last may have fewer.
+    /// Bytes of a page in the data file. The last page may be shorter.
     fn page_bytes(&self, page: u64) -> usize {
         (self.data_bytes - page * PAGE_BYTES).min(PAGE_BYTES) as usize
     }
@@ -227,10 +233,10 @@ impl Sums {
         self.file.write_all_at(&bytes, HEADER_BYTES + first * SUM_BYTES)
     }
 
-    /// Forgets the sums of all pages that a range touches.
+    /// Erases the sums of all pages that a range touches.
     ///
     /// # Errors
-    /// The system's.
+    /// A system call failed.
     pub fn erase(&self, offset: u64, bytes: u64) -> Result<()> {
         let pages = pages_of(offset, bytes);
         let (at, length) = (
@@ -250,17 +256,18 @@ impl Sums {
         Ok(())
     }
 
-    /// Writes a range of the data file, with its sums. A page that is written in part stays damaged if it was.
+    /// Writes a range of the data file with its sums. A damaged page that is partly overwritten
+    /// stays damaged.
     ///
     /// # Errors
-    /// The system's; the pages then have no sums.
+    /// A system call failed. The pages then have no sums.
     pub fn write(&self, data: &File, offset: u64, bytes: &[u8]) -> Result<()> {
         self.in_parts(offset, bytes.len() as u64, |part_offset, at| {
             self.write_part(data, part_offset, &bytes[at])
         })
     }
 
-    /// Divides a range where [`PAGES_AT_ONCE`] pages end.
+    /// Divides a range at multiples of [`PAGES_AT_ONCE`] pages.
     fn in_parts<E>(
         &self,
         offset: u64,
@@ -294,12 +301,12 @@ impl Sums {
         }
         self.erase(offset, bytes.len() as u64)?;
         data.write_all_at(bytes, offset)?;
-        // Without them the pages have none, which a scrub finds.
+        // If this fails, the pages have no sums until a scrub adds them.
         let _ = self.put(pages.start, &sums);
         Ok(())
     }
 
-    /// The sum of a page a part of which is about to be written. That of a damaged one is such that it stays damaged.
+    /// The sum of a page after a partial write. A damaged page gets a sum that does not match.
     fn sum_of_changed(&self, data: &File, page: u64, at: usize, new: &[u8]) -> Result<u32> {
         let stored = self.get(&(page..page + 1))?[0];
         let mut buffer = [0; PAGE_BYTES as usize];
@@ -313,10 +320,10 @@ impl Sums {
         })
     }
 
-    /// Checks a range that was read from the data file. Of pages that it has in part the rest is read, too.
+    /// Checks a range that was read from the data file. Reads the rest of partly covered pages.
     ///
     /// # Errors
-    /// The system's, or a page is damaged.
+    /// A system call failed, or a page is damaged.
     pub fn check(&self, data: &File, offset: u64, bytes: &[u8]) -> std::result::Result<(), ReadError> {
         self.in_parts(offset, bytes.len() as u64, |part_offset, at| {
             self.check_part(data, part_offset, &bytes[at])
@@ -345,10 +352,10 @@ impl Sums {
         Ok(())
     }
 
-    /// What is known of a page.
+    /// Checks a page.
     ///
     /// # Errors
-    /// The system's.
+    /// A system call failed.
     pub fn verdict(&self, data: &File, page: u64) -> Result<Verdict> {
         let stored = self.get(&(page..page + 1))?[0];
         let mut buffer = [0; PAGE_BYTES as usize];
@@ -356,10 +363,10 @@ impl Sums {
         Ok(verdict(stored, bytes))
     }
 
-    /// Gives a page that has no sum the one that it has now.
+    /// Stores the sum of a page's current content.
     ///
     /// # Errors
-    /// The system's.
+    /// A system call failed.
     pub fn adopt(&self, data: &File, page: u64) -> Result<()> {
         let mut buffer = [0; PAGE_BYTES as usize];
         let bytes = self.read_page(data, page, &mut buffer)?;
@@ -367,7 +374,7 @@ impl Sums {
     }
 }
 
-/// A sum that no page with this one has.
+/// A sum different from this one and from 0.
 fn other_than(sum: u32) -> u32 {
     match !sum {
         UNKNOWN => 1,
