@@ -1,24 +1,26 @@
-//! Memory that another process shares with this one by a file: a copy from or to it is an operation that can fail.
+//! Memory that another process shares through a file. A copy from or to it is an operation that can
+//! fail.
 //!
-//! A file that is mapped can be shortened by whoever else has it, and a file system without room for a page that is
-//! first touched now has nothing to give. Either way the kernel sends SIGBUS to the thread that touches the page, which
-//! ends the process: a guest with less memory than it said would take the drive away from all others. Here it becomes
-//! an error of that one copy.
+//! Another process can shorten a mapped file, and a full file system has no page for a first
+//! access. In both cases the kernel sends SIGBUS to the accessing thread, which ends the process. A
+//! guest with a false memory size would thus take the drive away from all others. This crate turns
+//! SIGBUS into an error of the single copy.
 //!
 //! ```text
-//! Mapping::read, append, write, load, store -> says which bytes this thread is about to touch (`signal`) -> touches them
-//!   SIGBUS inside them  -> handler ends the access: the thread goes on behind it, the copy is a `Gone`
-//!   SIGBUS elsewhere    -> whoever handled it before; a real bug still ends the process
+//! Mapping::read, append, write, load, store -> announce the address range of this thread (`signal`) -> access it
+//!   SIGBUS inside the range  -> the handler ends the access, and the copy returns `Gone`
+//!   SIGBUS outside           -> the previous handler runs, so a real bug still ends the process
 //! ```
 //!
-//! Where nothing is gone that costs a call and twelve registers put aside, 4 to 5 ns an access. The alternatives, measured for
-//! a copy of 64 bytes and of 4096: a plain copy 23 and 1362 ns (not in the cache), `process_vm_readv` 1707 and 2703,
-//! `/proc/self/mem` 2009 and 3161, reading the file 1259 and 2756. A command makes three such accesses or more, in two to
-//! three microseconds.
+//! A successful access costs a call and twelve saved registers, 4 to 5 ns. Measured alternatives
+//! for a copy of 64 and 4096 bytes: a plain copy 23 and 1362 ns (not in the cache),
+//! `process_vm_readv` 1707 and 2703 ns, `/proc/self/mem` 2009 and 3161 ns, reading the file 1259
+//! and 2756 ns. A command makes three or more such accesses, in two to three microseconds.
 //!
-//! All unsafe code of served drives is in this crate, in three files: `mapping` owns the address range,
-//! `signal` knows nothing but addresses, `store` is where data is put, and settled before it is looked at. Signals
-//! are the process's: who installs another handler for SIGBUS later has to call the one that is there.
+//! This crate has all unsafe code of served drives, in three files. `mapping` owns the address
+//! range. `signal` handles only addresses. `store` holds the drive's data and flushes non-temporal
+//! stores before reads. Signal handlers belong to the process. Code that later installs another
+//! SIGBUS handler must call the existing one.
 
 mod mapping;
 mod signal;

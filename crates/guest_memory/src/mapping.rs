@@ -1,4 +1,4 @@
-//! A mapped part of a file of somebody else's.
+//! A mapped part of a file that another process shares.
 
 #![expect(unsafe_code, reason = "copying from and to where others write meanwhile")]
 
@@ -16,35 +16,37 @@ use thiserror::Error;
 
 use crate::signal;
 
-/// A part of the memory is not there: its file was shortened, or the file system has no room.
+/// A part of the shared memory is missing, because its file was shortened or the file system is
+/// full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("a part of the shared memory is gone")]
 pub struct Gone;
 
-/// A mapped part of a file. It can be sent to another thread, but is used by one at a time.
+/// A mapped part of a file. It can move to another thread, but only one thread uses it at a time.
 ///
-/// An access that fails is ended at the first byte that it finds gone, and a copy goes through its bytes in an order that
-/// nobody knows: the library's choice depends on the processor and on the addresses. So after an error nothing is known of the
-/// part before the gone byte either, except where a function says so. What lies outside the range is as it was.
+/// A failed access ends at the first missing byte that it touches. The order of a copy is
+/// unspecified, because the library chooses it by processor and addresses. After an error, bytes
+/// before the missing byte are therefore undefined too, unless a function states more. Bytes
+/// outside the range do not change.
 #[derive(Debug)]
 pub struct Mapping {
     map: MmapRaw,
     writable: bool,
-    /// Of one thread at a time.
+    /// Makes the type `!Sync`.
     of: PhantomData<Cell<()>>,
 }
 
-/// What tells a file system of huge pages.
+/// File system type of hugetlbfs.
 const HUGETLBFS_MAGIC: libc::c_long = 0x9584_58f6;
-/// What tells a file system that another program serves.
+/// File system type of FUSE, whose files another program serves.
 const FUSE_MAGIC: libc::c_long = 0x6573_5546;
 
 impl Mapping {
-    /// Maps `bytes` of a file from `offset` on, which is a multiple of the page size.
+    /// Maps `bytes` of a file from `offset` on. The offset must be a multiple of the page size.
     ///
     /// # Errors
-    /// The file ends earlier, is no regular file, is one of FUSE, or of huge pages that these are not; or the system
-    /// does not map it.
+    /// The file is too short, not a regular file, on FUSE, or on hugetlbfs without whole huge
+    /// pages. Or the system does not map it.
     pub fn new(file: OwnedFd, offset: u64, bytes: u64, writable: bool) -> io::Result<Mapping> {
         signal::install()?;
         let bytes = usize::try_from(bytes).map_err(|_| Errno::INVAL)?;
@@ -55,7 +57,7 @@ impl Mapping {
             return Err(Errno::INVAL.into());
         }
         let system = rustix::fs::fstatfs(&file)?;
-        // What another program answers for can keep whoever touches it waiting for ever.
+        // A FUSE server could block an access to its file for ever.
         if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile || system.f_type == FUSE_MAGIC {
             let sentence = "shared memory is a regular file of tmpfs, hugetlbfs or a local disk, not a device or FUSE";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, sentence));
@@ -64,14 +66,14 @@ impl Mapping {
         if !offset.is_multiple_of(system_page_bytes() as u64) {
             return Err(Errno::INVAL.into());
         }
-        // The kernel maps whole huge pages, and unmaps nothing else.
+        // The kernel maps and unmaps only whole huge pages.
         let whole_pages = bytes.is_multiple_of(page_bytes) && offset.is_multiple_of(page_bytes as u64);
         if system.f_type == HUGETLBFS_MAGIC && !whole_pages {
             let sentence =
                 format!("a part of a file of huge pages is a multiple of {page_bytes} bytes, and begins at one");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, sentence));
         }
-        // As QEMU's memory is given to devices: shared, and taken when it is touched.
+        // Mapped like memory for a QEMU device: shared, and allocated on the first access.
         let mut options = MmapOptions::new();
         options.offset(offset).len(bytes).no_reserve_swap();
         let map = match writable {
@@ -85,32 +87,32 @@ impl Mapping {
         })
     }
 
-    /// How many bytes are mapped.
+    /// Number of mapped bytes.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.map.len()
     }
 
-    /// Copies from there.
+    /// Copies from the mapping to `data`.
     ///
     /// # Errors
-    /// A part of it is gone; every byte of `data` is as it was, or a copy.
+    /// A part of the memory is missing. Every byte of `data` is unchanged or a copy.
     ///
     /// # Panics
-    /// The range is not inside the mapping.
+    /// Panics if the range is not inside the mapping.
     #[inline]
     pub fn read(&self, offset: usize, data: &mut [u8]) -> Result<(), Gone> {
         let (from, to) = (self.place(offset, data.len()), data.as_mut_ptr());
         let bytes = data.len();
-        // SAFETY: both are valid for as many bytes, and do not overlap: a mapping is nobody's slice. The other side may
-        // write meanwhile; then these are any bytes.
+        // SAFETY: both are valid for `bytes` bytes. They do not overlap, because no slice refers to
+        // a mapping. The other side may write concurrently, which makes the copied bytes arbitrary.
         self.access(|| unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) })
     }
 
-    /// The same into room for it.
+    /// Copies from the mapping into `room`.
     ///
     /// # Errors
-    /// A part of it is gone; every byte of the room is as it was, or a copy.
+    /// A part of the memory is missing. Every byte of the room is unchanged or a copy.
     ///
     /// # Panics
     /// As [`Mapping::read`].
@@ -118,38 +120,37 @@ impl Mapping {
     pub fn read_into(&self, offset: usize, room: Room<'_>) -> Result<(), Gone> {
         let bytes = room.len();
         let from = self.place(offset, bytes);
-        // SAFETY: so many bytes are there, and none of them in the room: as in `read`.
+        // SAFETY: as in `read`, `bytes` bytes are valid and none of them is in the room.
         self.access(|| unsafe { room.put_from(from) })
     }
 
     /// Appends a copy of `bytes` bytes to `data`.
     ///
     /// # Errors
-    /// A part of it is gone; nothing is appended.
+    /// A part of the memory is missing. `data` does not change.
     ///
     /// # Panics
-    /// The range is not inside the mapping.
+    /// Panics if the range is not inside the mapping.
     pub fn append(&self, offset: usize, bytes: usize, data: &mut Vec<u8>) -> Result<(), Gone> {
         let from = self.place(offset, bytes);
         data.reserve(bytes);
         let space = data.spare_capacity_mut();
         assert!(space.len() >= bytes, "it was reserved");
         let to: *mut u8 = space.as_mut_ptr().cast();
-        // SAFETY: as in `read`; the room is there.
+        // SAFETY: as in `read`, and the capacity suffices.
         self.access(|| unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) })?;
-        // SAFETY: so many bytes were just written there.
+        // SAFETY: the copy has initialized `bytes` bytes there.
         unsafe { data.set_len(data.len() + bytes) };
         Ok(())
     }
 
-    /// Copies to there.
+    /// Copies `data` to the mapping.
     ///
     /// # Errors
-    /// A part of it is gone. Of the part that is there every byte is as it was, or written: whether any is, and which, nobody
-    /// knows.
+    /// A part of the memory is missing. An unspecified subset of the existing bytes is written.
     ///
     /// # Panics
-    /// The range is not inside the mapping, or that is read-only.
+    /// Panics if the range is not inside the mapping, or the mapping is read-only.
     #[inline]
     pub fn write(&self, offset: usize, data: &[u8]) -> Result<(), Gone> {
         assert!(self.writable, "a read-only mapping is not written");
@@ -158,13 +159,13 @@ impl Mapping {
         self.access(|| unsafe { std::ptr::copy_nonoverlapping(from, to, data.len()) })
     }
 
-    /// Reads a number; what the other side wrote before it is visible afterwards (acquire).
+    /// Reads a number. Earlier writes of the other side are visible afterwards (acquire).
     ///
     /// # Errors
-    /// It is gone.
+    /// The number is missing.
     ///
     /// # Panics
-    /// It is not inside the mapping, or not aligned.
+    /// Panics if the number is not aligned or not inside the mapping.
     #[inline]
     pub fn load(&self, offset: usize) -> Result<u32, Gone> {
         let number = self.number(offset);
@@ -173,13 +174,14 @@ impl Mapping {
         Ok(value)
     }
 
-    /// Writes a number; whoever sees it sees what was written before (release).
+    /// Writes a number. A reader of the number also sees all earlier writes (release).
     ///
     /// # Errors
-    /// It is gone: nothing is written.
+    /// The number is missing, and no byte is written.
     ///
     /// # Panics
-    /// It is not inside the mapping, or not aligned, or that is read-only.
+    /// Panics if the number is not aligned or not inside the mapping, or if the mapping is
+    /// read-only.
     #[inline]
     pub fn store(&self, offset: usize, value: u32) -> Result<(), Gone> {
         assert!(self.writable, "a read-only mapping is not written");
@@ -187,15 +189,17 @@ impl Mapping {
         self.access(|| number.store(value, Ordering::Release))
     }
 
-    /// Copies entries to there, one behind the other, so that whoever sees the last four bytes of one sees all of it, and what was written
-    /// before (release).
+    /// Copies entries to the mapping in order. A reader of an entry's last four bytes also sees the
+    /// whole entry and all earlier writes (release).
     ///
     /// # Errors
-    /// A part of it is gone. The last four bytes of an entry are written only after the rest of it and all of those before it, so
-    /// whoever sees them still sees all of that. Of the others any bytes but the last four may be written.
+    /// A part of the memory is missing. The last four bytes of an entry are written only after its
+    /// other bytes and all previous entries, so the guarantee for readers still holds. Of the
+    /// remaining entries any bytes except the last four may be written.
     ///
     /// # Panics
-    /// The range is not inside the mapping, the last four bytes of an entry are not aligned, or that is read-only.
+    /// Panics if the range is not inside the mapping, an entry's last four bytes are not aligned,
+    /// or the mapping is read-only.
     #[inline]
     pub fn publish(&self, offset: usize, entries: &[[u8; 16]]) -> Result<(), Gone> {
         assert!(self.writable, "a read-only mapping is not written");
@@ -205,8 +209,9 @@ impl Mapping {
         self.access(|| {
             for (place, entry) in entries.iter().enumerate() {
                 let (start, last) = entry.split_last_chunk::<4>().expect("16 bytes");
-                // SAFETY: as in `read`; it is `start` that is copied. The number behind it is inside the mapping, aligned as the first entry
-                // is, and lives as long; the other side uses atomic accesses too, or gets any value.
+                // SAFETY: as in `read`, for a copy of `start`. The number behind it is inside the
+                // mapping, aligned like the first entry, and lives as long. The other side uses
+                // atomic accesses too, or gets an arbitrary value.
                 unsafe {
                     let to = first.add(place * size_of_val(entry));
                     std::ptr::copy_nonoverlapping(start.as_ptr(), to, start.len());
@@ -221,12 +226,12 @@ impl Mapping {
     fn number(&self, offset: usize) -> &AtomicU32 {
         let place = self.place(offset, size_of::<u32>()).cast::<u32>();
         assert!(place.is_aligned(), "numbers are aligned");
-        // SAFETY: it is inside the mapping, aligned, and lives as long; the other side uses atomic accesses too, or
-        // gets any value.
+        // SAFETY: the number is inside the mapping, aligned, and lives as long. The other side uses
+        // atomic accesses too, or gets an arbitrary value.
         unsafe { AtomicU32::from_ptr(place) }
     }
 
-    /// Where bytes of the mapping are.
+    /// Address of bytes in the mapping.
     #[inline]
     fn place(&self, offset: usize, bytes: usize) -> *mut u8 {
         let inside = offset <= self.bytes() && bytes <= self.bytes() - offset;
@@ -235,18 +240,19 @@ impl Mapping {
         unsafe { self.map.as_mut_ptr().add(offset) }
     }
 
-    /// Does what touches this mapping.
+    /// Runs an access to this mapping.
     #[inline]
     fn access(&self, touch: impl FnOnce()) -> Result<(), Gone> {
         let start = self.map.as_ptr().addr();
-        // SAFETY: what is done here are copies, and atomic accesses to numbers, of bytes that mean nothing if it fails.
+        // SAFETY: the accesses are copies and atomic accesses to numbers. Their results are not
+        // used after a failure.
         let done = unsafe { signal::survive(start, start + self.bytes(), touch) };
         done.then_some(()).ok_or(Gone)
     }
 }
 
 fn system_page_bytes() -> usize {
-    // SAFETY: it only tells a number.
+    // SAFETY: the call only returns a number.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(bytes).expect("every system has pages")
 }

@@ -1,8 +1,8 @@
-//! The handler of SIGBUS, and what it has to know: the bytes that the thread is touching on purpose.
+//! The SIGBUS handler, and the address range that the thread is accessing on purpose.
 //!
-//! The handler ends an access: the thread goes on behind the call of it, as after `longjmp`. That takes no memory and no
-//! system call, so there is nothing that could fail. It may interrupt anything, so it takes no lock, allocates nothing, and
-//! reaches only memory of the thread and a value that is set once.
+//! The handler ends an access by jumping behind its call, like `longjmp`. The jump needs no memory
+//! and no system call, so it cannot fail. The handler may interrupt any code. Therefore it takes no
+//! lock, allocates no memory, and reads only thread-local memory and a value that is set once.
 
 #![expect(unsafe_code, reason = "signal handlers, and leaving an access in its middle")]
 
@@ -11,20 +11,20 @@ use std::mem::{ManuallyDrop, needs_drop};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
 
-/// What a thread is doing. Atomic numbers because the handler interrupts the same thread: the compiler must not keep them
-/// elsewhere. Other threads never see them.
+/// Access in progress of a thread. The fields are atomic because the handler interrupts the same
+/// thread, so the compiler must not cache them. Other threads never see them.
 struct Touching {
-    /// First byte; `end` is behind the last one. Nothing, if that is 0.
+    /// First byte. `end` is behind the last byte, or 0 without an access.
     start: AtomicUsize,
     end: AtomicUsize,
-    /// The stack pointer to go back to.
+    /// The stack pointer to restore.
     stack: AtomicUsize,
-    /// The handler has ended the access.
+    /// True if the handler has ended the access.
     gone: AtomicBool,
 }
 
 thread_local! {
-    // Constant and without a destructor, so that the handler finds it without anything being made.
+    // Constant and without a destructor, so that the handler can use it without initialization.
     static TOUCHING: Touching = const {
         Touching {
             start: AtomicUsize::new(0),
@@ -35,15 +35,15 @@ thread_local! {
     };
 }
 
-/// What handled the signal before; set before the handler is installed.
+/// Previous handler of the signal, set before ours is installed.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// Calls `access`. Returns whether all of the bytes from `start` to `end` that it touched were there; if not, it was ended
-/// at the first that was not.
+/// Calls `access`. Returns whether all bytes from `start` to `end` that it touched existed. If not,
+/// the access ended at the first missing byte.
 ///
 /// # Safety
-/// `access` may be left at any access to these bytes: it holds no lock, and nothing of what it changes has to be whole.
-/// It does not call this.
+/// `access` may be abandoned at any access to these bytes. It must hold no lock, and its changes
+/// need not be complete. It must not call this function.
 #[inline]
 pub(crate) unsafe fn survive<F: FnOnce()>(start: usize, end: usize, access: F) -> bool {
     const {
@@ -55,8 +55,9 @@ pub(crate) unsafe fn survive<F: FnOnce()>(start: usize, end: usize, access: F) -
         touching.start.store(start, Ordering::Relaxed);
         touching.end.store(end, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        // SAFETY: `run` takes what it is called with here, and is called once. It ends, or is left by the handler, which
-        // restores what a called function keeps; the caller has promised that this harms nothing.
+        // SAFETY: `run` matches the closure passed here, and is called once. It returns, or the
+        // handler abandons it and restores the callee-saved registers. By the caller's promise an
+        // abandoned access is harmless.
         unsafe { attempt(run::<F>, (&raw mut access).cast(), touching.stack.as_ptr()) };
         compiler_fence(Ordering::SeqCst);
         touching.end.store(0, Ordering::Relaxed);
@@ -64,14 +65,16 @@ pub(crate) unsafe fn survive<F: FnOnce()>(start: usize, end: usize, access: F) -
     })
 }
 
-/// Calls the closure at `access`. A panic in it ends the process: nothing unwinds through [`attempt`].
+/// Calls the closure at `access`. A panic in it ends the process, because unwinding cannot cross
+/// [`attempt`].
 extern "C" fn run<F: FnOnce()>(access: *mut u8) {
-    // SAFETY: `survive` gives its own closure, which nobody takes but this call.
+    // SAFETY: `survive` passes its own closure, and only this call takes it.
     let access = unsafe { ManuallyDrop::take(&mut *access.cast::<ManuallyDrop<F>>()) };
     access();
 }
 
-/// Calls `function` with `argument`, after it has put aside what a called function keeps, and the stack pointer at `stack`.
+/// Saves the callee-saved registers, stores the stack pointer at `stack`, and calls `function` with
+/// `argument`.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C" fn attempt(function: extern "C" fn(*mut u8), argument: *mut u8, stack: *mut usize) {
@@ -92,7 +95,7 @@ unsafe extern "C" fn attempt(function: extern "C" fn(*mut u8), argument: *mut u8
     )
 }
 
-/// Returns from [`attempt`], whose stack pointer it needs.
+/// Returns from [`attempt`]. Needs the stack pointer that `attempt` has stored.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C" fn leave() {
@@ -109,7 +112,7 @@ unsafe extern "C" fn leave() {
     )
 }
 
-/// See the other one.
+/// AArch64 version of `attempt` above.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 unsafe extern "C" fn attempt(function: extern "C" fn(*mut u8), argument: *mut u8, stack: *mut usize) {
@@ -135,7 +138,7 @@ unsafe extern "C" fn attempt(function: extern "C" fn(*mut u8), argument: *mut u8
     )
 }
 
-/// See the other one.
+/// AArch64 version of `leave` above.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 unsafe extern "C" fn leave() {
@@ -154,10 +157,10 @@ unsafe extern "C" fn leave() {
     )
 }
 
-/// Makes SIGBUS come here, once for the process.
+/// Installs the SIGBUS handler once per process.
 ///
 /// # Errors
-/// The system refuses.
+/// A system call failed.
 pub(crate) fn install() -> io::Result<()> {
     static INSTALLED: OnceLock<Result<(), i32>> = OnceLock::new();
     INSTALLED
@@ -166,8 +169,8 @@ pub(crate) fn install() -> io::Result<()> {
 }
 
 fn install_now() -> io::Result<()> {
-    // SAFETY: `sigaction` reads and writes structures of this function's; all zeroes is a value of them. The handler has
-    // the signature that SA_SIGINFO asks for.
+    // SAFETY: `sigaction` reads and writes local structures, for which all zeroes is a valid value.
+    // The handler has the signature required by SA_SIGINFO.
     unsafe {
         let mut before: libc::sigaction = std::mem::zeroed();
         if libc::sigaction(libc::SIGBUS, std::ptr::null(), &mut before) != 0 {
@@ -187,13 +190,15 @@ fn install_now() -> io::Result<()> {
 }
 
 extern "C" fn on_sigbus(signal: libc::c_int, information: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the kernel gives a handler with SA_SIGINFO a valid structure; for SIGBUS it has an address.
+    // SAFETY: with SA_SIGINFO the kernel passes a valid structure. For SIGBUS it contains an
+    // address.
     let (address, code) = unsafe { ((*information).si_addr() as usize, (*information).si_code) };
-    // What somebody sends (code 0 or less) says nothing about memory.
+    // A signal sent by a process (code 0 or less) is unrelated to memory.
     if code > 0
         && let Some(stack) = end_access(address)
     {
-        // SAFETY: the kernel gives a handler with SA_SIGINFO the state of the thread, and takes it over afterwards.
+        // SAFETY: with SA_SIGINFO the kernel passes the thread's state, and restores it after the
+        // handler.
         let machine = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext };
         #[cfg(target_arch = "x86_64")]
         {
@@ -210,7 +215,7 @@ extern "C" fn on_sigbus(signal: libc::c_int, information: *mut libc::siginfo_t, 
     pass_on(signal, information, context);
 }
 
-/// Ends the thread's access, if the address is in it. Returns the stack pointer to go back to.
+/// Ends the thread's access if it contains the address. Returns the stack pointer to restore.
 fn end_access(address: usize) -> Option<usize> {
     TOUCHING.with(|touching| {
         let (start, end) = (
@@ -225,13 +230,13 @@ fn end_access(address: usize) -> Option<usize> {
     })
 }
 
-/// As if we were not there.
+/// Handles the signal as if our handler were absent.
 fn pass_on(signal: libc::c_int, information: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let before = BEFORE.get();
     let handler = before.map_or(libc::SIG_DFL, |before| before.sa_sigaction);
     let with_information = before.is_some_and(|before| before.sa_flags & libc::SA_SIGINFO != 0);
-    // SAFETY: what was a handler before is called as the kernel would have called it; the default action is restored and
-    // then taken when the access is tried again, or when the signal is sent again.
+    // SAFETY: a previous handler is called as the kernel would have called it. The default action
+    // is restored. It takes effect when the access is repeated or the signal is raised again.
     unsafe {
         match handler {
             libc::SIG_IGN | libc::SIG_DFL => {

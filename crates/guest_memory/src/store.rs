@@ -1,7 +1,9 @@
-//! Bytes of this process by address, that data of others is put into: in pieces of 2 MiB, each on a huge page where the system has them.
+//! Memory of this process for the drive's data, in pieces of 2 MiB, each on a huge page if the
+//! system has them.
 //!
-//! What is put streams past the processor's caches (`prefetch::Room`) and is settled before it is looked at, or when [`Store::settle`] is
-//! called. A thread that finds what another has not settled panics: it cannot do that for it.
+//! Non-temporal stores bypass the processor's caches (`prefetch::Room`). A store fence completes
+//! them before each read, or when [`Store::settle`] is called. A thread panics if it finds
+//! unfinished stores of another thread, because it cannot complete those.
 
 #![expect(unsafe_code, reason = "room whose bytes are settled later")]
 
@@ -12,21 +14,21 @@ use std::ops::Range;
 use memmap2::MmapMut;
 use prefetch::{Room, prefetch, settle};
 
-/// Bytes of a piece: a huge page.
+/// Bytes of a piece, the size of a huge page.
 pub const PIECE_BYTES: usize = 2 << 20;
-/// Bytes of a line of the processor's cache, of which an address asks for the whole.
+/// Bytes of a cache line, the unit of a prefetch.
 const LINE_BYTES: usize = 64;
 
-/// See the module.
+/// A table of memory pieces.
 pub struct Store {
     pieces: Vec<Option<Piece>>,
-    /// The thread that has put what is not settled; 0 for none.
+    /// The thread with unfinished non-temporal stores, 0 for none.
     unsettled: Cell<usize>,
 }
 
-/// 2 MiB of memory, at a multiple of 2 MiB.
+/// 2 MiB of memory, aligned to 2 MiB.
 struct Piece {
-    /// Twice as much address space as is used, so that an aligned half is in it; the rest is never touched.
+    /// Twice the address space, so that it contains an aligned half. The rest stays untouched.
     memory: MmapMut,
     start: usize,
 }
@@ -35,7 +37,7 @@ impl Piece {
     fn new() -> io::Result<Piece> {
         let memory = MmapMut::map_anon(2 * PIECE_BYTES)?;
         #[cfg(target_os = "linux")]
-        // A kernel without transparent huge pages says no; the drive then works on small ones.
+        // Without transparent huge pages the call fails, and small pages are used.
         let _ = memory.advise(memmap2::Advice::HugePage);
         let start = memory.as_ptr().align_offset(PIECE_BYTES);
         assert!(
@@ -56,7 +58,7 @@ impl Piece {
     }
 }
 
-/// A number that no other living thread has, and not 0.
+/// A nonzero number, unique among living threads.
 #[inline]
 fn this_thread() -> usize {
     thread_local! {
@@ -66,7 +68,7 @@ fn this_thread() -> usize {
 }
 
 impl Store {
-    /// So many pieces, which take no memory yet.
+    /// Creates a table of `pieces` pieces without allocating their memory.
     pub fn new(pieces: usize) -> Store {
         Store {
             pieces: (0..pieces).map(|_| None).collect(),
@@ -74,15 +76,15 @@ impl Store {
         }
     }
 
-    /// Pieces that take memory.
+    /// Number of allocated pieces.
     pub fn pieces_taken(&self) -> usize {
         self.pieces.iter().flatten().count()
     }
 
-    /// What was put is there for every thread that is told of it from now on.
+    /// Makes all stored bytes visible to threads that synchronize with this one afterwards.
     ///
     /// # Panics
-    /// Another thread has put something and not settled it.
+    /// Panics if another thread has unfinished stores.
     #[inline]
     pub fn settle(&self) {
         if self.unsettled.get() != 0 {
@@ -92,27 +94,27 @@ impl Store {
         }
     }
 
-    /// The bytes of a piece; `None` if it was not taken: they are zeroes.
+    /// The bytes of a piece, `None` for an unallocated one, which reads as zeroes.
     #[inline]
     pub fn piece(&self, index: usize) -> Option<&[u8]> {
         self.settle();
         self.pieces[index].as_ref().map(Piece::bytes)
     }
 
-    /// The bytes of a piece that was taken, to change them.
+    /// The mutable bytes of an allocated piece.
     #[inline]
     pub fn piece_mut(&mut self, index: usize) -> Option<&mut [u8]> {
         self.settle();
         self.pieces[index].as_mut().map(Piece::bytes_mut)
     }
 
-    /// Room in a piece, taken now if it was not.
+    /// Write-only space in a piece, which is allocated if necessary.
     ///
     /// # Errors
-    /// The system has no memory for it.
+    /// The system has no memory left.
     ///
     /// # Panics
-    /// Another thread has put something and not settled it; or the range is not inside a piece.
+    /// Panics if another thread has unfinished stores, or if the range is not inside a piece.
     #[inline]
     pub fn room(&mut self, index: usize, range: Range<usize>) -> io::Result<Room<'_>> {
         let here = this_thread();
@@ -123,18 +125,18 @@ impl Store {
             *slot = Some(Piece::new()?);
         }
         let piece = slot.as_mut().expect("it was just made");
-        // SAFETY: these bytes are reached through this value only, and nothing of it gives access to them before `settle`, which only
-        // this thread passes. Whoever takes the memory away looks at nothing.
+        // SAFETY: only this value accesses the bytes, and none of its methods reads them before
+        // `settle`, which only this thread passes. Freeing the memory reads no bytes.
         Ok(unsafe { Room::streaming(&mut piece.bytes_mut()[range]) })
     }
 
-    /// Gives a piece back.
+    /// Frees a piece.
     pub fn give_back(&mut self, index: usize) {
         self.settle();
         self.pieces[index] = None;
     }
 
-    /// Asks the processor for a range of a piece that will be read soon.
+    /// Prefetches a range of a piece that will be read soon.
     #[inline]
     pub fn expect(&self, index: usize, range: Range<usize>) {
         if let Some(piece) = &self.pieces[index] {

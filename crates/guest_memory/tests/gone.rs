@@ -1,4 +1,4 @@
-//! Memory that goes away while it is used.
+//! Tests of shared memory that disappears during its use.
 
 use std::os::fd::OwnedFd;
 use std::process::Command;
@@ -67,7 +67,7 @@ fn memory_that_is_gone_is_an_error_until_it_is_back() {
     assert_eq!(data[..8], [7; 8], "it is the file that is mapped again");
 }
 
-/// Copies go up or down, by what the library makes of the low 12 bits of both addresses.
+/// The library chooses the direction of a copy by the low 12 bits of both addresses.
 #[test]
 fn whatever_way_a_copy_goes_an_error_leaves_only_old_and_new_bytes_and_none_elsewhere() {
     const OLD: u8 = 5;
@@ -128,10 +128,10 @@ fn an_entry_whose_end_is_seen_is_there_with_those_before_it() {
     }
 }
 
-/// Set for the process that is to take all mappings that there are.
+/// Set for the child process that takes all available mappings.
 const TO_FILL: &str = "WARP_TEST_TAKES_ALL_MAPPINGS";
 
-/// A process has so many mappings, and those of guests count.
+/// The number of a process's mappings is limited, and those of guests count.
 #[test]
 #[expect(unsafe_code, reason = "mappings that nobody uses")]
 fn memory_that_is_gone_is_an_error_where_the_system_maps_nothing_more() {
@@ -147,7 +147,7 @@ fn memory_that_is_gone_is_an_error_where_the_system_maps_nothing_more() {
     let map = mapping(&file, 0, 8 * PAGE);
     ftruncate(&file, 4 * PAGE as u64).unwrap();
     let flags = rustix::mm::MapFlags::PRIVATE;
-    // Neighbours that differ do not become one.
+    // Different protections keep the kernel from merging neighbours.
     let protections = [rustix::mm::ProtFlags::READ, rustix::mm::ProtFlags::empty()].into_iter();
     let taken = protections.cycle().take(LEAST).take_while(|&protection| {
         // SAFETY: a new mapping.
@@ -199,10 +199,10 @@ fn a_mapping_is_inside_its_file() {
     assert!(map(0, PAGE as u64).is_ok());
 }
 
-/// Set for the process that is to die.
+/// Set for the child process that must die.
 const TO_DIE: &str = "WARP_TEST_TOUCHES_WHAT_IS_GONE";
 
-/// What nobody touches on purpose is a bug, and must not go on.
+/// An access outside `Mapping` is a bug, and must end the process.
 #[test]
 #[expect(unsafe_code, reason = "the bug")]
 fn other_accesses_end_the_process() {
