@@ -1,7 +1,8 @@
-//! The arithmetic of DH-HMAC-CHAP: hash functions, HMAC, and Diffie-Hellman over the groups of RFC 7919.
+//! The arithmetic of DH-HMAC-CHAP: hash functions, HMAC, and Diffie-Hellman over the groups of RFC
+//! 7919.
 //!
-//! Controller and host share what is here; how they put it together is written separately in
-//! `target::tcp::auth` and `initiator::tcp`, so that each checks the other. Exponentiation takes the same time
+//! Controller and host share this module. `target::tcp::auth` and `initiator::tcp` combine its
+//! functions independently, so that each side checks the other. Exponentiation takes the same time
 //! for all exponents.
 
 use std::sync::OnceLock;
@@ -39,7 +40,7 @@ pub fn hmac(hash: HashId, key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     }
 }
 
-/// Whether two values are equal, in a time that does not tell where they differ.
+/// Compares two values in a time that does not reveal where they differ.
 pub fn equal(a: &[u8], b: &[u8]) -> bool {
     a.ct_eq(b).into()
 }
@@ -49,7 +50,7 @@ pub fn random(bytes: &mut [u8]) {
     getrandom::fill(bytes).expect("the system has a source of randomness");
 }
 
-/// Bytes of a secret exponent. RFC 7919 asks for at least 400 bits with its largest group.
+/// Bytes of a secret exponent. RFC 7919 requires at least 400 bits with its largest group.
 const EXPONENT_BYTES: usize = 64;
 
 /// One side's half of a Diffie-Hellman exchange.
@@ -60,7 +61,7 @@ pub struct KeyPair {
 }
 
 impl KeyPair {
-    /// A new one with a random exponent; `None` for the NULL group.
+    /// Creates a key pair with a random exponent, `None` for the NULL group.
     pub fn new(group: DhGroupId) -> Option<KeyPair> {
         let parameters = parameters(group)?;
         let mut bytes = [0; EXPONENT_BYTES];
@@ -76,17 +77,17 @@ impl KeyPair {
         })
     }
 
-    /// What the other side gets: big-endian, as long as the group's prime.
+    /// Public value for the other side, big-endian, as long as the group's prime.
     pub fn public(&self) -> &[u8] {
         &self.public
     }
 
-    /// The session key, from the other side's public value; `None` if that is of the wrong length or one of the values
-    /// that give the key away (0, 1, p - 1 and what is not below p; RFC 7919, section 5.1).
+    /// The session key from the other side's public value. `None` if that value has the wrong
+    /// length or would reveal the key (0, 1, p - 1 or any value from p on, RFC 7919, section 5.1).
     pub fn session_key(&self, public: &[u8]) -> Option<Vec<u8>> {
         let parameters = parameters(self.group)?;
         let mut largest = parameters.modulus().to_be_bytes().to_vec();
-        // The prime is odd: p - 1 differs in the last bit.
+        // The prime is odd, so p - 1 differs in the last bit.
         *largest.last_mut()? -= 1;
         let mut one = vec![0; largest.len()];
         *one.last_mut()? = 1;
@@ -99,7 +100,7 @@ impl KeyPair {
     }
 }
 
-/// What exponentiation in a group needs, made once; `None` for the NULL group.
+/// Parameters for exponentiation in a group, computed once. `None` for the NULL group.
 fn parameters(group: DhGroupId) -> Option<&'static BoxedMontyParams> {
     static PARAMETERS: [OnceLock<BoxedMontyParams>; GROUPS] = [const { OnceLock::new() }; GROUPS];
     let (index, digits) = primes::prime(group)?;
@@ -130,7 +131,7 @@ mod tests {
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Fingerprints of the primes as another implementation has them.
+    /// Fingerprints of the primes in another implementation.
     #[test]
     fn primes_are_those_of_rfc_7919() {
         let fingerprints = [
@@ -159,7 +160,7 @@ mod tests {
         assert!(KeyPair::new(DhGroupId::Null).is_none());
     }
 
-    /// 2 to a small exponent is known without modular arithmetic.
+    /// 2 to a small exponent needs no modular arithmetic.
     #[test]
     fn powers_are_powers() {
         let mut pair = KeyPair::new(DhGroupId::Ffdhe2048).unwrap();

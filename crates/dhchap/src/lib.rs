@@ -1,9 +1,9 @@
-//! What both sides of an in-band authentication with DH-HMAC-CHAP need (Base Specification, "DH-HMAC-CHAP Protocol"):
-//! secrets as hosts configure them, and the arithmetic.
+//! Building blocks of both sides of DH-HMAC-CHAP authentication (Base Specification, "DH-HMAC-CHAP
+//! Protocol"): secrets in their configured form, and the arithmetic.
 //!
-//! The messages are laid out in `nvme_spec::auth`. How they are put together is not here: `target` does that for the
-//! controller and `host` for the host, each on its own from the same description, so that a mistake in one of them
-//! makes authentication fail.
+//! `nvme_spec::auth` defines the layouts of the messages. The crates `target` (controller) and
+//! `initiator` (host) assemble the messages independently from the same description. An error in
+//! one of them therefore makes authentication fail.
 
 pub mod arithmetic;
 mod primes;

@@ -1,10 +1,11 @@
 //! The primes of the Diffie-Hellman groups of RFC 7919 (appendix A), as hexadecimal digits.
 //!
-//! All of them are digits of e between ones, so the shorter ones begin as the longest does and have ends of their own.
+//! All primes have digits of e between ones. The shorter primes share the digits of the longest one
+//! and differ only in their ends.
 
 use nvme_spec::auth::DhGroupId;
 
-/// Every group that has a prime, with the end of it.
+/// All groups with a prime, with the end of the prime.
 const ENDS: [(DhGroupId, &str); GROUPS] = [
     (DhGroupId::Ffdhe2048, "886b423861285c97ffffffffffffffff"),
     (DhGroupId::Ffdhe3072, "25e41d2b66c62e37ffffffffffffffff"),
@@ -13,10 +14,10 @@ const ENDS: [(DhGroupId, &str); GROUPS] = [
     (DhGroupId::Ffdhe8192, "d68c8bb7c5c6424cffffffffffffffff"),
 ];
 
-/// How many there are.
+/// Number of these groups.
 pub(crate) const GROUPS: usize = 5;
 
-/// What all begin with, as far as they go: the longest prime without its end.
+/// Common digits of all primes: the longest prime without its end.
 const DIGITS: &str = "\
     ffffffffffffffffadf85458a2bb4a9aafdc5620273d3cf1d8b9c583ce2d3695a9e13641146433fbcc939dce249b3ef97d2fe363630c75d8\
     f681b202aec4617ad3df1ed5d5fd65612433f51f5f066ed0856365553ded1af3b557135e7f57c935984f0c70e0e68b77e2a689daf3efe872\
@@ -37,11 +38,11 @@ const DIGITS: &str = "\
     99e9e31650c1217b624816cdad9a95f9d5b8019488d9c0a0a1fe3075a577e23183f81d4a3f2fa4571efc8ce0ba8a4fe8b6855dfe72b0a66e\
     ded2fbabfbe58a30fafabe1c5d71a87e2f741ef8c1fe86fea6bbfde530677f0d97d11d49f7a8443d0822e506a9f4614e011e2a94838ff88c";
 
-/// The place of a group among those that have a prime, and its prime; `None` for the NULL group.
+/// Index of a group among those with a prime, and its prime. `None` for the NULL group.
 pub(crate) fn prime(group: DhGroupId) -> Option<(usize, String)> {
     let index = ENDS.iter().position(|&(id, _)| id == group)?;
     let end = ENDS[index].1;
-    // Two digits are a byte.
+    // Two digits represent a byte.
     let digits = usize::from(group.public_value_length()) * 2 - end.len();
     Some((index, [&DIGITS[..digits], end].concat()))
 }

@@ -1,4 +1,4 @@
-//! DH-HMAC-CHAP secrets in the form that hosts configure them: `DHHC-1:hh:base64:` (Base Specification, "Secret
+//! DH-HMAC-CHAP secrets in their configured form: `DHHC-1:hh:base64:` (Base Specification, "Secret
 //! Representation"). The base64 part is the key and its CRC-32, little-endian.
 
 use std::fmt;
@@ -11,33 +11,33 @@ use thiserror::Error;
 
 use crate::arithmetic;
 
-/// What the key is mixed with before use, after the NQN of its owner.
+/// Suffix of the HMAC input that transforms a key, after the NQN of its owner.
 const TRANSFORM_SUFFIX: &[u8] = b"NVMe-over-Fabrics";
 
-/// A secret that a host and a controller share. It is never shown.
+/// A secret that a host and a controller share. Its debug output never contains the key.
 #[derive(Clone)]
 pub struct Secret {
     key: Vec<u8>,
-    /// How the key is made specific to its owner; `None`: it is used as it is.
+    /// Hash that makes the key specific to its owner. `None` uses the key unchanged.
     transform: Option<HashId>,
 }
 
-/// A text that is not a secret.
+/// Error of parsing a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SecretError {
-    /// The parts are not those of a secret.
+    /// The text does not have the form of a secret.
     #[error("a DH-HMAC-CHAP secret has the form DHHC-1:hh:base64: (`nvme gen-dhchap-key` makes one)")]
     Form,
-    /// The hash is not known.
+    /// The hash is unknown.
     #[error("the second part of the secret names the hash by 00, 01, 02 or 03, not {0:?}")]
     Hash(String),
-    /// The base64 part is not base64.
+    /// The base64 part is invalid.
     #[error("the third part of the secret is not base64")]
     Base64,
     /// The key is too short or too long.
     #[error("the secret holds {0} bytes; it must be a key of 32, 48 or 64 bytes, as its hash says, and 4 bytes of CRC")]
     Length(usize),
-    /// It was mistyped.
+    /// The CRC does not match, so the text was cut off or mistyped.
     #[error("the CRC of the secret does not match: it was cut off or mistyped")]
     Checksum,
 }
@@ -75,7 +75,7 @@ impl FromStr for Secret {
 }
 
 impl Secret {
-    /// The key that its owner answers challenges with.
+    /// The key for responses of its owner.
     pub fn key_of(&self, owner_nqn: &str) -> Vec<u8> {
         match self.transform {
             None => self.key.clone(),
@@ -94,7 +94,7 @@ impl fmt::Debug for Secret {
 mod tests {
     use super::*;
 
-    /// Made of the bytes 0 to 31 by another implementation.
+    /// Another implementation made this secret from the bytes 0 to 31.
     const PLAIN: &str = "DHHC-1:00:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:";
     const WITH_SHA_256: &str = "DHHC-1:01:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:";
 
