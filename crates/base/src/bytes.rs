@@ -1,12 +1,12 @@
-//! Sizes in bytes as people read them.
+//! Sizes in bytes, printed for people.
 
 use std::fmt;
 
-/// A size, printed in the largest binary unit (KiB, MiB, ...) that leaves a digit before the point: without a point if it
-/// is a whole number of them, otherwise in three significant digits.
+/// A size, printed in the largest binary unit (KiB, MiB, ...) that leaves a digit before the point.
+/// Multiples of the unit have no point, other sizes have three significant digits.
 ///
-/// Binary, because what is set is (mapping units, reclaim units, block sizes), and stays a whole number when it is printed.
-/// Rates are not sizes: they are in MB/s of 10^6 bytes, as in data sheets and papers.
+/// Binary units suit configured sizes (mapping units, reclaim units, block sizes), which stay whole
+/// numbers in print. Rates are in MB/s of 10^6 bytes, as in data sheets and papers.
 ///
 /// ```
 /// use base::Bytes;
@@ -26,7 +26,7 @@ impl fmt::Display for Bytes {
             return formatter.pad(&format!("{} {}", self.0 / unit_bytes, UNITS[unit as usize]));
         }
         let mut value = self.0 as f64 / unit_bytes as f64;
-        // What would be rounded to 1024 of a unit is 1 of the next.
+        // A value that would round to 1024 is 1 of the next unit.
         if value.round() >= 1024.0 && value > 1023.0 {
             value /= 1024.0;
             unit += 1;

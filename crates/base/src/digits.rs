@@ -1,6 +1,6 @@
-//! Numbers as a person reads them.
+//! Numbers, printed for people.
 
-/// A number in four significant digits, and all digits of a whole number.
+/// A number in four significant digits. Larger numbers keep all digits before the point.
 pub fn significant(value: f64) -> String {
     let digits = match value.abs() {
         size if size >= 1000.0 => 0,

@@ -1,6 +1,6 @@
-//! Values without their repetitions.
+//! Removal of duplicate values.
 
-/// Values in the order of their first appearance.
+/// Distinct values in the order of their first appearance.
 pub fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     values.fold(Vec::new(), |mut seen, value| {
         if !seen.contains(&value) {

@@ -1,15 +1,17 @@
-//! Places of files that stay the same when their folder is renamed, and files that appear there as a whole or not at all.
+//! File locations that survive a rename of their folder, and atomic creation of files there.
 //!
 //! ```text
-//! path -> FilePlace::of: the folder is opened and held -> open, metadata, remove, beside: relative to it (openat)
+//! path -> FilePlace::of: opens the folder and keeps it -> open, metadata, remove, beside: relative to it (openat)
 //!                                                      -> replace: .NAME-XXXXXX.part beside it, made durable, renamed (renameat)
 //! ```
 //!
-//! A place may have a guard ([`FilePlace::guarded`]), which is asked before a file is written there, and again just before the file that is there is
-//! replaced: for files that belong to something that others may have moved away meanwhile.
+//! A place may have a guard ([`FilePlace::guarded`]). The guard runs before a file is written, and
+//! again just before an existing file is replaced. It protects files whose owner another process
+//! may have moved away.
 //!
-//! Files of different names that belong together are in one folder, which is opened once. Whatever is put at the folder's old path later is another
-//! folder and is not touched. Links to files are followed, also by `replace`, which leaves the link a link.
+//! Files that belong together are in one folder, which is opened once. A folder created later at
+//! the old path is another folder, and stays untouched. Links to files are followed. `replace` also
+//! keeps the link.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
@@ -22,32 +24,32 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, readlinkat, renameat, unlinkat};
 use rustix::io::Errno;
 
-/// How the name of a file ends that is not complete yet; it begins with a dot, the destination's name and a hyphen.
+/// Suffix of an incomplete file. Its name begins with a dot, the destination's name and a hyphen.
 pub const PART_SUFFIX: &str = ".part";
-/// Permissions of a file as readable as any that the user makes.
+/// Permissions of an ordinary file, before the user's umask.
 const MODE_ANYONE: u32 = 0o666;
-/// Permissions of a file of which only its owner may know the content.
+/// Permissions of a file that only its owner may read.
 const MODE_OWNER: u32 = 0o600;
-/// Links that are followed from one to the next, as the system does.
+/// Most links followed in a row, as in Linux.
 const LINKS_MAX: usize = 40;
 
-/// Says why a file may not be replaced.
+/// Returns an error if a file may not be replaced.
 type Guard = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 
-/// See the module.
+/// A file name in an open folder.
 #[derive(Clone)]
 pub struct FilePlace {
-    /// Open, so that it is the same folder whatever it is called.
+    /// Kept open, so that it stays the same folder under any name.
     folder: Arc<File>,
     name: OsString,
-    /// As it was given, for messages.
+    /// The given path, for messages.
     path: PathBuf,
-    /// Permissions of files that are made here.
+    /// Permissions of files created here.
     mode: u32,
     guard: Option<Guard>,
 }
 
-/// A file that is being written, removed unless it takes its place.
+/// An incomplete file, removed unless it reaches its place.
 struct Part<'a> {
     folder: &'a File,
     name: OsString,
@@ -57,7 +59,7 @@ struct Part<'a> {
 impl Drop for Part<'_> {
     fn drop(&mut self) {
         if !self.is_placed {
-            // Only its room is lost by it.
+            // A failure only wastes space.
             let _ = unlinkat(self.folder, &self.name, AtFlags::empty());
         }
     }
@@ -80,7 +82,7 @@ fn open_folder(at: impl std::os::fd::AsFd, path: &Path) -> Result<File> {
 }
 
 impl FilePlace {
-    /// The place that a path names, whether or not there is a file.
+    /// The place that a path names. The file need not exist.
     ///
     /// # Errors
     /// The folder cannot be opened, or the path does not end with a name.
@@ -99,7 +101,7 @@ impl FilePlace {
         })
     }
 
-    /// The same place, where files that are made can be read by their owner only.
+    /// The same place, with permissions for the owner only on created files.
     pub fn owner_only(self) -> FilePlace {
         FilePlace {
             mode: MODE_OWNER,
@@ -107,7 +109,7 @@ impl FilePlace {
         }
     }
 
-    /// The same place, where a file is only replaced if `guard` has nothing to say against it.
+    /// The same place, with a guard that must succeed before a file is written or replaced.
     pub fn guarded(self, guard: impl Fn() -> Result<()> + Send + Sync + 'static) -> FilePlace {
         FilePlace {
             guard: Some(Arc::new(guard)),
@@ -119,7 +121,7 @@ impl FilePlace {
         self.guard.as_ref().map_or(Ok(()), |guard| guard())
     }
 
-    /// The place in the same folder whose name goes on with `extension`.
+    /// The place in the same folder with `extension` appended to the name.
     pub fn beside(&self, extension: &str) -> FilePlace {
         let longer = |name: &OsStr| {
             let mut name = name.to_os_string();
@@ -135,7 +137,7 @@ impl FilePlace {
         }
     }
 
-    /// The path by which it was named. What is there now may be elsewhere.
+    /// The path by which the place was named. The file may have moved since.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -155,32 +157,32 @@ impl FilePlace {
         )?))
     }
 
-    /// Opens the file for reading. What is no regular file is refused, and never waited for.
+    /// Opens the file for reading. Refuses other kinds of files without waiting.
     ///
     /// # Errors
-    /// The system's, or it is no regular file.
+    /// A system call failed, or the file is not a regular one.
     pub fn open(&self) -> Result<File> {
         crate::input::regular(self.open_with(OFlags::RDONLY | OFlags::NONBLOCK, 0)?)
     }
 
-    /// Opens the file for reading and writing, and makes it if it is not there. What is no regular file is refused.
+    /// Opens the file for reading and writing, and creates it if it does not exist.
     ///
     /// # Errors
-    /// The system's, the guard's, or it is no regular file.
+    /// A system call failed, the guard refused, or the file is not a regular one.
     pub fn open_or_make(&self) -> Result<File> {
         self.ask()?;
         crate::input::regular(self.open_with(OFlags::RDWR | OFlags::CREATE | OFlags::NONBLOCK, self.mode)?)
     }
 
-    /// What the system knows of the file.
+    /// Metadata of the file.
     ///
     /// # Errors
-    /// The system's, above all that there is none.
+    /// A system call failed, usually because the file does not exist.
     pub fn metadata(&self) -> Result<Metadata> {
         self.open_with(OFlags::PATH, 0)?.metadata()
     }
 
-    /// Whether there is something; if that cannot be told, there is nothing.
+    /// Returns whether the file exists. An error counts as false.
     pub fn exists(&self) -> bool {
         self.metadata().is_ok()
     }
@@ -188,12 +190,12 @@ impl FilePlace {
     /// Removes the file.
     ///
     /// # Errors
-    /// The system's.
+    /// A system call failed.
     pub fn remove(&self) -> Result<()> {
         Ok(unlinkat(&self.folder, &self.name, AtFlags::empty())?)
     }
 
-    /// The place that this one is a link to, if it is one, through all links.
+    /// Follows all links from this place and returns the final one.
     fn resolve(&self) -> Result<FilePlace> {
         let mut place = self.clone();
         for _ in 0..LINKS_MAX {
@@ -214,13 +216,13 @@ impl FilePlace {
         Err(Errno::LOOP.into())
     }
 
-    /// Writes a file that appears whole and on disk, or not at all: beside its place first, then renamed.
+    /// Writes a file atomically and durably. It is written beside its place, then renamed.
     ///
     /// # Errors
-    /// The file system's, the guard's, or what `fill` says; the destination is then as it was.
+    /// The file system, the guard or `fill` failed. The destination then does not change.
     pub fn replace(&self, fill: impl FnOnce(&mut BufWriter<&mut File>) -> Result<()>) -> Result<()> {
         self.ask()?;
-        // A link stays a link, and what is no file (a pipe, a device) is written to: it can't be replaced.
+        // A link stays a link. A pipe or a device cannot be replaced, so it is written to.
         let place = self.resolve()?;
         if place.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
             let mut file = place.open_with(OFlags::WRONLY, 0)?;
@@ -237,13 +239,14 @@ impl FilePlace {
         self.ask()?;
         renameat(&place.folder, &part.name, &place.folder, &place.name)?;
         part.is_placed = true;
-        // The new name is on disk when the folder is.
+        // The new name becomes durable with the folder.
         place.folder.sync_all()
     }
 
-    /// A new file beside the place. Its name says whose part it is, so that the owner can remove what a crash leaves behind.
+    /// Creates a file beside the place. Its name contains the destination's name, so that the owner
+    /// can remove leftovers of a crash.
     fn make_part(&self) -> Result<(File, Part<'_>)> {
-        /// Parts that this process has made.
+        /// Number of parts that this process has created.
         static MADE: AtomicU32 = AtomicU32::new(0);
         loop {
             let number = std::process::id()
@@ -275,8 +278,8 @@ impl FilePlace {
         prefix
     }
 
-    /// Removes what a crash left of files that were to come to this place. Whoever owns the place calls it while nothing is being written there;
-    /// what cannot be removed does no harm.
+    /// Removes incomplete files that a crash left beside this place. The owner calls it while it
+    /// writes no file there. Remaining files are harmless.
     pub fn remove_parts(&self) {
         let Ok(entries) = Dir::read_from(&self.folder) else {
             return;
@@ -287,7 +290,7 @@ impl FilePlace {
             let random = name
                 .strip_prefix(prefix.as_bytes())
                 .and_then(|name| name.strip_suffix(PART_SUFFIX.as_bytes()));
-            // Without a hyphen: that would be a part of another file, whose name begins like ours.
+            // A hyphen would indicate a part of another file whose name begins like ours.
             if random.is_some_and(|random| !random.contains(&b'-')) {
                 let _ = unlinkat(&self.folder, entry.file_name(), AtFlags::empty());
             }

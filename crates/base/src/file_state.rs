@@ -1,10 +1,10 @@
-//! The state of a file, by which a cache knows that the contents are still the same.
+//! The state of a file, by which a cache detects changes.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Path, length and time of the last change of a file.
+/// Path, length and modification time of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileState {
     path: PathBuf,
@@ -13,10 +13,10 @@ pub struct FileState {
 }
 
 impl FileState {
-    /// The state of a file now.
+    /// The current state of a file.
     ///
     /// # Errors
-    /// The file is not there, or its file system keeps no times.
+    /// The file does not exist, or its file system stores no times.
     pub fn of(path: &Path) -> io::Result<FileState> {
         let metadata = path.metadata()?;
         Ok(FileState {

@@ -1,11 +1,12 @@
-//! Files that are read as input: only regular ones, and no more of them than an input of their kind can have.
+//! Input files: opens only regular files, and limits their size by kind.
 //!
 //! ```text
-//! path -> open: a folder, a device or a named pipe is refused, never waited for -> read, read_text: up to a bound, then refused
+//! path -> open: refuses a folder, a device or a named pipe without waiting -> read, read_text: up to a limit, then refused
 //! ```
 //!
-//! A pipe that the program was started with may be read by its path (`/dev/stdin`, `/dev/fd/63` of a shell's `<(...)`): something is at its other
-//! end. A pipe that has a name in the file system may have nobody there, so it is refused.
+//! The program may read its inherited pipes by path (`/dev/stdin`, `/dev/fd/63` of a shell's
+//! `<(...)`), because another process is at their other end. A named pipe in the file system may
+//! have no writer, so it is refused.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result};
@@ -16,12 +17,13 @@ use rustix::fs::OFlags;
 
 use crate::Bytes;
 
-/// Bytes of a text that people write, at most: jobs, workloads, profiles, experiments, plans, lists of hosts.
+/// Most bytes of a text written by people: jobs, workloads, profiles, experiments, plans, lists of
+/// hosts.
 pub const TEXT_BYTES_MAX: u64 = 16 << 20;
-/// Bytes of a text that programs write, at most: results, runs that were kept, log pages.
+/// Most bytes of a text written by programs: results, stored runs, log pages.
 pub const RESULT_BYTES_MAX: u64 = 1 << 30;
 
-/// Whether a path names a descriptor that the program was started with.
+/// Returns whether a path names a descriptor that the program has inherited.
 pub fn is_inherited(path: &Path) -> bool {
     path == Path::new("/dev/stdin")
         || ["/dev/fd", "/proc/self/fd"]
@@ -29,10 +31,11 @@ pub fn is_inherited(path: &Path) -> bool {
             .any(|folder| path.starts_with(folder))
 }
 
-/// Opens a file for reading. What is no regular file is refused and never waited for, but for pipes that the program was started with.
+/// Opens a file for reading. Refuses other kinds of files without waiting, except inherited pipes
+/// and sockets.
 ///
 /// # Errors
-/// The system's, or what kind of file it is.
+/// A system call failed, or the file is of another kind.
 pub fn open(path: &Path) -> Result<File> {
     if is_inherited(path) {
         let file = File::open(path)?;
@@ -51,7 +54,7 @@ pub fn open(path: &Path) -> Result<File> {
     regular(opened)
 }
 
-/// The same file, if it is a regular one.
+/// Returns the file if it is a regular one.
 pub(crate) fn regular(file: File) -> Result<File> {
     let found = file.metadata()?.file_type();
     let kind = if found.is_file() {
@@ -76,7 +79,7 @@ pub(crate) fn regular(file: File) -> Result<File> {
 /// Reads a file of `bytes_max` bytes at most.
 ///
 /// # Errors
-/// As [`open`], or it is longer.
+/// As [`open`], or the file is longer.
 pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
     read_all(open(path)?, bytes_max)
 }
@@ -84,15 +87,15 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
 /// Reads a text of `bytes_max` bytes at most.
 ///
 /// # Errors
-/// As [`read`], or it is not UTF-8.
+/// As [`read`], or the text is not UTF-8.
 pub fn read_text(path: &Path, bytes_max: u64) -> Result<String> {
     read_all_text(open(path)?, bytes_max)
 }
 
-/// Reads what is left of a stream, `bytes_max` bytes at most.
+/// Reads the rest of a stream, `bytes_max` bytes at most.
 ///
 /// # Errors
-/// The system's, or there is more.
+/// A system call failed, or the stream is longer.
 pub fn read_all(stream: impl Read, bytes_max: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     stream.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -106,10 +109,10 @@ pub fn read_all(stream: impl Read, bytes_max: u64) -> Result<Vec<u8>> {
     Err(Error::new(ErrorKind::FileTooLarge, problem))
 }
 
-/// Reads what is left of a stream as text, `bytes_max` bytes at most.
+/// Reads the rest of a stream as text, `bytes_max` bytes at most.
 ///
 /// # Errors
-/// As [`read_all`], or it is not UTF-8.
+/// As [`read_all`], or the text is not UTF-8.
 pub fn read_all_text(stream: impl Read, bytes_max: u64) -> Result<String> {
     String::from_utf8(read_all(stream, bytes_max)?)
         .map_err(|_| Error::new(ErrorKind::InvalidData, "this is no text in UTF-8"))

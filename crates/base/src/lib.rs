@@ -1,18 +1,19 @@
-//! What several rooms need and none of them owns, so that it is there once.
+//! Shared utilities: sizes, error hints, memory information, input files and atomic replacement of
+//! files.
 //!
 //! ```text
 //! TOML -> size (integers, "256MiB") -> settings of devices and workloads
 //! u64  -> Bytes                     -> every size that a person reads
-//! a name that is not known -> nearest, hint -> the end of an error's sentence
-//! a library's words about a value -> plain_words
-//! a path -> input (regular files, bounded), FilePlace (a folder that is held, files that appear as a whole) -> everything that reads or writes files
+//! an unknown name -> nearest, hint -> the end of an error message
+//! a library's message about a value -> plain_words
+//! a path -> input (regular files, limited), FilePlace (an open folder, atomic files) -> all file accesses
 //! /proc/meminfo -> memory_available_bytes, memory_total_bytes -> runs, served drives
 //! table!        -> tables of names, tests
 //! gcd           -> fractions of superblocks, the tick of a trace's times
-//! a position in a namespace's list -> PlacementIndex -> workloads that name it, the device that knows where it leads
+//! a position in a namespace's list -> PlacementIndex -> workloads and the device
 //! ```
 //!
-//! It depends on nothing of ours and knows neither drives nor workloads.
+//! The crate depends on no other crate of this workspace, and knows neither drives nor workloads.
 
 mod bytes;
 mod digits;

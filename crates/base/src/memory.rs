@@ -1,16 +1,17 @@
-//! The machine's memory.
+//! Memory of the machine.
 
-/// Bytes of memory that may be taken: nine tenths of what the system says is available; `None` where it does not say.
+/// Usable memory in bytes, nine tenths of the available memory that the system reports. `None` if
+/// unknown.
 pub fn memory_available_bytes() -> Option<u64> {
     Some(said_bytes("MemAvailable:")? / 10 * 9)
 }
 
-/// Bytes of memory that the machine has, whoever uses them; `None` where the system does not say.
+/// Total memory of the machine in bytes, `None` if unknown.
 pub fn memory_total_bytes() -> Option<u64> {
     said_bytes("MemTotal:")
 }
 
-/// What the system says under a name.
+/// The value that the system reports under a name, in bytes.
 fn said_bytes(name: &str) -> Option<u64> {
     let info = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = info.lines().find_map(|line| line.strip_prefix(name))?;

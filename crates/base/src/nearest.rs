@@ -1,9 +1,9 @@
-//! Names that are nearly right.
+//! Suggestions for misspelled names.
 
-/// How alike two names must be: below that, a suggestion is a guess.
+/// Lowest similarity of two names for a suggestion.
 const LIKENESS_MIN: f64 = 0.75;
 
-/// The known name that is nearest to an unknown one, if any is near.
+/// The known name that is most similar to an unknown one, if any is similar enough.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let scored = known
         .into_iter()
@@ -13,12 +13,14 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// " (did you mean X?)" for the nearest name, or nothing: stands behind an unknown one in an error's sentence.
+/// Returns " (did you mean X?)" for the most similar name, or an empty string. Belongs behind an
+/// unknown name in an error message.
 pub fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, known).map_or_else(String::new, |candidate| format!(" (did you mean {candidate}?)"))
 }
 
-/// The known names that are like an unknown one, or of which it is a part: the nearest first, at most as many.
+/// Up to `most` known names that contain an unknown one or are similar to it, the most similar
+/// first.
 pub fn near<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let score = |candidate: &'a str| match candidate.contains(name) {
         true => (1.0, candidate),
@@ -29,13 +31,13 @@ pub fn near<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, most: usiz
         .map(score)
         .filter(|(score, _)| *score > LIKENESS_MIN)
         .collect();
-    // Stable: those that are as near stay in their order.
+    // The sort is stable, so equally similar names keep their order.
     scored.sort_by(|one, other| other.0.total_cmp(&one.0));
     scored.into_iter().take(most).map(|(_, candidate)| candidate).collect()
 }
 
-/// serde's sentence about a field or variant that is not known, with the nearest of those that it lists behind the name. Any other sentence
-/// is given in plain words.
+/// Adds a suggestion to serde's message about an unknown field or variant, taken from the list in
+/// the message. Other messages go through [`plain_words`](crate::plain_words).
 pub fn hinted(message: &str) -> String {
     let name = ["unknown field `", "unknown variant `"]
         .iter()

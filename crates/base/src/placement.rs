@@ -4,18 +4,20 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A position in the list that Reclaim Unit Handle Status gives a host: placement handle by placement handle, the reclaim groups of each
-/// in a row. It is what fio's `plids`, hints and classifiers name.
+/// A position in the list that Reclaim Unit Handle Status gives a host. The list is ordered by
+/// placement handle, then by reclaim group. fio's `plids`, hints and classifiers use such
+/// positions.
 ///
-/// The 16 bits that a command carries (the placement identifier) are another form of the same, which only controllers and their hosts know.
+/// The placement identifier, 16 bits in a command, is another form of the position. Only
+/// controllers and their hosts know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PlacementIndex(pub u16);
 
 impl PlacementIndex {
-    /// The first: writes without a directive go through its handle.
+    /// The first position. Writes without a directive use its handle.
     pub const FIRST: PlacementIndex = PlacementIndex(0);
 
-    /// Its place in a table of all.
+    /// Index in a table of all positions.
     #[inline]
     pub fn index(self) -> usize {
         usize::from(self.0)

@@ -1,18 +1,20 @@
-//! Sizes in settings: an integer of bytes, or a string such as "256MiB" or "7.68TB". For `#[serde(with = "base::size")]`.
+//! Sizes in settings, for `#[serde(with = "base::size")]`: an integer of bytes, or a string such as
+//! "256MiB" or "7.68TB".
 //!
-//! They are written as integers, so that nothing is rounded. Formats that are not for people hold integers only.
+//! They are written as integers, so that no size is rounded. Binary formats contain only integers.
 
 use bytesize::ByteSize;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Bytes of the smallest drive that a bare number can mean.
+/// Smallest drive, in bytes, that a bare number can mean.
 const CAPACITY_BYTES_MIN: u64 = 1 << 20;
 
-/// Reads a size that somebody typed: bytes, or a number with a unit. A bare K, M, G, T is of 1024, as QEMU and fio have it.
+/// Parses a size in bytes or with a unit. A bare K, M, G or T is a power of 1024, as in QEMU and
+/// fio.
 ///
 /// # Errors
-/// It is none, or none above 0: says what to give.
+/// The text is not a size above 0. The message gives examples.
 pub fn parse(text: &str) -> Result<u64, String> {
     let bare = text.ends_with(['k', 'K', 'm', 'M', 'g', 'G', 't', 'T']);
     let full = if bare { format!("{text}iB") } else { text.to_string() };
@@ -22,10 +24,10 @@ pub fn parse(text: &str) -> Result<u64, String> {
     }
 }
 
-/// As [`parse`], of a drive: a few bytes are a unit that was forgotten.
+/// Like [`parse`], for the size of a drive. A few bytes indicate a forgotten unit.
 ///
 /// # Errors
-/// As [`parse`]; it is less than any drive.
+/// As [`parse`], or the size is smaller than any drive.
 pub fn parse_capacity(text: &str) -> Result<u64, String> {
     match parse(text)? {
         bytes if bytes < CAPACITY_BYTES_MIN && text.bytes().all(|letter| letter.is_ascii_digit()) => {
@@ -36,9 +38,9 @@ pub fn parse_capacity(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A size, one that may be left out, or a list of sizes.
+/// A size, an optional size, or a list of sizes.
 pub trait Size: DeserializeOwned {
-    /// The same, as people write it.
+    /// The type of its form for people.
     type Written: DeserializeOwned;
 
     fn in_bytes(written: Self::Written) -> Self;
@@ -71,7 +73,7 @@ impl Size for Vec<u64> {
 /// Reads either form.
 ///
 /// # Errors
-/// It is neither.
+/// The value has neither form.
 pub fn deserialize<'de, S: Size, D: Deserializer<'de>>(deserializer: D) -> Result<S, D::Error> {
     if deserializer.is_human_readable() {
         S::Written::deserialize(deserializer).map(S::in_bytes)
@@ -83,7 +85,7 @@ pub fn deserialize<'de, S: Size, D: Deserializer<'de>>(deserializer: D) -> Resul
 /// Writes integers.
 ///
 /// # Errors
-/// The format refuses them.
+/// The format rejects integers.
 pub fn serialize<S: Size + Serialize, T: Serializer>(size: &S, serializer: T) -> Result<T::Ok, T::Error> {
     size.serialize(serializer)
 }

@@ -1,5 +1,5 @@
-/// A table of three columns, a line for each row: a name, what it is about, and what belongs to that. Tests have their
-/// cases in it: what is done, and what is expected.
+/// A table with one line per row and three columns: a name, a subject and a value. Tests list their
+/// cases in it, with input and expected result.
 ///
 /// ```
 /// for (what, number, expected) in base::table! {

@@ -1,6 +1,6 @@
-//! Words of Rust's libraries about a value, in those of the person who typed it.
+//! Translates messages of Rust's libraries about a value into the user's words.
 
-/// Each phrase of a library, and the words that take its place.
+/// Phrases of the libraries and their replacements.
 const PHRASES: [(&str, &str); 20] = [
     ("invalid float literal", "give a number, such as 0.5"),
     ("invalid digit found in string", "give a whole number"),
@@ -27,7 +27,7 @@ const PHRASES: [(&str, &str); 20] = [
     ("invalid value: ", "is "),
 ];
 
-/// A library's sentence about a value, in words that say what to give.
+/// Translates a library's message about a value, so that it states the expected value.
 pub fn plain_words(sentence: &str) -> String {
     let replaced = PHRASES.iter().fold(sentence.to_string(), |text, (phrase, words)| {
         text.replace(phrase, words)
