@@ -1,8 +1,10 @@
-//! Checkpoints of a drive that is served: commands go on while one is made, what is stored is of its moment, and what ends one leaves the one
-//! before.
+//! Checkpoints of a served drive. Commands continue during a checkpoint, the stored state is that
+//! of its moment, and an aborted checkpoint leaves the previous one.
 //!
-//! The drive has four parts of 65536 pages, and one of its tables of blocks; hosts send their commands between two of them, when the drive has to be free. That what happens between the
-//! moment and the first part is taken back, and everything that changes maps, is the device's affair (`crates/ssd/tests/checkpoint.rs`).
+//! The drive has four parts of 65536 pages, and one part for its tables of blocks. Hosts send their
+//! commands between two parts, when the drive must be unlocked. The device's tests
+//! (`crates/ssd/tests/checkpoint.rs`) cover changes of the maps, including those between the moment
+//! and the first part.
 
 mod crash;
 mod small_drive;
@@ -33,7 +35,7 @@ fn larger() -> SubsystemConfig {
     larger
 }
 
-/// A host, and what it has written: the generation of each page that holds data.
+/// A host and its writes: the generation of each page with data.
 struct Host {
     client: Client,
     random: Xoshiro256PlusPlus,
@@ -51,7 +53,7 @@ impl Host {
         }
     }
 
-    /// Commands anywhere on the drive: half of them on pages that hold data.
+    /// Commands anywhere on the drive, half of them on pages with data.
     fn work(&mut self, commands: u32) {
         for _ in 0..commands {
             self.commands += 1;
@@ -70,7 +72,7 @@ impl Host {
         }
     }
 
-    /// What it has written is there, and nothing else is mapped.
+    /// Checks that all written data exists, and that no other page is mapped.
     fn verify(&self, shared: &Shared) {
         let client = Client::connect(shared);
         for (page, generation_then) in &self.written {
@@ -116,7 +118,7 @@ fn commands_go_on_and_what_is_stored_is_of_the_moment() {
         assert_eq!((status.made, status.failed, status.under_way), (round, 0, None));
         assert!(!status.longest_hold.is_zero() && status.last >= status.longest_hold);
     }
-    // What came after the moment is there after a crash, as the data says.
+    // After a crash, changes after the moment are recovered from the data.
     let copy = crash(&data, "copy.img");
     let (again, mut again_drive, opened) = open(&copy, larger()).expect("the drive of the crash");
     assert!(opened.snapshot && !opened.clean, "{opened}");
@@ -126,7 +128,7 @@ fn commands_go_on_and_what_is_stored_is_of_the_moment() {
     );
     host.verify(&again);
     again_drive.close().expect("it is closed");
-    // And of the shutdown everything is.
+    // After a shutdown the state is complete.
     let then = locked(&shared).device().to_bytes();
     drive.close().expect("it is closed");
     assert!(snapshot(&data) == then);
@@ -135,7 +137,7 @@ fn commands_go_on_and_what_is_stored_is_of_the_moment() {
     host.verify(&shared);
 }
 
-/// What a command stores while a checkpoint is being made is later than the checkpoint, and stays.
+/// A state stored by a command during a checkpoint is later than the checkpoint, and stays.
 #[test]
 fn a_later_state_is_not_replaced_by_that_of_the_moment() {
     let (_folder, data) = folder();
@@ -157,8 +159,8 @@ fn a_later_state_is_not_replaced_by_that_of_the_moment() {
     assert_eq!(locked(&again).device().live_pages(), 0, "its pages are deallocated");
 }
 
-/// A drive with work since its last checkpoint, of which a part is copied when `end` comes; the checkpoint fails, the one before is
-/// whole and the drive goes on.
+/// Calls `end` on a drive whose checkpoint has copied one part. The checkpoint fails, the previous
+/// one is intact, and the drive continues.
 fn ends(mut end: impl FnMut(&Host, &Shared, &Checkpoints)) -> (DriveError, EndedDrive) {
     let (folder, data) = folder();
     let (shared, mut drive, _) = open(&data, larger()).expect("a drive");
@@ -199,7 +201,7 @@ fn ends(mut end: impl FnMut(&Host, &Shared, &Checkpoints)) -> (DriveError, Ended
     (error, ended)
 }
 
-/// What is left when a checkpoint has ended.
+/// The drive after a failed checkpoint.
 struct EndedDrive {
     #[allow(dead_code, reason = "it is there as long as the drive is")]
     folder: TempDir,
@@ -232,7 +234,7 @@ fn a_drive_that_is_divided_anew_ends_its_checkpoint() {
         matches!(error, DriveError::Checkpoint(CheckpointEnded::Replaced)),
         "{error}"
     );
-    // The next one is of what there is now.
+    // The next checkpoint has the current state.
     let then = locked(&ended.shared).device().to_bytes();
     assert!(ended.drive.checkpoint(|| {}).expect("the next one is made"));
     assert!(snapshot(&ended.data) == then);
@@ -251,7 +253,7 @@ fn a_power_loss_ends_a_checkpoint_and_nothing_is_stored_after_it() {
     assert!(!ended.drive.checkpoint(|| {}).expect("there is nothing to store to"));
 }
 
-/// Where the mapping takes more than a gibibyte, checkpoints hold it as everywhere.
+/// Checkpoints lock a drive with more than a gibibyte of mapping no longer than a small one.
 #[test]
 fn a_large_drive_is_stored_while_it_is_served() {
     let (_folder, data) = folder();

@@ -1,4 +1,4 @@
-//! The places where data can be, against an array of bytes.
+//! Storage backends compared with an array of bytes.
 
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use target::storage::backend::file::Storage;
 use target::storage::backend::{File, Memory, Null, pattern};
 
 const MIB: usize = 1 << 20;
-/// Not a multiple of the pieces that memory is taken in.
+/// Not a multiple of the piece size of the memory backend.
 const CAPACITY: usize = 5 * MIB + 4096;
 
 fn sparse_file() -> std::fs::File {
@@ -25,8 +25,8 @@ fn file_media(file: &std::fs::File) -> (File, Arc<Storage>) {
     (media, storage)
 }
 
-/// Random reads, writes and discards, in units of 512 bytes; the media must be an array of bytes that begins with
-/// zeroes.
+/// Random reads, writes and discards in units of 512 bytes. The backend must behave like an array
+/// of initially zero bytes.
 fn behaves_as_an_array(media: &mut dyn Media, seed: u64) {
     println!("seed {seed}");
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -130,7 +130,7 @@ fn a_file_error_says_what_and_where() {
 #[test]
 fn after_a_failed_sync_nothing_is_promised() {
     let (read_end, _write_end) = std::io::pipe().unwrap();
-    // A pipe cannot be synchronised.
+    // `fdatasync` fails on a pipe.
     let storage = Storage::new(std::fs::File::from(std::os::fd::OwnedFd::from(read_end)));
     let media = File::new(storage, Box::new(|_| Ok(()))).unwrap();
     let durable = media.durable().unwrap();
@@ -155,7 +155,7 @@ fn null_returns_what_its_pattern_says() {
     let mut part = [0xee; 1024];
     null.read(8192 + 512, &mut part).unwrap();
     assert_eq!(part, data[512..1536]);
-    // A newer generation, data of another address, other data, a page in part, a discard.
+    // A newer generation, data of another address, other data, a partial page, a discard.
     pattern::fill(8192, 6, &mut data);
     null.write(8192, &data).unwrap();
     null.read(8192, &mut read[..4096]).unwrap();
@@ -168,7 +168,7 @@ fn null_returns_what_its_pattern_says() {
     assert!(read[..4 * 4096].iter().all(|&byte| byte == 0));
 }
 
-/// Seven terabytes of drive take as much memory as is written of them.
+/// A drive of seven terabytes needs memory only for written pages.
 #[test]
 fn null_takes_memory_as_it_is_written() {
     let capacity = 7_680_000_000_000;

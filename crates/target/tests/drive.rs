@@ -1,6 +1,7 @@
-//! Drives over server runs: what survives a shutdown and a crash, and what is refused, with everything left as it was.
+//! Drives over server runs: the state that survives a shutdown or a crash, and the requests that
+//! are refused without any change.
 //!
-//! A crash is a copy of the files of a drive that is open: what a server that was killed at that moment leaves behind.
+//! A crash is a copy of an open drive's files, which equals the files after a kill at that moment.
 
 mod crash;
 mod small_drive;
@@ -32,7 +33,7 @@ use target::{Clock, Shared, locked};
 use tempfile::TempDir;
 use zerocopy::FromZeros;
 
-/// Everything in a folder: names, lengths, contents.
+/// Names, lengths and contents of all files in a folder.
 fn contents(folder: &Path) -> Vec<(PathBuf, u64, Vec<u8>)> {
     let mut all: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
@@ -120,7 +121,7 @@ fn what_comes_after_the_shutdown_is_refused_and_changes_nothing() {
     assert!(!drive.checkpoint(|| {}).unwrap());
     drive.close().unwrap();
     assert!(contents(folder.path()) == before);
-    // The file is free, though the drive is still there.
+    // The file is unlocked, although the drive object still exists.
     let (_, _, opened) = open(&data, config(0)).unwrap();
     assert!(opened.clean);
 }
@@ -162,7 +163,7 @@ fn a_checkpoint_that_is_asked_for_is_one_at_a_time() {
     let made = actions.checkpoint().unwrap();
     let names: Vec<&str> = made.files.iter().map(|file| file.name.as_str()).collect();
     assert_eq!((made.written, names), (true, vec!["drive.img.ftl", "drive.img.state"]));
-    // A file system that takes nothing: the one before stays.
+    // A full file system leaves the previous snapshot unchanged.
     write_pages(&client, 5, 5, 1);
     let snapshot = std::fs::read(beside(&data, ".ftl")).unwrap();
     let blocked = data.with_file_name("blocked");
@@ -182,7 +183,7 @@ fn a_checkpoint_that_is_asked_for_is_one_at_a_time() {
     );
 }
 
-/// What a host was told of bytes written is not taken back by a kill.
+/// Byte counters that a host has read do not fall after a kill.
 #[test]
 fn counters_that_hosts_were_told_never_fall() {
     let (_folder, data) = folder();
@@ -190,7 +191,7 @@ fn counters_that_hosts_were_told_never_fall() {
     let client = Client::connect(&shared);
     write_pages(&client, 0, 100, 1);
     assert!(drive.checkpoint(|| {}).unwrap());
-    // Overwritten: the files look as before.
+    // Overwrites do not change the shape of the files.
     for round in 0..20 {
         write_pages(&client, 0, 100, round);
     }
@@ -210,7 +211,8 @@ fn counters_that_hosts_were_told_never_fall() {
         (smart.host_bytes_written, smart.write_commands, smart.read_commands)
     );
     stop(shared, drive);
-    // In order, nothing is raised; a new drive begins with zeroes, whatever lies about.
+    // After an orderly shutdown no counter is raised. A new drive begins with zeroes, despite
+    // leftover files.
     let (shared, drive, opened) = open(&copy, config(0)).unwrap();
     assert!(opened.clean);
     assert_eq!(locked(&shared).device().stats().totals(), told);
@@ -223,7 +225,7 @@ fn counters_that_hosts_were_told_never_fall() {
     assert_eq!(locked(&shared).device().stats().host_bytes_written(), 0);
 }
 
-/// Set for the process that has few addresses.
+/// Set for the child process with little address space.
 const NO_ADDRESSES: &str = "WARP_TEST_NO_ADDRESSES";
 
 #[test]
@@ -254,10 +256,10 @@ fn a_device_without_memory_for_its_maps_is_refused_with_a_sentence() {
     assert!(refused.contains("ulimit -v"), "{refused}");
 }
 
-/// Set for the process that has little memory.
+/// Set for the child process with little memory.
 const TIGHT: &str = "WARP_TEST_TIGHT_MEMORY";
 
-/// A checkpoint that finds no memory is one that is not made, and no more than that.
+/// Without memory a checkpoint fails, with no other effect.
 #[test]
 fn a_checkpoint_without_memory_leaves_the_drive_as_it_is() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -275,7 +277,7 @@ fn a_checkpoint_without_memory_leaves_the_drive_as_it_is() {
     let mut large = config(0);
     large.device.geometry.capacity_bytes = Some(16 << 30);
     large.device.geometry.reclaim_unit_bytes = 64 * MIB;
-    // A checkpoint copies the window of pages written last: more than an allocator keeps at hand.
+    // A checkpoint copies the window of recently written pages, more than an allocator keeps free.
     large.device.handles.separation_bytes = 8 << 30;
     let (shared, mut drive, _) = open(&data, large).unwrap();
     let client = Client::connect(&shared);
@@ -298,7 +300,7 @@ fn a_checkpoint_without_memory_leaves_the_drive_as_it_is() {
     assert!(drive.checkpoint(|| {}).unwrap(), "there is memory again");
 }
 
-/// What must be durable before the host sees it completed, and only that, waits for the disk.
+/// Only completions that promise durability wait for the disk.
 #[test]
 fn flush_and_force_unit_access_mean_the_disk() {
     let (_folder, data) = folder();
@@ -332,7 +334,7 @@ fn after_a_crash_the_mapping_follows_the_data() {
     let client = Client::connect(&shared);
     write_pages(&client, 100, 50, 1);
     drive.checkpoint(|| {}).unwrap();
-    // Overwritten, new, and no longer there.
+    // Pages that are overwritten, new, and deallocated.
     write_pages(&client, 100, 10, 2);
     write_pages(&client, 200, 30, 3);
     write_pages(&client, 16_383, 1, 4);
@@ -377,7 +379,7 @@ fn after_a_crash_the_mapping_follows_the_data() {
     }
     let smart = locked(&shared).state().smart.clone();
     assert_eq!((smart.power_cycles, smart.unsafe_shutdowns), (2, 1));
-    // What was recovered is stored: a second crash has nothing to rebuild.
+    // The recovered state is stored, so a second crash needs no repairs.
     let again = crash(&copy, "again.img");
     stop(shared, drive);
     let (shared, _drive, opened) = open(&again, config(0)).unwrap();
@@ -402,8 +404,8 @@ fn before_the_first_checkpoint_the_mapping_is_made_anew() {
     assert_eq!(generation(&Client::connect(&shared), 199), 1);
 }
 
-/// Closing is data, snapshot, state: interrupted anywhere, and with any file of another moment, the data is what
-/// counts.
+/// Closing writes data, snapshot and state. After any interruption, and with any older file, the
+/// data decides.
 #[test]
 fn files_of_different_moments_are_recognised() {
     let (_folder, data) = folder();
@@ -422,7 +424,8 @@ fn files_of_different_moments_are_recognised() {
         std::fs::copy(beside(snapshot, ".ftl"), beside(&mixed, ".ftl")).unwrap();
         mixed
     };
-    // The snapshot of the shutdown without its state; its state with an earlier snapshot; neither.
+    // The snapshot of the shutdown without its state, the state with an earlier snapshot, and
+    // neither.
     let cases = [
         ("a.img", &early, &data, (0, 0)),
         ("b.img", &data, &early, (40, 8)),
@@ -439,7 +442,7 @@ fn files_of_different_moments_are_recognised() {
             (0, 1, 2)
         );
     }
-    // A snapshot that was removed is one that there never was.
+    // A missing snapshot is equivalent to a drive without a checkpoint.
     let removed = files("d.img", &data, &data);
     std::fs::remove_file(beside(&removed, ".ftl")).unwrap();
     let (shared, _drive, opened) = open(&removed, config(0)).unwrap();
@@ -473,7 +476,7 @@ fn a_crash_after_the_placement_configuration_was_switched_keeps_counters_and_wea
     };
     let before = history(&shared);
     assert!(before.1 > 0);
-    // Namespace Management: delete. Then Flexible Data Placement off; the drive is empty after that.
+    // Deletes the namespace, then disables Flexible Data Placement. The drive is empty afterwards.
     admin(&client, AdminOpcode::NamespaceManagement, 1, 1, 0, 0);
     set_fdp(&client, false);
     let copy = crash(&data, "copy.img");
@@ -488,8 +491,8 @@ fn a_crash_after_the_placement_configuration_was_switched_keeps_counters_and_wea
     check_mapping(&shared, |_| false);
 }
 
-/// A server that dies after it has deleted a namespace's state and before its data, or a file system that brings data
-/// back.
+/// A server died between the deletion of a namespace's state and of its data, or the file system
+/// restored data.
 #[test]
 fn data_outside_namespaces_is_given_back() {
     let (_folder, data) = folder();
@@ -501,7 +504,7 @@ fn data_outside_namespaces_is_given_back() {
     let copy = crash(&data, "copy.img");
     let file = OpenOptions::new().write(true).open(&copy).unwrap();
     file.write_all_at(&vec![7; MIB as usize], 8 * MIB).unwrap();
-    // And metadata.
+    // The same for metadata.
     file.write_all_at(&vec![7; 65536], CAPACITY_BYTES + 65536).unwrap();
     let (shared, _drive, opened) = open(&copy, config(0)).unwrap();
     assert_eq!(
@@ -523,7 +526,7 @@ fn data_outside_namespaces_is_given_back() {
     check_mapping(&shared, |_| false);
 }
 
-/// Hosts that want to know are told that handles reference other reclaim units (FDP event 02h).
+/// Hosts that enabled FDP event 02h learn that handles reference other reclaim units.
 #[test]
 fn a_crash_is_an_event_for_hosts_that_enabled_it() {
     let (_folder, data) = folder();
@@ -533,7 +536,7 @@ fn a_crash_is_an_event_for_hosts_that_enabled_it() {
     entry.opcode = AdminOpcode::SetFeatures as u8;
     entry.nsid = 1.into();
     entry.cdw10 = 0x1e.into();
-    // One event type, of placement handle 0, to be enabled.
+    // Enables one event type of placement handle 0.
     entry.cdw11 = (1 << 16).into();
     entry.cdw12 = 1.into();
     assert_eq!(client.execute(0, &entry, &mut vec![0x02]), Status::SUCCESS);
@@ -553,7 +556,7 @@ fn a_crash_is_an_event_for_hosts_that_enabled_it() {
     assert!(events(&shared).is_empty());
 }
 
-/// A block that was marked by Write Uncorrectable and written since is readable after a crash, as it was before.
+/// A block marked by Write Uncorrectable and written later is readable after a crash, as before.
 #[test]
 fn a_crash_does_not_bring_uncorrectable_blocks_back() {
     let (_folder, data) = folder();
@@ -597,7 +600,8 @@ fn parts_of_files_that_a_crash_left_are_removed_and_nothing_else_is() {
 // ---------------------------------------------------------------------------------------------------------- refusals
 // --
 
-/// Opening fails with a sentence that has all of `words`, and nothing in the folder changes.
+/// Checks that opening fails with a message that contains all of `words`, and changes no file in
+/// the folder.
 fn refuses(data: &Path, config: nvme::SubsystemConfig, words: &[&str]) {
     let folder = data.parent().unwrap();
     let before = contents(folder);
@@ -685,7 +689,7 @@ fn a_drive_that_cannot_be_made_leaves_no_file() {
     let mut impossible = config(0);
     impossible.device.geometry.over_provisioning = 0.001;
     refuses(&data, impossible, &["over_provisioning"]);
-    // The data file can have this name, the state file beside it cannot have its own.
+    // The name fits the data file, but is too long for the state file beside it.
     let long = folder.path().join("d".repeat(252));
     refuses(&long, config(0), &["storing the drive's state"]);
     assert!(contents(folder.path()).is_empty());
@@ -760,7 +764,7 @@ fn damaged_and_foreign_snapshots_are_refused() {
     stop(shared, drive);
     std::fs::copy(beside(&other_data, ".ftl"), &snapshot).unwrap();
     refuses(&data, config(0), &["drive.img.ftl", "another geometry", "move it away"]);
-    // As the sentence says.
+    // The remedy of the message.
     std::fs::remove_file(&snapshot).unwrap();
     let (shared, _drive, opened) = open(&data, config(0)).unwrap();
     assert_eq!(opened.pages_mapped_again, 8);
@@ -770,7 +774,7 @@ fn damaged_and_foreign_snapshots_are_refused() {
 // ---------------------------------------------------------------------------------------------------- failing storage
 // --
 
-/// A file system that takes no more data is a Write Fault for the host, and the server goes on.
+/// A full file system causes a Write Fault for the host, and the server continues.
 #[test]
 fn a_file_that_cannot_be_written_is_a_write_fault() {
     let (_folder, data) = folder();
@@ -791,10 +795,10 @@ fn a_file_that_cannot_be_written_is_a_write_fault() {
 
 // ---------------------------------------------------------------------- states with right checksums and impossible numbers --
 
-/// The bytes of a state with one number changed: as postcard has numbers, or a byte.
+/// Returns a state with one number changed, as a postcard varint or a byte.
 fn changed(bytes: &[u8], random: &mut Xoshiro256PlusPlus) -> Vec<u8> {
     let mut changed = bytes.to_vec();
-    // Behind the version.
+    // Behind the version field.
     let at = random.random_range(4..bytes.len());
     let power = 1u64 << random.random_range(0..64);
     let mut number = match random.random_range(0..7) {
@@ -822,7 +826,7 @@ fn changed(bytes: &[u8], random: &mut Xoshiro256PlusPlus) -> Vec<u8> {
     changed
 }
 
-/// Everything that hosts ask a drive for, whatever it answers.
+/// Sends all kinds of host commands, regardless of their results.
 fn use_of(shared: &Shared) {
     let client = Client::connect(shared);
     let ask = |opcode: u8, nsid: u32, dwords: [u32; 3], data: Vec<u8>| {
@@ -862,7 +866,8 @@ fn use_of(shared: &Shared) {
             client.deallocate(page, 1),
         );
     }
-    // Device Self-test, deletion of one namespace, creation of another, and a switch of the placement configuration.
+    // Device Self-test, deletion and creation of a namespace, and a switch of the placement
+    // configuration.
     ask(AdminOpcode::DeviceSelfTest as u8, 1, [1, 0, 0], Vec::new());
     for tick in 1..4 {
         locked(shared).tick(tick << 34);
@@ -882,7 +887,7 @@ fn use_of(shared: &Shared) {
     locked(shared).device().check().expect("the device is whole");
 }
 
-/// A state that has something of everything, and the device that it is of.
+/// A state with entries of every kind, and its device.
 fn full_state() -> (Vec<u8>, ssd::Device) {
     let (_folder, data) = folder();
     let mut small = config(1);
@@ -984,7 +989,7 @@ fn a_state_file_with_impossible_numbers_is_refused_or_served() {
     }
 }
 
-/// Counters with a right checksum that no drive can have counted.
+/// Counters with a valid checksum but implausible values.
 #[test]
 fn counters_that_there_cannot_be_are_passed_over() {
     let (_folder, data) = folder();
@@ -1018,7 +1023,7 @@ fn counters_that_there_cannot_be_are_passed_over() {
 
 // ---------------------------------------------------------------------------------- folders and files that are moved --
 
-/// A second drive where the first one was, with 50 pages that were flushed.
+/// Creates a second drive at the first one's path, with 50 flushed pages.
 fn another_at(data: &Path) -> (Shared, ServedDrive) {
     let (shared, drive, opened) = open(data, config(0)).unwrap();
     assert!(opened.new);
@@ -1037,7 +1042,7 @@ fn save_error_recovery(client: &Client) -> Status {
     client.execute(0, &entry, &mut Vec::new())
 }
 
-/// After a kill the second drive has everything that was flushed.
+/// Checks that after a kill the second drive has all flushed data.
 fn is_whole_after_a_kill(data: &Path) {
     let (shared, drive, opened) = open(&crash(data, "killed.img"), config(0)).unwrap();
     assert_eq!((opened.clean, opened.bytes_given_back), (false, 0));
@@ -1269,7 +1274,7 @@ fn stored_drives_can_be_looked_at_while_they_are_served() {
     );
     stop(shared, drive);
     assert!(stored(&data).unwrap().state.unwrap().clean);
-    // A snapshot alone, and something else.
+    // A snapshot alone, and a file of another kind.
     let snapshot = stored(&beside(&data, ".ftl")).unwrap();
     assert!(snapshot.state.is_none() && snapshot.device.unwrap().live_pages == 16);
     assert!(stored(&beside(&data, ".state")).is_err());
@@ -1320,7 +1325,7 @@ fn sums_of_another_boot_begin_anew() {
     let client = Client::connect(&shared);
     write_pages(&client, 0, 100, 1);
     let (killed, power_lost) = (crash(&data, "killed.img"), crash(&data, "power.img"));
-    // Another boot wrote the header, and the disk has one page and not its sum.
+    // The header of another boot, and a disk with one page but not its sum.
     let mut header = std::fs::read(beside(&power_lost, ".sums")).unwrap();
     header[32..48].fill(9);
     let checksum = crc32fast::hash(&header[..52]).to_le_bytes();
@@ -1338,7 +1343,7 @@ fn sums_of_another_boot_begin_anew() {
     stop(shared, drive);
 }
 
-/// Whoever is killed while the drive shuts down, before the state says so, has all sums; so has who is killed after that.
+/// A kill during the shutdown keeps all sums, both before and after the state records the shutdown.
 #[test]
 fn a_shutdown_that_is_cut_short_keeps_the_sums() {
     let (_folder, data) = folder();

@@ -1,4 +1,4 @@
-//! Attacks on the HTTP server: whoever reaches its socket must not stop it, nor anything beside it.
+//! Attacks on the HTTP server: no client can stop it or the rest of the process.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -17,7 +17,7 @@ fn start(token: Option<&str>) -> HttpServer {
         token: token.map(str::to_string),
         ..HttpOptions::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
     };
-    // Larger than what sockets buffer, so that who does not read is noticed.
+    // Larger than socket buffers, so that a client that does not read is detected.
     let large = "x".repeat(64 << 20);
     let put = async |Body(body): Body| match body.as_str() {
         "wrong" => Err((StatusCode::BAD_REQUEST, "line 1: it is wrong\n")),
@@ -41,7 +41,7 @@ fn connect(server: &HttpServer) -> TcpStream {
     stream
 }
 
-/// What comes back until the server closes; what it cannot send any more is not missed.
+/// Returns all output until the server closes. Ignores failed sends.
 fn ask(server: &HttpServer, request: &[u8]) -> String {
     let mut stream = connect(server);
     let _ = stream.write_all(request);
@@ -50,7 +50,7 @@ fn ask(server: &HttpServer, request: &[u8]) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// A scraper is answered within patience, though others may take all places for a moment.
+/// A scrape succeeds within the time limit, although other clients may briefly take all places.
 fn scrape(server: &HttpServer) {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
@@ -140,7 +140,7 @@ fn requests_that_do_not_come_to_an_end_keep_nobody_out() {
         let plan = Some(Change::Put("a plan".to_string()));
         let put = request(server.local_address(), TOKEN, "/faults", plan).expect("an answer");
         assert_eq!(put.0, 200, "beside {half:?}");
-        // The oldest have given way.
+        // The oldest connections have been closed.
         for stream in &mut half_open[..CONNECTIONS_MAX] {
             assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)));
         }
@@ -212,7 +212,7 @@ fn changes_need_the_token_and_are_small() {
             .0,
         404
     );
-    // A body that does not come takes a place for a time, and nothing else.
+    // A missing body occupies a place for a limited time, without other effects.
     let mut silent = connect(&server);
     let head = format!(
         "PUT /faults HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 99999999999999\r\n\r\n"
@@ -220,7 +220,7 @@ fn changes_need_the_token_and_are_small() {
     silent.write_all(head.as_bytes()).expect("it listens");
     assert_eq!(put(&server, TOKEN, "a plan").0, 200);
     server.stop();
-    // Without a token nobody changes anything, on loopback neither.
+    // Without a token no client can make changes, even on loopback.
     let server = start(None);
     assert_eq!(put(&server, TOKEN, "a plan").0, 405);
     server.stop();

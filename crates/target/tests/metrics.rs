@@ -1,4 +1,5 @@
-//! What `/metrics` says: it is well-formed, agrees with the drive, and has everything that the Grafana board asks for.
+//! Content of `/metrics`: it is well-formed, agrees with the drive, and has all metrics of the
+//! Grafana dashboard.
 
 mod small_drive;
 
@@ -18,7 +19,7 @@ use target::{Clock, Shared, locked};
 const BOARD: &str = include_str!("../../../docs/grafana.json");
 const SEED: u64 = 20;
 
-/// A drive that has been written to twice over.
+/// A drive after two full drive writes.
 fn used_drive() -> (tempfile::TempDir, Shared, target::storage::ServedDrive) {
     let folder = tempfile::tempdir().expect("a folder");
     let (shared, drive, _) = open(&folder.path().join("drive.img"), config(0)).expect("a drive");
@@ -47,7 +48,7 @@ fn scrape_with(shared: &Shared, checkpoints: Arc<Checkpoints>) -> String {
     text
 }
 
-/// The samples: names with their labels as they stand there, and values, in their order.
+/// The samples in order: names with their labels as printed, and values.
 fn samples(text: &str) -> Vec<(&str, f64)> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let parsed = lines.map(|line| {
@@ -132,7 +133,7 @@ fn it_says_what_came_of_checkpoints() {
     assert_eq!(looked_at("warp_checkpoints_failed_total"), 1.0);
     assert!(looked_at("warp_checkpoint_seconds") > 0.0);
     assert!(looked_at("warp_checkpoint_longest_hold_seconds") > 0.0);
-    // The status line says how far one is that is being made.
+    // The status line shows the progress of a checkpoint.
     let mut status = Status::of(&locked(&shared), 1);
     assert!(!status.line(&status).contains("storing"));
     status.checkpoints.under_way = Some((3, 7));
@@ -181,13 +182,13 @@ fn its_histograms_are_those_of_the_standard() {
     }
 }
 
-/// Every name of a metric in a text.
+/// All metric names in a text.
 fn names(text: &str) -> BTreeSet<&str> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
     words.filter(|word| word.starts_with("warp_")).collect()
 }
 
-/// All values of a key, anywhere in JSON.
+/// Collects all values of a key, anywhere in JSON.
 fn values<'a>(json: &'a serde_json::Value, key: &str, found: &mut Vec<&'a str>) {
     match json {
         serde_json::Value::Array(all) => all.iter().for_each(|inner| values(inner, key, found)),
@@ -228,7 +229,7 @@ fn the_board_asks_for_what_there_is() {
     ] {
         assert!(asked.contains(needed), "the board shows {needed}");
     }
-    // Grafana tells panels apart by their numbers.
+    // Grafana identifies panels by their numbers.
     let panels = board["panels"].as_array().expect("panels");
     let ids: BTreeSet<u64> = panels.iter().filter_map(|panel| panel["id"].as_u64()).collect();
     assert_eq!(ids.len(), panels.len());

@@ -1,5 +1,5 @@
-//! A drive with timing, served: no completion comes before its time, on either transport, and the drive tells how late
-//! they were.
+//! Pacing of a served drive with timing: no completion is early on either transport, and the drive
+//! reports the delays.
 
 mod small_drive;
 #[path = "../../nvme/tests/common/timing.rs"]
@@ -37,7 +37,7 @@ fn read() -> SubmissionEntry {
     block_command(IoOpcode::Read, 1, 0, 1)
 }
 
-/// What the drive says after [`READS`] reads that took this long in all.
+/// Checks the delays that the drive reports after [`READS`] reads that took `elapsed` in total.
 #[track_caller]
 fn check(shared: &Shared, elapsed: Duration) {
     assert!(elapsed >= READ * READS as u32, "{READS} reads took {elapsed:?}");
@@ -47,7 +47,7 @@ fn check(shared: &Shared, elapsed: Duration) {
         lateness.p50_ns <= lateness.p99_ns && lateness.p99_ns <= lateness.max_ns,
         "{lateness:?}"
     );
-    // They are all of what the reads took beyond their time.
+    // Together they are the time beyond the reads' own time.
     let late = elapsed - READ * READS as u32;
     assert!(
         Duration::from_nanos(lateness.p50_ns) <= late,

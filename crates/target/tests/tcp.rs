@@ -1,7 +1,7 @@
-//! NVMe/TCP: whole sessions through real sockets, and everything that a host can do wrong.
+//! NVMe/TCP: whole sessions through real sockets, and all kinds of errors by hosts.
 //!
-//! Every target listens on a port of its own on 127.0.0.1; data is in memory. Well-behaved hosts are
-//! `initiator::tcp`; hosts that break the protocol write bytes ([`Raw`]).
+//! Every target listens on a separate port of 127.0.0.1, with data in memory. `initiator::tcp` acts
+//! as a correct host. Hosts that violate the protocol write raw bytes ([`Raw`]).
 
 mod attacks;
 mod small_drive;
@@ -42,16 +42,16 @@ use target::tcp::{AllowedHost, Context, Limits, THREAD_NAME, TcpOptions, TcpServ
 use target::{Clock, ServeError, Shared, locked};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// What a capsule of an I/O queue may carry.
+/// Most data in a capsule of an I/O queue.
 const IO_IN_CAPSULE_BYTES: usize = nvme::admin::identify::IN_CAPSULE_DATA_BYTES as usize;
 
-/// Of the small drive.
+/// NQN of the small drive.
 const NQN: &str = "nqn.2026-01.io.warp:test";
 const HOST: &str = "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-00000000000a";
-/// For what the other side does by itself.
+/// Time limit for activity of the other side.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A drive that is served.
+/// A served drive.
 struct Target {
     shared: Shared,
     clock: Clock,
@@ -78,7 +78,8 @@ impl Target {
         Target { shared, clock, server }
     }
 
-    /// With more I/O queues than most tests want, and patient with who takes long to connect them.
+    /// A target with more I/O queues than most tests need, and longer time limits for connecting
+    /// them.
     fn with_queues(io_queues_max: u16) -> Target {
         let media = Box::new(Memory::new(nvme::media::bytes_for(CAPACITY_BYTES)));
         let config = SubsystemConfig {
@@ -123,7 +124,7 @@ impl Target {
     }
 }
 
-/// Waits for something that another thread brings about.
+/// Waits for a condition that another thread will fulfil.
 fn eventually(what: &str, is: impl Fn() -> bool) {
     let start = Instant::now();
     while !is() {
@@ -243,7 +244,7 @@ fn the_discovery_log_is_the_same_in_pieces_and_as_a_whole() {
     assert_eq!(status(&mut controller, smart, 512), (Status::INVALID_LOG_PAGE, 0));
     let identify = controller.identify_controller().unwrap();
     assert_eq!((identify.cntrltype, trimmed(&identify.subnqn)), (2, DISCOVERY_NQN));
-    // An I/O controller does not have the page.
+    // An I/O controller does not support the log page.
     let mut io = Controller::connect(&target.host()).unwrap();
     assert_eq!(status(&mut io, log(0), 4), (Status::INVALID_LOG_PAGE, 0));
 }
@@ -261,8 +262,8 @@ fn the_discovery_log_says_what_is_advertised() {
     assert_eq!((trimmed(&entry.traddr), trimmed(&entry.trsvcid)), ("10.0.2.2", "4420"));
 }
 
-/// Several hosts with several queues at the same time, each with its own digests, alignment and flow control, and each
-/// in its own part of the drive.
+/// Several hosts with several queues in parallel. Each has separate digests, alignment, flow
+/// control and part of the drive.
 #[test]
 fn many_hosts_and_queues_do_not_disturb_each_other() {
     let target = Target::start();
@@ -293,7 +294,8 @@ fn many_hosts_and_queues_do_not_disturb_each_other() {
     assert_eq!(target.controllers(), 0);
 }
 
-/// Random reads and writes of random sizes in a part of the drive, many at a time, against a copy in memory.
+/// Random reads and writes of random sizes in a part of the drive, many in parallel, compared with
+/// a copy in memory.
 fn exercise(queue: &mut Queue, part: u64) {
     const BLOCKS: u64 = 256;
     let first = part * BLOCKS;
@@ -363,13 +365,14 @@ fn heads_count_completions_and_are_told_as_often_as_a_host_needs_them() {
     let target = Target::start();
     let controller = Controller::connect(&target.host()).unwrap();
     let mut queue = controller.io_queue(1, 4).unwrap();
-    // Connect was the first command; the queue has four entries.
+    // Connect was the first command, and the queue has four entries.
     for head in [2, 3, 0, 1, 2] {
         let entry = block_command(IoOpcode::Read, 1, 0, 1);
         let done = queue.command(entry, Data::ToHost(vec![0; 4096])).unwrap();
         assert_eq!(done.entry.sqhd.get(), head);
     }
-    // Of a queue of 50 entries the host hears with each fifth completion of a read, and with every other; 0 says that it was left out.
+    // In a queue of 50 entries every fifth read has a completion, then every other one. 0 stands
+    // for a completion left out.
     let mut queue = controller.io_queue(2, 50).unwrap();
     let block = Data::ToHost(vec![0; 4096]);
     let read = block_command(IoOpcode::Read, 1, 0, 1);
@@ -415,7 +418,7 @@ fn events_reach_an_idle_admin_connection() {
         ..SubmissionEntry::default()
     };
     let cid = listener.queue().submit(request, Data::None);
-    // The request is there before anything happens.
+    // The request arrives before the event.
     listener.queue().flush().unwrap();
     listener.keep_alive().unwrap();
     let delete = SubmissionEntry {
@@ -430,7 +433,7 @@ fn events_reach_an_idle_admin_connection() {
     assert_eq!(actor.admin(delete, Data::None).unwrap().status(), Status::SUCCESS);
     let event = listener.queue().wait().unwrap();
     assert_eq!((event.cid, event.status()), (cid, Status::SUCCESS));
-    // Notice: attached namespace attribute changed; log page 04h says which.
+    // Notice: attached namespace attribute changed. Log page 04h has the namespace.
     assert_eq!(event.entry.dw0.get(), 0x0004_0002);
     let changed = listener
         .log_page(LogId::ChangedAttachedNamespaceList, 0, 0, 4096)
@@ -452,7 +455,7 @@ fn a_reset_ends_the_io_queues_and_leaves_the_admin_queue() {
         "{lost:?}"
     );
     eventually("the I/O connection's end", || target.server.connections() == 1);
-    // Commands wait for the controller to be enabled; Connect of an I/O queue as well.
+    // Commands and Connect of an I/O queue require an enabled controller.
     let identify = SubmissionEntry {
         opcode: AdminOpcode::Identify.code(),
         ..SubmissionEntry::default()
@@ -475,7 +478,7 @@ fn a_reset_ends_the_io_queues_and_leaves_the_admin_queue() {
     assert_eq!(read(&mut queue, 0, 4096), [1; 4096]);
 }
 
-/// NVM Subsystem Reset, by a host on PCI Express: every association ends, even one that was waiting for nothing.
+/// An NVM Subsystem Reset by a host on PCI Express ends every association, even an idle one.
 #[test]
 fn a_subsystem_reset_ends_every_association() {
     let target = Target::start();
@@ -509,13 +512,13 @@ fn a_subsystem_reset_ends_every_association() {
         "{lost:?}"
     );
     assert!(controller.keep_alive().is_err());
-    // The host comes again.
+    // The host reconnects.
     let again = Controller::connect(&target.host()).unwrap();
     let mut queue = again.io_queue(1, 16).unwrap();
     assert_eq!(read(&mut queue, 0, 4096), [1; 4096]);
 }
 
-/// A host on PCI Express that has nothing but registers.
+/// A host on PCI Express without memory, only with registers.
 struct NoMemory;
 
 impl nvme::pcie::HostMemory for NoMemory {
@@ -544,7 +547,7 @@ impl nvme::pcie::Interrupts for NoMemory {
     fn raise(&self, _: u16) {}
 }
 
-/// The request that an Abort aborts completes first.
+/// An aborted request completes before the Abort.
 #[test]
 fn what_is_aborted_completes_before_its_abort() {
     let target = Target::start();
@@ -568,7 +571,7 @@ fn what_is_aborted_completes_before_its_abort() {
     assert_eq!((done.cid.get(), done.status.status()), (78, Status::SUCCESS));
 }
 
-/// Counts how often data was to be made durable, and fails when told.
+/// Counts the sync calls, and fails on request.
 #[derive(Default)]
 struct Syncs {
     count: AtomicUsize,
@@ -600,7 +603,7 @@ fn flush_and_shutdown_are_complete_only_when_everything_is_durable() {
     durable.fails.store(1, Ordering::SeqCst);
     let done = queue.command(flush, Data::None).unwrap();
     assert_eq!(done.status(), Status::WRITE_FAULT);
-    // Commands that need no disk go on.
+    // Commands without a sync still succeed.
     assert_eq!(read(&mut queue, 0, 4096), [5; 4096]);
     durable.fails.store(0, Ordering::SeqCst);
     let before = durable.count.load(Ordering::SeqCst);
@@ -628,15 +631,15 @@ fn a_lost_admin_connection_ends_the_association() {
     }
     eventually("the connections' end", || target.server.connections() == 1);
     other.keep_alive().unwrap();
-    // The identifier is used again, for a controller without the old one's queues.
+    // The new controller gets the same identifier, without the old one's queues.
     let again = Controller::connect(&target.host()).unwrap();
     assert_eq!(again.id(), id);
     let mut queue = again.io_queue(1, 16).unwrap();
     write(&mut queue, 0, &[3; 4096]);
 }
 
-/// Linux closes its I/O connections first when it resets or leaves a controller, and says so on the admin connection
-/// then.
+/// On a controller reset or disconnect, Linux first closes its I/O connections, then notifies the
+/// admin connection.
 #[test]
 fn a_lost_io_connection_ends_only_its_queue() {
     let target = Target::start();
@@ -672,7 +675,7 @@ fn a_silent_host_is_ended_and_a_busy_one_is_not() {
     assert!(start.elapsed() >= Duration::from_millis(40));
     assert_eq!(target.controllers(), 1);
     write(&mut queue, 0, &[1; 4096]);
-    // An identifier that is of somebody else by now does no harm.
+    // An identifier that now belongs to another host is left alone.
     target.server.end_associations(&[id, patient.id(), 77]);
     write(&mut queue, 0, &[1; 4096]);
 }
@@ -708,7 +711,7 @@ fn what_cannot_be_served_is_one_sentence() {
         start(TcpOptions::new(address)),
         format!("{address}: the port is in use; stop the other server or choose another port (0 for any free one)")
     );
-    // RFC 5737: an address that no machine has.
+    // RFC 5737: a documentation address, which no machine has.
     let elsewhere: SocketAddr = "192.0.2.1:0".parse().unwrap();
     let with_host = |secret: Option<&str>| TcpOptions {
         hosts: vec![AllowedHost {
@@ -734,7 +737,7 @@ fn what_cannot_be_served_is_one_sentence() {
 
 // ------------------------------------------------------------------------------------------------- hosts that lie --
 
-/// A host that sends what it likes.
+/// A host that sends raw bytes.
 struct Raw {
     stream: TcpStream,
     header_digest: bool,
@@ -757,7 +760,7 @@ fn initialize(digests: DigestFlags) -> IcReq {
     }
 }
 
-/// The SGL of data in the capsule, or (`in_capsule` false) in PDUs of its own.
+/// The SGL of data in the capsule, or (`in_capsule` false) in separate PDUs.
 fn sgl(bytes: usize, in_capsule: bool) -> SglDescriptor {
     let id = if in_capsule { 0x01 } else { 0x5a };
     let mut descriptor = SglDescriptor {
@@ -791,7 +794,7 @@ impl Raw {
         raw
     }
 
-    /// Connected to an admin queue of a controller that is enabled.
+    /// A host connected to the admin queue of an enabled controller.
     fn connected(target: &Target, digests: DigestFlags) -> Raw {
         let mut raw = Raw::open(target.address(), digests);
         let (command, data) = connect_command(&target.host(), CNTLID_DYNAMIC, 0, 32);
@@ -835,7 +838,7 @@ impl Raw {
         CompletionEntry::read_from_bytes(&pdu[8..24]).unwrap()
     }
 
-    /// A capsule with data in it, and with the digests that were agreed.
+    /// A capsule with data and with the negotiated digests.
     fn capsule(&self, mut entry: SubmissionEntry, data: &[u8], data_digest: bool) -> Vec<u8> {
         let offset = 72 + if self.header_digest { 4 } else { 0 };
         let data_digest = data_digest && !data.is_empty();
@@ -874,7 +877,8 @@ impl Raw {
         completion
     }
 
-    /// The controller ends the connection for this reason, repeating the header that is wrong.
+    /// Expects that the controller ends the connection for this reason and repeats the wrong
+    /// header.
     fn expect_end(&mut self, status: FatalErrorStatus, information: u32, wrong: &[u8], what: &str) {
         let pdu = self.pdu().unwrap_or_else(|| panic!("{what}: closed without a reason"));
         let (request, header) = TermReq::read_from_prefix(&pdu).unwrap();
@@ -887,7 +891,7 @@ impl Raw {
     }
 }
 
-/// What is wrong with a PDU, and what the controller says to that.
+/// Description of an error in a PDU, its injection, and the controller's reason.
 type PduCase<T> = (&'static str, fn(&mut T), (FatalErrorStatus, u32));
 
 const WRONG_BEGINNINGS: &[PduCase<IcReq>] = &table! {
@@ -927,7 +931,7 @@ const WRONG_DATA: &[PduCase<H2cData>] = &table! {
     "a data digest flag": |pdu| pdu.ch.flags.set_ddgst(true) => (FatalErrorStatus::InvalidPduHeaderField, 1),
 };
 
-/// A target that takes 4 KiB of data in a PDU.
+/// A target that accepts 4 KiB of data per PDU.
 fn takes_small_pdus() -> Target {
     Target::with(TcpOptions {
         h2c_data_bytes_max: 4096,
@@ -979,7 +983,8 @@ fn every_malformed_capsule_ends_the_connection_with_its_reason() {
     nothing_is_left(&target);
 }
 
-/// I/O queues take as much in a capsule as they say, in pieces of any length, and not four bytes more.
+/// I/O queues accept the announced amount of data in a capsule, in pieces of any length, but not
+/// four bytes more.
 #[test]
 fn capsules_of_io_queues_carry_what_they_may() {
     let target = Target::start();
@@ -1001,7 +1006,7 @@ fn capsules_of_io_queues_carry_what_they_may() {
     }
     assert_eq!(raw.completion().status.status(), Status::SUCCESS);
     assert_eq!(read(&mut controller.io_queue(2, 4).unwrap(), 0, content.len()), content);
-    // What the command does not move is left alone, and what it moves has to be there.
+    // Extra data is ignored, and missing data is an error.
     let more = raw.command(block_command(IoOpcode::Write, 1, 50, 1), &content);
     assert_eq!(more.status.status(), Status::SUCCESS);
     let less = raw.command(block_command(IoOpcode::Write, 1, 50, 8), &content[..16384]);
@@ -1016,7 +1021,7 @@ fn capsules_of_io_queues_carry_what_they_may() {
         &too_much,
         "too much in a capsule",
     );
-    // The admin queue's limit is another.
+    // The admin queue has another limit.
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), CNTLID_DYNAMIC, 0, 32);
     let completion = raw.command(as_entry(&command), data.as_bytes());
@@ -1031,7 +1036,7 @@ fn capsules_of_io_queues_carry_what_they_may() {
     );
 }
 
-/// Data that was asked for comes behind capsules that are full of data, more than there is room for: neither waits for the other.
+/// Requested data follows full capsules that exceed the memory limit. Neither blocks the other.
 #[test]
 fn capsules_do_not_wait_for_the_data_behind_them() {
     let limits = Limits {
@@ -1044,7 +1049,7 @@ fn capsules_do_not_wait_for_the_data_behind_them() {
     let (command, data) = connect_command(&target.host(), controller.id(), 1, 64);
     let completion = raw.command(as_entry(&command), data.as_bytes());
     assert_eq!(completion.status.status(), Status::SUCCESS);
-    // All the room is promised to one write.
+    // One write holds the whole limit.
     const BYTES: usize = 256 << 10;
     let mut entry = block_command(IoOpcode::Write, 1, 0, (BYTES / 4096) as u32);
     entry.cid = 40.into();
@@ -1108,7 +1113,7 @@ fn every_malformed_data_pdu_ends_the_connection_with_its_reason() {
     nothing_is_left(&target);
 }
 
-/// A host that was asked for the data of a write, with its controller.
+/// A host with a data request for a write, and its controller.
 fn with_request(target: &Target, bytes: usize) -> (Controller, Raw, R2t) {
     let controller = Controller::connect(&target.host()).unwrap();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
@@ -1206,7 +1211,7 @@ fn a_wrong_data_digest_fails_the_command_only() {
         raw.send(&(crc32c::crc32c(&[2; 8192]) ^ wrong).to_le_bytes());
     }
     assert_eq!(raw.completion().status.status(), Status::TRANSIENT_TRANSPORT_ERROR);
-    // In a capsule that comes in pieces.
+    // In a capsule that arrives in pieces.
     let mut pdu = raw.capsule(block_command(IoOpcode::Write, 1, 0, 4), &[2; 16384], true);
     *pdu.last_mut().unwrap() ^= 1;
     for piece in pdu.chunks(6000) {
@@ -1215,14 +1220,15 @@ fn a_wrong_data_digest_fails_the_command_only() {
     }
     assert_eq!(raw.completion().status.status(), Status::TRANSIENT_TRANSPORT_ERROR);
     assert_eq!(read(&mut checker, 0, 16384), [1; 16384], "nothing was written");
-    // And the right one is taken.
+    // A correct digest is accepted.
     raw.send(&raw.capsule(block_command(IoOpcode::Write, 1, 0, 1), &[2; 4096], true));
     assert_eq!(raw.completion().status.status(), Status::SUCCESS);
     assert_eq!(read(&mut checker, 0, 4096), [2; 4096]);
     controller.keep_alive().unwrap();
 }
 
-/// What is wrong with a Connect of a host that has a controller with this identifier, and how it completes.
+/// Description of an error in a Connect of a host whose controller has this identifier, its
+/// injection, and the completion.
 type ConnectCase = (
     &'static str,
     fn(&mut ConnectCommand, &mut ConnectData, u16),
@@ -1269,7 +1275,7 @@ fn name(text: &str) -> [u8; 256] {
 fn wrong_connects_are_refused_with_the_place_of_the_mistake() {
     let target = Target::start();
     let controller = Controller::connect_disabled(&target.host()).unwrap();
-    // One connection for all: a Connect that is refused may be followed by another one.
+    // A single connection, because a host may repeat a refused Connect.
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     for (what, spoil, expected) in WRONG_CONNECTS {
         let (mut command, mut data) = connect_command(&target.host(), CNTLID_DYNAMIC, 0, 32);
@@ -1282,7 +1288,7 @@ fn wrong_connects_are_refused_with_the_place_of_the_mistake() {
     assert_eq!(target.controllers(), 1);
 }
 
-/// A command and the data that goes with it.
+/// A command with its data.
 type Sent<'a> = (SubmissionEntry, &'a [u8]);
 
 #[test]
@@ -1324,7 +1330,7 @@ fn queues_are_connected_once_and_not_to_discovery_controllers() {
         ),
         "{twice:?}"
     );
-    // A controller of the discovery subsystem has no I/O queues, whatever it is called.
+    // A controller of the discovery subsystem has no I/O queues under any name.
     let discovery = Controller::connect(&target.host().discovery()).unwrap();
     let (mut command, mut data) = connect_command(&target.host(), discovery.id(), 1, 16);
     (command.qid, data.cntlid) = (1.into(), discovery.id().into());
@@ -1345,7 +1351,7 @@ fn more_controllers_than_there_are_are_refused_for_now() {
     assert!(!completion.status.dnr());
 }
 
-/// Property Get or Set, or something like it.
+/// A Property Get or Set, or a similar command.
 fn property(kind: FabricsCommandType, size: u8, offset: u32) -> SubmissionEntry {
     SubmissionEntry {
         opcode: OPCODE,
@@ -1411,7 +1417,7 @@ fn wrong_data_pointers_have_their_statuses() {
     };
     let mut prps = identify(sgl(4096, false));
     prps.flags.set_psdt(0);
-    // Host Behavior Support takes 512 bytes; the capsule has none.
+    // Host Behavior Support needs 512 bytes, but the capsule has none.
     let mut empty = identify(sgl(512, true));
     (empty.opcode, empty.cdw10) = (AdminOpcode::SetFeatures.code(), 0x16.into());
     let all: &[(&str, SubmissionEntry, Status)] = &table! {
@@ -1433,7 +1439,7 @@ fn wrong_data_pointers_have_their_statuses() {
         send(&raw, *entry);
         assert_eq!(raw.completion().status.status(), *status, "{what}");
     }
-    // More than the command moves is allowed (SGLS bit 18), in either direction.
+    // An SGL longer than the transfer is allowed (SGLS bit 18), in either direction.
     send(&raw, identify(sgl(8192, false)));
     let data = raw.pdu().unwrap();
     assert_eq!((data[0], data.len()), (PduType::C2hData.code(), 24 + 4096));
@@ -1450,7 +1456,7 @@ fn wrong_data_pointers_have_their_statuses() {
 
 // ---------------------------------------------------------------------------------------------------------- limits --
 
-/// As Linux does on a machine of 128 processors, with multipath.
+/// Behaves like Linux on a machine of 128 processors, with multipath.
 #[test]
 fn a_host_has_the_queues_that_it_is_granted_on_two_paths_and_more() {
     let target = Target::with_queues(128);
@@ -1464,7 +1470,7 @@ fn a_host_has_the_queues_that_it_is_granted_on_two_paths_and_more() {
             connected.push(queue.unwrap_or_else(|error| panic!("path {path}, of {queues} queues: {error}")));
         }
         let beyond = controller.io_queue(queues + 1, 16).map(|_| ()).unwrap_err();
-        // Where the host has all connections that it may have, that is said first.
+        // At the host's connection limit, that limit is reported first.
         let is_right = path == 2 || beyond.to_string().contains("Invalid Parameters");
         assert!(is_right, "{beyond}");
         granted.push(queues);
@@ -1479,7 +1485,7 @@ fn a_host_has_the_queues_that_it_is_granted_on_two_paths_and_more() {
     );
 }
 
-/// As SPDK's programs do.
+/// Behaves like SPDK's programs.
 #[test]
 fn a_host_may_connect_all_queues_at_once() {
     let target = Target::with_queues(128);
@@ -1522,7 +1528,7 @@ fn connections_are_limited_in_all_and_half_open_and_for_each_host() {
     let refused = || {
         let mut stream = TcpStream::connect(target.address()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        // Closed at once, without an answer.
+        // Closed immediately, without an answer.
         matches!(stream.read(&mut [0; 8]), Ok(0) | Err(_))
     };
     let mut half_open: Vec<Raw> = (0..3)
@@ -1532,7 +1538,7 @@ fn connections_are_limited_in_all_and_half_open_and_for_each_host() {
     drop(half_open);
     eventually("the half-open ones' end", || target.server.connections() == 0);
 
-    // Everything that is connected before the next one asks has been counted: its completion came after that.
+    // Each completed Connect counts before the next request.
     let mut controller = Controller::connect(&target.host()).unwrap();
     let _queues: Vec<Queue> = (1..=2).map(|id| controller.io_queue(id, 16).unwrap()).collect();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
@@ -1612,7 +1618,8 @@ fn data_is_asked_for_only_as_far_as_there_is_room_for_it() {
         raw.command(as_entry(&command), data.as_bytes()).status.status(),
         Status::SUCCESS
     );
-    // Five writes of 100 KiB: two fit into the limit. A read shows that nothing else was asked for before it.
+    // Five writes of 100 KiB, of which two fit into the limit. A read shows that no other data was
+    // requested before its completion.
     const BYTES: usize = 100 << 10;
     let mut entry = block_command(IoOpcode::Write, 1, 0, (BYTES / 4096) as u32);
     entry.set_sgl1(sgl(BYTES, false));
@@ -1632,7 +1639,7 @@ fn data_is_asked_for_only_as_far_as_there_is_room_for_it() {
             _ => break 1,
         }
     };
-    // What was granted may come before or after the flush, which does not wait for data.
+    // The granted requests may come before or after the flush, which does not wait for data.
     while requests.len() < 2 {
         requests.push(R2t::read_from_bytes(&raw.pdu().unwrap()).unwrap());
     }
@@ -1640,7 +1647,7 @@ fn data_is_asked_for_only_as_far_as_there_is_room_for_it() {
         requests.iter().map(|request| request.cccid.get()).collect::<Vec<_>>(),
         [0, 1]
     );
-    // Each write that is finished makes room for the next one.
+    // Each finished write makes room for the next one.
     let content = random_bytes(3, BYTES);
     let mut next = 2;
     while let Some(request) = requests.pop() {
@@ -1672,14 +1679,14 @@ fn data_is_asked_for_only_as_far_as_there_is_room_for_it() {
     for cid in 0..5 {
         assert!(read(&mut checker, cid * 32, BYTES) == content);
     }
-    // One that is larger than the limit is served alone.
+    // A write larger than the limit is served alone.
     let data = random_bytes(4, 512 << 10);
     write(&mut checker, 1000, &data);
     assert!(read(&mut checker, 1000, data.len()) == data);
 }
 
-/// More commands in one message than are looked at together, none of which can go on before the data behind them has
-/// come.
+/// More commands in one message than a batch takes. None can continue before the data behind them
+/// arrives.
 #[test]
 fn data_behind_many_waiting_commands_is_found() {
     let limits = Limits {
@@ -1733,7 +1740,7 @@ const OTHER_SECRET: &str = "DHHC-1:00:4lrDhF+MvhKAGi36WonUxV3EeQDztu3Jqe5ZDzwrkx
 const CONTROLLER_SECRET: &str =
     "DHHC-1:03:l/KQ4OkeYQDWzmMSbhlDILpjnzQfCiuq2I9XcNP7qRwJN4osyA2MfNxVYjRaGYUZJ9iEh+4P/PxnrPl9z562aM79+jk=:";
 
-/// A target that asks [`HOST`] for its secret, and has one of its own.
+/// A target that requires [`HOST`]'s secret, and has its own secret.
 fn guarded() -> Target {
     Target::with(TcpOptions {
         hosts: vec![
@@ -1777,14 +1784,14 @@ fn hosts_authenticate_with_every_hash_and_group() {
             controller.keep_alive().unwrap();
         }
     }
-    // With everything offered, on admin and I/O queues and for discovery.
+    // With every offer, on admin and I/O queues and for discovery.
     let options = with_secret(&target, SECRET);
     let controller = Controller::connect(&options).unwrap();
     let mut queue = controller.io_queue(1, 16).unwrap();
     write(&mut queue, 0, &[8; 4096]);
     assert_eq!(read(&mut queue, 0, 4096), [8; 4096]);
     Controller::connect(&options.discovery()).unwrap().discover().unwrap();
-    // A host without a secret of its own need not.
+    // A host without a secret need not authenticate.
     let plain = HostOptions {
         host_nqn: "nqn.2026-01.io.warp:plain-host".to_string(),
         ..target.host()
@@ -1817,7 +1824,7 @@ fn hosts_that_cannot_prove_who_they_are_stay_out() {
         error(&deceived),
         "authentication: the controller is not the one that it says it is"
     );
-    // An I/O queue has to authenticate as well, and with the right secret.
+    // An I/O queue must authenticate too, with the correct secret.
     let controller = Controller::connect(&with_secret(&target, SECRET)).unwrap();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), controller.id(), 1, 32);
@@ -1831,7 +1838,7 @@ fn hosts_that_cannot_prove_who_they_are_stay_out() {
     eventually("the association's end", || target.controllers() == 0);
 }
 
-/// An authentication command with a message, or for one.
+/// An authentication command that sends or receives a message.
 fn authentication(kind: FabricsCommandType, bytes: usize) -> AuthenticationCommand {
     AuthenticationCommand {
         opcode: OPCODE,
@@ -1887,7 +1894,7 @@ fn nothing_but_authentication_is_taken_before_it() {
             "{length}"
         );
     }
-    // Without a secret there is nothing to authenticate with.
+    // Without a secret, authentication commands fail.
     let open = Target::start();
     let mut raw = Raw::connected(&open, DigestFlags::new());
     let send = authentication(FabricsCommandType::AuthenticationSend, 8);
@@ -1921,7 +1928,7 @@ fn negotiate(rest: &[u8]) -> Vec<u8> {
     message(AUTH_TYPE_COMMON, MessageId::Negotiate.code(), rest)
 }
 
-/// A host that has to prove who it is.
+/// A host that must authenticate.
 fn unproved(target: &Target) -> Raw {
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), CNTLID_DYNAMIC, 0, 32);
@@ -1982,12 +1989,12 @@ fn wrong_authentication_messages_are_answered_with_their_reason_and_end_the_conn
 #[test]
 fn authentication_out_of_order_and_wrong_answers_end_the_connection() {
     let target = guarded();
-    // Fetching before there is anything to fetch.
+    // A receive before any message is available.
     let mut raw = unproved(&target);
     let reason = fetch_message(&mut raw)[7];
     assert_eq!(reason, FailureReason::IncorrectProtocolMessage.code());
     assert_eq!(raw.pdu(), None);
-    // A challenge that is answered with noise, and one that is answered in another transaction.
+    // A random response to a challenge, and a response in another transaction.
     for (transaction, reason) in [
         (5, FailureReason::AuthenticationFailed),
         (6, FailureReason::IncorrectPayload),
@@ -2007,13 +2014,13 @@ fn authentication_out_of_order_and_wrong_answers_end_the_connection() {
 
 // ----------------------------------------------------------------------------------------------------- any bytes --
 
-/// A connection without a socket, fed with what a host might send.
+/// A session without a socket, fed with a host's bytes.
 struct Feed {
     session: Session,
     random: Xoshiro256PlusPlus,
-    /// Times that the session was told to go on.
+    /// Number of calls of [`Session::advance`].
     steps: usize,
-    /// Bytes that it was given.
+    /// Bytes fed to the session.
     bytes: usize,
     sent: Vec<u8>,
 }
@@ -2052,7 +2059,7 @@ impl Feed {
         }
     }
 
-    /// Answers the data requests among what was sent, as far as it can be made sense of.
+    /// Answers the data requests in the output, as far as they are valid.
     fn answers(&mut self) -> Vec<u8> {
         let mut answers = Vec::new();
         let sent = std::mem::take(&mut self.sent);
@@ -2076,7 +2083,7 @@ impl Feed {
     }
 }
 
-/// PDUs of a host that does no wrong: connects, enables the controller, and sends commands of all kinds.
+/// PDUs of a correct host: it connects, enables the controller, and sends commands of all kinds.
 fn stream_of_pdus(host: &HostOptions, random: &mut Xoshiro256PlusPlus) -> Vec<Vec<u8>> {
     let capsule = |mut entry: SubmissionEntry, data: &[u8], transport_bytes: usize| {
         entry.flags.set_psdt(PSDT_SGL_MPTR_CONTIGUOUS);
@@ -2127,8 +2134,8 @@ fn stream_of_pdus(host: &HostOptions, random: &mut Xoshiro256PlusPlus) -> Vec<Ve
     pdus
 }
 
-/// Streams of PDUs with random damage, in pieces of random sizes: the session does neither panic nor go round in
-/// circles, and leaves no controller behind. Streams without damage are served to the end.
+/// Streams of PDUs with random damage, in pieces of random sizes. The session neither panics nor
+/// loops, and leaves no controller behind. Undamaged streams are served completely.
 #[test]
 fn any_stream_of_bytes_is_survived() {
     let shared = {
@@ -2157,7 +2164,7 @@ fn any_stream_of_bytes_is_survived() {
                     pdus[index].truncate(length);
                 }
                 _ => {
-                    // Mostly in the header, where it matters.
+                    // Usually in the header, the most sensitive part.
                     let most = if random.random_bool(0.8) { 72 } else { pdus[index].len() };
                     let at = random.random_range(0..most.min(pdus[index].len()));
                     pdus[index][at] = random.random();
@@ -2210,7 +2217,7 @@ fn any_stream_of_bytes_is_survived() {
 
 // ------------------------------------------------------------------------------------------------------ benchmark --
 
-/// Figures of a moment on a machine that does other things mean little; that there are some does.
+/// Results of a short run on a busy machine mean little. The test only checks that they exist.
 #[test]
 fn the_benchmark_measures() {
     let target = Target::start();

@@ -1,5 +1,5 @@
-//! The vfio-user server, met by the `vfio_user` crate's client and by raw bytes: probing, I/O, doorbells of all three
-//! kinds, interrupts, resets, clients that leave, servers that stop, and messages that no client should send.
+//! The vfio-user server, tested with the `vfio_user` crate's client and with raw bytes: probing,
+//! I/O, doorbells of all three kinds, interrupts, resets, disconnects, stops, and invalid messages.
 
 mod small_drive;
 
@@ -34,7 +34,7 @@ use tempfile::TempDir;
 
 const BLOCK: u64 = 4096;
 
-/// The small drive with more spare room, the usual handles, and controllers for two servers.
+/// The small drive with more over-provisioning, default handles, and controllers for two servers.
 fn config() -> SubsystemConfig {
     let mut config = small_drive::config(0);
     config.device.geometry.over_provisioning = 0.5;
@@ -190,7 +190,7 @@ fn data_goes_and_comes_back_in_all_sizes() {
     for (seed, bytes) in [(1, BLOCK), (2, 2 * BLOCK), (3, 3 * BLOCK), (4, 128 << 10), (5, MIB)] {
         write_and_read(&mut driver, 100, bytes, seed);
     }
-    // Beyond MDTS.
+    // Longer than MDTS.
     let entry = io(IoOpcode::Read, 0, MIB / BLOCK + 1);
     let completion = driver.command(1, entry).unwrap();
     assert_eq!(completion.status.status(), Status::INVALID_FIELD);
@@ -270,7 +270,7 @@ fn mapped_doorbells_need_no_messages() {
     let mut driver = setup.driver_with_queue();
     write_and_read(&mut driver, 0, BLOCK, 1);
     assert_eq!(setup.messages(), 0);
-    // They can be written by messages all the same.
+    // Doorbell messages still work.
     let mut entry = io(IoOpcode::Read, 0, 1);
     let page = driver.allocate(BLOCK);
     entry.set_prps(page, 0);
@@ -311,7 +311,8 @@ fn shadow_doorbells_save_messages() {
     let data = pattern(BLOCK, 3);
     let buffer = driver.allocate_with(&data);
     let before = setup.messages();
-    // A doorbell for each of many commands; the worker sleeps whenever it finds nothing, and must always be woken.
+    // A doorbell for each of many commands. The worker sleeps whenever it is idle, and each
+    // doorbell must wake it.
     const COMMANDS: u64 = 20_000;
     let (mut submitted, mut completed) = (0, 0);
     while completed < COMMANDS {
@@ -332,7 +333,7 @@ fn shadow_doorbells_save_messages() {
         "{messages} messages for {} doorbells",
         2 * COMMANDS
     );
-    // One at a time: each finds the worker asleep, or going to sleep, and must wake it.
+    // One command at a time. Each finds the worker asleep or about to sleep, and must wake it.
     for block in 0..2000 {
         let mut entry = io(IoOpcode::Write, block, 1);
         entry.set_prps(buffer, 0);
@@ -341,7 +342,7 @@ fn shadow_doorbells_save_messages() {
     assert_reads(&mut driver, 999, &data);
 }
 
-/// A driver whose read, which is returned too, has raised its interrupt and waits to be taken.
+/// A driver with a completed read whose interrupt is pending. Also returns the read.
 fn interrupted(setup: &Setup) -> (Driver, SubmissionEntry) {
     let mut driver = setup.driver_with_queue();
     let page = driver.allocate(BLOCK);
@@ -360,7 +361,7 @@ fn interrupts_come_by_event_file_descriptors() {
     driver.wait_completion(1).unwrap();
     assert!(driver.wait_interrupt(0).unwrap() >= 1, "of the admin commands");
 
-    // Triggered by the client itself, and switched off: what happens then stays pending.
+    // Triggered by the client, then switched off. Later interrupts stay pending.
     const MSIX: u32 = 2;
     driver.client().set_irqs(MSIX, 1 | 32, 1, 1, &[]).unwrap();
     assert_eq!(driver.wait_interrupt(1).unwrap(), 1);
@@ -379,7 +380,7 @@ fn interrupts_come_by_event_file_descriptors() {
     assert_eq!(u64::from_ne_bytes(count), 1, "delivered when it could be");
 }
 
-/// What QEMU is told while the guest has Bus Master Enable cleared does not reach the guest.
+/// Interrupts sent while Bus Master Enable is clear do not reach the guest.
 #[test]
 fn interrupts_that_bus_mastering_swallowed_come_again() {
     let setup = Setup::new();
@@ -422,7 +423,7 @@ fn events_reach_a_sleeping_worker() {
     second.stop();
 }
 
-/// A worker that never runs out of commands leaves the drive to other transports again and again.
+/// A worker that never runs out of commands regularly yields the drive to other transports.
 #[test]
 fn a_busy_worker_lets_others_have_the_drive() {
     const TURNS: usize = 100;
@@ -440,7 +441,7 @@ fn a_busy_worker_lets_others_have_the_drive() {
                 let start = Instant::now();
                 drop(locked(&shared));
                 let wait = start.elapsed();
-                // Between two turns a transport has a command to receive.
+                // Between two turns a transport receives a command.
                 std::thread::sleep(Duration::from_millis(1));
                 wait
             };
@@ -462,14 +463,15 @@ fn a_busy_worker_lets_others_have_the_drive() {
         waits.sort();
         let (median, longest) = (waits[TURNS / 2], waits[TURNS - 1]);
         println!("commands of {blocks} blocks: median {median:?}, longest {longest:?}");
-        // Patient, because other jobs may have the processors. Without turns the wait has no end.
+        // The limit is generous, because other jobs may use the processors. Without turns the wait
+        // never ends.
         assert!(longest < Duration::from_secs(30), "{longest:?} without a turn");
     }
 }
 
 // ---------------------------------------------------------------------------------------------------------- resets --
 
-/// Submits as much as the queue takes, without waiting.
+/// Submits commands until the queue is full, without waiting.
 fn flood(driver: &mut Driver, buffer: u64) {
     for block in 0..63 {
         let mut entry = io(IoOpcode::Write, block, 1);
@@ -500,7 +502,7 @@ fn resets_in_the_middle_of_io_leave_a_working_controller() {
     assert_reads(&mut driver, 5000, &pattern(BLOCK, 9));
 }
 
-/// Bus Master Enable: without it the function neither reads commands nor completes them.
+/// Without Bus Master Enable the function neither fetches nor completes commands.
 #[test]
 fn memory_is_left_alone_without_bus_mastering() {
     let setup = Setup::new();
@@ -512,7 +514,8 @@ fn memory_is_left_alone_without_bus_mastering() {
     entry.set_prps(buffer, 0);
     let command = driver.submit(1, entry);
     driver.ring(1).unwrap();
-    // The worker answers requests between two batches, so it has passed the doorbell several times.
+    // The worker answers requests between two batches, so it has checked the doorbell several
+    // times.
     for _ in 0..100 {
         assert!(driver.status().unwrap().rdy());
     }
@@ -520,7 +523,7 @@ fn memory_is_left_alone_without_bus_mastering() {
     driver.set_bus_master(true).unwrap();
     assert_eq!(driver.wait_completion(1).unwrap().cid.get(), command);
 
-    // A function level reset takes it back, like everything in configuration space.
+    // A function level reset clears it, like all of configuration space.
     driver.write_config(0x69, &[0x80]).unwrap();
     let mut command_register = [0xff; 2];
     driver.read_config(4, &mut command_register).unwrap();
@@ -548,7 +551,7 @@ fn a_subsystem_reset_reaches_the_other_socket() {
     }
     drop(other);
     second.stop();
-    // The controller was given back.
+    // The controller is free again.
     setup.serve("third.sock", VfioUserOptions::default()).unwrap().stop();
 }
 
@@ -581,7 +584,7 @@ fn memory_that_is_taken_away_under_a_queue_is_a_fatal_status() {
     write_and_read(&mut driver, 0, BLOCK, 1);
 }
 
-/// Guest memory beside the driver's own, which the test can take away.
+/// Guest memory in addition to the driver's, which the test can remove.
 fn more_memory(driver: &mut Driver, bytes: u64) -> (OwnedFd, u64) {
     let file = memfd_create("guest", MemfdFlags::CLOEXEC).unwrap();
     ftruncate(&file, bytes).unwrap();
@@ -610,9 +613,9 @@ fn a_client_that_shortens_its_memory_hurts_nobody_else() {
         assert_eq!(status, Status::DATA_TRANSFER_ERROR, "{opcode} of {bytes} bytes");
         write_and_read(&mut honest, 0, 128 << 10, 3);
     }
-    // What is left of it works.
+    // The remaining part works.
     transfer(&mut other, IoOpcode::Write, 50, address, MIB);
-    // Queues there: the controller fails, until its host makes another start.
+    // With queues in missing memory the controller fails, until its host resets it.
     let mut create = admin_entry(AdminOpcode::CreateIoCompletionQueue);
     create.cdw10.set(63 << 16 | 2);
     create.cdw11.set(1);
@@ -634,7 +637,7 @@ fn a_client_that_shortens_its_memory_hurts_nobody_else() {
     second.stop();
 }
 
-/// Memory of sparse files takes nothing but addresses, and mappings of them.
+/// Memory of sparse files occupies only address space and mappings.
 #[test]
 fn a_guest_maps_a_part_of_what_there_is_and_leaves_the_rest_to_others() {
     const TIB: u64 = 1 << 40;
@@ -644,7 +647,7 @@ fn a_guest_maps_a_part_of_what_there_is_and_leaves_the_rest_to_others() {
     for (bytes, most) in [(TIB, 8), (BLOCK, 4096)] {
         let file = memfd_create("guest", MemfdFlags::CLOEXEC).unwrap();
         ftruncate(&file, bytes).unwrap();
-        // With holes between them.
+        // With gaps between them.
         let address = |range: u64| (range + 1) * 2 * bytes;
         let maps = (0..=most).take_while(|&range| greedy.map(address(range), bytes, &file) == 0);
         let mapped = maps.count() as u64;
@@ -661,7 +664,7 @@ fn a_guest_maps_a_part_of_what_there_is_and_leaves_the_rest_to_others() {
     second.stop();
 }
 
-/// Set for the process that is to have no descriptors left.
+/// Set for the child process without free descriptors.
 const TO_RUN_OUT: &str = "WARP_TEST_RUNS_OUT_OF_DESCRIPTORS";
 
 #[test]
@@ -712,7 +715,7 @@ fn maps_come_and_go_during_io() {
 
 // ------------------------------------------------------------------------------------------------------ durability --
 
-/// A way to durability that the test opens.
+/// A sync that blocks until the test releases it.
 struct Gate {
     begun: SyncSender<()>,
     open: Mutex<Receiver<()>>,
@@ -741,7 +744,7 @@ fn while_data_is_made_durable_everything_else_goes_on() {
     driver.submit(2, flush());
     driver.ring(2).unwrap();
     has_begun.recv().unwrap();
-    // Registers, other commands, even a second flush that has to wait for its own turn.
+    // Registers, other commands, and a second flush, which must wait for its own sync.
     assert!(driver.status().unwrap().rdy());
     write_and_read(&mut driver, 0, BLOCK, 1);
     driver.submit(2, flush());
@@ -755,7 +758,7 @@ fn while_data_is_made_durable_everything_else_goes_on() {
     opener.send(()).unwrap();
     driver.wait_completion(2).unwrap();
 
-    // A client that leaves meanwhile is no trouble.
+    // A client may leave during a sync.
     driver.submit(2, flush());
     driver.ring(2).unwrap();
     has_begun.recv().unwrap();
@@ -798,7 +801,7 @@ fn a_client_that_says_nothing_does_not_keep_the_socket() {
     let mut driver = Driver::start(&setup.path("greeting.sock"), DriverOptions::default()).unwrap();
     driver.create_queues(1, 64, None).unwrap();
     assert_eq!(silent.read(&mut [0; 8]).unwrap_or(0), 0, "the connection has ended");
-    // A client that has begun may be silent.
+    // After its version a client may be silent.
     std::thread::sleep(3 * options.greeting);
     write_and_read(&mut driver, 0, BLOCK, 1);
     drop(driver);
@@ -860,7 +863,7 @@ fn a_socket_is_taken_only_from_the_dead() {
 
 // -------------------------------------------------------------------------------------------------- hostile client --
 
-/// A connection without a client's manners.
+/// A connection that sends raw bytes.
 struct Raw(UnixStream);
 
 impl Raw {
@@ -907,7 +910,7 @@ impl Raw {
         self.reply()
     }
 
-    /// Maps the beginning of a file. Returns the error.
+    /// Maps the beginning of a file. Returns the error code.
     fn map(&mut self, address: u64, bytes: u64, file: &OwnedFd) -> u32 {
         let mut message = words(&[2 << 16 | 7, 16 + 32, 0, 0, 32, 0b11]);
         message.extend([0, address, bytes].iter().flat_map(|number| number.to_le_bytes()));
@@ -920,7 +923,7 @@ impl Raw {
         self.reply().0
     }
 
-    /// Takes maps away. Returns the error.
+    /// Unmaps ranges. Returns the error code.
     fn unmap(&mut self, address: u64, bytes: u64) -> u32 {
         let mut body = words(&[24, 0]);
         body.extend([address, bytes].iter().flat_map(|number| number.to_le_bytes()));
@@ -1004,7 +1007,7 @@ fn impossible_requests_are_errors_and_the_connection_goes_on() {
     for (command, body, what) in unusual {
         assert_eq!(raw.ask(command, &body).0, 0, "{what}");
     }
-    // No reply where none is wanted, not even to a mistake.
+    // Without a request for a reply, errors get none either.
     raw.send(10, 16 + 20, 0x10, &Raw::access(0x14, 0, 4, &[0; 4]));
     raw.send(10, 16 + 20, 0x10, &Raw::access(0x14, 3, 4, &[0; 4]));
     let (error, body) = raw.ask(9, &Raw::access(8, 0, 4, &[]));
@@ -1028,7 +1031,7 @@ fn what_is_no_message_ends_the_connection_and_only_that() {
         raw.0.read_to_end(&mut rest).unwrap();
         assert!(rest.is_empty(), "{what}");
     }
-    // A client that dies in the middle of a header, and of a body.
+    // Clients that die in the middle of a header, and of a body.
     UnixStream::connect(setup.socket()).unwrap().write_all(&[1; 5]).unwrap();
     let mut raw = Raw::negotiated(&setup.socket());
     raw.send(10, 4096, 0, &[0; 100]);
@@ -1036,7 +1039,7 @@ fn what_is_no_message_ends_the_connection_and_only_that() {
     write_and_read(&mut setup.driver_with_queue(), 0, BLOCK, 1);
 }
 
-/// Random requests, well-formed as messages: none may end the server, and each is answered.
+/// Random but well-formed requests. Each gets an answer, and none ends the server.
 #[test]
 fn random_requests_are_answered() {
     let setup = Setup::new();

@@ -1,5 +1,5 @@
-//! One who watches a served drive sees what it counts: two hosts write through both transports, and the view agrees with the
-//! device's counters, its reclaim units, and the FDP logs.
+//! Monitoring of a served drive: two hosts write through both transports, and the view agrees with
+//! the device's counters, its reclaim units, and the FDP logs.
 
 mod small_drive;
 #[path = "../../nvme/tests/common/timing.rs"]
@@ -34,7 +34,7 @@ const HOST: &str = "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-0000
 const WRITE_BYTES: u64 = 256 << 10;
 const WRITE_PAGES: u32 = (WRITE_BYTES / PAGE_BYTES) as u32;
 
-/// A drive that is served both ways.
+/// A drive served through both transports.
 struct Target {
     shared: Shared,
     clock: Clock,
@@ -93,7 +93,7 @@ fn write_over_tcp(queue: &mut Queue, entry: SubmissionEntry) {
     assert_eq!(done.expect("a completion").status(), Status::SUCCESS);
 }
 
-/// Looks until something is seen.
+/// Polls the monitor until a condition holds.
 fn eventually(watched: &mut Watched, what: &str, is: impl Fn(&DriveView) -> bool) -> DriveView {
     let start = Instant::now();
     loop {
@@ -134,7 +134,7 @@ fn the_view_agrees_with_the_counters_and_the_logs() {
     let mut driver = target.over_vfio_user();
     let buffer = driver.allocate(WRITE_BYTES);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
-    // Two and a half times the drive's capacity, so that there is collection.
+    // 2.5 times the drive's capacity, so that GC runs.
     for turn in 0..CAPACITY_BYTES * 5 / 2 / WRITE_BYTES {
         let place = random.random_range(0..CAPACITY_BYTES / WRITE_BYTES) * u64::from(WRITE_PAGES);
         if turn % 2 == 0 {
@@ -179,7 +179,7 @@ fn the_view_agrees_with_the_counters_and_the_logs() {
     check_hosts(&target, &view, written);
 }
 
-/// The events tell what the counters count, and the log has those that hosts are told of.
+/// The events agree with the counters, and the log has the events reported to hosts.
 fn check_events(target: &Target, stats: &Stats, events: &[Event], logged: &[FdpEvent]) {
     let mut folded = Stats::new(stats.page_bytes, stats.handles.len() as u16);
     events.iter().for_each(|event| folded.apply(event));
@@ -202,7 +202,7 @@ fn check_events(target: &Target, stats: &Stats, events: &[Event], logged: &[FdpE
     assert!(log.iter().rev().eq(logged.iter().rev().take(log.iter().len())));
 }
 
-/// A look at the reclaim units that began after the last write has them as they are.
+/// A scan of the reclaim units that began after the last write shows their current state.
 fn check_units(target: &Target, watched: &mut Watched) {
     let now = target.clock.now();
     let is_new = |view: &DriveView| view.units.as_ref().is_some_and(|units| units.began_ns > now);
@@ -229,7 +229,7 @@ fn check_units(target: &Target, watched: &mut Watched) {
     assert!(view.status.background_mark_units >= view.status.foreground_mark_units);
 }
 
-/// What the controllers count of their hosts is all that was written.
+/// The controllers' counters of their hosts sum up to all written data.
 fn check_hosts(target: &Target, view: &DriveView, written: u64) {
     let subsystem = locked(&target.shared);
     let rows = subsystem
@@ -301,7 +301,7 @@ fn rates_and_latencies_are_those_of_the_window() {
         (host.queue_depth - 1.0).abs() < 1e-9,
         "one command after the other: {host:?}"
     );
-    // Who does nothing has nothing, and who is gone is not told of.
+    // An idle host has no traffic, and a disconnected one is not listed.
     let idle = hosts.hosts.iter().find(|host| host.transport == Transport::Pcie);
     assert!(idle.is_some_and(|host| host.namespaces.is_empty() && host.host.is_empty()));
     drop(driver);

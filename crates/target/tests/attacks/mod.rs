@@ -1,8 +1,8 @@
-//! What peers without a secret, or without manners, can take from others. Each was an attack that worked.
+//! Attacks by peers without a secret or with bad behaviour. Each one once worked.
 
 use super::*;
 
-/// Asks for a challenge of the largest group.
+/// Requests a challenge of the largest group.
 fn ask_for_large_challenge(raw: &mut Raw) {
     let message = negotiate(&descriptor(1, &[1], &[DhGroupId::Ffdhe8192.code()]));
     let mut send = as_entry(&authentication(FabricsCommandType::AuthenticationSend, message.len()));
@@ -10,7 +10,7 @@ fn ask_for_large_challenge(raw: &mut Raw) {
     raw.send(&raw.capsule(send, &message, false));
 }
 
-/// A host that needs no secret, beside those of [`guarded`].
+/// A host without a secret, admitted by [`guarded`].
 fn plain(target: &Target) -> HostOptions {
     HostOptions {
         host_nqn: "nqn.2026-01.io.warp:plain-host".to_string(),
@@ -18,7 +18,7 @@ fn plain(target: &Target) -> HostOptions {
     }
 }
 
-/// Connections for an I/O queue of a host, which prove nothing.
+/// Unauthenticated connections for an I/O queue of a host.
 fn strangers(target: &Target, controller: &Controller, count: u16) -> Vec<Raw> {
     let stranger = |_| {
         let mut raw = Raw::open(target.address(), DigestFlags::new());
@@ -86,7 +86,7 @@ fn a_queue_belongs_to_the_host_that_proves_who_it_is() {
     for stranger in &mut strangers {
         assert_eq!(stranger.pdu(), None, "hung up on");
     }
-    // From now on the queue is taken.
+    // The queue is in use from now on.
     let mut late = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), controller.id(), 2, 32);
     let completion = late.command(as_entry(&command), data.as_bytes());
@@ -112,7 +112,7 @@ fn a_host_that_comes_back_at_once_has_its_controller() {
     for round in 0..20 {
         let controller = Controller::connect(&target.host()).unwrap();
         assert_eq!(controller.id(), 1, "round {round}");
-        // Nobody can notice that it is gone before the next one asks.
+        // The lock hides the disconnection until the next request.
         let held = locked(&target.shared);
         drop(controller);
         let mut next = Raw::open(target.address(), DigestFlags::new());
@@ -130,7 +130,7 @@ fn a_host_that_comes_back_at_once_has_its_controller() {
     }
 }
 
-/// SPDK's programs say none.
+/// SPDK's programs send no name.
 #[test]
 fn a_host_without_a_name_may_come_where_nobody_is_listed() {
     let open = Target::start();

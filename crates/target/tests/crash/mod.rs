@@ -1,4 +1,4 @@
-//! What a server that was killed leaves behind: the files of a drive that is open, copied with their holes.
+//! Simulates a kill: copies the files of an open drive, with their holes.
 
 #![allow(dead_code)] // Every test binary uses its own part.
 
@@ -24,7 +24,7 @@ pub fn copy_sparse(from: &Path, to: &Path) {
     }
 }
 
-/// What is left of a drive that is killed now, under another name.
+/// Copies a drive's files as after a kill at this moment, under another name.
 pub fn crash(data: &Path, name: &str) -> PathBuf {
     let copy = data.with_file_name(name);
     copy_sparse(data, &copy);

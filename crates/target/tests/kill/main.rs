@@ -1,17 +1,17 @@
-//! Kills a server under write load, again and again on the same files: what was acknowledged as durable is there,
-//! nothing is torn, and the drive comes up in order.
+//! Kills a server under write load, repeatedly on the same files. Acknowledged durable data
+//! remains, no block is torn, and the drive recovers.
 //!
 //! ```text
-//! parent: spawn victim -> read its reports -> SIGKILL -> spawn verifier -> compare what it found with what must be
-//!         there
-//! victim: open the drive, carry out operations n, n + 1, ..., report what became durable, until it is killed; or
-//!         serve the drive over NVMe/TCP, the parent being the host (`over_tcp`)
-//! verifier: open the drive, prove the device's state, read everything; then shut down, or end as if killed
+//! parent:   spawn victim -> read its reports -> SIGKILL -> spawn verifier -> compare its findings with the expectation
+//! victim:   open the drive, execute operations n, n + 1, ..., report the durable ones, until it is killed; or
+//!           serve the drive over NVMe/TCP, with the parent as host (`over_tcp`)
+//! verifier: open the drive, check the device's state, read all data; then shut down, or end as if killed
 //! ```
 //!
-//! Operation n follows from the seed and n alone, so the reports need only say which ones are durable. All three are
-//! this test binary; the environment variable [`ROLE`] says which. To replay, set `WARP_KILL_SEED` to the seed that a
-//! failure prints; the moments of the kills follow from it up to the machine's speed.
+//! Seed and n alone determine operation n, so the reports contain only the numbers of durable
+//! operations. All three roles run this test binary, chosen by the environment variable [`ROLE`].
+//! To replay, set `WARP_KILL_SEED` to the seed that a failure prints. The times of the kills follow
+//! from it, up to the machine's speed.
 
 mod over_tcp;
 mod plan;
@@ -36,11 +36,11 @@ use target::storage::backend::pattern;
 use target::{Shared, locked};
 use zerocopy::FromZeros;
 
-/// `victim`, `server` or `verifier`, with what it has to know.
+/// `victim`, `server` or `verifier`, with its arguments.
 const ROLE: &str = "WARP_KILL_ROLE";
 /// Set in processes whose drive has checksums.
 const CHECKSUMS: &str = "WARP_KILL_CHECKSUMS";
-/// An FDP event type; whether it is enabled is non-volatile state that the operations change.
+/// An FDP event type. Operations enable and disable it, which changes non-volatile state.
 const EVENT_KIND: u8 = 0x03;
 
 fn set_event(client: &Client, enabled: bool) {
@@ -55,7 +55,7 @@ fn set_event(client: &Client, enabled: bool) {
 
 // ----------------------------------------------------------------------------------------------------------- victim --
 
-/// Not a test by itself: what the parent starts as victim and verifier.
+/// Not a separate test. The parent starts it as victim and verifier.
 #[test]
 fn child() {
     let Ok(role) = std::env::var(ROLE) else {
@@ -78,7 +78,7 @@ fn child() {
     }
 }
 
-/// Tells the parent, in one piece.
+/// Reports a line to the parent in one write.
 fn report(line: String) {
     std::io::stderr().write_all((line + "\n").as_bytes()).unwrap();
 }
@@ -133,7 +133,8 @@ fn restart(shared: Shared, mut drive: ServedDrive, plan: Plan, path: &Path) -> (
 
 // --------------------------------------------------------------------------------------------------------- verifier --
 
-/// Reports the generation of each block, as little-endian integers on standard output behind a marker, and the state.
+/// Writes the generation of each block as little-endian integers to the file with the extension
+/// `found`, and reports the state on standard error.
 fn verifier(plan: Plan, shut_down: bool, path: &Path) {
     let (shared, mut drive, opened) =
         open_with(path, config(plan.format), std::env::var_os(CHECKSUMS).is_some()).unwrap();
@@ -145,7 +146,7 @@ fn verifier(plan: Plan, shut_down: bool, path: &Path) {
         let data = client.read(first, at_once, plan.block_bytes()).unwrap();
         for (block, number) in data.chunks_exact(plan.block_bytes() as usize).zip(first..) {
             let address = number * plan.block_bytes();
-            // A block that is torn is not of one generation.
+            // A torn block has no single generation.
             let generation = pattern::verify(address, block).unwrap_or_else(|error| panic!("torn: {error}"));
             let page = Lpn((address / 4096) as u32);
             let mapped = locked(&shared).device().lookup(page).is_some();
@@ -166,7 +167,7 @@ fn verifier(plan: Plan, shut_down: bool, path: &Path) {
     if shut_down {
         drive.close().unwrap();
     }
-    // Without running anything that would be run at an orderly end.
+    // Skips all work of an orderly end.
     std::process::exit(0);
 }
 
@@ -187,7 +188,7 @@ fn spawn(role: &str, plan: Plan, number: u32, path: &Path) -> Child {
         .unwrap()
 }
 
-/// What a victim said before it died.
+/// Reports of a victim before its death.
 #[derive(Default)]
 struct Reports {
     opened: bool,
@@ -206,15 +207,15 @@ impl Reports {
     }
 }
 
-/// Reads a complete line; one that the kill cut off is none.
+/// Reads a complete line. A line cut off by the kill does not count.
 fn line(from: &mut impl BufRead) -> Option<String> {
     let mut line = String::new();
     from.read_line(&mut line).unwrap();
     line.strip_suffix('\n').map(str::to_string)
 }
 
-/// Runs a victim from operation `first` on, kills it after `lines` reports and a little more, and notes what may and
-/// what must be there. Returns the last operation that it may have begun.
+/// Runs a victim from operation `first` on and kills it after `lines` reports and a short delay.
+/// Records the allowed and the required results. Returns the last operation that may have begun.
 fn kill_one(plan: Plan, first: u32, path: &Path, lines: u32, delay: Duration, expected: &mut Expectation) -> u32 {
     let mut victim = spawn("victim", plan, first, path);
     let mut said = BufReader::new(victim.stderr.take().unwrap());
@@ -236,7 +237,7 @@ fn kill_one(plan: Plan, first: u32, path: &Path, lines: u32, delay: Duration, ex
         reports.note(&line);
     }
     let flushed = reports.flushed.unwrap_or(first - 1);
-    // Each one up to the next flush may have been begun, if any was.
+    // If the victim opened the drive, all operations up to the next flush may have begun.
     let last = if reports.opened {
         flushed + FLUSH_EVERY
     } else {
@@ -248,7 +249,8 @@ fn kill_one(plan: Plan, first: u32, path: &Path, lines: u32, delay: Duration, ex
     last
 }
 
-/// Restarts the drive and compares; returns whether it was clean, and pages mapped again and deallocated.
+/// Restarts the drive and compares its content. Returns whether it was clean, and the pages mapped
+/// again and deallocated.
 fn verify(plan: Plan, shut_down: bool, path: &Path, expected: &mut Expectation) -> [u64; 3] {
     let mut verifier = spawn("verifier", plan, u32::from(shut_down), path);
     let mut said = String::new();
@@ -304,7 +306,7 @@ fn kill_again_and_again(name: &str, format: u8, lanes: u32, kills: u32) {
     let mut expected = Expectation::new(plan);
     let (mut last, mut unclean, mut mapped, mut deallocated) = (0, 0, 0, 0);
     for kill in 0..kills {
-        // A third dies while it opens the drive, or at its first commands.
+        // A third of the victims die while they open the drive, or at their first commands.
         let early = random.random_range(0..3) == 0;
         let delay = Duration::from_micros(random.random_range(0..if early { 20_000 } else { 3000 }));
         let shut_down = random.random_range(0..3) == 0;

@@ -1,5 +1,6 @@
-//! The victim serves the drive over NVMe/TCP, with a checkpoint at every opportunity; the parent is a host with eight
-//! commands under way at a time. So it is the whole server that must not complete a command before it is durable.
+//! The victim serves the drive over NVMe/TCP, with continuous checkpoints. The parent is a host
+//! with eight commands in parallel. The test thus checks that the whole server completes no command
+//! before it is durable.
 
 use std::io::{BufReader, Read};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -23,7 +24,7 @@ use crate::plan::{Expectation, Kind, Operation, Plan};
 use crate::small_drive::config;
 use crate::{line, report, spawn};
 
-/// Commands that are under way at the same time.
+/// Commands in parallel.
 pub const LANES: u32 = 8;
 
 pub fn server(plan: Plan, path: &Path) {
@@ -49,13 +50,13 @@ pub fn server(plan: Plan, path: &Path) {
     }
 }
 
-/// What a host knows when its drive is gone.
+/// Progress of a host when its drive dies.
 struct Progress {
-    /// Last operation that was sent.
+    /// Last operation sent.
     sent: u32,
-    /// Last operation that was flushed.
+    /// Last operation flushed.
     flushed: u32,
-    /// Writes with Force Unit Access that are complete.
+    /// Completed writes with Force Unit Access.
     durable: Vec<u32>,
 }
 
@@ -71,8 +72,9 @@ fn kill_after(victim: &Arc<Mutex<Child>>, delay: Duration) -> JoinHandle<()> {
     })
 }
 
-/// Serves the drive, works on it from operation `first` on, and kills the server after `flushes` flushes and a little
-/// more; notes what may and what must be there. Returns the last operation that was sent.
+/// Serves the drive and works on it from operation `first` on. Kills the server after `flushes`
+/// flushes and a short delay, and records the allowed and the required results. Returns the last
+/// operation sent.
 pub fn kill_server(
     plan: Plan,
     first: u32,
@@ -90,7 +92,7 @@ pub fn kill_server(
         flushed: first - 1,
         durable: Vec::new(),
     };
-    // It may die before it says where it listens.
+    // The server may die before it reports its address.
     if let Some(line) = line(&mut said) {
         let address = line.strip_prefix("listening ").and_then(|address| address.parse().ok());
         let address: SocketAddr = address.unwrap_or_else(|| panic!("the server says {line:?}"));
@@ -118,7 +120,7 @@ pub fn kill_server(
     progress.sent
 }
 
-/// Works on the drive for ever, which is until the server dies.
+/// Works on the drive until the server dies.
 fn host(
     plan: Plan,
     address: SocketAddr,
@@ -129,7 +131,7 @@ fn host(
     controller.set_queue_count(1)?;
     let mut queue = controller.io_queue(1, 32)?;
     loop {
-        // As many as have different lanes, up to a flush, which is alone.
+        // Operations of different lanes run together, up to a flush, which runs alone.
         let mut together = Vec::new();
         let mut next = progress.sent + 1;
         while together.len() < LANES as usize && plan.operation(next).kind != Kind::Flush {

@@ -1,4 +1,4 @@
-//! What is done to the drive, and what must be there afterwards.
+//! The operations on the drive, and the expected content afterwards.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,7 +8,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::small_drive::CAPACITY_BYTES;
 
-/// There is a flush at least every so many operations, so the parent knows which may have been begun.
+/// Longest distance between flushes in operations. It tells the parent the operations that may have
+/// begun.
 pub const FLUSH_EVERY: u32 = 32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,11 +22,11 @@ pub enum Kind {
     /// Stores non-volatile state.
     EnableEvent(bool),
     Checkpoint,
-    /// Shut down and start again.
+    /// Shuts down and starts again.
     Restart,
 }
 
-/// What operation `number` is, on which logical blocks.
+/// Kind and logical blocks of an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
     pub kind: Kind,
@@ -38,13 +39,15 @@ pub struct Plan {
     pub seed: u64,
     /// LBA format.
     pub format: u8,
-    /// Equal parts of the drive that operations take in turn, so that as many of them can be under way at the same
-    /// time. With more than one, only flushes are between them that come every [`FLUSH_EVERY`], and nothing but I/O.
+    /// Number of equal parts of the drive. Operations use them in turn, so that this many can run
+    /// in parallel. With several lanes, flushes come only every [`FLUSH_EVERY`] operations, and all
+    /// other operations are I/O.
     pub lanes: u32,
 }
 
 impl Plan {
-    /// Whether the drive has checksums: where pages are written in part, and where several commands are under way.
+    /// Returns whether the drive has checksums, used for partial page writes and for parallel
+    /// commands.
     pub fn has_checksums(&self) -> bool {
         self.format == 1 || self.lanes > 1
     }
@@ -87,16 +90,17 @@ impl Plan {
     }
 }
 
-/// Bytes of what a power failure leaves whole (NAWUPF, NABSPF): aligned pieces, also of several small blocks.
+/// Bytes that a power failure cannot tear (NAWUPF, NABSPF): aligned pieces, also of several small
+/// blocks.
 const ATOMIC_BYTES: u64 = 4096;
 
-/// What blocks and state may be after a crash.
+/// Allowed blocks and state after a crash.
 pub struct Expectation {
     plan: Plan,
-    /// Generation of each block after the last operation on it that was durable.
+    /// Generation of each block after the last durable operation on it.
     blocks: Vec<u32>,
-    /// What may have been done since to each aligned piece, in order: to which of its blocks, and their generation
-    /// then.
+    /// Later operations on each aligned piece that may have happened, in order: affected blocks,
+    /// and their generation.
     perhaps: HashMap<u64, Vec<(Range<usize>, u32)>>,
     event: Vec<bool>,
 }
@@ -111,7 +115,7 @@ impl Expectation {
         }
     }
 
-    /// An operation that was, or may have been, carried out.
+    /// Records an operation that has run or may have run.
     pub fn operation(&mut self, number: u32, durable: bool) {
         let Operation { kind, first, count } = self.plan.operation(number);
         let generation = match kind {
@@ -133,7 +137,8 @@ impl Expectation {
             let since = self.perhaps.entry(piece).or_default();
             since.push((blocks, generation));
             if durable {
-                // Operations on the same blocks are carried out one after the other: those before it were too.
+                // Operations on the same blocks run one after the other, so the earlier ones are
+                // done too.
                 for (blocks, generation) in since.drain(..) {
                     self.blocks[blocks].fill(generation);
                 }
@@ -141,8 +146,8 @@ impl Expectation {
         }
     }
 
-    /// Each piece must be as it was after one of the operations that may have been the last; from now on it is what was
-    /// found.
+    /// Checks that each piece has the result of one of the possible last operations. The found
+    /// content is the new expectation.
     pub fn compare(&mut self, found: &[u32], event: bool) {
         assert_eq!(found.len(), self.blocks.len());
         let piece_blocks = (ATOMIC_BYTES / self.plan.block_bytes()) as usize;

@@ -1,5 +1,5 @@
-//! What the drive tests share: a small drive, its files in a temporary folder, and a host that sends commands to it. It
-//! holds no expectations of its own.
+//! Shared parts of the drive tests: a small drive, its files in a temporary folder, and a host that
+//! sends commands. The module makes no assertions about the drive's behaviour.
 
 #![allow(dead_code)] // Every test binary uses its own part.
 
@@ -22,11 +22,11 @@ pub const MIB: u64 = 1 << 20;
 /// Logical capacity of [`config`].
 pub const CAPACITY_BYTES: u64 = 64 * MIB;
 pub const PAGE_BYTES: u64 = 4096;
-/// Length of its data file: data, and a sixty-fourth of that for metadata.
+/// Length of its data file: the data, and a sixty-fourth of it for metadata.
 pub const FILE_BYTES: u64 = 65 * MIB;
 
-/// A drive of 64 MiB in reclaim units of 1 MiB with two handles, one namespace and Flexible Data Placement; `format` is
-/// 0 for logical blocks of 4 KiB, 1 for 512 bytes.
+/// A drive of 64 MiB in reclaim units of 1 MiB with two handles, one namespace and Flexible Data
+/// Placement. `format` is 0 for logical blocks of 4 KiB, 1 for 512 bytes.
 pub fn config(format: u8) -> SubsystemConfig {
     SubsystemConfig {
         identity: Identity {
@@ -66,7 +66,7 @@ pub fn open(path: &Path, config: SubsystemConfig) -> Result<(Shared, ServedDrive
     open_with(path, config, false)
 }
 
-/// The same, with checksums if `checksums`; a drive that has some keeps them.
+/// Like [`open`], with checksums if `checksums`. A drive with checksums keeps them.
 pub fn open_with(
     path: &Path,
     config: SubsystemConfig,
@@ -97,7 +97,7 @@ pub fn folder() -> (TempDir, PathBuf) {
 pub fn write_pages(client: &Client, first: u64, pages: u64, generation: u32) {
     let mut data = vec![0; (pages * PAGE_BYTES) as usize];
     pattern::fill(first * PAGE_BYTES, generation, &mut data);
-    // As much as one command may move.
+    // The most data that one command may move.
     for (number, part) in (0..).zip(data.chunks(MIB as usize)) {
         let first = first + number * MIB / PAGE_BYTES;
         assert_eq!(client.write(first, PAGE_BYTES, part, false), Status::SUCCESS);
@@ -109,7 +109,7 @@ pub fn generation(client: &Client, page: u64) -> u32 {
     pattern::verify(page * PAGE_BYTES, &data).unwrap()
 }
 
-/// The device is in order, and exactly these pages are mapped.
+/// Checks the device's invariants, and that exactly these pages are mapped.
 pub fn check_mapping(shared: &Shared, mapped: impl Fn(u32) -> bool) {
     let subsystem = locked(shared);
     subsystem.device().check().unwrap();
@@ -146,7 +146,7 @@ pub fn set_fdp(client: &Client, enabled: bool) {
     );
 }
 
-/// Storage of the small drive in memory with a way to durability.
+/// The small drive's storage in memory, with a custom sync.
 pub struct Disk {
     memory: Memory,
     durable: Arc<dyn Durable>,
@@ -181,7 +181,7 @@ impl Media for Disk {
     }
 }
 
-/// A host with a controller of its own.
+/// A host with a separate controller.
 pub struct Client {
     shared: Shared,
     id: u16,
@@ -206,7 +206,7 @@ impl Client {
         }
     }
 
-    /// Executes a command as transports do: durable before it is complete.
+    /// Executes a command like a transport does, and makes its data durable first.
     pub fn execute(&self, queue: u16, entry: &SubmissionEntry, data: &mut Vec<u8>) -> Status {
         let mut subsystem = locked(&self.shared);
         let Outcome { reply, durable, .. } = match subsystem.accept(self.id, queue, entry) {
@@ -231,7 +231,8 @@ impl Client {
         }
     }
 
-    /// Executes an I/O command that must succeed; whether its completion waits for the disk.
+    /// Executes an I/O command that must succeed. Returns whether its completion waits for the
+    /// disk.
     pub fn is_made_durable(&self, entry: &SubmissionEntry, data: &mut Vec<u8>) -> bool {
         let mut subsystem = locked(&self.shared);
         let accepted = subsystem.accept(self.id, 1, entry).expect("an acceptable command");
@@ -240,7 +241,7 @@ impl Client {
         outcome.durable.is_some()
     }
 
-    /// Executes a write of a block; whether the host hears of it.
+    /// Executes a write of a block. Returns whether it has a reply.
     pub fn is_answered(&self, first: u32) -> bool {
         let mut entry = SubmissionEntry::new_zeroed();
         entry.opcode = IoOpcode::Write as u8;
