@@ -15,7 +15,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 pub struct Account {
     most: u64,
     taken: AtomicU64,
-    /// The parent account, from which shares count as well.
+    /// The parent account, in which its shares count as well.
     whole: Option<Arc<Account>>,
 }
 
@@ -80,8 +80,7 @@ impl Drop for Share {
     }
 }
 
-/// Limits of address space (bytes) for all guests and for one guest, and of mapped ranges per
-/// guest. 64 TiB is half of a 47-bit address space.
+/// Address space in bytes for the memory of all guests: half of a 47-bit address space.
 const ADDRESS_SPACE_MAX: u64 = 64 << 40;
 const GUEST_ADDRESS_SPACE_MAX: u64 = 8 << 40;
 const GUEST_RANGES_MAX: u64 = 4096;

@@ -1,8 +1,8 @@
 //! Actions on a served drive for clients with its token: make a checkpoint, plan faults.
 //!
 //! ```text
-//! checkpoint -> ServedDrive::checkpoint, if none is being made -> which files, how large, since when
-//! faults     -> Plan::parse, without the drive -> Subsystem::set_faults, the drive held for a moment -> FaultsReport
+//! checkpoint -> ServedDrive::checkpoint, if none is in progress -> files, their sizes and times
+//! faults     -> Plan::parse, unlocked -> Subsystem::set_faults, locked -> FaultsReport
 //! ```
 //!
 //! The studio's pages and `warp faults` both call this module. The server's start options fix the

@@ -1,5 +1,6 @@
-//! The vfio-user server, tested with the `vfio_user` crate's client and with raw bytes: probing,
-//! I/O, doorbells of all three kinds, interrupts, resets, disconnects, stops, and invalid messages.
+//! Tests of the vfio-user server with the `vfio_user` crate's client and with raw bytes. They cover
+//! probing, I/O, doorbells of all three kinds, interrupts, resets, disconnects, stops, and invalid
+//! messages.
 
 mod small_drive;
 

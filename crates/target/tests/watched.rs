@@ -1,4 +1,4 @@
-//! Monitoring of a served drive: two hosts write through both transports, and the view agrees with
+//! Monitoring of a served drive. Two hosts write through both transports, and the view agrees with
 //! the device's counters, its reclaim units, and the FDP logs.
 
 mod small_drive;

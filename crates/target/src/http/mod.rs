@@ -1,10 +1,10 @@
 //! A small HTTP server that limits all waits, sizes and counts, so that no client can block it.
 //!
 //! ```text
-//! listener -> a connection, if a place is free or a half-open connection gives way -> one request head  (connections)
-//!          -> check Host, Origin and token -> a body                                                    (guard)
-//!          -> axum routes -> handler, or worker with a time limit -> answer, compressed if large -> closed
-//!                        \-> WebSocket -> a conversation until one side ends it                         (socket)
+//! listener -> a connection, if a place is free or a half-open one gives way -> head  (connections)
+//!          -> check Host, Origin and token -> a body                                 (guard)
+//!          -> axum routes -> handler, or worker with a time limit -> answer -> closed
+//!                        \-> WebSocket -> a conversation until one side ends it      (socket)
 //! ```
 //!
 //! A connection closes after its answer. The server's thread never waits for a peer. A peer that

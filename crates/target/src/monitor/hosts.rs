@@ -1,13 +1,13 @@
 //! Scans all reclaim units of a served drive without delaying its hosts.
 //!
 //! ```text
-//! look: is a scan due? -> a part of the superblocks, the drive locked -> unlock -> the next part ... -> Units
+//! look: is a scan due? -> lock -> a part of the superblocks -> unlock -> next part ... -> Units
 //!            \-> the Units of the previous scan
 //! ```
 //!
 //! A drive has tens of thousands of reclaim units, and millions of blocks. A scan reads a few
-//! thousand per lock. The drive is locked for less than one part in [`HELD_PARTS`] of the time, and
-//! scans begin at most ten times a second, regardless of the number of requests. The parts of a
+//! thousand per lock. The drive is locked for less than one part in [`HELD_PARTS`] of the time.
+//! Scans begin at most ten times a second, regardless of the number of requests. The parts of a
 //! scan therefore belong to slightly different moments. A unit collected during the scan may appear
 //! twice or not at all. Sums over units may differ from counters by the events between
 //! [`Units::began_ns`] and [`Units::ended_ns`].

@@ -3,7 +3,7 @@
 //! ```text
 //! look -> current counters and events  (the drive locked once, to copy short rows)
 //!      -> reclaim units                (census: in parts, at most ten times a second)
-//!      -> activity of hosts            (once a second, controller by controller: differences of counters)
+//!      -> activity of hosts            (once a second, by controller: differences of counters)
 //! ```
 //!
 //! Monitoring polls the drive at any rate. The drive never notifies observers, and counts the

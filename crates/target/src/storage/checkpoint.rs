@@ -4,7 +4,7 @@
 //! ```text
 //! drive locked   has the drive changed? how large are the tables?
 //! drive free     allocate room for a copy of them (ssd::checkpoint::Room)
-//! drive locked   the moment: copy the device's tables and the non-volatile state, take a ticket for the state
+//! drive locked   the moment: copy the device's tables and non-volatile state, take a ticket
 //! drive locked   copy a part of the map (256 KiB)                \ repeated for all parts
 //! drive free     restore the part to the moment, write it, pause /
 //! drive free     replace the snapshot, then the state, unless a command has stored a later one

@@ -5,9 +5,9 @@
 //! survives the end of the process. After a power loss, or if the file is damaged or missing, the
 //! counters of the last checkpoint apply. The file has no other purpose.
 //!
-//! Format: "WARPCNT2", the drive's identity (16 bytes, as in its state), HBMW, MBMW, MBE, and from
-//! the SMART log bytes read, bytes written, read commands and write commands (8 bytes each,
-//! little-endian), then the CRC-32 of all previous bytes.
+//! Format: "WARPCNT2", the drive's identity (16 bytes, as in its state), then seven counters (8
+//! bytes each, little-endian) and the CRC-32 of all previous bytes. The counters are HBMW, MBMW and
+//! MBE, and from the SMART log bytes read, bytes written, read commands and write commands.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

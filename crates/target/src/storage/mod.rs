@@ -1,12 +1,12 @@
-//! Persistence of a drive: opens it with its data, mapping and state, stores them while it is
+//! Persistence of a drive. Opens it with its data, mapping and state, stores them while it is
 //! served, closes it, and recovers it after an unclean end.
 //!
 //! ```text
-//! drive.img            data (backend::File)                       written with every command, durable with Flush and FUA
-//! drive.img.state      identity, clean mark, non-volatile state   replaced by commands that change it, and at checkpoints
-//! drive.img.ftl        snapshot of the device                     replaced at checkpoints and when the drive is closed
-//! drive.img.counters   counters reported to hosts                 written in place every 50 ms, and before a host reads them
-//! drive.img.sums       checksums of the data, optional            written with every write command, durable at shutdown
+//! drive.img            data (backend::File), written by commands, durable with Flush and FUA
+//! drive.img.state      identity, clean mark, non-volatile state, replaced on change, checkpoint
+//! drive.img.ftl        snapshot of the device, replaced at checkpoints and at the end
+//! drive.img.counters   counters reported to hosts, written every 50 ms and before host reads
+//! drive.img.sums       checksums (optional), written with the data, durable at shutdown
 //!
 //! open  -> lock, check, load -> (not closed the last time: recover) -> mark as in use -> Subsystem
 //! close -> data durable -> snapshot -> state with the clean mark

@@ -3,12 +3,13 @@
 //!
 //! ```text
 //! next data in the file -> slice, without the drive's lock -> all pages good
-//!                                                          -> a page is doubtful (a write may be in progress)
+//!                                                          -> a page may be damaged or in a write
 //!                                                             -> checked again with the lock
 //! ```
 //!
-//! Pages with data but without a checksum get one. They were written before checksums were enabled,
-//! or while a server was killed. Reads go through the page cache of the system.
+//! A scrub of a served drive gives checksums to pages with data but without one. They were written
+//! before checksums were enabled, or while a server was killed. Reads go through the page cache of
+//! the system.
 
 use std::fs::File;
 use std::ops::Range;

@@ -4,7 +4,8 @@
 //! ```text
 //! 8 bytes   "WARPDRV\0"
 //! 4 bytes   version, little-endian
-//! sections  header (JSON), state (`nvme::Persistent::to_bytes`); each: 8 bytes length, the bytes, their CRC-32
+//! sections  header (JSON), state (`nvme::Persistent::to_bytes`)
+//!           each: 8 bytes length, the bytes, their CRC-32
 //! ```
 //!
 //! The file is small, because each change replaces it durably as a whole in one step. It is read

@@ -2,16 +2,15 @@
 //!
 //! ```text
 //! admin queue connects -> begin      I/O queue connects -> join
-//! the admin connection is lost, keep alive expires -> end: the controller is freed, all connections are hung up
-//! an I/O connection is lost -> its queue is gone, the others stay: Linux closes them before it resets the controller
+//! the admin connection is lost, keep alive expires -> end: free the controller, hang up all
+//! an I/O connection is lost -> only its queue ends: Linux closes these before a controller reset
 //! the controller is reset -> the I/O connections are hung up, the admin connection stays
 //! the subsystem is reset -> end
 //! ```
 //!
 //! Controller identifiers are used again. No connection may act for a controller other than its
 //! own. Therefore a [`Link`] ends only while its caller holds the subsystem (hence the `&mut
-//! Subsystem` arguments), and a connection checks its link each time that it has locked the
-//! subsystem.
+//! Subsystem` arguments). A connection checks its link each time that it has locked the subsystem.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

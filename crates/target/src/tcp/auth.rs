@@ -4,7 +4,7 @@
 //! ```text
 //! host: Negotiate ->              (hash functions and DH groups it can use)
 //!                 <- Challenge    (hash, group, challenge C1, g^x)
-//! host: Reply     ->              (response R1, g^y, and its own challenge C2 if it wants to know us)
+//! host: Reply     ->              (response R1, g^y, challenge C2 to authenticate the controller)
 //!                 <- Success1     (response R2 to C2)
 //! host: Success2  ->              (only after C2)
 //! ```

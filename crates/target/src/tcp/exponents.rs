@@ -1,8 +1,8 @@
 //! Schedules the exponentiations of authentication. They run without the drive's lock, on a few
 //! threads of low priority, and at a limited rate for unauthenticated peers.
 //!
-//! An exponentiation with the largest group takes some ten milliseconds of a core, and every peer
-//! that knows the name of a listed host can request one. Each address therefore has an allowance. A
+//! An exponentiation with the largest group takes some ten milliseconds of a core. Every peer that
+//! knows the name of a listed host can request one. Each address therefore has an allowance. A
 //! transaction takes one unit of it, a successful transaction returns the unit, and time refills
 //! it. Without an allowance, or without a free place, a host waits until its handshake time is
 //! over. A host that can authenticate never waits for its own allowance, however many queues it

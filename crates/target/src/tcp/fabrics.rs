@@ -3,7 +3,7 @@
 //! ```text
 //! no queue         -> Connect only
 //! queue, unproved  -> Authentication Send and Receive only
-//! queue            -> properties (admin queue), the discovery log (discovery controllers), everything else: nvme
+//! queue            -> properties (admin queue), discovery log (discovery controllers), rest: nvme
 //! ```
 //!
 //! Disconnect is not implemented. It is optional, and Linux closes its connections instead.

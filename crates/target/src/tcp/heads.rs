@@ -1,9 +1,9 @@
 //! Computes the submission queue head (SQHD) of completions. The host may reuse the entries before
 //! the head.
 //!
-//! A successful Read needs no completion, because its last C2HData PDU can report success (TCP
-//! Transport Specification, "Controller to Host Command Data Buffer Transfers", for controllers
-//! that support disabling SQ flow control). The host then learns no new head. With flow control it
+//! A successful Read needs no completion, because its last C2HData PDU can report success. The
+//! controller must support disabling SQ flow control (TCP Transport Specification, "Controller to
+//! Host Command Data Buffer Transfers"). The host then learns no new head. With flow control it
 //! must learn the head often enough (Base Specification, "Submission Queue Head Pointer Update
 //! Optimization"). One in every (queue size / 10) completions is therefore sent, and all while nine
 //! tenths of the queue are in use. Failed commands and commands without data for the host always

@@ -2,8 +2,8 @@
 //! any number of hosts.
 //!
 //! ```text
-//! TcpServer: accepts -> a thread for each connection (connection) -> Session (bytes in, bytes out; no socket)
-//!                                                                       -> nvme::Subsystem, shared with all others
+//! TcpServer: accepts -> a thread for each connection -> Session (bytes in, bytes out, no socket)
+//!                                                         -> nvme::Subsystem, shared by all
 //! ```
 //!
 //! * `pdu`, `input`, `output`: parsing and buffering of bytes

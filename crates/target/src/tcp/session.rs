@@ -2,7 +2,7 @@
 //! host out.
 //!
 //! ```text
-//! host's bytes -> Input -> PDUs -> ready commands -> accepted -> subsystem (one lock for a batch) -> Output -> host
+//! host's bytes -> Input -> PDUs -> ready commands -> accept -> subsystem (batch) -> Output -> host
 //!                            \-> data: straight into the buffer of its command
 //!   write without in-capsule data -> waits for a grant -> R2T -> waits for its data -> ready
 //!   completion not due yet, or to be durable first -> backlog
@@ -38,7 +38,7 @@ use super::output::Output;
 use super::pdu::{Digests, Fault};
 use crate::locked;
 
-/// Most commands in one batch of parsed commands.
+/// Parsing pauses at this many ready commands, which are then executed under one lock.
 const BATCH_COMMANDS: usize = 64;
 /// Output in bytes that is sent before more commands are executed. It is large enough to be worth
 /// one write, and small enough to be in the cache when it is copied out.

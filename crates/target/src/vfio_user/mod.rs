@@ -13,9 +13,9 @@
 //! shadow doorbells in guest memory.
 //!
 //! The module does not use the server of the `vfio_user` crate. That server trusts sizes from the
-//! peer, panics at some malformed messages, loses its place in the stream after others, and cannot
-//! stop while a client is connected. The tests and the benchmark use that crate's client, so that
-//! two implementations test each other.
+//! peer, and cannot stop while a client is connected. Some malformed messages make it panic, and
+//! some make it lose its place in the stream. The tests and the benchmark use that crate's client,
+//! so that two implementations test each other.
 //!
 //! Not implemented: INTx and MSI, migration, DMA by messages (the client must share its memory by
 //! file descriptors), several functions on a socket.

@@ -1,7 +1,7 @@
 //! The messages of the vfio-user protocol: their layouts, and their transfer through a Unix socket.
 //!
 //! A message is a header of 16 bytes, a body with the size given in the header, and file
-//! descriptors that arrive with its first byte. The size of a body is limited to
+//! descriptors. The descriptors arrive with the first byte. The size of a body is limited to
 //! [`MESSAGE_BYTES_MAX`]. The kernel closes file descriptors beyond [`DESCRIPTORS_MAX`] or beyond
 //! the limit of the process, and the server refuses such a message.
 

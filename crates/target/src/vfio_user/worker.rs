@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! connection --requests--> worker --(locked, for a batch)--> Subsystem
-//! doorbells  --polled----->   |  \--> syncer (makes data durable in the background) --request--> worker
+//! doorbells  --polled----->   |  \--> syncer (makes data durable) --request--> worker
 //! Subsystem  --waker------>   |
 //!                             +--> completions, interrupts
 //! ```
@@ -35,8 +35,8 @@ use crate::{Clock, Shared, give_way, locked, pause_between_parts};
 const SPIN: Duration = Duration::from_micros(20);
 /// Polls of the doorbells per poll of all other inputs during a spin.
 const LOOKS_PER_ROUND: usize = 8;
-/// A sleep lasts this fraction of the idle time so far, within the bounds below. A command after a
-/// pause therefore waits for at most 6 % of the pause.
+/// A sleep lasts one part in this many of the idle time so far, within the bounds below. A command
+/// after a pause therefore waits for at most 6 % of the pause.
 const IDLE_PER_SLEEP: u32 = 16;
 const SLEEP_MIN: Duration = Duration::from_micros(5);
 const SLEEP_MAX: Duration = Duration::from_micros(50);

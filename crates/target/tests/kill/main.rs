@@ -2,10 +2,10 @@
 //! remains, no block is torn, and the drive recovers.
 //!
 //! ```text
-//! parent:   spawn victim -> read its reports -> SIGKILL -> spawn verifier -> compare its findings with the expectation
-//! victim:   open the drive, execute operations n, n + 1, ..., report the durable ones, until it is killed; or
-//!           serve the drive over NVMe/TCP, with the parent as host (`over_tcp`)
-//! verifier: open the drive, check the device's state, read all data; then shut down, or end as if killed
+//! parent:   spawn victim -> read its reports -> SIGKILL -> spawn verifier -> compare its findings
+//! victim:   open the drive, execute operations n, n + 1, ..., report the durable ones until dead,
+//!           or serve the drive over NVMe/TCP, with the parent as host (`over_tcp`)
+//! verifier: open the drive, check the device's state, read all data, shut down or end as if killed
 //! ```
 //!
 //! Seed and n alone determine operation n, so the reports contain only the numbers of durable

@@ -3,10 +3,10 @@
 //!
 //! Reads and writes use the system's page cache, which the controller reports as its volatile write
 //! cache. A Flush, or a write with Force Unit Access, calls `fdatasync`
-//! ([`Storage::make_durable`](Durable::make_durable)). Concurrent commands share one call. After
-//! the first failed call all later ones fail, because the system reports a lost page only once.
-//! Data can then become durable only after a restart of the server. A call also fails if the file
-//! has been unlinked, because its data ends with the server.
+//! ([`Storage::make_durable`](Durable::make_durable)). Concurrent commands share one call. After a
+//! failed call all later ones fail, because the system reports a lost page only once. Data can then
+//! become durable only after a restart of the server. A call also fails if the file has been
+//! unlinked, because its data ends with the server.
 //!
 //! With checksums ([`super::sums`]) a damaged page causes a read error.
 //!

@@ -1,9 +1,9 @@
 //! Storage backends: keep the bytes of a served drive in memory, in a sparse file, or not at all.
 //!
 //! ```text
-//! nvme::Subsystem -> Media::read, write, discard -> Memory: 2 MiB pieces on huge pages, taken at the first write
-//!                                                -> File:   a sparse file; Flush and FUA are fdatasync
-//!                                                -> Null:   a generation for each page of `pattern`
+//! nvme::Subsystem -> Media::read, write, discard -> Memory: pieces of 2 MiB on huge pages
+//!                                                -> File:   a sparse file, durable by fdatasync
+//!                                                -> Null:   a generation per page of `pattern`
 //! ```
 //!
 //! Addresses are bytes of the drive. Metadata follows its capacity ([`nvme::media::bytes_for`]). A
@@ -27,7 +27,7 @@ pub use null::Null;
 pub enum DataChoice {
     /// In memory, lost when the server ends.
     Memory,
-    /// In a sparse file, with the drive's state and mapping in two files beside it.
+    /// In a sparse file, with the drive's state, mapping and counters in files beside it.
     File(std::path::PathBuf),
     /// Without data, for studies of timing and write amplification. Writes in the pattern of
     /// [`pattern`] read back, and all other data reads as zeroes.

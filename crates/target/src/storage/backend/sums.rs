@@ -2,7 +2,7 @@
 //! server.
 //!
 //! ```text
-//! write:   erase sum -> write page -> write sum   (a kill in between leaves no sum, never a wrong one)
+//! write:   erase sum -> write page -> write sum   (a kill leaves no sum, never a wrong one)
 //! discard: erase sum -> punch hole
 //! read:    no sum -> page unknown    different sum -> page damaged
 //! ```
@@ -15,8 +15,8 @@
 //! additional synchronization, no sums are held in memory, and good data never causes an error.
 //!
 //! Format, little-endian: a header of 4096 bytes, then a sum of 4 bytes for each page. The header
-//! has "WARPSUM1", the drive's identity (16 bytes), the length of the data file (8), the boot (16),
-//! the digest of the shutdown or 0 (4), the CRC-32 of all previous bytes, and zeroes.
+//! has "WARPSUM1", the drive's identity (16 bytes), the length of the data file (8), the boot (16)
+//! and the digest of the shutdown or 0 (4). The CRC-32 of all previous bytes and zeroes follow.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
@@ -179,8 +179,8 @@ impl Sums {
         }
         let (checked, checksum) = found.split_at(CHECKED_BYTES);
         let is_whole = checked.starts_with(MAGIC) && crc32fast::hash(checked).to_le_bytes() == checksum;
-        // A header without drive or shutdown mismatch means that sums were in use while the state
-        // was not. A shutdown was interrupted between the two writes.
+        // If the header names this drive and no shutdown, the sums were in use although the state
+        // records a shutdown. That shutdown was interrupted between the two writes.
         let is_named = found[8..24] != self.drive || found[48..52] != [0; 4];
         if closed.is_some() && is_whole && is_named {
             Standing::OfAnotherShutdown

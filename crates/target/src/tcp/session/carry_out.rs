@@ -400,8 +400,8 @@ impl Session {
     }
 }
 
-/// Returns the command if it qualifies for the fast path, its data is complete, and its answer fits
-/// in one PDU.
+/// Returns the command if it qualifies for the fast path, its data is complete, and data for the
+/// host is small enough to be copied.
 fn find_plain(subsystem: &Subsystem, together: &PlainBatch, ready: &ReadyCommand) -> Option<PlacedPlain> {
     let Progress::Capsule(entry, Some(command)) = &ready.progress else {
         return None;
