@@ -26,7 +26,7 @@ pub struct Gone;
 ///
 /// A failed access ends at the first missing byte that it touches. The order of a copy is
 /// unspecified, because the library chooses it by processor and addresses. After an error, bytes
-/// before the missing byte are therefore undefined too, unless a function states more. Bytes
+/// before the missing byte are therefore unspecified too, unless a function states more. Bytes
 /// outside the range do not change.
 #[derive(Debug)]
 pub struct Mapping {
