@@ -2,8 +2,8 @@
 //! ([`Room`]).
 //!
 //! ```text
-//! the element of a slice -> its address -> PREFETCHT0        nothing is read, nothing waits
-//! data -> Room -> MOVNTDQ -> settle: SFENCE                  nothing is read first, one wait for many
+//! the element of a slice -> its address -> PREFETCHT0      no read, no wait
+//! data -> Room -> MOVNTDQ -> settle: SFENCE                no read first, one wait for many stores
 //! ```
 //!
 //! A load would also fetch the line and needs no unsafe code. But a processor holds at most some

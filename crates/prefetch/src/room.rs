@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! source bytes -> Room -> copied once, without reads through the Room
-//!                   \-> streaming: arrives late and in any order -> settle -> visible to every thread
+//!                   \-> streaming: arrives late, in any order -> settle -> visible to all threads
 //! ```
 //!
 //! An ordinary store first reads its line into the cache, although a copy overwrites the whole
 //! line. The line then evicts another, and is written to memory later. Non-temporal (streaming)
-//! stores avoid both. Only their completion takes a wait, so one fence serves many copies. Measured
-//! on Zen 5: 4 KiB to random places of 1 GiB take 0.2 us with ordinary stores, and the same with
-//! streaming stores and a fence each. In pieces of 32 KiB, streaming takes 0.12 us per 4 KiB.
+//! stores avoid both. Only their completion takes a wait, so one fence serves many copies. On Zen
+//! 5, 4 KiB to random places of 1 GiB take 0.2 us with ordinary stores. Streaming stores with a
+//! fence each take as long. In pieces of 32 KiB, streaming takes 0.12 us per 4 KiB.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
