@@ -83,7 +83,8 @@ impl KeyPair {
     }
 
     /// The session key from the other side's public value. `None` if that value has the wrong
-    /// length or would reveal the key (0, 1, p - 1 or any value from p on, RFC 7919, section 5.1).
+    /// length or would reveal the key. The latter holds for 0, 1, p - 1 and all values from p on
+    /// (RFC 7919, section 5.1).
     pub fn session_key(&self, public: &[u8]) -> Option<Vec<u8>> {
         let parameters = parameters(self.group)?;
         let mut largest = parameters.modulus().to_be_bytes().to_vec();

@@ -1,7 +1,7 @@
 //! The primes of the Diffie-Hellman groups of RFC 7919 (appendix A), as hexadecimal digits.
 //!
-//! All primes have digits of e between ones. The shorter primes share the digits of the longest one
-//! and differ only in their ends.
+//! All primes have binary digits of e between ones. The shorter primes share the digits of the
+//! longest one and differ only in their ends.
 
 use nvme_spec::auth::DhGroupId;
 
