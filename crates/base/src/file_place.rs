@@ -1,8 +1,9 @@
 //! File locations that survive a rename of their folder, and atomic creation of files there.
 //!
 //! ```text
-//! path -> FilePlace::of: opens the folder and keeps it -> open, metadata, remove, beside: relative to it (openat)
-//!                                                      -> replace: .NAME-XXXXXX.part beside it, made durable, renamed (renameat)
+//! path -> FilePlace::of: opens the folder and keeps it
+//!      -> open, metadata, remove, beside: relative to the folder (openat)
+//!      -> replace: .NAME-XXXXXX.part beside the file, made durable, renamed (renameat)
 //! ```
 //!
 //! A place may have a guard ([`FilePlace::guarded`]). The guard runs before a file is written, and

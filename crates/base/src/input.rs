@@ -1,7 +1,8 @@
 //! Input files: opens only regular files, and limits their size by kind.
 //!
 //! ```text
-//! path -> open: refuses a folder, a device or a named pipe without waiting -> read, read_text: up to a limit, then refused
+//! path -> open: refuses a folder, a device or a named pipe without waiting
+//!      -> read, read_text: refuse files above a limit
 //! ```
 //!
 //! The program may read its inherited pipes by path (`/dev/stdin`, `/dev/fd/63` of a shell's

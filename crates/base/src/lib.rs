@@ -6,7 +6,7 @@
 //! u64  -> Bytes                     -> every size that a person reads
 //! an unknown name -> nearest, hint -> the end of an error message
 //! a library's message about a value -> plain_words
-//! a path -> input (regular files, limited), FilePlace (an open folder, atomic files) -> all file accesses
+//! a path -> input (regular files, limited), FilePlace (an open folder, atomic files) -> all files
 //! /proc/meminfo -> memory_available_bytes, memory_total_bytes -> runs, served drives
 //! table!        -> tables of names, tests
 //! gcd           -> fractions of superblocks, the tick of a trace's times
