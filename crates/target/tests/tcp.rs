@@ -371,8 +371,8 @@ fn heads_count_completions_and_are_told_as_often_as_a_host_needs_them() {
         let done = queue.command(entry, Data::ToHost(vec![0; 4096])).unwrap();
         assert_eq!(done.entry.sqhd.get(), head);
     }
-    // In a queue of 50 entries every fifth read has a completion, then every other one. 0 stands
-    // for a completion left out.
+    // In a queue of 50 entries every fifth read has a completion, and so have all other commands. 0
+    // stands for a completion left out.
     let mut queue = controller.io_queue(2, 50).unwrap();
     let block = Data::ToHost(vec![0; 4096]);
     let read = block_command(IoOpcode::Read, 1, 0, 1);

@@ -343,7 +343,8 @@ fn shadow_doorbells_save_messages() {
     assert_reads(&mut driver, 999, &data);
 }
 
-/// A driver with a completed read whose interrupt is pending. Also returns the read.
+/// A driver after the interrupt of a read, whose completion it has not taken yet. Also returns the
+/// read.
 fn interrupted(setup: &Setup) -> (Driver, SubmissionEntry) {
     let mut driver = setup.driver_with_queue();
     let page = driver.allocate(BLOCK);
@@ -381,7 +382,8 @@ fn interrupts_come_by_event_file_descriptors() {
     assert_eq!(u64::from_ne_bytes(count), 1, "delivered when it could be");
 }
 
-/// Interrupts sent while Bus Master Enable is clear do not reach the guest.
+/// Interrupts sent while Bus Master Enable is clear do not reach the guest, so they are raised
+/// again when it is set.
 #[test]
 fn interrupts_that_bus_mastering_swallowed_come_again() {
     let setup = Setup::new();
