@@ -253,8 +253,8 @@ fn a_power_loss_ends_a_checkpoint_and_nothing_is_stored_after_it() {
     assert!(!ended.drive.checkpoint(|| {}).expect("there is nothing to store to"));
 }
 
-/// A drive of 600 GiB is stored in the same parts as a small one, while hosts write between the
-/// parts.
+/// A drive with more than a gibibyte of mapping is stored in the same parts as a small one. Hosts
+/// write between the parts.
 #[test]
 fn a_large_drive_is_stored_while_it_is_served() {
     let (_folder, data) = folder();
