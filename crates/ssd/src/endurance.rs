@@ -1,7 +1,8 @@
-//! Wear: how much of the drive's life is used, what is left of it, and which blocks are worn out.
+//! Wear of a drive: used and remaining life, and worn-out blocks.
 //!
-//! Erases come from the device; how many a block survives is a property of the flash, a little different for each block
-//! (normally distributed, seeded). Worn blocks are reported, not retired: the geometry of a run stays what it is.
+//! The device counts erases. The number of erases that a block survives is a property of the flash
+//! and differs slightly between blocks (normally distributed, seeded). Worn-out blocks are reported
+//! but not retired, so the geometry of a run stays constant.
 
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -13,23 +14,24 @@ use crate::config::EnduranceConfig;
 use crate::layout::Layout;
 use crate::stats::Stats;
 
-/// Keeps the limits of the blocks apart from other random numbers.
+/// Separates the random numbers of the block limits from the device's other random numbers.
 const SEED_OF_ENDURANCE: u64 = 0x0065_6e64_7572_6500;
-/// Erases of a block, at most: no flash survives a part of that.
+/// Maximum erase count of a block, far above the endurance of any flash.
 pub(crate) const ERASES_MAX: u32 = u32::MAX / 2;
 const DAYS_OF_YEAR: f64 = 365.0;
 
 impl EnduranceConfig {
-    /// Share of the rated erases that an average block has had.
+    /// Average share of the rated erases that the blocks have used.
     pub(crate) fn life_used(&self, wear: &Wear) -> f64 {
         wear.mean_erases() / f64::from(self.rated_erases)
     }
 
-    /// Erases that each block survives.
+    /// Number of erases that each block survives.
     fn limits(&self, seed: u64) -> impl Iterator<Item = u32> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ SEED_OF_ENDURANCE);
         let (mean, deviation) = (f64::from(self.rated_erases), self.spread * f64::from(self.rated_erases));
-        // The sum of twelve uniform numbers has the variance of a standard normal one, and ends at six deviations.
+        // The sum of twelve uniform numbers has the variance of a standard normal one and is
+        // bounded by six deviations.
         std::iter::repeat_with(move || {
             let normal: f64 = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
             whole32((mean + deviation * normal).max(1.0))
@@ -37,27 +39,28 @@ impl EnduranceConfig {
     }
 }
 
-/// How often the blocks of a drive were erased.
+/// Summary of the erase counts of a drive's blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Wear {
-    /// Blocks of the drive.
+    /// Number of blocks of the drive.
     pub blocks: u64,
-    /// Erases of all of them.
+    /// Total erases of all blocks.
     pub erases: u64,
-    /// Of the one that was erased least.
+    /// Erases of the least erased block.
     pub fewest_erases: u32,
-    /// Of the one that was erased most.
+    /// Erases of the most erased block.
     pub most_erases: u32,
 }
 
 impl Wear {
-    /// Of the erases of each block.
+    /// Summarizes the erase counts of the blocks.
     ///
     /// # Panics
     /// There is no block.
     pub fn of(block_erases: &[u32]) -> Wear {
         assert!(!block_erases.is_empty(), "a drive has blocks");
-        // One pass: a large drive has millions of blocks, and hosts ask for this with the drive held.
+        // A single pass, because a large drive has millions of blocks and host commands call this
+        // under the drive lock.
         let mut wear = Wear {
             blocks: wide(block_erases.len()),
             erases: 0,
@@ -72,30 +75,31 @@ impl Wear {
         wear
     }
 
-    /// Erases of a block on average.
+    /// Average erases of a block.
     pub fn mean_erases(&self) -> f64 {
         real(self.erases) / real(self.blocks)
     }
 }
 
-/// How a drive has worn.
+/// Wear of a drive relative to its rated endurance.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Endurance {
-    /// Share of the rated erases that an average block has had; above 1 if the drive was written to for longer.
+    /// Average share of the rated erases that the blocks have used. Above 1 once the drive exceeds
+    /// its rating.
     pub life_used: f64,
-    /// Share of the rated erases that the most worn block has had.
+    /// Share of the rated erases that the most erased block has used.
     pub most_worn: f64,
-    /// The write amplification that bytes and drive-writes are counted at.
+    /// Write amplification assumed by the byte and drive-write figures.
     pub write_amplification: f64,
-    /// Bytes that the host could write to a new drive at this write amplification.
+    /// Bytes that the host can write to a new drive at this write amplification.
     pub host_bytes_total: f64,
-    /// Bytes that it can still write.
+    /// Bytes that the host can still write.
     pub host_bytes_left: f64,
-    /// Times that the host could write the whole drive each day of the warranty.
+    /// Full drive writes per day (DWPD) that the drive sustains during its warranty.
     pub drive_writes_per_day: f64,
-    /// Blocks that have been erased more often than they survive.
+    /// Number of blocks that have reached their erase limit.
     pub worn_blocks: u64,
-    /// Blocks of the drive.
+    /// Number of blocks of the drive.
     pub blocks: u64,
 }
 
@@ -126,10 +130,10 @@ impl Endurance {
         }
     }
 
-    /// The same drive at another write amplification than the one so far.
+    /// Recomputes the figures for another write amplification.
     ///
     /// # Panics
-    /// It is not above 0.
+    /// The write amplification is not above 0.
     #[must_use]
     pub fn at(self, write_amplification: f64) -> Endurance {
         assert!(write_amplification > 0.0, "bytes that are written are programmed");

@@ -1,19 +1,21 @@
-//! The two kinds of error a caller can cause. Our own bugs are asserts and stay on.
+//! Errors that a caller can cause. Bugs of the model itself fail asserts, which stay on in release
+//! builds.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
-/// A configuration that cannot become a device: which field, what it says, what would be allowed.
+/// Error of a configuration that cannot become a device. Names the field, its value and the allowed
+/// values.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{field} = {value}: {allowed}")]
 pub struct ConfigError {
-    /// Path of the field, as in the TOML.
+    /// Path of the field, as in TOML.
     pub field: String,
-    /// The value found.
+    /// Rejected value.
     pub value: String,
-    /// What is allowed, or the smallest change that works.
+    /// Allowed values, or the smallest change that works.
     pub allowed: String,
 }
 
@@ -26,7 +28,7 @@ impl ConfigError {
         }
     }
 
-    /// Refuses a value that is not allowed.
+    /// Rejects a value unless `ok` is true.
     pub(crate) fn unless(ok: bool, field: &str, value: impl ToString, allowed: &str) -> Result<(), ConfigError> {
         if ok {
             return Ok(());
@@ -34,7 +36,7 @@ impl ConfigError {
         Err(ConfigError::new(field, value, allowed))
     }
 
-    /// Refuses a number that is out of bounds.
+    /// Rejects a number that is out of bounds.
     pub(crate) fn between<T>(field: &str, value: T, allowed: RangeInclusive<T>) -> Result<(), ConfigError>
     where
         T: PartialOrd + Display,
@@ -44,17 +46,18 @@ impl ConfigError {
     }
 }
 
-/// A command that the device cannot carry out as given. The controller turns it into an NVMe status.
+/// Error of a command that the device cannot carry out. The controller converts it to an NVMe
+/// status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum HostError {
     /// The extent is empty or reaches beyond the capacity ("LBA Out of Range").
     #[error("logical pages {first} to {first}+{pages} are outside the device's {capacity} pages")]
     OutOfRange {
-        /// First logical page asked for.
+        /// First requested logical page.
         first: u32,
-        /// Number of pages asked for.
+        /// Number of requested pages.
         pages: u32,
-        /// Logical pages of the device.
+        /// Capacity of the device in logical pages.
         capacity: u32,
     },
     /// The reclaim group or handle does not exist ("Invalid Placement Identifier").
@@ -62,70 +65,70 @@ pub enum HostError {
         "placement on reclaim group {group}, handle {handle}: the device has {groups} groups and {handles} handles"
     )]
     InvalidPlacement {
-        /// Reclaim group asked for.
+        /// Requested reclaim group.
         group: u16,
-        /// Handle asked for.
+        /// Requested handle.
         handle: u16,
-        /// Reclaim groups of the device.
+        /// Number of reclaim groups of the device.
         groups: u16,
-        /// Handles of the device.
+        /// Number of handles of the device.
         handles: u16,
     },
 }
 
-/// A snapshot that cannot be written or loaded.
+/// Error of a snapshot that cannot be written or loaded.
 #[derive(Debug, Error)]
 pub enum SnapshotError {
-    /// The file system said no.
+    /// The file system reported an error.
     #[error("snapshot {path}: {source}")]
     Io {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Its reason.
+        /// Error of the file system.
         source: std::io::Error,
     },
-    /// Another kind of file.
+    /// The file is not a WARP snapshot.
     #[error("snapshot {path}: is not a WARP snapshot; give a file that `warp run --save` wrote")]
     Foreign {
-        /// The file.
+        /// Path of the file.
         path: String,
     },
-    /// The bytes are not a snapshot of this version, or not a whole one.
+    /// The file is a snapshot of another version, or an incomplete or damaged snapshot.
     #[error("snapshot {path}: {problem}; {remedy}")]
     Invalid {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// What is wrong.
+        /// Description of the problem.
         problem: String,
-        /// What to do about it.
+        /// Advice on how to solve the problem.
         remedy: &'static str,
     },
 }
 
 impl SnapshotError {
-    /// The file system said no.
+    /// Wraps an error of the file system.
     pub(crate) fn io(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> SnapshotError {
         let path = path.display().to_string();
         move |source| SnapshotError::Io { path, source }
     }
 }
 
-/// A checkpoint that comes to nothing, for a reason that is not the file system's; the device goes on.
+/// Reason why a checkpoint is abandoned, other than a file system error. The device keeps working.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CheckpointEnded {
-    /// The device that it was of is gone, or another checkpoint of it was begun.
+    /// The device was replaced, or another checkpoint of it was started.
     #[error(
         "the drive's media was divided anew while it was being stored, or another checkpoint was begun; the next one is of \
          what there is now"
     )]
     Replaced,
-    /// The map changed faster than it could be stored.
+    /// The map changed faster than the disk could store it.
     #[error(
         "hosts changed more of the mapping than is kept of changes until the disk has taken it; use a faster disk for \
          the drive's files, or checkpoint when hosts write less"
     )]
     TooManyChanges,
-    /// There is no memory for the changes.
+    /// The system has no memory to track the changes.
     #[error("there is no memory for what changes while the mapping is being stored")]
     NoMemory,
 }

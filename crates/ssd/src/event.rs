@@ -1,8 +1,8 @@
-//! What happens inside the device, as a stream of values to a sink.
+//! Events of the device and the trait of the sinks that receive them.
 //!
-//! The sink is a type parameter of [`crate::Device`], but not of what works in there: each call makes a listener of it
-//! ([`Events`]), and events are made only where the sink wants to hear them. Events are the second witness of the
-//! counters ([`crate::stats::Stats::apply`]) and the source of the GC log.
+//! [`crate::Device`] is generic over the sink, but its engine is not. Each call wraps the sink in
+//! an [`Events`] value, and the engine creates an event only if the sink wants it. Events check the
+//! counters ([`crate::stats::Stats::apply`]) and are the source of the GC log.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,36 +10,37 @@ use crate::cast::narrow;
 use crate::config::ReportedPage;
 use crate::types::{Lpn, MappedRun, Nanos, Owner, Placement, RgId, RuId, Write};
 
-/// How much a sink wants to hear.
+/// Kinds of events that a sink wants to receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
-    /// Nothing; events are not even made.
+    /// No events. The device does not create them.
     Nothing,
-    /// What becomes of reclaim units, and pages that go to another group: rare beside the commands of a host.
+    /// Life-cycle events of reclaim units, and pages redirected to another group. These are rare
+    /// compared with host commands.
     ReclaimUnits,
-    /// The commands of the host too ([`Event::HostWrite`], [`Event::Deallocate`]), a call for each.
+    /// Also host commands ([`Event::HostWrite`], [`Event::Deallocate`]), with a call for each.
     Everything,
 }
 
-/// Receives every event of a device that it wants to hear, in order.
+/// Receives the events of a device in order.
 pub trait EventSink {
-    /// How much that is; asked with every call of the device.
+    /// Returns the kinds of events to receive. The device calls it for every operation.
     fn interest(&self) -> Interest {
         Interest::Everything
     }
 
-    /// Takes one event.
+    /// Receives one event.
     fn event(&mut self, event: &Event);
 
-    /// Takes writes of the host that were carried out together: an [`Event::HostWrite`] for each, in order.
+    /// Receives a batch of host writes. Equivalent to an [`Event::HostWrite`] for each, in order.
     fn host_writes(&mut self, writes: &[Write]) {
         for write in writes {
             self.event(&Event::HostWrite(HostWrite::from(write)));
         }
     }
 
-    /// Takes runs of pages that collection copies: all of them, in their order in the flash, before the [`Event::Reclaim`] that they
-    /// belong to. A run may be told in parts.
+    /// Receives runs of pages that collection copies. All runs of a collection come in flash order
+    /// before its [`Event::Reclaim`]. A run may be split over several calls.
     fn copied(&mut self, runs: &[MappedRun]) {
         let _ = runs;
     }
@@ -53,7 +54,7 @@ impl EventSink for () {
     fn event(&mut self, _event: &Event) {}
 }
 
-/// Who hears of what happens in one call of the device.
+/// Event emitter of one device call.
 pub(crate) struct Events<'a> {
     listener: Option<&'a mut dyn EventSink>,
     hears_commands: bool,
@@ -69,7 +70,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Tells what became of a reclaim unit.
+    /// Emits an event about a reclaim unit.
     #[inline]
     pub(crate) fn emit(&mut self, event: impl FnOnce() -> Event) {
         if let Some(listener) = &mut self.listener {
@@ -77,7 +78,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Tells a command of the host.
+    /// Emits an event about a host command.
     #[inline]
     pub(crate) fn command(&mut self, event: impl FnOnce() -> Event) {
         if self.hears_commands {
@@ -85,7 +86,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Tells writes of the host that were carried out together.
+    /// Emits a batch of host writes.
     #[inline]
     pub(crate) fn host_writes(&mut self, writes: &[Write]) {
         if self.hears_commands
@@ -95,7 +96,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Tells which pages are copied, and `report` too; if nobody listens, neither.
+    /// Emits the copied pages and adds them to `report`. Does neither without a listener.
     pub(crate) fn copied(&mut self, runs: &[MappedRun], report: &mut Reporter) {
         if let Some(listener) = &mut self.listener {
             report.extend(runs);
@@ -116,7 +117,7 @@ impl<F: FnMut(&Event)> EventSink for F {
     }
 }
 
-/// One thing that happened.
+/// An event inside the device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Event {
     /// The host wrote an extent.
@@ -126,53 +127,53 @@ pub enum Event {
         /// Pages that were mapped before.
         pages: u32,
     },
-    /// Pages of a host write went to another reclaim group, because the one asked for holds all it can.
+    /// Pages of a host write went to another reclaim group because the requested group is full.
     Redirect {
-        /// The group asked for.
+        /// Requested group.
         from: RgId,
-        /// The group that took them.
+        /// Group that took the pages.
         to: RgId,
-        /// How many.
+        /// Number of pages.
         pages: u32,
     },
-    /// A reclaim unit was taken from the free ones.
+    /// A free reclaim unit was opened.
     Open {
-        /// Its group.
+        /// Reclaim group of the unit.
         group: RgId,
-        /// The reclaim unit.
+        /// Identity of the reclaim unit.
         unit: RuId,
-        /// For whom.
+        /// Owner of the reclaim unit.
         owner: Owner,
-        /// Its size.
+        /// Size of the reclaim unit in pages.
         unit_pages: u32,
-        /// Whether only collection writes to it, not the host.
+        /// True if only collection writes to the unit, not the host.
         for_collection: bool,
     },
-    /// A reclaim unit takes no more pages.
+    /// A reclaim unit was closed and takes no more pages.
     Close {
-        /// Its group.
+        /// Reclaim group of the unit.
         group: RgId,
-        /// The reclaim unit.
+        /// Identity of the reclaim unit.
         unit: RuId,
-        /// Whose it is.
+        /// Owner of the reclaim unit.
         owner: Owner,
         /// Pages that were never written.
         unwritten_pages: u32,
-        /// Why.
+        /// Reason for closing.
         reason: CloseReason,
     },
     /// A reclaim unit was reclaimed and erased.
     Reclaim(Reclaim),
 }
 
-/// A host write, as given.
+/// A host write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostWrite {
-    /// Where the host wanted it.
+    /// Requested placement.
     pub placement: Placement,
     /// Bytes that the host sent.
     pub host_bytes: u64,
-    /// Pages programmed.
+    /// Number of pages programmed.
     pub pages: u32,
 }
 
@@ -187,33 +188,33 @@ impl From<&Write> for HostWrite {
     }
 }
 
-/// Why a reclaim unit was closed.
+/// Reason why a reclaim unit was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CloseReason {
-    /// It is full.
+    /// The unit is full.
     Full,
-    /// The host asked for another one (reclaim unit handle update, NVMe 2.1 I/O Management Send).
+    /// The host requested another unit (reclaim unit handle update, NVMe 2.1 I/O Management Send).
     HostUpdate,
-    /// Its unwritten pages were needed elsewhere.
+    /// The device needed the space of its unwritten pages.
     RoomNeeded,
-    /// The handle's isolation changed and its copies go elsewhere now.
+    /// The isolation of the handle changed, and its copies now go to another reclaim unit.
     IsolationChanged,
 }
 
-/// Why a reclaim unit was reclaimed.
+/// Reason why a reclaim unit was reclaimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trigger {
-    /// The background mark.
+    /// Usage exceeds the background watermark.
     Background,
-    /// The foreground mark.
+    /// Usage exceeds the foreground watermark.
     Foreground,
-    /// The policy found nothing, and room was needed.
+    /// Emergency collection. The policy found no victim, and the device needed space.
     Forced,
 }
 
 impl Trigger {
-    /// The name in logs and tables.
+    /// Name in logs and tables.
     pub fn name(self) -> &'static str {
         match self {
             Trigger::Background => "background",
@@ -223,62 +224,65 @@ impl Trigger {
     }
 }
 
-/// One collection: the row of the GC log (WARP section 4.5).
+/// A garbage collection, which is one row of the GC log (WARP section 4.5).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reclaim {
-    /// Pages that the host had written to the device before it: the device's own sense of when.
+    /// Pages that the host had written before the collection, which is the device's own clock.
     pub host_pages_written: u64,
-    /// The caller's time at its start.
+    /// Time of the caller's clock at the start.
     pub now: Nanos,
-    /// What made it necessary.
+    /// Reason for the collection.
     pub trigger: Trigger,
-    /// The policy that chose the victim, as named in the configuration.
+    /// Name of the victim policy, as in the configuration.
     pub policy: &'static str,
-    /// The group it took place in.
+    /// Reclaim group of the collection.
     pub group: RgId,
-    /// The reclaim unit reclaimed.
+    /// Reclaim unit that was reclaimed.
     pub victim: RuId,
-    /// Whose data it held.
+    /// Owner of the victim's data.
     pub victim_owner: Owner,
-    /// Whose reclaim unit took the copies.
+    /// Owner of the reclaim unit that took the copies.
     pub destination_owner: Owner,
-    /// Size of the victim.
+    /// Size of the victim in pages.
     pub unit_pages: u32,
-    /// Valid pages in it.
+    /// Number of valid pages in the victim.
     pub valid_pages: u32,
-    /// Pages copied; less than the valid ones where blocks were remapped.
+    /// Number of pages copied. Less than `valid_pages` if blocks were remapped.
     pub pages_copied: u32,
-    /// The copied pages that are reported, `None` if nothing was copied or nothing is to be named.
+    /// Copied pages that the event names. `None` if no page was copied or the configuration names
+    /// none.
     pub moved: Option<MovedRun>,
-    /// Blocks moved without copying.
+    /// Number of blocks moved without copying.
     pub blocks_remapped: u32,
-    /// Time until the victim was erased; 0 without timing.
+    /// Time until the victim was erased, in nanoseconds. 0 without timing.
     pub elapsed_ns: Nanos,
 }
 
-/// The copied pages that the report of a collection names (`events.reported_page`): with `longest_run` that run, so
-/// that the host learns the largest piece of data that was in the wrong place (Kang & Shin, section II), otherwise a
-/// single page.
+/// Copied pages that the event of a collection names (`events.reported_page`). With `longest_run`
+/// these are the longest run, so that the host learns the largest piece of misplaced data (Kang &
+/// Shin, section II). With the other settings it is a single page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct MovedRun {
     /// First logical page.
     pub first: Lpn,
-    /// Consecutive logical pages from it on that were copied one after the other; at least 1.
+    /// Number of consecutive logical pages, copied one after the other. At least 1.
     pub pages: u32,
 }
 
-/// Finds what is reported of copied pages, which come in the order in which they are copied.
+/// Selects the copied pages to report. Receives the pages in copy order.
 pub(crate) enum Reporter {
-    /// The longest run.
+    /// Selects the longest run.
     LongestRun(LongestRun),
-    /// The page that comes after so many others, and what it is once it has come.
+    /// Selects the page after this many other pages. The second field holds the page once it has
+    /// come.
     Page(u32, Option<Lpn>),
-    /// Nothing.
+    /// Selects no page.
     Silent,
 }
 
 impl Reporter {
-    /// `pages`: how many will come; `draw`: any number, for the choice of a random one.
+    /// Creates a reporter for `pages` copied pages. `draw` is a random number for the choice of a
+    /// random page.
     pub(crate) fn new(reported: ReportedPage, pages: u32, draw: u64) -> Reporter {
         match reported {
             ReportedPage::LongestRun => Reporter::LongestRun(LongestRun::default()),
@@ -314,7 +318,7 @@ impl Reporter {
     }
 }
 
-/// Finds the longest run of consecutive logical pages in the order in which they come; of equally long ones the first.
+/// Longest run of consecutive logical pages, in copy order. Among runs of equal length the first.
 #[derive(Default)]
 pub(crate) struct LongestRun {
     longest: Option<MovedRun>,

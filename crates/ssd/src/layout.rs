@@ -1,8 +1,8 @@
-//! Every number that follows from a configuration, and the proof that the device cannot run out of room.
+//! Layout of a device: all numbers derived from a configuration, and the proof that writes find space.
 //!
 //! # Address space
 //!
-//! Physical pages are numbered in the order in which a reclaim unit is filled, superblock after superblock:
+//! Physical pages are numbered in the order in which a reclaim unit is filled, superblock by superblock:
 //!
 //! ```text
 //! group 0                                      group 1 ...
@@ -10,32 +10,33 @@
 //! | slice | slice | ..| slice | slice | ..|        slice = superblock / slices_per_superblock
 //! ```
 //!
-//! A *superblock* is a block on every lane (die and plane) of its reclaim group. A *size class* divides it into equal
-//! parts over fewer lanes; class 0 is the whole superblock. A reclaim unit is one part of one class and always begins
-//! at a slice, the smallest part that any handle can be given.
+//! A *superblock* is a block on every lane (die and plane) of its reclaim group. A *size class* divides
+//! it into equal parts over fewer lanes. Class 0 is the whole superblock. A reclaim unit is one part of
+//! one class. It begins at a slice, the smallest part that any handle can receive.
 //!
-//! # Why a write always finds room
+//! # Why a write always finds space
 //!
-//! Let a reclaim group have `n` superblocks after the reserve, of `p` pages, `g` frontiers that collection copies into
-//! (one for the shared pool, one for each handle that may be persistently isolated) and `c` size classes smaller than
-//! a superblock. In the worst case collection squeezes out everything that is not valid. What is left is full of valid
-//! pages (at most `live / p` superblocks), except one superblock for each frontier and one partly free superblock for
-//! each smaller class. So with
+//! Let a reclaim group have `n` superblocks of `p` pages after the reserve. Let `g` be the number of
+//! write frontiers of collection: one for the shared pool and one for each handle that may be
+//! persistently isolated. Let `c` be the number of size classes smaller than a superblock. In the worst
+//! case, emergency collection removes all invalid pages. The remaining superblocks are full of valid
+//! pages (at most `live / p`), except one for each frontier and one partly free superblock for each
+//! smaller class. So with
 //!
 //! ```text
 //! live / p + g + c + (1 + c) + 1 <= n
 //! ```
 //!
-//! there are always `1 + c` superblocks in reserve for collection itself (copies go to reclaim units of their victim's
-//! class, so that emptying a superblock divides at most one other of each class) and one for the host. [`Layout::new`]
-//! refuses anything less.
-//! `Device::squeeze` is the procedure, and asserts it.
+//! `1 + c` superblocks are always reserved for collection itself and one for the host. Copies go to
+//! reclaim units of their victim's class, so emptying a superblock divides at most one other superblock
+//! of each class. [`Layout::new`] rejects smaller configurations. `Engine::squeeze` implements the
+//! procedure and asserts the bound.
 //!
-//! Copies that share the host's open reclaim unit (`gc.copies`) change none of it. The frontiers are then open units of
-//! hosts, as many as there would be otherwise, and left alone by squeezing like those; all are whole superblocks, so
-//! `c` is 0. Collecting a superblock fills at most the rest of one frontier and begins one other, and gives back the
-//! superblock: what is free is never fewer than before. If collecting begins the unit that the host waits for, the
-//! host takes none, and writes to it.
+//! The proof also holds for copies that share the host's open reclaim unit (`gc.copies`). The frontiers
+//! are then open units of hosts. Their number is the same, and emergency collection leaves them alone
+//! too. All of them are whole superblocks, so `c` is 0. Collecting a superblock fills at most the rest
+//! of one frontier, begins one other and returns the superblock. The free space never shrinks. If the
+//! collection opens the unit that the host waits for, the host writes to that unit.
 
 use serde::Serialize;
 
@@ -47,65 +48,65 @@ use crate::error::ConfigError;
 use crate::types::{Owner, PlacementList, RuhId};
 use crate::unit::ReclaimUnit;
 
-/// One way to divide a superblock.
+/// A way to divide a superblock into equal parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SizeClass {
-    /// Parts of a superblock.
+    /// Number of parts of a superblock.
     pub divisor: u32,
-    /// Pages of one part.
+    /// Number of pages of one part.
     pub pages: u32,
-    /// Slices of one part.
+    /// Number of slices of one part.
     pub slices: u32,
-    /// Blocks of one part.
+    /// Number of blocks of one part.
     pub blocks: u32,
 }
 
-/// The numbers behind a [`DeviceConfig`].
+/// Numbers derived from a [`DeviceConfig`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Layout {
-    /// Bytes of a page, the mapping unit.
+    /// Size of a page (the mapping unit) in bytes.
     pub page_bytes: u64,
-    /// Pages that the host can address.
+    /// Number of pages that the host can address.
     pub logical_pages: u32,
-    /// Pages of flash.
+    /// Number of pages of flash.
     pub physical_pages: u32,
-    /// Reclaim groups.
+    /// Number of reclaim groups.
     pub groups: u16,
-    /// Superblocks of each reclaim group.
+    /// Number of superblocks of each reclaim group.
     pub superblocks_per_group: u32,
-    /// Pages of a superblock.
+    /// Number of pages of a superblock.
     pub superblock_pages: u32,
-    /// Blocks of a superblock, one for each die and plane of the group.
+    /// Number of blocks of a superblock, one for each die and plane of the group.
     pub blocks_per_superblock: u32,
-    /// Pages of a block.
+    /// Number of pages of a block.
     pub block_pages: u32,
-    /// Pages written to a block before the next block of the reclaim unit takes its turn.
+    /// Pages written to a block before the write continues on the next block of the reclaim unit.
     pub program_unit_pages: u32,
-    /// Size classes in use; class 0 is the superblock.
+    /// Size classes in use. Class 0 is the superblock.
     pub classes: Vec<SizeClass>,
-    /// Slices of a superblock.
+    /// Number of slices of a superblock.
     pub slices_per_superblock: u32,
-    /// Pages of a slice.
+    /// Number of pages of a slice.
     pub slice_pages: u32,
     /// Settings of each handle.
     pub handles: Vec<HandleConfig>,
-    /// Pages written last that separation looks at; 0 without it.
+    /// Size of the hot-data window in pages, 0 if disabled.
     pub separation_pages: u32,
-    /// Whose copies those of initially isolated handles are: of the shared pool, or of the handle whose open reclaim
-    /// unit they share.
+    /// Owner of the copies of initially isolated handles. It is the shared pool, or the handle
+    /// whose open reclaim unit they share.
     pub pooled_copies: Owner,
-    /// Superblocks of each group that host data never gets.
+    /// Superblocks of each group that host data never uses.
     pub reserve_superblocks: u32,
-    /// Superblocks of each group that its share of a full drive does not need, less the reserve.
+    /// Superblocks of each group beyond its share of a full drive, without the reserve.
     pub spare_superblocks: u32,
-    /// Superblocks that stay free for collection itself.
+    /// Superblocks of each group that stay free for collection itself.
     pub collection_superblocks: u32,
-    /// Background collection runs while no more slices of a group are free than this.
+    /// Free slices of a group up to which background collection runs.
     pub background_free_slices: u64,
-    /// A handle's next reclaim unit waits for collection while fewer slices of a group than this would stay free beside
-    /// it.
+    /// Free slices of a group that must remain after a handle takes its next reclaim unit. The host
+    /// waits for collection below this number.
     pub foreground_free_slices: u64,
-    /// Live pages that a group can hold; more are placed in another group.
+    /// Maximum live pages of a group. Further pages go to another group.
     pub group_live_pages_max: u64,
 }
 
@@ -113,7 +114,8 @@ impl Layout {
     /// Derives the layout.
     ///
     /// # Errors
-    /// Names the field that is out of range, or, where the parts do not fit together, the smallest value that works.
+    /// Names the field that is out of range. If the parts do not fit together, names the smallest
+    /// value that works.
     pub fn new(config: &DeviceConfig) -> Result<Layout, ConfigError> {
         config.check()?;
         let shape = Shape::new(config)?;
@@ -126,7 +128,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The parts of a drive make up the drive, and its groups can hold every logical page.
+    /// Asserts that the parts add up to the drive and that its groups can hold every logical page.
     fn assert_whole(&self) {
         let superblock_pages = self.superblock_pages;
         assert_eq!(
@@ -172,47 +174,47 @@ impl Layout {
         );
     }
 
-    /// Superblocks of each group that a host does not get: what collection needs, and the reserve.
+    /// Superblocks of each group that hosts cannot use, for collection and the reserve.
     pub(crate) fn superblocks_kept(&self) -> u32 {
         self.collection_superblocks + self.reserve_superblocks
     }
 
-    /// Slices of each group.
+    /// Number of slices of each group.
     pub(crate) fn slices_per_group(&self) -> u64 {
         u64::from(self.superblocks_per_group) * u64::from(self.slices_per_superblock)
     }
 
-    /// Slices of the whole device.
+    /// Number of slices of the whole device.
     pub fn slices(&self) -> u32 {
         self.superblocks() * self.slices_per_superblock
     }
 
-    /// Superblocks of the whole device.
+    /// Number of superblocks of the whole device.
     pub fn superblocks(&self) -> u32 {
         self.superblocks_per_group * u32::from(self.groups)
     }
 
-    /// Reclaim unit handles.
+    /// Number of reclaim unit handles.
     pub fn handle_count(&self) -> u16 {
         u16::try_from(self.handles.len()).expect("a device has at most 128 handles")
     }
 
-    /// Blocks of the whole device.
+    /// Number of blocks of the whole device.
     pub fn blocks(&self) -> u64 {
         u64::from(self.superblocks()) * u64::from(self.blocks_per_superblock)
     }
 
-    /// Bytes that the host can write to.
+    /// Capacity that the host can write, in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         u64::from(self.logical_pages) * self.page_bytes
     }
 
-    /// Placement indices of a namespace that lists every handle in every reclaim group.
+    /// Number of placement indices of a namespace that lists every handle in every reclaim group.
     pub fn placement_count(&self) -> u16 {
         PlacementList::new(&self.handle_list(), self.groups).count()
     }
 
-    /// Every handle, in order: what a namespace lists that may use all of them.
+    /// All handles in order, for a namespace that may use all of them.
     pub fn handle_list(&self) -> Vec<RuhId> {
         (0..).map(RuhId).take(self.handles.len()).collect()
     }
@@ -222,26 +224,27 @@ impl Layout {
         f64::from(self.physical_pages) / f64::from(self.logical_pages) - 1.0
     }
 
-    /// Memory that the page maps and the block tables of such a device take at most, in bytes: so much where every page is written by
-    /// itself. The reverse map takes 4 bytes for each run of pages, so a device under larger requests takes little more than half.
+    /// Maximum memory of the page maps and block tables of such a device, in bytes. This is the
+    /// case if every page is written separately. The reverse map needs 4 bytes for each run of
+    /// pages, so larger requests need little more than half.
     pub fn memory_bytes(&self) -> u64 {
         let pages = u64::from(self.physical_pages);
         4 * u64::from(self.logical_pages) + 4 * pages + pages / 4 + self.table_bytes()
     }
 
-    /// Of that, what the block tables take.
+    /// Part of [`Layout::memory_bytes`] that belongs to the block tables.
     pub(crate) fn table_bytes(&self) -> u64 {
         8 * self.blocks() + u64::from(self.slices()) * wide(size_of::<ReclaimUnit>())
     }
 
-    /// The size class with this divisor.
+    /// Size class with this divisor.
     pub(crate) fn class_of(&self, divisor: u32) -> u8 {
         let position = self.classes.iter().position(|class| class.divisor == divisor);
         let position = position.expect("every divisor in the configuration has a class");
         u8::try_from(position).expect("there are at most 129 classes: of whole superblocks, and one for each handle")
     }
 
-    /// The class of a handle's reclaim units.
+    /// Size class of a handle's reclaim units.
     pub(crate) fn class_of_size(&self, config: &DeviceConfig, size: ReclaimUnitSize) -> u8 {
         let shape = Shape::new(config).expect("a layout exists, so its shape is valid");
         self.class_of(shape.divisor(size))
@@ -257,8 +260,8 @@ impl Layout {
         isolated + u32::from(shared)
     }
 
-    /// Reclaim units that a handle may have open for host data at the same time: those that its commands take turns
-    /// with, and with separation, last, the one for pages that were written a short time ago.
+    /// Maximum reclaim units that a handle has open for host data. Host commands rotate over them.
+    /// With separation, the last one is for hot pages.
     pub fn open_slots(&self, handle: &HandleConfig) -> u16 {
         handle.open_reclaim_units + u16::from(self.separation_pages > 0)
     }
@@ -279,7 +282,7 @@ impl Layout {
         }
     }
 
-    /// Superblocks of each group that are not available to live data in the worst case.
+    /// Superblocks of each group that are unavailable for live data in the worst case.
     fn overhead_superblocks(&self, config: &DeviceConfig) -> u32 {
         let squeezed = self.frontiers() + self.smaller_classes();
         let open = match config.handles.opening {
@@ -291,7 +294,8 @@ impl Layout {
 
     fn superblocks_needed(&self, config: &DeviceConfig) -> u32 {
         let groups = u32::from(self.groups);
-        // Groups share the live data as it comes; a page each lets the last write of a full drive find its group.
+        // Groups may share the live data unevenly. One extra page each lets the last write of a
+        // full drive find space.
         let live_pages = (self.logical_pages + groups).div_ceil(groups);
         live_pages / self.superblock_pages + self.overhead_superblocks(config)
     }
@@ -332,7 +336,7 @@ impl Layout {
     }
 }
 
-/// Pages of the window of `handles.separation_bytes`.
+/// Size of the window `handles.separation_bytes` in pages.
 fn separation_pages(config: &DeviceConfig, logical_pages: u64) -> Result<u32, ConfigError> {
     let bytes = config.handles.separation_bytes;
     let pages = bytes.div_ceil(config.geometry.mapping_unit_bytes);
@@ -341,7 +345,7 @@ fn separation_pages(config: &DeviceConfig, logical_pages: u64) -> Result<u32, Co
     Ok(narrow(pages))
 }
 
-/// See [`Layout::pooled_copies`].
+/// Computes [`Layout::pooled_copies`].
 fn pooled_copies(config: &DeviceConfig) -> Owner {
     let mut handles = (0..config.handles.count).map(RuhId);
     let shares = |handle: &RuhId| config.handles.get(handle.0).isolation != Isolation::PersistentlyIsolated;
@@ -351,7 +355,7 @@ fn pooled_copies(config: &DeviceConfig) -> Owner {
     }
 }
 
-/// The physical shape, before capacity.
+/// Physical shape without the capacity.
 struct Shape {
     dies_per_group: u32,
     channels_per_group: Option<u32>,
@@ -400,7 +404,7 @@ impl Shape {
         })
     }
 
-    /// Parts of a superblock for a size.
+    /// Number of parts of a superblock for a reclaim unit size.
     fn divisor(&self, size: ReclaimUnitSize) -> u32 {
         match size {
             ReclaimUnitSize::Superblock => 1,
@@ -464,9 +468,10 @@ impl Shape {
             MarksOf::All => superblocks_per_group,
         };
         let slices = |superblocks: u32| u64::from(superblocks) * u64::from(slices_per_superblock);
-        // A mark of 0.9 leaves exactly a tenth, whatever 1 - 0.9 is in binary.
+        // The small summand makes a watermark of 0.9 leave exactly a tenth despite binary rounding.
         let left = |mark: f64| whole((1.0 - mark) * real(slices(base)) + 1e-6) + slices(reserve_superblocks);
-        // Free parts of divided superblocks, fewer than make a whole one, are of no use to who needs a whole one.
+        // Free parts of divided superblocks that add up to less than a superblock are useless to a
+        // request for a whole one.
         let scattered_slices = u64::from(slices_per_superblock) - 1;
         let hard_floor = slices(reserve_superblocks + collection_superblocks) + scattered_slices;
         let mut layout = Layout {
@@ -530,7 +535,7 @@ impl Shape {
             let superblocks = given / group_superblock_bytes;
             let physical_pages = superblocks * groups * u64::from(self.superblock_pages);
             (
-                // 110 MiB at 0.1 are 100 MiB, whatever 1.1 is in binary.
+                // The small summand makes 110 MiB at 0.1 exactly 100 MiB despite binary rounding.
                 whole(real(physical_pages) / (1.0 + geometry.over_provisioning) + 1e-6),
                 superblocks,
             )

@@ -1,18 +1,19 @@
-//! The WARP device model: a deterministic SSD with Flexible Data Placement.
+//! The WARP device model: a deterministic SSD with Flexible Data Placement (FDP).
 //!
 //! ```text
-//! write, deallocate, update  ->  Device  ->  placement (open reclaim units)  ->  maps (L2P, P2L, validity)
-//!                                   |                     |
-//!                                   |                     +-> collect (victim, copies, erase) -> media (erase counts)
-//!                                   +-> Stats, Events
+//! write, deallocate, update -> Device -> placement (open reclaim units) -> maps (L2P, P2L, validity)
+//!                                |           |
+//!                                |           +-> collect (victim, copies, erase) -> media (erases)
+//!                                +-> Stats, Events
 //! ```
 //!
-//! A [`Device`] is made from a [`DeviceConfig`]; it maps pages, places them by reclaim unit handle, collects garbage,
-//! counts and tells. Time is an argument, randomness comes from the configuration's seed, so the same calls give the
-//! same device on every machine. A drive without Flexible Data Placement is the same code with one handle in use.
+//! A [`DeviceConfig`] describes a [`Device`]. The device maps logical pages, places them by reclaim
+//! unit handle, collects garbage, maintains counters and reports events. The caller passes the time
+//! and the configuration contains the random seed. Equal calls therefore give equal devices on every
+//! machine. A drive without FDP is the same code with one handle in use.
 //!
-//! It does not: store data, know NVMe commands or statuses, read a clock, start threads, or do I/O (except
-//! [`snapshot`] and [`checkpoint`], on the caller's behalf).
+//! The model stores no data, knows no NVMe commands or statuses, reads no clock and starts no threads.
+//! Only [`snapshot`] and [`checkpoint`] do I/O, on behalf of the caller.
 
 #![warn(missing_docs)]
 

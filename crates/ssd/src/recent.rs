@@ -1,11 +1,11 @@
-//! What became of reclaim units lately, for those who watch a device.
+//! Log of the latest reclaim unit events, for monitoring a device.
 //!
 //! ```text
-//! Event -> note -> the last few thousand, with where copies went -> since(what a watcher has seen), take
+//! Event -> note -> last few thousand events with copy destinations -> since(end), take
 //! ```
 //!
-//! It is a part of a sink, in the lab and in the served drive alike. It does not hear of the commands of the host, and has no
-//! clock: of the events only a collection says when it was.
+//! The lab and the served drive both use it as part of their event sinks. It ignores host commands and
+//! has no clock. Only collections carry a time.
 
 use std::collections::BTreeMap;
 
@@ -13,43 +13,43 @@ use crate::event::Event;
 use crate::ring::Ring;
 use crate::types::{Owner, RgId, RuId};
 
-/// Events that are kept, at most; of more, the last ones.
+/// Capacity of the log. A new event drops the oldest.
 pub const EVENTS_MAX: usize = 4096;
 
-/// Something that happened in the device.
+/// A logged event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecentEvent {
-    /// What.
+    /// The event itself.
     pub event: Event,
-    /// Of a collection: the reclaim unit that takes copies of its kind, which some of its own went to.
+    /// For a collection, the reclaim unit that took (some of) the copies.
     pub destination: Option<RuId>,
 }
 
-/// What happened after a moment.
+/// Events after a position of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventsSince {
-    /// The events, oldest first, [`EVENTS_MAX`] at most.
+    /// Events, oldest first, at most [`EVENTS_MAX`].
     pub events: Vec<RecentEvent>,
-    /// How many there were before them.
+    /// Number of earlier events after the position that are no longer in the log.
     pub left_out: u64,
 }
 
-/// See the module.
+/// Log of the latest events of a device, without host commands.
 #[derive(Clone, Debug, Default)]
 pub struct RecentEvents {
     events: Ring<RecentEvent>,
-    /// Events that [`RecentEvents::take`] has given.
+    /// End position of the last [`RecentEvents::take`].
     taken: u64,
-    /// The reclaim unit that each owner's copies go to, in each group.
+    /// Reclaim unit that takes each owner's copies, in each group.
     destinations: BTreeMap<(u16, Owner), RuId>,
 }
 
 impl RecentEvents {
-    /// Takes notice of an event.
+    /// Logs an event.
     pub fn note(&mut self, event: &Event) {
         let mut destination = None;
         match event {
-            // Where copies share the unit of the host, it is the one that was opened last for either.
+            // If copies share the host's reclaim unit, the last unit opened for either takes them.
             Event::Open { group, unit, owner, .. } => {
                 self.destinations.insert((group.0, *owner), *unit);
             }
@@ -70,15 +70,15 @@ impl RecentEvents {
         self.destinations.get(&(group.0, owner)).copied()
     }
 
-    /// Events so far: where one who has seen all of them goes on.
+    /// Position after the latest event, which a reader passes to [`RecentEvents::since`] later.
     pub fn end(&self) -> u64 {
         self.events.end()
     }
 
-    /// What happened after so many events.
+    /// Events after position `end`.
     ///
     /// # Panics
-    /// There were not so many.
+    /// The log has not reached the position.
     pub fn since(&self, end: u64) -> EventsSince {
         EventsSince {
             events: self.events.since(end).cloned().collect(),
@@ -86,7 +86,7 @@ impl RecentEvents {
         }
     }
 
-    /// What happened since it was last taken.
+    /// Events since the previous call of this function.
     pub fn take(&mut self) -> EventsSince {
         let end = self.end();
         let before = std::mem::replace(&mut self.taken, end);

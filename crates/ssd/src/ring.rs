@@ -1,17 +1,17 @@
-//! A log of bounded length: a new entry drops the oldest when the log is full, and what was lost is counted.
+//! Bounded log. A new entry drops the oldest when the log is full, and the log counts dropped
+//! entries.
 //!
-//! It is what a drive keeps of its events until a host reads them. Entries are numbered from the first one ever made,
-//! so that a reader who remembers how far he read knows what he missed. Not here: what an entry is, and who may read
-//! it.
+//! A drive keeps its events in such a log until a host reads them. Positions count from the first
+//! entry ever added, so a reader that stores its position can compute the number of missed entries.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-/// See the module.
+/// Bounded log with stable positions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ring<T> {
-    /// Oldest first.
+    /// Entries, oldest first.
     entries: VecDeque<T>,
     overwritten: u64,
 }
@@ -26,7 +26,7 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T> Ring<T> {
-    /// Adds an entry to a log of `length`, which may differ from one time to the next.
+    /// Adds an entry to a log of capacity `length`, which may change between calls.
     pub fn push(&mut self, entry: T, length: usize) {
         assert!(length > 0, "a log has room for an entry");
         let surplus = (self.entries.len() + 1).saturating_sub(length);
@@ -39,34 +39,34 @@ impl<T> Ring<T> {
         );
     }
 
-    /// The newest entry.
+    /// Newest entry.
     pub fn last_mut(&mut self) -> Option<&mut T> {
         self.entries.back_mut()
     }
 
-    /// The entries, oldest first.
+    /// Iterates over the entries, oldest first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &T> + DoubleEndedIterator {
         self.entries.iter()
     }
 
-    /// Entries that made room for newer ones, read or not.
+    /// Number of entries dropped for newer ones, read or not.
     pub fn overwritten(&self) -> u64 {
         self.overwritten
     }
 
-    /// Entries ever made: where one who has read all of them goes on.
+    /// Number of entries ever added, which is the position after the newest entry.
     pub fn end(&self) -> u64 {
         self.overwritten + self.entries.len() as u64
     }
 
-    /// The entries after those that one has read who has read up to `end`, oldest first.
+    /// Entries after position `end`, oldest first.
     pub fn since(&self, end: u64) -> impl Iterator<Item = &T> {
         assert!(end <= self.end(), "nobody has read what was never there");
         let read = end.saturating_sub(self.overwritten);
         self.entries.range(read as usize..)
     }
 
-    /// Entries that were lost to one who has read up to `end`, as [`Ring::end`] said then.
+    /// Number of dropped entries after position `end`, an earlier result of [`Ring::end`].
     pub fn lost_since(&self, end: u64) -> u64 {
         assert!(end <= self.end(), "nobody has read what was never there");
         self.overwritten.saturating_sub(end)

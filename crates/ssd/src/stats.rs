@@ -1,8 +1,9 @@
-//! The counters, on the levels of section 4.5 of the WARP paper: device, reclaim unit handle; the third level, single
-//! collections, is [`crate::event::Reclaim`].
+//! Counters of a device, on the levels of section 4.5 of the WARP paper: device and reclaim unit
+//! handle. The third level, the single collection, is [`crate::event::Reclaim`].
 //!
-//! [`Stats`] holds one row for each handle and one for the shared pool; device totals are sums of rows, so the two
-//! levels cannot disagree. [`Stats::apply`] folds events into the same numbers: it is the second witness.
+//! [`Stats`] holds one row for each handle and one for the shared pool. Device totals are sums of
+//! rows, so the two levels cannot disagree. [`Stats::apply`] derives the same numbers from events,
+//! as a cross-check.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,34 +11,35 @@ use crate::cast::real;
 use crate::event::{CloseReason, Event, Trigger};
 use crate::types::{Owner, RuhId};
 
-/// Counters of the data of one owner: a reclaim unit handle, or the shared pool.
+/// Counters of one owner, which is a reclaim unit handle or the shared pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnerStats {
     /// Bytes that the host sent through this handle.
     pub host_bytes_written: u64,
-    /// Pages programmed for them (more than the bytes where a write covers part of a mapping unit).
+    /// Pages programmed for host writes. Exceeds the bytes if writes cover mapping units partially.
     pub host_pages_written: u64,
     /// Pages that collection copied out of this owner's reclaim units.
     pub gc_pages_copied: u64,
     /// Pages that collection copied into this owner's reclaim units.
     pub gc_pages_received: u64,
-    /// Fully valid blocks that collection took out of this owner's reclaim units without copying.
+    /// Fully valid blocks that collection moved out of this owner's reclaim units without copying.
     pub blocks_remapped: u64,
-    /// Pages in those blocks.
+    /// Pages in remapped blocks.
     pub pages_remapped: u64,
     /// Reclaim units opened (allocations).
     pub units_opened: u64,
     /// Reclaim units reclaimed (evictions).
     pub units_reclaimed: u64,
-    /// Pages erased with them. A block that came into a reclaim unit blank, in exchange for a remapped one, is not
-    /// erased again.
+    /// Pages erased with the reclaim units. A blank block that a reclaim unit received in exchange
+    /// for a remapped block is not erased again.
     pub pages_erased: u64,
-    /// Pages that were still valid in reclaim units when they were reclaimed.
+    /// Pages that were still valid at the time their reclaim unit was reclaimed.
     pub valid_pages_reclaimed: u64,
 }
 
 impl OwnerStats {
-    /// (host + copied) / host pages, the handle's own write amplification (WARP Fig. 17); `None` before any write.
+    /// Write amplification of the handle, (host + copied) / host pages (WARP Fig. 17). `None`
+    /// before any write.
     pub fn write_amplification(&self) -> Option<f64> {
         let host = self.host_pages_written;
         (host > 0).then(|| real(host + self.gc_pages_copied) / real(host))
@@ -59,44 +61,45 @@ impl OwnerStats {
     }
 }
 
-/// All counters of a device since it was made.
+/// All counters of a device since its creation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
-    /// Bytes of a page.
+    /// Size of a page in bytes.
     pub page_bytes: u64,
-    /// One row for each handle.
+    /// Rows of the handles.
     pub handles: Vec<OwnerStats>,
-    /// The row of the shared pool.
+    /// Row of the shared pool.
     pub shared: OwnerStats,
     /// Pages that the host deallocated while they were mapped.
     pub pages_deallocated: u64,
-    /// Collections at the background mark.
+    /// Collections at the background watermark.
     pub background_collections: u64,
-    /// Collections at the foreground mark.
+    /// Collections at the foreground watermark.
     pub foreground_collections: u64,
-    /// Collections outside the policy, because it found nothing and room was needed.
+    /// Emergency collections outside the policy, which found no victim while the device needed
+    /// space.
     pub forced_collections: u64,
     /// Reclaim units that the host closed before they were full (reclaim unit handle update).
     pub units_closed_by_host: u64,
     /// Reclaim units that the device closed before they were full.
     pub units_closed_early: u64,
-    /// Pages placed in another reclaim group because the one asked for was full.
+    /// Pages placed in another reclaim group because the requested group was full.
     pub pages_redirected: u64,
 }
 
-/// The counters of the FDP statistics log, bytes.
+/// Counters of the FDP statistics log, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// HBMW.
+    /// Host Bytes with Metadata Written (HBMW).
     pub host_bytes_written: u64,
-    /// MBMW.
+    /// Media Bytes with Metadata Written (MBMW).
     pub media_bytes_written: u64,
-    /// MBE.
+    /// Media Bytes Erased (MBE).
     pub media_bytes_erased: u64,
 }
 
 impl Stats {
-    /// Host bytes written, media bytes written and erased.
+    /// Returns the counters of the FDP statistics log.
     pub fn totals(&self) -> Totals {
         Totals {
             host_bytes_written: self.host_bytes_written(),
@@ -105,8 +108,9 @@ impl Stats {
         }
     }
 
-    /// Counts what is missing up to `at_least` as the first handle's: whose it was is not known. Returns host pages, and
-    /// blocks of `block_pages` pages that were erased.
+    /// Raises the totals to `at_least`. Assigns the difference to the first handle, because its
+    /// owner is unknown. Returns the added host pages and the added erased blocks of `block_pages`
+    /// pages.
     pub(crate) fn raise(&mut self, at_least: &Totals, block_pages: u64) -> (u64, u64) {
         let now = self.totals();
         let (page_bytes, block_bytes) = (self.page_bytes, self.page_bytes * block_pages);
@@ -127,9 +131,10 @@ impl Stats {
         (pages, blocks)
     }
 
-    /// Whether all counters are such that what a drive does in its life can be added to them, and all sums of them be made.
+    /// Returns true if all counters are small enough for a drive's further life to be added without
+    /// overflow, and for their sums.
     pub(crate) fn is_countable(&self) -> bool {
-        /// Pages of 64 KiB that are 8 EiB.
+        /// 8 EiB in pages of 64 KiB.
         const PAGES_MAX: u128 = 1 << 47;
         const BYTES_MAX: u128 = 1 << 62;
         let sum = |of: fn(&OwnerStats) -> u64| -> u128 {
@@ -161,7 +166,7 @@ impl Stats {
             && alone.iter().all(|count| u128::from(*count) <= PAGES_MAX)
     }
 
-    /// All zero, for a device with this many handles.
+    /// Creates zeroed counters for a device with this many handles.
     pub fn new(page_bytes: u64, handles: u16) -> Stats {
         Stats {
             page_bytes,
@@ -177,14 +182,15 @@ impl Stats {
         }
     }
 
-    /// The handles in order, then the shared pool, each with its counters.
+    /// Iterates over the owners with their counters. The handles come first, in order, then the
+    /// shared pool.
     pub fn owners(&self) -> impl Iterator<Item = (Owner, &OwnerStats)> {
         let handles = (0..).map(|handle| Owner::of(RuhId(handle))).zip(&self.handles);
         handles.chain([(Owner::SHARED, &self.shared)])
     }
 
-    /// Goes on counting where another device of as many handles stopped; what it has counted itself (reclaim units that
-    /// were opened at once) is added.
+    /// Continues the counters of a device with the same number of handles. Keeps the reclaim units
+    /// that this device opened at start.
     pub(crate) fn take_over(&mut self, before: &Stats) {
         assert_eq!(
             self.handles.len(),
@@ -200,7 +206,7 @@ impl Stats {
         self.shared.units_opened += shared_opened;
     }
 
-    /// The row of an owner.
+    /// Counters of an owner.
     pub fn owner(&self, owner: Owner) -> &OwnerStats {
         owner
             .handle()
@@ -221,7 +227,7 @@ impl Stats {
             .fold(self.shared, |total, row| total.combine(row, |a, b| a + b))
     }
 
-    /// What was counted after `earlier`, a copy of the same device's counters.
+    /// Difference from `earlier`, a previous copy of the same device's counters.
     pub fn since(&self, earlier: &Stats) -> Stats {
         assert_eq!(
             self.handles.len(),
@@ -244,29 +250,30 @@ impl Stats {
         }
     }
 
-    /// Host bytes with metadata written (HBMW of the FDP statistics log, NVMe 2.1).
+    /// Host Bytes with Metadata Written (HBMW of the FDP statistics log, NVMe 2.1).
     pub fn host_bytes_written(&self) -> u64 {
         self.total().host_bytes_written
     }
 
-    /// Media bytes with metadata written (MBMW): host pages and copies.
+    /// Media Bytes with Metadata Written (MBMW), which are host pages and copies.
     pub fn media_bytes_written(&self) -> u64 {
         let total = self.total();
         (total.host_pages_written + total.gc_pages_copied) * self.page_bytes
     }
 
-    /// Media bytes erased (MBE).
+    /// Media Bytes Erased (MBE).
     pub fn media_bytes_erased(&self) -> u64 {
         self.total().pages_erased * self.page_bytes
     }
 
-    /// Write amplification: MBMW / HBMW; `None` before any write.
+    /// Write amplification, MBMW / HBMW. `None` before any write.
     pub fn write_amplification(&self) -> Option<f64> {
         let host = self.host_bytes_written();
         (host > 0).then(|| real(self.media_bytes_written()) / real(host))
     }
 
-    /// Folds one event. Applied to every event of a device, a fresh `Stats` becomes the device's own.
+    /// Adds one event. A fresh `Stats` that receives every event of a device equals the device's
+    /// own counters.
     pub fn apply(&mut self, event: &Event) {
         match event {
             Event::HostWrite(write) => {

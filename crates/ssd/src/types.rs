@@ -1,6 +1,7 @@
-//! Indices that must not be mixed up: a logical page is not a physical page, a reclaim unit is not a block.
+//! Index types of the model, so that the compiler rejects a logical page where a physical page
+//! belongs.
 //!
-//! Sizes and counts stay plain integers and carry their unit in the name (`_pages`, `_bytes`, `_ns`).
+//! Sizes and counts are plain integers with the unit in their name (`_pages`, `_bytes`, `_ns`).
 
 use base::PlacementIndex;
 use std::ops::Range;
@@ -9,42 +10,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::cast::index;
 
-/// Nanoseconds of the caller's clock. The device has no clock of its own.
+/// Nanoseconds of the caller's clock. The device has no clock.
 pub type Nanos = u64;
 
-/// Index of a logical page: a logical address divided by the mapping unit.
+/// Index of a logical page, which is the logical address divided by the mapping unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Lpn(pub u32);
 
-/// Index of a physical page of the whole drive, in the order in which a reclaim unit is filled.
+/// Index of a physical page of the whole drive. Consecutive indices follow the fill order of a
+/// reclaim unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Ppn(pub u32);
 
-/// Consecutive logical pages that lie in consecutive physical pages.
+/// Run of consecutive logical pages that lie in consecutive physical pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappedRun {
-    /// The first physical page.
+    /// First physical page.
     pub ppn: Ppn,
-    /// The logical page in it.
+    /// Logical page stored in the first physical page.
     pub lpn: Lpn,
-    /// How many pages; at least 1.
+    /// Number of pages, at least 1.
     pub pages: u32,
 }
 
 impl MappedRun {
-    /// A run of one page that is to be said yet.
+    /// Placeholder of one page, to be overwritten before use.
     pub(crate) const PAGE: MappedRun = MappedRun {
         ppn: Ppn(0),
         lpn: Lpn(0),
         pages: 1,
     };
 
-    /// The physical pages, one by one.
+    /// Indices of the physical pages.
     pub(crate) fn physical_pages(&self) -> Range<u32> {
         self.ppn.0..self.ppn.0 + self.pages
     }
 
-    /// Takes its first pages out of it; some have to be left.
+    /// Splits off the first `pages` pages and returns them. At least one page must remain.
     pub(crate) fn take_front(&mut self, pages: u32) -> MappedRun {
         assert!(0 < pages && pages < self.pages, "a run is divided into two");
         let front = MappedRun { pages, ..*self };
@@ -56,7 +58,7 @@ impl MappedRun {
 }
 
 impl Lpn {
-    /// Its place in a table of all.
+    /// Index into a table of all logical pages.
     #[inline]
     pub(crate) fn index(self) -> usize {
         index(self.0)
@@ -64,7 +66,7 @@ impl Lpn {
 }
 
 impl Ppn {
-    /// "No physical page": the value of a logical page that was never written or was deallocated.
+    /// Marks a logical page as unmapped because the host never wrote it or deallocated it.
     pub const UNMAPPED: Ppn = Ppn(u32::MAX);
 }
 
@@ -73,12 +75,12 @@ impl Ppn {
 pub struct RuhId(pub u16);
 
 impl RuhId {
-    /// The handle at a place in a table of all.
+    /// Handle at an index of a table of all handles.
     pub(crate) fn of(index: usize) -> RuhId {
         RuhId(u16::try_from(index).expect("a device has at most 128 handles"))
     }
 
-    /// Its place in a table of all.
+    /// Index into a table of all handles.
     #[inline]
     pub(crate) fn index(self) -> usize {
         usize::from(self.0)
@@ -90,34 +92,35 @@ impl RuhId {
 pub struct RgId(pub u16);
 
 impl RgId {
-    /// The group at a place in a table of all.
+    /// Reclaim group at an index of a table of all groups.
     pub(crate) fn of(index: usize) -> RgId {
         RgId(u16::try_from(index).expect("a device has at most 65535 reclaim groups"))
     }
 
-    /// Its place in a table of all.
+    /// Index into a table of all groups.
     #[inline]
     pub(crate) fn index(self) -> usize {
         usize::from(self.0)
     }
 }
 
-/// Identity of a reclaim unit (RU): the index of its first slice.
+/// Identity of a reclaim unit (RU), which is the index of its first slice.
 ///
-/// A *slice* is the smallest piece that any handle of the configuration can be given; a full superblock is
-/// `slices_per_superblock` of them in a row.
+/// A *slice* is the smallest part of a superblock that any handle of the configuration can receive.
+/// A full superblock is `slices_per_superblock` consecutive slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RuId(pub u32);
 
 impl RuId {
-    /// Its place in a table of all slices.
+    /// Index into a table of all slices.
     #[inline]
     pub(crate) fn index(self) -> usize {
         index(self.0)
     }
 }
 
-/// Where the host wants a write to go: the two halves of a placement identifier, already resolved to a handle.
+/// Requested destination of a write: the two halves of a placement identifier, resolved to a
+/// handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Placement {
     /// Reclaim group.
@@ -127,7 +130,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// A placement by its numbers.
+    /// Placement from its group number and handle number.
     pub const fn new(group: u16, handle: u16) -> Placement {
         Placement {
             group: RgId(group),
@@ -135,15 +138,15 @@ impl Placement {
         }
     }
 
-    /// A handle of reclaim group 0.
+    /// Placement on a handle of reclaim group 0.
     pub const fn handle(handle: u16) -> Placement {
         Placement::new(0, handle)
     }
 }
 
-/// What a namespace may use: the handles of its placement handles, each in every reclaim group.
+/// Placements of a namespace, which are its placement handles in every reclaim group.
 ///
-/// The one place that turns a [`PlacementIndex`] into a [`Placement`] and back.
+/// Only this type converts a [`PlacementIndex`] to a [`Placement`] and back.
 #[derive(Clone, Copy, Debug)]
 pub struct PlacementList<'a> {
     handles: &'a [RuhId],
@@ -151,13 +154,15 @@ pub struct PlacementList<'a> {
 }
 
 impl<'a> PlacementList<'a> {
-    /// The list of a namespace with these placement handles on a drive of `groups` reclaim groups.
+    /// Creates the list of a namespace with these placement handles on a drive of `groups` reclaim
+    /// groups.
     pub fn new(handles: &'a [RuhId], groups: u16) -> PlacementList<'a> {
         assert!(groups > 0, "a drive has a reclaim group");
         PlacementList { handles, groups }
     }
 
-    /// The placement of a placement handle, by its position, in a reclaim group; `None` if there is no such.
+    /// Placement of the placement handle at a position, in a reclaim group. `None` if either does
+    /// not exist.
     pub fn at(self, group: u16, placement_handle: u16) -> Option<Placement> {
         let handle = *self.handles.get(usize::from(placement_handle))?;
         (group < self.groups).then_some(Placement {
@@ -166,18 +171,18 @@ impl<'a> PlacementList<'a> {
         })
     }
 
-    /// The placement of a placement index; `None` if the list is shorter.
+    /// Placement of a placement index. `None` if the list is shorter.
     pub fn get(self, index: PlacementIndex) -> Option<Placement> {
         self.at(index.0 % self.groups, index.0 / self.groups)
     }
 
-    /// Position of a handle among the placement handles; `None` if the namespace may not use it.
+    /// Position of a handle among the placement handles. `None` if the namespace may not use it.
     pub fn placement_handle(self, handle: RuhId) -> Option<u16> {
         let position = self.handles.iter().position(|&listed| listed == handle)?;
         Some(u16::try_from(position).expect("a namespace has at most 128 placement handles"))
     }
 
-    /// The placement index of a placement; `None` if the namespace may not use its handle.
+    /// Placement index of a placement. `None` if the namespace may not use its handle.
     pub fn index_of(self, placement: Placement) -> Option<PlacementIndex> {
         assert!(placement.group.0 < self.groups, "{placement:?} is of another drive");
         let before = u32::from(self.placement_handle(placement.handle)?) * u32::from(self.groups);
@@ -186,12 +191,12 @@ impl<'a> PlacementList<'a> {
             .map(PlacementIndex)
     }
 
-    /// Placement indices that there are.
+    /// Number of placement indices.
     pub fn count(self) -> u16 {
         u16::try_from(self.handles.len() * usize::from(self.groups)).unwrap_or(u16::MAX)
     }
 
-    /// All of it, in order.
+    /// Iterates over all placements in index order.
     pub fn iter(self) -> impl Iterator<Item = Placement> + 'a {
         let groups = self.groups;
         let of_handle = move |&handle| (0..groups).map(RgId).map(move |group| Placement { group, handle });
@@ -204,32 +209,33 @@ impl<'a> PlacementList<'a> {
 pub struct Write {
     /// First logical page.
     pub first: Lpn,
-    /// Pages; at least 1.
+    /// Number of pages, at least 1.
     pub pages: u32,
-    /// Bytes that the host sent: less than the pages hold where the first or last one is written in part, which the
-    /// device turns into a read-modify-write of the whole page.
+    /// Bytes that the host sent. Less than the size of the pages if the first or last page is
+    /// written partially. The device then reads, modifies and writes the whole page.
     pub host_bytes: u64,
-    /// Where the host wants it.
+    /// Requested placement.
     pub placement: Placement,
 }
 
-/// Whose data a reclaim unit holds.
+/// Owner of the data in a reclaim unit: a handle or the shared pool.
 ///
-/// Host writes and the copies of a persistently isolated handle carry the handle; copies of initially isolated
-/// handles lose it and carry [`Owner::SHARED`] (NVMe 2.1, "Initially Isolated").
+/// Host writes and the copies of a persistently isolated handle belong to the handle. Copies of
+/// initially isolated handles lose it and belong to [`Owner::SHARED`] (NVMe 2.1, "Initially
+/// Isolated").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Owner(pub u16);
 
 impl Owner {
-    /// The pool that garbage collection of initially isolated handles copies into.
+    /// Shared pool, into which garbage collection copies the data of initially isolated handles.
     pub const SHARED: Owner = Owner(u16::MAX);
 
-    /// The owner of what is written through `handle`.
+    /// Owner of data written through `handle`.
     pub const fn of(handle: RuhId) -> Owner {
         Owner(handle.0)
     }
 
-    /// The handle, or `None` for the shared pool.
+    /// Handle of this owner, or `None` for the shared pool.
     pub fn handle(self) -> Option<RuhId> {
         (self != Owner::SHARED).then_some(RuhId(self.0))
     }

@@ -1,38 +1,40 @@
-//! State of one reclaim unit. The device keeps one entry for each slice; a larger unit uses the entry of its first.
+//! State of one reclaim unit. The device has one entry for each slice. A larger unit uses the entry
+//! of its first slice.
 
 use serde::{Deserialize, Serialize};
 
 use crate::types::{Owner, RgId};
 
-/// "No reclaim unit" in the intrusive lists.
+/// Null index of the intrusive lists.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Where a reclaim unit is in its life.
+/// Life-cycle state of a reclaim unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UnitState {
     /// Erased, or not the first slice of a unit.
     Free,
-    /// Taking pages from the host.
+    /// Takes pages from the host.
     OpenForHost,
-    /// Taking pages from collection.
+    /// Takes pages from collection.
     OpenForCollection,
-    /// Taking no more pages; a candidate for collection.
+    /// Takes no more pages and is a candidate for collection.
     Closed,
 }
 
-/// One reclaim unit. What an invalidation touches comes first, to share a cache line.
+/// One reclaim unit. The fields that an invalidation accesses come first and share a cache line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct ReclaimUnit {
-    /// Valid pages.
+    /// Number of valid pages.
     pub(crate) valid_pages: u32,
-    /// Below this many valid pages the index has to look at the unit again; 0 while it is not closed.
+    /// Threshold of valid pages below which the index must be updated. 0 while the unit is not
+    /// closed.
     pub(crate) watch: u32,
     /// See [`ReclaimUnit::last_invalidation`].
     pub(crate) last_invalidation: u64,
     /// Reclaim group.
     pub(crate) group: u16,
-    /// Whose data it holds.
+    /// Owner of the data.
     pub(crate) owner: Owner,
     pub(crate) state: UnitState,
     /// Size class.
@@ -43,12 +45,12 @@ pub struct ReclaimUnit {
     pub(crate) last_write: u64,
     /// Number of units closed before this one.
     pub(crate) closed_sequence: u64,
-    /// Position among the members of its set.
+    /// Position in the members of its set.
     pub(crate) member: u32,
-    /// Neighbours in its bucket.
+    /// Neighbours in the list of its bucket.
     pub(crate) bucket_previous: u32,
     pub(crate) bucket_next: u32,
-    /// Neighbours in order of closing.
+    /// Neighbours in the list in closing order.
     pub(crate) order_previous: u32,
     pub(crate) order_next: u32,
 }
@@ -72,7 +74,7 @@ impl ReclaimUnit {
         order_next: NONE,
     };
 
-    /// Valid pages.
+    /// Number of valid pages.
     pub fn valid_pages(&self) -> u32 {
         self.valid_pages
     }
@@ -82,12 +84,12 @@ impl ReclaimUnit {
         self.pages
     }
 
-    /// Whose data it holds.
+    /// Owner of the data.
     pub fn owner(&self) -> Owner {
         self.owner
     }
 
-    /// Where it is in its life.
+    /// Life-cycle state.
     pub fn state(&self) -> UnitState {
         self.state
     }
@@ -107,12 +109,12 @@ impl ReclaimUnit {
         self.last_invalidation
     }
 
-    /// Number of reclaim units closed before this one; of an open unit without meaning.
+    /// Number of reclaim units closed before this one. Meaningless for an open unit.
     pub fn closed_sequence(&self) -> u64 {
         self.closed_sequence
     }
 
-    /// Pages that are not valid: what collecting the unit would gain.
+    /// Number of invalid pages, which is the space that collecting the unit would free.
     pub(crate) fn invalid_pages(&self) -> u32 {
         assert!(
             self.valid_pages <= self.pages,

@@ -1,24 +1,24 @@
-//! How many erases the flash survives.
+//! Endurance of the flash: rated erases, their spread and the warranty period.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::ConfigError;
 
-/// What the flash survives.
+/// Number of erases that the flash survives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnduranceConfig {
-    /// Erases that a block survives on average.
+    /// Average number of erases that a block survives.
     pub rated_erases: u32,
-    /// Standard deviation of that, as a share of it.
+    /// Standard deviation of the survived erases, as a share of `rated_erases`.
     #[serde(default)]
     pub spread: f64,
-    /// Years over which drive-writes in a day are counted.
+    /// Warranty in years, the period of the drive writes per day (DWPD) figure.
     #[serde(default = "default_warranty_years")]
     pub warranty_years: f64,
 }
 
-/// What data sheets count with.
+/// Warranty that data sheets commonly assume.
 fn default_warranty_years() -> f64 {
     5.0
 }

@@ -1,59 +1,60 @@
-//! The shape of a drive.
+//! Geometry of a drive: capacity, over-provisioning, channels, dies, planes and reclaim groups.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::ConfigError;
 
-/// Largest reclaim unit.
+/// Maximum size of a reclaim unit.
 pub const RECLAIM_UNIT_BYTES_MAX: u64 = 16 << 30;
 
-/// The largest mapping unit that a device may have.
+/// Maximum size of a mapping unit.
 pub const MAPPING_UNIT_BYTES_MAX: u64 = 65_536;
 
-/// Physical shape of the drive. Exactly one of `capacity_bytes` and `physical_bytes` is given; the other follows
-/// from `over_provisioning` = (physical - logical) / logical.
+/// Physical shape of the drive. Set exactly one of `capacity_bytes` and `physical_bytes`. The other
+/// follows from `over_provisioning` = (physical - logical) / logical.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Geometry {
-    /// Logical capacity in bytes, what the host sees.
+    /// Logical capacity in bytes, as the host sees it.
     #[serde(default, with = "base::size")]
     pub capacity_bytes: Option<u64>,
-    /// Flash in bytes, for sweeps over over-provisioning on the same flash.
+    /// Flash capacity in bytes, for sweeps of over-provisioning on the same flash.
     #[serde(default, with = "base::size")]
     pub physical_bytes: Option<u64>,
     /// (physical - logical) / logical, 0.01 to 1.
     pub over_provisioning: f64,
-    /// Size of a full reclaim unit (a superblock over all dies of its reclaim group), at most 16 GiB. Drives have 1 MiB
-    /// or more; scaled twins less, down to one program unit on each block.
+    /// Size of a full reclaim unit (a superblock over all dies of its reclaim group), at most 16
+    /// GiB. Real drives have at least 1 MiB. Scaled models may use less, down to one program unit
+    /// on each block.
     #[serde(with = "base::size")]
     pub reclaim_unit_bytes: u64,
     /// Bytes that one mapping entry covers, 4 to 64 KiB, a power of two.
     #[serde(default = "default_mapping_unit_bytes", with = "base::size")]
     pub mapping_unit_bytes: u64,
-    /// Bytes written to one block before the next block of the reclaim unit takes its turn (the stripe unit).
-    /// Defaults to one mapping unit.
+    /// Bytes written to one block before the write continues on the next block of the reclaim unit
+    /// (stripe unit). Defaults to one mapping unit.
     #[serde(default, with = "base::size")]
     pub program_unit_bytes: Option<u64>,
-    /// Channels of the drive.
+    /// Number of channels of the drive.
     #[serde(default = "default_channels")]
     pub channels: u32,
-    /// Dies on each channel.
+    /// Number of dies on each channel.
     #[serde(default = "default_dies_per_channel")]
     pub dies_per_channel: u32,
-    /// Planes of each die; a superblock has one block on each.
+    /// Number of planes of each die. A superblock has one block on each plane.
     #[serde(default = "default_planes_per_die")]
     pub planes_per_die: u32,
-    /// Reclaim groups; the dies are dealt to them in equal runs.
+    /// Number of reclaim groups. Each group has an equal range of consecutive dies.
     #[serde(default = "default_reclaim_groups")]
     pub reclaim_groups: u16,
 }
 
-/// 4 KiB: the logical block that Linux and the papers' workloads use.
+/// 4 KiB, the logical block size that Linux and the workloads of the papers use.
 fn default_mapping_unit_bytes() -> u64 {
     4096
 }
 
-/// 8 channels of 8 dies with one plane: the configuration of the WARP paper, section 5.
+/// 8 channels with 8 single-plane dies each, the configuration of the WARP paper (section 5).
 fn default_channels() -> u32 {
     8
 }
@@ -71,7 +72,7 @@ fn default_reclaim_groups() -> u16 {
 }
 
 impl Default for Geometry {
-    /// The shape of the drive of the WARP paper, section 5. Its size has to be given.
+    /// Shape of the drive of the WARP paper, section 5. The caller must set the capacity.
     fn default() -> Self {
         Geometry {
             capacity_bytes: None,
@@ -89,14 +90,16 @@ impl Default for Geometry {
 }
 
 impl Geometry {
-    /// Bytes of one program unit on each block of a superblock, of which a reclaim unit is made; 0 or cut off for a geometry that cannot be.
+    /// Size of one program unit on each block of a superblock, in bytes. Reclaim units are
+    /// multiples of this size. Returns 0 or a saturated value for an impossible geometry.
     pub fn stripe_bytes(&self) -> u64 {
         let dies = u64::from(self.channels).saturating_mul(u64::from(self.dies_per_channel));
         let blocks = (dies / u64::from(self.reclaim_groups.max(1))).saturating_mul(u64::from(self.planes_per_die));
         blocks.saturating_mul(self.program_unit_bytes.unwrap_or(self.mapping_unit_bytes))
     }
 
-    /// The size of a reclaim unit that this geometry can have and that is nearest to a wanted one; the wanted one if there is none.
+    /// Valid reclaim unit size that is nearest to `wanted_bytes`. Returns `wanted_bytes` if no size
+    /// is valid.
     pub fn nearest_reclaim_unit_bytes(&self, wanted_bytes: u64) -> u64 {
         let stripe_bytes = self.stripe_bytes();
         if stripe_bytes == 0 || wanted_bytes < stripe_bytes {

@@ -1,13 +1,14 @@
-//! The reclaim unit handles of a drive.
+//! Reclaim unit handles of a drive: number, isolation, reclaim unit size and exceptions.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::ConfigError;
 
-/// Handles per endurance group, at most (issue of range, NVMe 2.1 allows more).
+/// Maximum number of handles per endurance group. This is a limit of the model, NVMe 2.1 allows
+/// more.
 pub const HANDLES_MAX: u16 = 128;
 
-/// The reclaim unit handles: their number, what they have in common, and exceptions.
+/// Reclaim unit handles: their number, common settings and exceptions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Handles {
@@ -17,17 +18,19 @@ pub struct Handles {
     pub isolation: Isolation,
     /// Reclaim unit size of every handle that has no override.
     pub reclaim_unit: ReclaimUnitSize,
-    /// Reclaim units that a handle fills at the same time, host commands going round robin. 1 to 64.
+    /// Reclaim units that a handle fills at the same time, 1 to 64. Host commands use them round
+    /// robin.
     pub open_reclaim_units: u16,
-    /// When a handle takes its reclaim units.
+    /// Time at which a handle takes its reclaim units.
     pub opening: Opening,
-    /// Separation inside the drive: a page that is among the last so many bytes that the host wrote to the drive, and
-    /// is written again, goes to a reclaim unit of the handle's own that takes only such pages. 0 switches it off. Hot
-    /// data told by recency, as in Hsieh, Kuo & Chang (2006), "Efficient Identification of Hot Data for Flash Memory
-    /// Storage Systems", with an exact window instead of counting filters.
+    /// Size of the hot-data window in bytes, 0 to disable. A page is hot if the host rewrites it
+    /// while it is among the last `separation_bytes` bytes written to the drive. Hot pages go to a
+    /// separate reclaim unit of the same handle. Recency identifies hot data as in Hsieh, Kuo &
+    /// Chang (2006), "Efficient Identification of Hot Data for Flash Memory Storage Systems", with
+    /// an exact window instead of counting filters.
     #[serde(with = "base::size")]
     pub separation_bytes: u64,
-    /// Settings of single handles.
+    /// Overrides for individual handles.
     pub overrides: Vec<HandleOverride>,
 }
 
@@ -45,36 +48,36 @@ impl Default for Handles {
     }
 }
 
-/// Settings of one handle; what is left out is as for all handles.
+/// Override for one handle. Omitted fields keep the common setting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HandleOverride {
-    /// Which handle.
+    /// Index of the handle.
     pub index: u16,
-    /// Its isolation.
+    /// Isolation of the handle.
     #[serde(default)]
     pub isolation: Option<Isolation>,
-    /// Its reclaim unit size.
+    /// Reclaim unit size of the handle.
     #[serde(default)]
     pub reclaim_unit: Option<ReclaimUnitSize>,
-    /// Its number of open reclaim units.
+    /// Number of open reclaim units of the handle.
     #[serde(default)]
     pub open_reclaim_units: Option<u16>,
 }
 
-/// Settings of one handle with the common settings filled in.
+/// Settings of one handle after its overrides are applied.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HandleConfig {
-    /// Isolation.
+    /// Isolation of the handle.
     pub isolation: Isolation,
-    /// Reclaim unit size.
+    /// Reclaim unit size of the handle.
     pub reclaim_unit: ReclaimUnitSize,
     /// Number of reclaim units open at the same time.
     pub open_reclaim_units: u16,
 }
 
 impl Handles {
-    /// The settings of handle `index`.
+    /// Returns the settings of handle `index`.
     pub fn get(&self, index: u16) -> HandleConfig {
         let mut config = HandleConfig {
             isolation: self.isolation,
@@ -107,40 +110,43 @@ impl Handles {
     }
 }
 
-/// What happens to a handle's data when garbage collection copies it.
+/// Destination of a handle's data when garbage collection copies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
-    /// II: copies of all such handles go to one shared reclaim unit per reclaim group.
+    /// II. Copies of all initially isolated handles go to one shared reclaim unit per reclaim
+    /// group.
     InitiallyIsolated,
-    /// PI: copies go to a reclaim unit of the same handle.
+    /// PI. Copies go to a reclaim unit of the same handle.
     PersistentlyIsolated,
-    /// PI while the reclaim group has spare to pay for it (`gc.adaptive_isolation_spare`), II otherwise.
+    /// PI while the reclaim group has enough spare units (`gc.adaptive_isolation_spare`), and II
+    /// below that.
     Adaptive,
 }
 
-/// Size of the reclaim units that a handle is given.
+/// Size of the reclaim units of a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReclaimUnitSize {
-    /// A block on every die and plane of the reclaim group.
+    /// One block on every die and plane of the reclaim group.
     Superblock,
-    /// A superblock divided by this number, over correspondingly fewer dies.
+    /// Superblock divided by this number, over correspondingly fewer dies.
     Fraction(u32),
-    /// The blocks of one channel.
+    /// Blocks of one channel.
     Channel,
-    /// The blocks of one die.
+    /// Blocks of one die.
     Die,
 }
 
-/// When a handle takes a reclaim unit.
+/// Time at which a handle takes a reclaim unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Opening {
-    /// With the first page that needs it.
+    /// When the first page needs a reclaim unit.
     OnFirstUse,
-    /// At start, and for host writes at once when one is full; at start a persistently isolated handle takes one for
-    /// its copies too, and so does the shared pool (later ones come with the next copy). The published emulator does
-    /// this for every handle, used or not.
+    /// At start, and immediately after a reclaim unit for host writes is full. At start each
+    /// persistently isolated handle and the shared pool also take a reclaim unit for copies. Later
+    /// ones for copies are taken by the next copy. The published emulator does this for every
+    /// handle, used or not.
     Eager,
 }

@@ -1,8 +1,9 @@
-//! What a device can be told to be: the configuration, its defaults and their reasons.
+//! Configuration of a device, with its defaults and their reasons.
 //!
-//! A [`DeviceConfig`] is plain data (TOML in `devices/`, overrides in experiments). It becomes a device through
-//! [`crate::layout::Layout`], which derives every number and refuses what does not fit together. Each part refuses
-//! values that cannot be right whatever the others say (`check`). Nothing else here computes.
+//! A [`DeviceConfig`] is plain data (TOML in `devices/`, overrides in experiments).
+//! [`crate::layout::Layout`] derives all further numbers and rejects combinations that do not fit
+//! together. The `check` function of each part rejects values that are invalid in every
+//! combination.
 
 mod endurance;
 pub(crate) mod geometry;
@@ -18,37 +19,37 @@ pub use handles::{HANDLES_MAX, HandleConfig, HandleOverride, Handles, Isolation,
 
 use crate::error::ConfigError;
 
-/// Reclaim units that a choice among drawn ones looks at, at most: all of them are drawn for each collection.
+/// Maximum number of draws of `d_choices`. Each collection makes all of them.
 const D_CHOICES_MAX: u32 = 4096;
 
-/// A whole device: geometry, reclaim unit handles, garbage collection, seed.
+/// Configuration of a whole device: geometry, reclaim unit handles, garbage collection, seed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceConfig {
     /// Physical shape and over-provisioning.
     pub geometry: Geometry,
-    /// The reclaim unit handles.
+    /// Reclaim unit handles.
     #[serde(default)]
     pub handles: Handles,
     /// Garbage collection.
     #[serde(default)]
     pub gc: GcConfig,
-    /// What the device reports of the data that it moves.
+    /// Reports about data that garbage collection moves.
     #[serde(default)]
     pub events: EventsConfig,
-    /// Seed of everything random inside the device (random and d-choices victim selection).
+    /// Random seed of the device (random and d-choices victim selection).
     #[serde(default)]
     pub seed: u64,
-    /// What takes how long; left out, everything is done at once.
+    /// Duration of each operation. Without it all operations take no time.
     #[serde(default)]
     pub timing: Option<TimingConfig>,
-    /// What the flash survives; left out, wear is counted but not judged.
+    /// Endurance of the flash. Without it the device counts wear but does not judge it.
     #[serde(default)]
     pub endurance: Option<EnduranceConfig>,
 }
 
 impl DeviceConfig {
-    /// The range of every field on its own.
+    /// Checks the range of every field.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         self.events.check()?;
         self.geometry.check()?;
@@ -64,7 +65,7 @@ impl DeviceConfig {
         }
     }
 
-    /// What copies that share the host's open reclaim unit go together with.
+    /// Checks the settings that `gc.copies = "with_host"` requires.
     fn check_copies(&self) -> Result<(), ConfigError> {
         if self.gc.copies == Copies::Apart {
             return Ok(());
@@ -89,32 +90,37 @@ impl DeviceConfig {
     }
 }
 
-/// Garbage collection: which victim, when, and what else it may do.
+/// Settings of garbage collection: victim selection, watermarks and options.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GcConfig {
-    /// First decision: whose reclaim units to look at.
+    /// First decision of garbage collection, the owners whose reclaim units are candidates.
     pub handle_selection: HandleSelection,
-    /// Second decision: which of them to reclaim.
+    /// Second decision of garbage collection, the victim among the candidates.
     pub unit_selection: UnitSelection,
-    /// Background collection takes a reclaim unit only if its valid share is at most this (lazy GC), 0 to 1.
+    /// Maximum valid share of a victim of background collection (lazy GC), 0 to 1.
     pub lazy_valid_share: f64,
-    /// Share of `marks_of` in use above which background collection runs, 0 to 1; 1 switches it off.
+    /// Background watermark, 0 to 1. Background collection runs above this used share of
+    /// `marks_of`. 1 disables it.
     pub background_mark: f64,
-    /// Share of `marks_of` in use above which a write waits for collection, 0 to 1.
+    /// Foreground watermark, 0 to 1. Writes wait for collection above this used share of
+    /// `marks_of`.
     pub foreground_mark: f64,
-    /// What the two marks are a share of.
+    /// Reclaim units that the two watermarks are a share of.
     pub marks_of: MarksOf,
-    /// Where copies go: apart from what the host writes, or among it.
+    /// Destination of copies, separate from host data or mixed with it.
     pub copies: Copies,
-    /// Move fully valid blocks of a victim into the destination by exchanging blocks instead of copying.
+    /// Moves fully valid blocks of a victim by exchanging blocks with the destination instead of
+    /// copying.
     pub block_remapping: bool,
-    /// Which of the free superblocks is used next: wear levelling.
+    /// Choice of the next free superblock (wear levelling).
     pub allocation: Allocation,
-    /// Share of the spare reclaim units that host data never gets (bad-block replacement, the drive's own data).
+    /// Share of the spare reclaim units that host data never uses (bad-block replacement, the
+    /// drive's own data).
     pub reserve_share: f64,
-    /// An adaptive handle is persistently isolated while its reclaim group has at least this many spare reclaim
-    /// units for each handle that holds data; it goes back below three quarters of it.
+    /// Minimum spare reclaim units for each handle with data, within the reclaim group, at which an
+    /// adaptive handle becomes persistently isolated. Below three quarters of this value the handle
+    /// becomes initially isolated again.
     pub adaptive_isolation_spare: f64,
 }
 
@@ -131,7 +137,7 @@ impl Default for GcConfig {
             block_remapping: true, // WARP section 5.
             allocation: Allocation::Oldest,
             reserve_share: 0.0,
-            adaptive_isolation_spare: 10.0, // Where II and PI cross in the experiment ii_vs_pi.
+            adaptive_isolation_spare: 10.0, // Crossover of II and PI in the experiment ii_vs_pi.
         }
     }
 }
@@ -172,14 +178,14 @@ impl GcConfig {
     }
 }
 
-/// What the device reports of the data that garbage collection moves, and how much of it is kept.
+/// Settings of the events about data that garbage collection moves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EventsConfig {
-    /// Events that each of the drive's event logs keeps; a new one drops the oldest. 1 to 63, what a log page of 4 KiB
-    /// holds.
+    /// Capacity of each FDP event log of the drive. A new event drops the oldest. 1 to 63, the
+    /// capacity of a log page of 4 KiB.
     pub log_entries: u16,
-    /// The one moved page that the report of a collection names.
+    /// Moved page that the event of a collection names.
     pub reported_page: ReportedPage,
 }
 
@@ -203,51 +209,55 @@ impl EventsConfig {
     }
 }
 
-/// Which of the pages that a collection moved is reported: the standard leaves it to the drive (Kang & Shin, section
-/// II).
+/// Choice of the moved page that a collection reports. The standard leaves the choice to the drive
+/// (Kang & Shin, section II).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReportedPage {
-    /// The first page of the longest contiguous run, of equally long ones the first: the largest piece of data that is
-    /// likely to be in the wrong place.
+    /// First page of the longest contiguous run, which is the largest piece of data that is likely
+    /// misplaced. Among runs of equal length the first.
     LongestRun,
-    /// The first that was moved.
+    /// First page that was moved.
     First,
-    /// Any, with equal chances.
+    /// Random page, with equal probability.
     Random,
-    /// None: only how many were moved.
+    /// No page, only the number of moved pages.
     None,
 }
 
-/// Which of the free superblocks is used next.
+/// Choice of the next free superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Allocation {
-    /// The one that has been free for longest.
+    /// Superblock that has been free for the longest time.
     Oldest,
-    /// The one whose blocks have been erased least (dynamic wear levelling); of equal ones the oldest.
+    /// Superblock with the fewest erases (dynamic wear levelling). Among equals the one that has
+    /// been free longest.
     LeastWorn,
 }
 
-/// Which reclaim unit takes the copies of garbage collection.
+/// Reclaim unit that takes the copies of garbage collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Copies {
-    /// One that takes nothing else: of the handle if it is persistently isolated, otherwise of the shared pool.
+    /// Separate reclaim unit for copies only. It belongs to the handle if the handle is
+    /// persistently isolated, and to the shared pool if not.
     Apart,
-    /// The open reclaim unit that takes host data too (the first, where a handle has several open): of the handle if it
-    /// is persistently isolated, otherwise of the first handle that is not, which is where writes without placement
-    /// go. Without placement such a drive has a single write frontier. There is no shared pool then.
+    /// Open reclaim unit that also takes host data (the first, if a handle has several). It belongs
+    /// to the handle if the handle is persistently isolated. If not, it belongs to the first handle
+    /// that is not persistently isolated, which also takes writes without placement. Without
+    /// placement such a drive has a single write frontier. The drive has no shared pool.
     WithHost,
 }
 
-/// What the garbage collection marks are a share of.
+/// Base of the shares that the garbage collection watermarks express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MarksOf {
-    /// The reclaim units that a full drive does not need for its data. A sequential overwrite keeps WAF 1.
+    /// Reclaim units that a full drive does not need for its data. A sequential overwrite then has
+    /// WAF 1.
     Spare,
-    /// All reclaim units, as in the published emulator. With less over-provisioning than the mark leaves, background
-    /// collection never stops.
+    /// All reclaim units, as in the published emulator. Background collection never stops if the
+    /// over-provisioning is smaller than the share above the watermark.
     All,
 }

@@ -1,4 +1,4 @@
-//! A drive without the sink of its events: how it is made, and what a host can ask of it without an event.
+//! A drive without its event sink: construction, and the host operations that report no events.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::timing::Timing;
 use crate::types::{Lpn, MappedRun, Owner, Placement, Ppn, RgId, RuId, RuhId};
 use crate::unit::{ReclaimUnit, UnitState};
 
-/// A drive without its sink.
+/// A drive without its event sink.
 #[derive(Clone)]
 pub struct Engine {
     pub(super) config: DeviceConfig,
@@ -27,15 +27,16 @@ pub struct Engine {
     pub(super) slice_divisor: StrengthReducedU32,
     pub(super) maps: Maps,
     pub(super) state: State,
-    /// What everything waits for, if it takes time. Not in snapshots: a drive that is loaded is idle.
+    /// Timing model, if the configuration has one. Snapshots do not contain it, so a loaded drive
+    /// is idle.
     pub(super) timing: Option<Box<Timing>>,
-    /// Chooses victims instead of `config.gc.unit_selection`.
+    /// External victim policy, used instead of `config.gc.unit_selection`.
     pub(super) victim_policy: ExternalPolicy,
-    /// Scratch of the copy loop: where pages were, and which they are.
+    /// Scratch buffer of the copy loop with the runs of pages to move.
     pub(super) moving: Vec<MappedRun>,
 }
 
-/// A victim policy from outside; it stays with its device, not with copies of it.
+/// External victim policy. Clones of the device do not inherit it.
 #[derive(Default)]
 pub(super) struct ExternalPolicy(pub(super) Option<Box<dyn VictimPolicy + Send + Sync>>);
 
@@ -45,7 +46,7 @@ impl Clone for ExternalPolicy {
     }
 }
 
-/// The system refuses memory, or addresses, for the page maps.
+/// Error for page maps that exceed the available memory or address space.
 fn no_memory(layout: &Layout, error: &std::io::Error) -> ConfigError {
     let (capacity, maps) = (Bytes(layout.capacity_bytes()), Bytes(layout.memory_bytes()));
     let sentence =
@@ -54,7 +55,7 @@ fn no_memory(layout: &Layout, error: &std::io::Error) -> ConfigError {
 }
 
 impl Engine {
-    /// An empty drive.
+    /// Creates an empty drive.
     pub(super) fn new(config: &DeviceConfig, events: &mut Events<'_>) -> Result<Engine, ConfigError> {
         let layout = Layout::new(config)?;
         let state = State::new(config, &layout);
@@ -96,12 +97,13 @@ impl Engine {
         (&mut self.state, &mut self.maps)
     }
 
-    /// A copy without its victim policy, or an error where [`Clone`] would end the process.
+    /// Clones the drive without its victim policy. Returns an error where [`Clone`] would abort the
+    /// process.
     pub(super) fn try_clone(&self) -> std::io::Result<Engine> {
         let no_memory = |_| std::io::Error::from(std::io::ErrorKind::OutOfMemory);
         let maps = self.maps.try_clone()?;
-        // What the rest takes is a small part of what the maps do. If there is room for so much in one piece, there is
-        // for the pieces.
+        // The other tables are small compared with the maps. If one allocation of this size
+        // succeeds, so will their smaller allocations.
         let rest_bytes = self.layout.memory_bytes() / 4 + (1 << 20);
         let rest_bytes = usize::try_from(rest_bytes).unwrap_or(usize::MAX);
         Vec::<u8>::new().try_reserve_exact(rest_bytes).map_err(no_memory)?;
@@ -117,28 +119,29 @@ impl Engine {
         })
     }
 
-    /// Has the system provide the memory of the mapping table now, 4 bytes a logical page, by all threads of the pool that
-    /// it is called from. It pays where the whole of a large drive is going to be written, because a kernel in a virtual
-    /// machine may take seconds for a GiB. Results do not depend on it.
+    /// Populates the memory of the mapping table now, 4 bytes per logical page, with all threads of
+    /// the current thread pool. Use it before writing the whole of a large drive, because a kernel
+    /// in a virtual machine may need seconds per GiB. Results do not depend on it.
     pub fn populate(&self) {
         self.maps.populate();
     }
 
-    /// Lets `policy` choose victims from now on, instead of the one that the configuration names; `None` goes back to
-    /// that. Clones of the device and its snapshots do not have it. In the GC log it is called `external`.
+    /// Sets an external victim policy, or with `None` returns to the configured one. Clones and
+    /// snapshots of the device do not include the policy. The GC log names it `external`.
     ///
     /// # Panics
-    /// Later, when the policy chooses a reclaim unit that is not among the candidates.
+    /// Later, if the policy selects a reclaim unit that is not a candidate.
     pub fn set_victim_policy(&mut self, policy: Option<Box<dyn VictimPolicy + Send + Sync>>) {
         self.victim_policy = ExternalPolicy(policy);
     }
 
-    /// Takes over the counters and the wear of the device that it replaces, as when a drive's placement configuration
-    /// is changed: the flash and its history stay, the reclaim units and the data do not. What was in use counts as
-    /// reclaimed, and is erased if anything was written to it.
+    /// Takes over the counters and the wear of the device that this one replaces, as after a change
+    /// of the placement configuration. The flash and its history stay, the reclaim units and the
+    /// data do not. Reclaim units in use count as reclaimed, and also as erased if they hold
+    /// written pages.
     ///
     /// # Panics
-    /// This device has been written to, or the two are not of the same flash.
+    /// This device has been written to, or the two devices differ in their flash.
     pub fn take_over(&mut self, before: &Engine) {
         let (old, new) = (&before.state, &mut self.state);
         assert_eq!(new.host_pages_written, 0, "only an empty device can take over");
@@ -185,15 +188,15 @@ impl Engine {
         );
     }
 
-    /// Raises the totals to what hosts were told before what the device knows of was lost, as far as they are below. What no drive
-    /// can have counted is passed over.
+    /// Raises counters that are below `at_least`, the values reported to hosts before the device
+    /// lost its recent state. Ignores values that no drive can have counted.
     pub fn raise_totals(&mut self, at_least: &Totals) {
         let state = &mut self.state;
         if !state.can_raise(at_least, self.layout.block_pages) {
             return;
         }
         let (pages, erased) = state.stats.raise(at_least, u64::from(self.layout.block_pages));
-        // The time that policies know goes on with the pages, and the wear with the blocks: with all of them alike.
+        // The policies' clock advances with the pages. The wear is spread evenly over all blocks.
         state.host_pages_written += pages;
         assert_eq!(
             state.host_pages_written,
@@ -208,25 +211,27 @@ impl Engine {
         }
     }
 
-    /// Asks for the entries of the L2P map of logical pages that will be read or written soon, some dozens at most, so that they are in the
-    /// processor's caches by then. It changes nothing; pages that do not exist are passed over.
+    /// Prefetches the L2P entries of logical pages that will be read or written soon, at most some
+    /// dozens. The state is unchanged. Ignores pages that do not exist.
     #[inline]
     pub fn expect(&self, pages: impl Iterator<Item = Lpn>) {
         let capacity = self.layout.logical_pages;
         self.maps.prefetch_places(pages.filter(|lpn| lpn.0 < capacity));
     }
 
-    /// Asks for what writing or deallocating these pages will touch besides, a moment after [`Engine::expect`] was told of them.
+    /// Prefetches the further memory that writing or deallocating these pages touches. Call it a
+    /// moment after [`Engine::expect`] for the same pages.
     #[inline]
     pub fn expect_overwritten(&self, pages: impl Iterator<Item = Lpn>) {
         let capacity = self.layout.logical_pages;
         self.maps.prefetch_valid(pages.filter(|lpn| lpn.0 < capacity));
     }
 
-    /// Where a command writes that names no placement, or one that does not exist: through the first placement handle of its
-    /// namespace, `handle`, the reclaim groups in turn. The standard leaves the group to the controller (NVMe 2.1, Flexible Data
-    /// Placement). This is the only such rule: whoever carries out a host's commands asks here once for each; the turn is part of
-    /// the drive's state, so that snapshots go on with it.
+    /// Placement of a command that names no placement or one that does not exist. Uses `handle`,
+    /// the first placement handle of the namespace, and rotates over the reclaim groups. The
+    /// standard leaves the choice of group to the controller (NVMe 2.1, Flexible Data Placement).
+    /// All callers that execute host commands must call this function once per such command. The
+    /// rotation is part of the drive's state, so snapshots preserve it.
     #[inline]
     pub fn default_placement(&mut self, handle: RuhId) -> Placement {
         let groups = self.layout.groups;
@@ -236,13 +241,14 @@ impl Engine {
         Placement { group, handle }
     }
 
-    /// What the handle's next command would go to.
+    /// Open reclaim unit of the handle's next command.
     fn open_for_next(&self, placement: Placement) -> Option<&OpenUnit> {
         let owner = &self.state.groups[placement.group.index()].owners[placement.handle.index()];
         owner.open[owner.turn].as_ref()
     }
 
-    /// Pages that the host can still write before the handle's current reclaim unit is full (RUAMW, in pages).
+    /// Pages that the host can still write before the handle's current reclaim unit is full (RUAMW,
+    /// in pages).
     ///
     /// # Errors
     /// The placement does not exist.
@@ -254,7 +260,8 @@ impl Engine {
         })
     }
 
-    /// Whether the host has written to the handle's current reclaim unit; `false` also if it has none yet.
+    /// Returns true if the host has written to the handle's current reclaim unit. Returns `false`
+    /// if the handle has no open unit.
     ///
     /// # Errors
     /// The placement does not exist.
@@ -264,20 +271,20 @@ impl Engine {
         Ok(open.is_some_and(|open| open.written > 0))
     }
 
-    /// Where a logical page is, or `None` if it is not mapped.
+    /// Physical page of a logical page, or `None` if it is unmapped.
     #[inline]
     pub fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
         let ppn = self.maps.lookup(lpn);
         (ppn != Ppn::UNMAPPED).then_some(ppn)
     }
 
-    /// The reclaim unit that a physical page belongs to.
+    /// Reclaim unit of a physical page.
     #[inline]
     pub fn unit_of(&self, ppn: Ppn) -> RuId {
         self.state.unit_of(self.slice_divisor, ppn)
     }
 
-    /// The first page of a reclaim unit.
+    /// First physical page of a reclaim unit.
     #[inline]
     pub(super) fn first_page(&self, unit: RuId) -> Ppn {
         Ppn(unit.0 * self.layout.slice_pages)
@@ -289,7 +296,7 @@ impl Engine {
         &self.state.units[unit.index()]
     }
 
-    /// The owner at a position in the rows of a group: the handles in order, then the shared pool.
+    /// Owner at a row index of a group. The handles come first, in order, then the shared pool.
     pub(super) fn owner_at(&self, position: usize) -> Owner {
         if position == self.layout.handles.len() {
             Owner::SHARED
@@ -298,7 +305,7 @@ impl Engine {
         }
     }
 
-    /// Position of an owner in the rows of a group.
+    /// Row index of an owner in a group.
     #[inline]
     pub(super) fn owner_index(&self, owner: Owner) -> usize {
         owner

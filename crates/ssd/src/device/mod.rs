@@ -1,13 +1,14 @@
-//! The device: what a host can ask of it, and its state.
+//! The device: its host operations and its state.
 //!
-//! A [`Device`] is an [`Engine`], which does everything, and the sink of its events. The engine does not know the type
-//! of the sink, so it is compiled once, here. It reports to a sink only when there is an event. A device lends its engine
-//! ([`std::ops::Deref`]), so all questions and changes without events are methods of the engine.
+//! A [`Device`] combines an [`Engine`], which implements all behavior, with an event sink. The
+//! engine is not generic over the sink, so it is compiled only once, in this crate. The engine
+//! calls the sink only for actual events. A device dereferences to its engine
+//! ([`std::ops::Deref`]), which has all queries and the changes without events.
 //!
-//! A write takes the open reclaim unit of its (reclaim group, handle), invalidates where its pages were, appends them
-//! and maps them (`write.rs`). Opening a reclaim unit is the moment at which room is needed and collection runs
-//! (`place.rs` takes and returns reclaim units, `collect.rs` reclaims them). `check.rs` proves the whole state by full
-//! scan, for tests.
+//! A write takes the open reclaim unit of its (reclaim group, handle), invalidates the old copies
+//! of its pages, appends the new ones and maps them (`write.rs`). Collection runs when a reclaim
+//! unit is opened, because only that needs space (`place.rs` takes and returns reclaim units,
+//! `collect.rs` reclaims them). `check.rs` verifies the whole state by a full scan, for tests.
 
 pub(crate) mod blocks;
 mod check;
@@ -36,7 +37,7 @@ pub use engine::Engine;
 pub(crate) use state::State;
 pub use view::{Occupancy, UnitView};
 
-/// A drive. `S` receives its events; `()` costs nothing.
+/// A drive that sends its events to `S`. The sink `()` costs no time.
 #[derive(Clone)]
 pub struct Device<S = ()> {
     engine: Engine,
@@ -44,15 +45,15 @@ pub struct Device<S = ()> {
 }
 
 impl Device {
-    /// Makes an empty drive that keeps its events to itself.
+    /// Creates an empty drive that reports no events.
     ///
     /// # Errors
-    /// As [`Layout::new`](crate::Layout::new).
+    /// Same as [`Layout::new`](crate::Layout::new).
     pub fn new(config: &DeviceConfig) -> Result<Device, ConfigError> {
         Device::with_sink(config, ())
     }
 
-    /// A drive that was there before: its maps and its state.
+    /// Restores a drive from its maps and its state.
     pub(crate) fn from_parts(config: DeviceConfig, layout: Layout, maps: Maps, state: State) -> Device {
         let engine = Engine::from_parts(config, layout, maps, state);
         Device { engine, sink: () }
@@ -76,36 +77,37 @@ impl<S> DerefMut for Device<S> {
 }
 
 impl<S: EventSink> Device<S> {
-    /// Makes an empty drive that reports to `sink`.
+    /// Creates an empty drive that reports to `sink`.
     ///
     /// # Errors
-    /// As [`Layout::new`].
+    /// Same as [`Layout::new`].
     pub fn with_sink(config: &DeviceConfig, mut sink: S) -> Result<Device<S>, ConfigError> {
         let engine = Engine::new(config, &mut Events::of(&mut sink))?;
         Ok(Device { engine, sink })
     }
 
-    /// A copy without events, or an error where [`Clone`] would end the process: for those who serve others meanwhile.
+    /// Clones the drive without its sink. Returns an error where [`Clone`] would abort the process,
+    /// for servers that must keep running.
     ///
     /// # Errors
-    /// The system has no memory or no address space for it.
+    /// The system has no memory or no address space for the copy.
     pub fn try_clone(&self) -> std::io::Result<Device> {
         let engine = self.engine.try_clone()?;
         Ok(Device { engine, sink: () })
     }
 
-    /// The same drive, reporting to another sink from now on.
+    /// Replaces the event sink. Returns the drive and the previous sink.
     pub fn replace_sink<T: EventSink>(self, sink: T) -> (Device<T>, S) {
         let Device { engine, sink: before } = self;
         (Device { engine, sink }, before)
     }
 
-    /// The event sink.
+    /// Event sink.
     pub fn sink(&self) -> &S {
         &self.sink
     }
 
-    /// The event sink, to take out what it has collected.
+    /// Event sink, mutable so that the caller can remove collected events.
     pub fn sink_mut(&mut self) -> &mut S {
         &mut self.sink
     }
@@ -113,28 +115,29 @@ impl<S: EventSink> Device<S> {
     /// Writes an extent.
     ///
     /// # Errors
-    /// The extent or the placement does not exist; nothing was done.
+    /// The extent or the placement does not exist. The device is unchanged.
     pub fn write(&mut self, now: Nanos, write: &Write) -> Result<Completion, HostError> {
         self.engine.write(&mut Events::of(&mut self.sink), now, write)
     }
 
-    /// Writes extents one after the other; the same as [`Device::write`] on each, but much faster for small ones,
-    /// because the memory that all of them touch is fetched together.
+    /// Writes extents one after the other. Equivalent to [`Device::write`] on each, but much faster
+    /// for small extents, because the memory that they touch is prefetched together.
     ///
     /// # Errors
-    /// An extent or placement does not exist; nothing was done.
+    /// An extent or placement does not exist. The device is unchanged.
     pub fn write_batch(&mut self, now: Nanos, writes: &[Write]) -> Result<Completion, HostError> {
         self.engine.write_batch(&mut Events::of(&mut self.sink), now, writes)
     }
 
-    /// Writes extents at times that do not go back, each of `times` one of `writes`: the same as [`Device::write`] on each, but
-    /// faster for small ones. Their completions are appended to `done`.
+    /// Writes each extent of `writes` at the corresponding time of `times`, which must not
+    /// decrease. Equivalent to [`Device::write`] on each, but faster for small extents. Appends the
+    /// completions to `done`.
     ///
     /// # Errors
-    /// An extent or placement does not exist; nothing was done.
+    /// An extent or placement does not exist. The device is unchanged.
     ///
     /// # Panics
-    /// There are not as many times as writes.
+    /// The numbers of times and writes differ.
     pub fn write_at_times(
         &mut self,
         times: &[Nanos],
@@ -150,19 +153,20 @@ impl<S: EventSink> Device<S> {
         Ok(())
     }
 
-    /// Deallocates an extent: its pages read as nothing and cost collection nothing.
+    /// Deallocates an extent. Its pages become unmapped, and collection does not copy them.
     ///
     /// # Errors
-    /// The extent does not exist; nothing was done.
+    /// The extent does not exist. The device is unchanged.
     pub fn deallocate(&mut self, now: Nanos, first: Lpn, pages: u32) -> Result<Completion, HostError> {
         self.engine
             .deallocate(&mut Events::of(&mut self.sink), now, first, pages)
     }
 
-    /// Zeroes an extent: with `deallocate` (the DEAC bit of Write Zeroes) by deallocating it, otherwise by writing.
+    /// Zeroes an extent, by deallocation if `deallocate` (the DEAC bit of Write Zeroes) is set and
+    /// by a write if not.
     ///
     /// # Errors
-    /// As [`Device::write`].
+    /// Same as [`Device::write`].
     pub fn write_zeroes(&mut self, now: Nanos, write: &Write, deallocate: bool) -> Result<Completion, HostError> {
         if deallocate {
             self.check_write(write)?;
@@ -172,8 +176,9 @@ impl<S: EventSink> Device<S> {
         }
     }
 
-    /// Reclaim unit handle update: the handle closes the reclaim unit that it writes to and takes another one. Returns
-    /// the pages of the closed one that were never written, 0 if there was nothing to close.
+    /// Reclaim unit handle update. The handle closes its current reclaim unit and takes another
+    /// one. Returns the number of pages in the closed unit that were never written, or 0 if no unit
+    /// was open.
     ///
     /// # Errors
     /// The placement does not exist.

@@ -1,4 +1,4 @@
-//! A reclaim unit that takes pages.
+//! An open reclaim unit, with its write position.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,22 +6,23 @@ use crate::cast::index;
 use crate::layout::SizeClass;
 use crate::types::RuId;
 
-/// A reclaim unit that takes pages.
+/// An open reclaim unit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct OpenUnit {
     pub(super) unit: RuId,
     /// Next page to write.
     pub(super) position: u32,
-    /// Pages from `position` to here can be written in one go.
+    /// End of the pages that can be written from `position` without interruption.
     pub(super) run_end: u32,
-    /// Pages that hold data, remapped blocks included.
+    /// Number of pages that hold data, including remapped blocks.
     pub(super) written: u32,
-    /// Blocks that came in by remapping and are skipped; empty if there are none.
+    /// Flags of the blocks that came in by remapping, which writes skip. Empty if no block was
+    /// remapped.
     pub(super) remapped: Vec<bool>,
 }
 
 impl OpenUnit {
-    /// Counts pages as written; true if the run ends with them.
+    /// Counts `pages` as written. Returns true if the run ends with them.
     #[inline]
     pub(super) fn advance(&mut self, pages: u32) -> bool {
         assert!(
@@ -33,7 +34,8 @@ impl OpenUnit {
         self.position == self.run_end
     }
 
-    /// At the end of a run, finds the next one after remapped blocks; false if the unit is full.
+    /// Finds the next run after remapped blocks, at the end of a run. Returns false if the unit is
+    /// full.
     pub(super) fn find_run(&mut self, class: SizeClass, program_unit_pages: u32) -> bool {
         assert!(self.position <= class.pages, "a reclaim unit is written beyond its end");
         assert!(

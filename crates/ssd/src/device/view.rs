@@ -1,4 +1,5 @@
-//! A device seen from outside: its configuration, counters, wear and reclaim units, and other rules for the same state.
+//! Read access to a device (configuration, counters, wear, reclaim units) and changes of its GC
+//! rules.
 
 use std::ops::Range;
 
@@ -15,76 +16,78 @@ use crate::timing::Activity;
 use crate::types::{Owner, RgId, RuId};
 use crate::unit::UnitState;
 
-/// A reclaim unit, or the free room of one.
+/// Snapshot of a reclaim unit or of free space of that size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct UnitView {
-    /// Which.
+    /// Identity of the reclaim unit.
     pub unit: RuId,
     /// Its reclaim group.
     pub group: RgId,
-    /// Whose data it holds; `None` while it is free.
+    /// Owner of its data, or `None` while it is free.
     pub owner: Option<Owner>,
-    /// Where it is in its life.
+    /// Life-cycle state.
     pub state: UnitState,
-    /// Its size in pages. A superblock that is free and not divided is one unit.
+    /// Size in pages. A free superblock that is not divided is one unit.
     pub pages: u32,
-    /// Valid pages.
+    /// Number of valid pages.
     pub valid_pages: u32,
-    /// Pages that take no more: of an open unit those that hold data, of a closed one all, of a free one none.
+    /// Number of pages in use. An open unit counts the pages with data, a closed unit all pages, a
+    /// free unit none.
     pub written_pages: u32,
 }
 
-/// What one owner holds, for reports.
+/// Space that one owner holds, for reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Occupancy {
-    /// Whose.
+    /// Owner of the reclaim units.
     pub owner: Owner,
-    /// Reclaim units, open and closed.
+    /// Number of reclaim units, open and closed.
     pub units: u64,
-    /// Pages of them.
+    /// Number of pages in these units.
     pub pages: u64,
-    /// Valid pages in them.
+    /// Number of valid pages in these units.
     pub valid_pages: u64,
 }
 
 impl Engine {
-    /// The counters.
+    /// Counters of the device.
     pub fn stats(&self) -> &Stats {
         &self.state.stats
     }
 
-    /// The configuration.
+    /// Configuration of the device.
     pub fn config(&self) -> &DeviceConfig {
         &self.config
     }
 
-    /// The numbers derived from it.
+    /// Layout derived from the configuration.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Pages written by the host so far: the time that policies know.
+    /// Pages written by the host so far, which is the clock of the GC policies.
     pub fn host_pages_written(&self) -> u64 {
         self.state.host_pages_written
     }
 
-    /// Erase count of each block, in the order of their dies.
+    /// Erase count of each block, in the order of the dies.
     pub fn block_erase_counts(&self) -> &[u32] {
         &self.state.erase_counts
     }
 
-    /// How often the blocks were erased. Looks at each of them.
+    /// Summary of the erase counts. Scans every block.
     pub fn wear(&self) -> Wear {
         Wear::of(self.block_erase_counts())
     }
 
-    /// [`Endurance::life_used`] by itself, which only counts erases: what each block survives is drawn for nobody.
+    /// Same as [`Endurance::life_used`], but reads only erase counts and does not draw the limit of
+    /// each block.
     pub fn life_used(&self) -> Option<f64> {
         let endurance = self.config().endurance.as_ref()?;
         Some(endurance.life_used(&self.wear()))
     }
 
-    /// How the drive has worn; `None` if its configuration does not say what the flash survives.
+    /// Wear of the drive. `None` if the configuration has no endurance.
     pub fn endurance(&self) -> Option<Endurance> {
         let (endurance, state) = (self.config.endurance.as_ref()?, &self.state);
         let erases = &state.erase_counts;
@@ -97,13 +100,14 @@ impl Engine {
         ))
     }
 
-    /// Logical pages mapped.
+    /// Number of mapped logical pages.
     pub fn live_pages(&self) -> u64 {
         let groups = &self.state.groups;
         groups.iter().map(|group| group.live_pages).sum()
     }
 
-    /// What each owner holds, over all groups: the handles in order, then the shared pool.
+    /// Space that each owner holds over all groups. The handles come first, in order, then the
+    /// shared pool.
     pub fn occupancy(&self) -> Vec<Occupancy> {
         let empty = |position| Occupancy {
             owner: self.owner_at(position),
@@ -123,13 +127,13 @@ impl Engine {
         rows
     }
 
-    /// Every reclaim unit, in the order of the flash. Takes as long as there are units.
+    /// Iterates over all reclaim units in flash order. The time is linear in the number of units.
     pub fn units(&self) -> impl Iterator<Item = UnitView> {
         self.units_of(0..self.layout.superblocks())
     }
 
-    /// The reclaim units of some superblocks, in the order of the flash: for whoever must not hold the device for as long as all of
-    /// them take.
+    /// Iterates over the reclaim units of some superblocks in flash order, for callers that must
+    /// release the device lock between parts of a scan.
     ///
     /// # Panics
     /// The drive has fewer superblocks.
@@ -140,7 +144,7 @@ impl Engine {
         );
         superblocks.flat_map(move |superblock| {
             let entry = &self.state.superblocks[index(superblock)];
-            // Room that is free is whole again, whatever it was divided into before.
+            // Free space counts as undivided, whatever its former division.
             let class = if entry.parts_used == 0 { 0 } else { entry.class };
             let class = self.layout.classes[usize::from(class)];
             let first = superblock * self.layout.slices_per_superblock;
@@ -149,20 +153,22 @@ impl Engine {
         })
     }
 
-    /// Room for reclaim units that is free, in slices: the smallest parts that a handle can be given.
+    /// Free space in slices, the smallest parts that a handle can receive.
     pub fn free_slices(&self) -> u64 {
         let groups = &self.state.groups;
         groups.iter().map(|group| group.free_slices).sum()
     }
 
-    /// Keeps from now on what dies and channels do, on a drive with timing: the last `pieces` of all, of each an equal part.
+    /// Enables the activity log of dies and channels on a drive with timing. Keeps the last
+    /// `pieces` entries, divided equally.
     pub fn keep_activity(&mut self, pieces: usize) {
         if let Some(timing) = &mut self.timing {
             timing.keep_activity(pieces);
         }
     }
 
-    /// What is kept of each die, in the order of channels and then dies, and of each channel; nothing where nobody asked for it.
+    /// Logged activity of each die, in channel order and then die order, and of each channel. Empty
+    /// unless enabled by [`Engine::keep_activity`].
     pub fn activity(&self) -> (Vec<&Activity>, Vec<&Activity>) {
         self.timing.as_ref().map(|timing| timing.activity()).unwrap_or_default()
     }
@@ -195,7 +201,7 @@ impl Engine {
         }
     }
 
-    /// Pages that hold data in an open reclaim unit.
+    /// Number of pages with data in an open reclaim unit.
     fn open_pages(&self, unit: RuId, group: RgId, owner: Owner) -> u32 {
         let owner = &self.state.groups[group.index()].owners[self.owner_index(owner)];
         let mut open = owner.open.iter().flatten().chain(&owner.collecting);
@@ -203,11 +209,12 @@ impl Engine {
         open.expect("an open reclaim unit is open for its owner").written
     }
 
-    /// Lets other rules choose what is collected, and when, from now on: `handle_selection`, `unit_selection`, `allocation` and the two
-    /// marks. What is on the drive stays as it is.
+    /// Replaces the GC rules that a live drive can change: `handle_selection`, `unit_selection`,
+    /// `allocation` and the two watermarks. The data stays in place.
     ///
     /// # Errors
-    /// Another setting of collection would change what the drive is made of, or the marks are none; nothing is changed then.
+    /// Another GC setting differs and would change the layout, or the watermarks are invalid. The
+    /// device is unchanged.
     pub fn set_gc_rules(&mut self, gc: &GcConfig) -> Result<(), ConfigError> {
         let config = DeviceConfig {
             gc: gc.clone(),

@@ -1,4 +1,4 @@
-//! First decision of garbage collection: in which order to look at the owners.
+//! First decision of garbage collection, the order of the owners.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,23 +6,25 @@ use crate::cast::{index, real};
 use crate::gc::index::ClosedSet;
 use crate::unit::ReclaimUnit;
 
-/// First decision of garbage collection: the owner (a handle, or the shared pool) to reclaim from. If the owner that
-/// comes first has nothing to reclaim, the next one in the same order is taken.
+/// First decision of garbage collection, the owner (a handle or the shared pool) to reclaim from.
+/// If the first owner has no victim, the next owner in the same order is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HandleSelection {
-    /// No first decision: the second one looks at all reclaim units.
+    /// No first decision. The second decision considers all reclaim units.
     Global,
-    /// The owner with the most invalid pages for each live one in its closed reclaim units: pressure as the ratio of
-    /// live to free space (WARP, section 4.3), read so that whoever fills the drive with garbage pays for it. What
-    /// invalidates whole reclaim units by itself, such as a sequential stream, is not reclaimed just before it would
-    /// have. Before that, handles that hold a reclaim unit without a valid page, which costs nothing. The shared pool is
-    /// no handle and has no turn: its reclaim units are looked at together with those of each handle.
+    /// Owner with the most invalid pages per live page in its closed reclaim units. Implements
+    /// pressure, the ratio of live to free space (WARP, section 4.3), such that owners of garbage
+    /// pay for it. A sequential stream invalidates whole reclaim units, which therefore are not
+    /// reclaimed shortly before they are empty. Handles that hold a reclaim unit without a valid
+    /// page come first, because it costs no copies. The shared pool is not a handle and has no
+    /// position of its own. Its reclaim units are considered together with those of each handle.
     HighestPressure,
 }
 
 impl HandleSelection {
-    /// The owners to try, one after the other; each entry is what the second decision looks at together.
+    /// Groups of owners to try in order. The second decision considers the owners of a group
+    /// together.
     ///
     /// `owners` are the closed sets of each owner of one reclaim group.
     pub(crate) fn order(self, owners: &[Vec<ClosedSet>], units: &[ReclaimUnit]) -> Vec<Vec<usize>> {
@@ -49,7 +51,8 @@ impl HandleSelection {
     }
 }
 
-/// Whether an owner holds a reclaim unit without a valid page, and its invalid pages for each live one.
+/// Returns true if an owner holds a reclaim unit without a valid page, and its invalid pages per
+/// live page.
 fn pressure(sets: &[ClosedSet], units: &[ReclaimUnit]) -> (bool, f64) {
     let live = valid_pages(sets, units);
     let invalid = closed_pages(sets) - live;

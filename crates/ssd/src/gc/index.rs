@@ -1,8 +1,9 @@
-//! The closed reclaim units of one owner and size class, findable by valid count, by order of closing, and at random.
+//! Index of the closed reclaim units of one owner and size class, by valid count, by closing order,
+//! and for random draws.
 //!
-//! Units hang in buckets by valid count. A bucket covers up to 1/256 of the unit's pages, so that an invalidation
-//! rarely moves a unit: while its valid count stays at or above `watch`, nothing here is touched. The exact minimum is
-//! found by looking through the lowest bucket, once for each collection.
+//! Units are linked into buckets by valid count. A bucket covers up to 1/256 of the unit's pages,
+//! so an invalidation rarely moves a unit. The index needs no update while the valid count is at
+//! least `watch`. The exact minimum comes from a scan of the lowest bucket, once per collection.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,19 +12,19 @@ use crate::unit::{NONE, ReclaimUnit, UnitState};
 
 const BUCKETS_MAX: u32 = 256;
 
-/// See the module.
+/// Closed reclaim units of one owner and size class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ClosedSet {
     pub(crate) members: Vec<u32>,
     order_head: u32,
     order_tail: u32,
-    /// First unit of each bucket; empty until the first unit comes.
+    /// First unit of each bucket. Empty until the first unit is inserted.
     buckets: Vec<u32>,
     bucket_shift: u32,
     unit_pages: u32,
-    /// Units with at most this many valid pages may be taken by background collection.
+    /// Maximum valid pages of a unit that background collection may take.
     pub(crate) lazy_valid_pages: u32,
-    /// How many there are.
+    /// Number of units that background collection may take.
     pub(crate) lazy_units: u32,
 }
 
@@ -45,8 +46,8 @@ impl ClosedSet {
             buckets: Vec::new(),
             bucket_shift,
             unit_pages,
-            // A unit without an invalid page has nothing to give.
-            // 0.29 of 100 pages are 29, whatever 0.29 is in binary.
+            // A unit without an invalid page frees no space. The small summand makes 0.29 of 100
+            // pages exactly 29.
             lazy_valid_pages: whole32(lazy_valid_share * f64::from(unit_pages) + 1e-6).min(unit_pages - 1),
             lazy_units: 0,
         }
@@ -60,7 +61,7 @@ impl ClosedSet {
         index(self.bucket_number(valid_pages))
     }
 
-    /// The valid count below which the unit has to be moved or counted as lazy.
+    /// Valid count below which the unit must be moved or counted as lazy.
     fn watch(&self, valid_pages: u32) -> u32 {
         let bucket = self.bucket_number(valid_pages);
         let leaves_bucket = if bucket == 0 {
@@ -76,7 +77,7 @@ impl ClosedSet {
         leaves_bucket.max(becomes_lazy)
     }
 
-    /// Adds a unit that has just been closed; true if it is lazy at once.
+    /// Adds a unit that has just been closed. Returns true if the unit is lazy already.
     pub(crate) fn insert(&mut self, units: &mut [ReclaimUnit], unit: u32) -> bool {
         let entry = &units[index(unit)];
         assert_eq!(
@@ -113,7 +114,7 @@ impl ClosedSet {
         lazy
     }
 
-    /// What must hold after each change and costs nothing to look at.
+    /// Cheap invariants that must hold after each change.
     fn check_ends(&self) {
         let empty = self.members.is_empty();
         assert_eq!(
@@ -128,7 +129,7 @@ impl ClosedSet {
         );
     }
 
-    /// Takes a unit out, to reclaim it; true if it was lazy.
+    /// Removes a unit for reclaiming. Returns true if the unit was lazy.
     pub(crate) fn remove(&mut self, units: &mut [ReclaimUnit], unit: u32) -> bool {
         let member = units[index(unit)].member;
         assert_eq!(
@@ -156,7 +157,8 @@ impl ClosedSet {
             next => units[index(next)].order_previous = order_previous,
         }
 
-        // `valid_pages` may have changed since the unit was linked, but not beyond its bucket: `update` follows that.
+        // `valid_pages` may have changed since the unit was linked, but only within its bucket.
+        // `update` handles larger changes.
         self.unlink(units, unit, self.bucket(valid_pages));
         units[index(unit)].watch = 0;
         units[index(unit)].member = NONE;
@@ -167,8 +169,8 @@ impl ClosedSet {
         lazy
     }
 
-    /// Follows a unit whose valid count fell below `watch`, from `valid_pages_before`, at a time in host pages written;
-    /// true if it becomes lazy.
+    /// Updates a unit whose valid count fell from `valid_pages_before` to below `watch`. `now` is
+    /// in host pages written. Returns true if the unit becomes lazy.
     #[cold]
     pub(crate) fn update(&mut self, units: &mut [ReclaimUnit], unit: u32, valid_pages_before: u32, now: u64) -> bool {
         let valid_pages = units[index(unit)].valid_pages;
@@ -224,31 +226,33 @@ impl ClosedSet {
         }
     }
 
-    /// The units of the lowest bucket that is not empty; the one with the fewest valid pages is among them.
+    /// Units of the lowest non-empty bucket, which include the unit with the fewest valid pages.
     pub(crate) fn lowest<'a>(&'a self, units: &'a [ReclaimUnit]) -> impl Iterator<Item = u32> + 'a {
         let head = self.buckets.iter().copied().find(|head| *head != NONE).unwrap_or(NONE);
         follow(head, |unit| units[index(unit)].bucket_next)
     }
 
-    /// Whether a unit can be had without copying anything: the first bucket is theirs alone.
+    /// Returns true if a unit can be reclaimed without copying. The first bucket contains only such
+    /// units.
     pub(crate) fn holds_unit_without_valid_page(&self) -> bool {
         self.buckets.first().is_some_and(|head| *head != NONE)
     }
 
-    /// All units, the one closed first leading.
+    /// All units in closing order.
     pub(crate) fn in_order<'a>(&'a self, units: &'a [ReclaimUnit]) -> impl Iterator<Item = u32> + 'a {
         follow(self.order_head, |unit| units[index(unit)].order_next)
     }
 
-    /// Pages of all units.
+    /// Total pages of all units.
     pub(crate) fn pages(&self) -> u64 {
         wide(self.members.len()) * u64::from(self.unit_pages)
     }
 }
 
 impl ClosedSet {
-    /// Whether the lists of the set hold its members, each once and in its place; otherwise where not. The members are closed units of the
-    /// right class; `empty` is a set like this one without any.
+    /// Checks that each list of the set contains its members exactly once and in the right place.
+    /// Returns the first violation. The members must be closed units of the right class, and
+    /// `empty` an empty set of the same configuration.
     pub(crate) fn check(&self, units: &[ReclaimUnit], empty: &ClosedSet) -> Result<(), String> {
         let ensure =
             |holds: bool, what: &str, unit: u32| holds.then_some(()).ok_or_else(|| format!("unit {unit}: {what}"));

@@ -1,4 +1,4 @@
-//! Second decision of garbage collection: which reclaim unit.
+//! Second decision of garbage collection, the victim.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
@@ -9,55 +9,60 @@ use crate::gc::index::ClosedSet;
 use crate::types::RuId;
 use crate::unit::{ReclaimUnit, UnitState};
 
-/// Second decision of garbage collection: which of the candidates to reclaim. `u` is the valid share of a reclaim
-/// unit, time is counted in pages written by the host; an invalidation is the loss of a 256th of a unit's pages (see
-/// [`ReclaimUnit::last_invalidation`]). A reclaim unit without an invalid page is never taken. Ties go to the one that
-/// was closed first.
+/// Second decision of garbage collection, the victim among the candidates. `u` is the valid share
+/// of a reclaim unit. Ages are measured in pages written by the host. An age since the last
+/// invalidation restarts when a unit loses a 256th of its pages (see
+/// [`ReclaimUnit::last_invalidation`]). Reclaim units without an invalid page are never victims.
+/// Ties go to the unit that was closed first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnitSelection {
-    /// Least `u`.
+    /// Minimum `u`.
     Greedy,
-    /// Least `u * age / (1 - u)`, age since the last invalidation: the score printed in the WARP paper (section 4.3),
-    /// which only makes sense as a cost: a reclaim unit that has just lost pages is cheap.
+    /// Minimum `u * age / (1 - u)`, with the age since the last invalidation. This is the score
+    /// printed in the WARP paper (section 4.3). It only makes sense as a cost, with a low cost for
+    /// units that have just lost pages.
     CostAge,
-    /// Greatest `(1 - u) * age / (1 + u)`, age since the last page was written: benefit to cost of Rosenblum &
-    /// Ousterhout (1991), section 3.5. A reclaim unit that has been stable for long is worth cleaning early.
+    /// Maximum `(1 - u) * age / (1 + u)`, with the age since the last page was written. Benefit to
+    /// cost of Rosenblum & Ousterhout (1991), section 3.5. A reclaim unit that has long been stable
+    /// is worth cleaning early.
     BenefitCost,
-    /// Greatest `(1 - u) * age / (2 u)`, age since the last invalidation: benefit to cost of Kawaguchi, Nishioka &
-    /// Motoda (1995), section 4.4. What has lost nothing for long is taken for stable and worth cleaning early.
+    /// Maximum `(1 - u) * age / (2 u)`, with the age since the last invalidation. Benefit to cost
+    /// of Kawaguchi, Nishioka & Motoda (1995), section 4.4. A unit without recent invalidations is
+    /// considered stable and worth cleaning early.
     BenefitCostSinceInvalidation,
-    /// The one closed first.
+    /// Unit that was closed first.
     Fifo,
-    /// Any, with equal probability.
+    /// Random unit, with equal probability.
     Random,
-    /// Draw this many of the closed ones with replacement, take the one with the least `u`. One without an invalid page
-    /// is drawn too, and loses: whether a unit of gigabytes has lost a page yet must not decide who is compared. If none
-    /// of them may be taken, any that may.
+    /// Minimum `u` among this many closed units, drawn with replacement. A drawn unit without an
+    /// invalid page counts as a draw and loses. This way the comparison does not depend on early
+    /// losses of units of gigabytes. If no drawn unit is a candidate, a random candidate is taken.
     DChoices(u32),
-    /// Least `u` among this many closed first.
+    /// Minimum `u` among this many units that were closed first.
     WindowedGreedy(u32),
 }
 
-/// Chooses a victim.
+/// A victim policy.
 pub trait VictimPolicy {
-    /// One of the candidates, or `None` if there is none. Must be deterministic but for `random`.
+    /// Returns one of the candidates, or `None` if there are no candidates. Must be deterministic
+    /// except for `random`.
     fn select(&mut self, candidates: &Candidates<'_>, random: &mut Xoshiro256PlusPlus) -> Option<RuId>;
 }
 
-/// The closed reclaim units that one decision is about: those of one or several owners that have an invalid page and,
-/// in background collection, are below the lazy threshold.
+/// Candidates of a decision: closed reclaim units, with an invalid page, of one or several owners.
+/// In background collection they are also at or below the lazy threshold.
 pub struct Candidates<'a> {
     pub(crate) units: &'a [ReclaimUnit],
     pub(crate) sets: Vec<&'a ClosedSet>,
-    /// Only units that background collection may take.
+    /// True for background collection, which takes only units up to the lazy threshold.
     pub(crate) lazy: bool,
-    /// Host pages written to the device: the time.
+    /// Host pages written to the device, which is the policies' clock.
     pub(crate) host_pages_written: u64,
 }
 
 impl<'a> Candidates<'a> {
-    /// The candidates, in no particular but a reproducible order.
+    /// Iterates over the candidates, in arbitrary but reproducible order.
     pub fn iter(&self) -> impl Iterator<Item = RuId> {
         self.sets
             .iter()
@@ -65,7 +70,7 @@ impl<'a> Candidates<'a> {
             .map(|&unit| RuId(unit))
     }
 
-    /// Whether a reclaim unit is one of them.
+    /// Returns true if a reclaim unit is a candidate.
     pub fn contains(&self, unit: RuId) -> bool {
         let entry = self.unit(unit);
         let is_member = |set: &ClosedSet| set.members.get(index(entry.member)) == Some(&unit.0);
@@ -73,13 +78,13 @@ impl<'a> Candidates<'a> {
         entry.state == UnitState::Closed && sets.any(|set| is_member(set) && self.admits(set, unit.0))
     }
 
-    /// Whether they are those of background collection, at most as full as the lazy threshold; in the foreground all
-    /// are.
+    /// Returns true for background collection, whose candidates are at most as full as the lazy
+    /// threshold. Foreground collection has no threshold.
     pub fn is_lazy(&self) -> bool {
         self.lazy
     }
 
-    /// Pages that the host has written to the device: the time that ages are counted in.
+    /// Pages that the host has written to the device, which is the clock for ages.
     pub fn host_pages_written(&self) -> u64 {
         self.host_pages_written
     }
@@ -101,7 +106,7 @@ impl<'a> Candidates<'a> {
         f64::from(unit.valid_pages) / f64::from(unit.pages)
     }
 
-    /// The candidate with the least valid share; of several, the one closed first.
+    /// Candidate with the minimum valid share. Among equals the unit closed first.
     fn least_valid(&self) -> Option<RuId> {
         let lowest = |set: &&'a ClosedSet| {
             let set: &'a ClosedSet = set;
@@ -115,7 +120,7 @@ impl<'a> Candidates<'a> {
     fn min_by_valid(&self, units: impl Iterator<Item = RuId>) -> Option<RuId> {
         units.min_by(|a, b| {
             let (a, b) = (self.unit(*a), self.unit(*b));
-            // Shares as fractions, so that units of different sizes compare exactly.
+            // Compares shares as fractions, so that units of different sizes compare exactly.
             let cross = |x: &ReclaimUnit, y: &ReclaimUnit| u64::from(x.valid_pages) * u64::from(y.pages);
             cross(a, b)
                 .cmp(&cross(b, a))
@@ -123,7 +128,7 @@ impl<'a> Candidates<'a> {
         })
     }
 
-    /// The first `count` candidates in order of closing.
+    /// First `count` candidates in closing order.
     fn oldest(&self, count: usize) -> impl Iterator<Item = RuId> {
         let admitted = |set: &&'a ClosedSet| {
             let set: &'a ClosedSet = set;
@@ -141,7 +146,7 @@ impl<'a> Candidates<'a> {
         .take(count)
     }
 
-    /// The candidate with the least score; of several, the one closed first.
+    /// Candidate with the minimum score. Among equals the unit closed first.
     fn min_by_score(&self, score: impl Fn(RuId) -> f64) -> Option<RuId> {
         self.iter()
             .map(|unit| (score(unit), unit))
@@ -154,7 +159,7 @@ impl<'a> Candidates<'a> {
         a.0.total_cmp(&b.0).then(sequence(a.1).cmp(&sequence(b.1)))
     }
 
-    /// A closed unit drawn with equal probability from all of the sets, candidate or not.
+    /// Draws a closed unit from all sets with equal probability, candidate or not.
     fn draw(&self, random: &mut Xoshiro256PlusPlus) -> Option<(usize, usize)> {
         let count: u64 = self.sets.iter().map(|set| wide(set.members.len())).sum();
         let mut position = index(narrow(share_of(random.next_u64(), count)));
@@ -174,8 +179,8 @@ impl<'a> Candidates<'a> {
         self.admits(set, unit).then_some(RuId(unit))
     }
 
-    /// A candidate drawn with equal probability. Draws that hit no candidate are repeated; where candidates are so
-    /// rare that this does not find one, one is drawn from their list.
+    /// Draws a candidate with equal probability. Repeats draws that hit no candidate. If candidates
+    /// are too rare for that, draws from a list of them.
     fn draw_candidate(&self, random: &mut Xoshiro256PlusPlus) -> Option<RuId> {
         const DRAWS: usize = 32;
         for _ in 0..DRAWS {
@@ -223,7 +228,7 @@ impl VictimPolicy for UnitSelection {
 }
 
 impl UnitSelection {
-    /// The name in the configuration and in the GC log.
+    /// Name in the configuration and in the GC log.
     pub fn name(self) -> &'static str {
         match self {
             UnitSelection::Greedy => "greedy",
