@@ -1,12 +1,15 @@
-//! A number for each block: how often it was erased, or where it is. It can be copied in parts while it changes.
+//! Table with one number for each block (erase count or physical block), which can be copied in parts
+//! while it changes.
 //!
 //! ```text
-//! begin_copy -> what changes from now on is noted: which number, and what it was
-//! copy_part  -> numbers as they are now; again and again, until all are copied
-//! end_copy   -> what was noted, which take_back puts into the copy, the newest first: then it is what the table was at the beginning
+//! begin_copy -> starts an undo log of changes: block and previous number
+//! copy_part  -> copies current numbers, repeated until all are copied
+//! end_copy   -> returns the undo log. take_back applies it to the copy, newest entry first.
+//!               The copy then equals the table at begin_copy.
 //! ```
 //!
-//! Numbers change when a reclaim unit is erased, so little is noted, and what was copied already is noted like the rest.
+//! Numbers change only when a reclaim unit is erased, so the log is short. It includes changes of
+//! numbers that are already copied.
 
 use std::ops::{Deref, Range};
 
@@ -14,15 +17,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::cast::{count, index};
 
-/// Numbers that are copied at once, of each table.
+/// Numbers copied per call, of each table.
 pub(crate) const PART_BLOCKS: u32 = 1 << 16;
-/// Changes that are noted at most: far more than there are while some milliseconds go by.
+/// Maximum length of the undo log, far above the number of changes within some milliseconds.
 const NOTED_MAX: usize = 1 << 16;
 
-/// A number, and what it was.
+/// Block and its previous number.
 type Change = (u32, u32);
 
-/// Memory for what is noted.
+/// Preallocated memory for the undo log.
 pub(super) struct NotedRoom(Vec<Change>);
 
 impl NotedRoom {
@@ -31,10 +34,10 @@ impl NotedRoom {
     }
 }
 
-/// What was noted; `None` if it was too much.
+/// Undo log, or `None` if it overflowed.
 pub(crate) struct Noted(Option<Vec<Change>>);
 
-/// See the module. A copy of all of it notes nothing.
+/// Table with one number for each block. A clone has no undo log.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct BlockTable {
@@ -85,12 +88,12 @@ impl BlockTable {
         self.noted = Some(Noted(Some(room.0)));
     }
 
-    /// Nothing is noted any more.
+    /// Stops the undo log and returns it.
     pub(super) fn end_copy(&mut self) -> Option<Noted> {
         self.noted.take()
     }
 
-    /// Copies a part of another table, as long as this one.
+    /// Copies a part of another table of the same length.
     pub(super) fn copy_part(&mut self, from: &BlockTable, part: Range<u32>) {
         assert_eq!(
             count(self.values.len()),
@@ -101,7 +104,8 @@ impl BlockTable {
         self.values[part.clone()].copy_from_slice(&from.values[part]);
     }
 
-    /// Makes a copy what the table was when what was noted began; false if too much was.
+    /// Applies the undo log, so that the copy equals the table at the start of the log. Returns
+    /// false if the log overflowed.
     pub(super) fn take_back(&mut self, noted: &Noted) -> bool {
         let Some(changes) = &noted.0 else {
             return false;

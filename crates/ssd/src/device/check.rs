@@ -1,7 +1,7 @@
-//! Proof of a device's state by full scan: for tests, and of every state that is loaded.
+//! Verification of a device's state by full scan, for tests and for every loaded state.
 //!
-//! A state that was read from a file may say anything, so nothing is used as a position here before it was compared with what there is. What
-//! holds after [`State::check`] is all that the rest of the device takes for granted.
+//! A state from a file may hold arbitrary values, so this file checks each value before it uses it
+//! as an index. The rest of the device relies only on conditions that [`State::check`] verifies.
 
 use crate::cast::{index, wide};
 use crate::config::{Copies, DeviceConfig, Isolation};
@@ -15,7 +15,7 @@ use crate::maps::Maps;
 use crate::types::{Lpn, Owner, Ppn, RgId, RuhId};
 use crate::unit::{ReclaimUnit, UnitState};
 
-/// Most that a counter of events can be: nothing happens so often.
+/// Maximum of an event counter, far above any realistic count.
 const COUNT_MAX: u64 = 1 << 62;
 
 macro_rules! ensure {
@@ -27,10 +27,11 @@ macro_rules! ensure {
 }
 
 impl Engine {
-    /// Proves every invariant of the state by full scan. For tests; takes as long as reading all maps.
+    /// Verifies every invariant of the state by a full scan, for tests. Takes as long as reading
+    /// all maps.
     ///
     /// # Errors
-    /// Says which invariant does not hold, and where.
+    /// Names the violated invariant and its location.
     pub fn check(&self) -> Result<(), String> {
         maps(self)?;
         self.state.check(&self.config, &self.layout, &self.maps)
@@ -38,8 +39,8 @@ impl Engine {
 }
 
 impl State {
-    /// Whether it can be the state of a device of this configuration, whose tables have the right sizes ([`State::fits`]) and whose map is this;
-    /// otherwise why not.
+    /// Checks that the state is possible for a device of this configuration with this map. Requires
+    /// tables of the right sizes ([`State::fits`]). Returns the first violation.
     pub(crate) fn check(&self, config: &DeviceConfig, layout: &Layout, maps: &Maps) -> Result<(), String> {
         self.counters(config, layout)?;
         self.units(layout)?;
@@ -59,8 +60,8 @@ impl State {
         Ok(())
     }
 
-    /// Whether the reclaim units and groups hold as many valid pages as the state counts, and nothing else does; otherwise
-    /// where not. Takes as long as reading the bitmap.
+    /// Checks that the bitmap agrees with the valid counts of reclaim units and groups. Returns the
+    /// first violation. Takes as long as reading the bitmap.
     fn agrees(&self, layout: &Layout, maps: &Maps) -> Result<(), String> {
         let mut valid_pages = 0;
         for (position, group) in self.groups.iter().enumerate() {
@@ -102,7 +103,7 @@ impl State {
     }
 }
 
-/// L2P, P2L and the bitmap say the same.
+/// Checks that L2P, P2L and the bitmap agree.
 fn maps(device: &Engine) -> Result<(), String> {
     let mut mapped = 0;
     for lpn in (0..device.layout.logical_pages).map(Lpn) {
@@ -130,7 +131,7 @@ fn maps(device: &Engine) -> Result<(), String> {
 }
 
 impl State {
-    /// Each reclaim unit by itself.
+    /// Checks each reclaim unit by itself.
     fn units(&self, layout: &Layout) -> Result<(), String> {
         let handles = layout.handles.len();
         for (at, unit) in (0u32..).zip(&self.units) {
@@ -164,7 +165,7 @@ impl State {
                 !is_closed || unit.closed_sequence < self.units_closed,
                 "unit {at} was closed in the future"
             );
-            // Of lists, and of what lists need, only a closed unit has anything.
+            // Only a closed unit uses the list fields and the fields that lists need.
             let alone = ReclaimUnit {
                 member: ReclaimUnit::FREE.member,
                 watch: 0,
@@ -189,7 +190,7 @@ impl State {
         Ok(())
     }
 
-    /// Each superblock is what its reclaim units say.
+    /// Checks that each superblock agrees with its reclaim units.
     fn superblocks(&self, layout: &Layout, maps: &Maps) -> Result<(), String> {
         for superblock in 0..layout.superblocks() {
             let entry = &self.superblocks[index(superblock)];
@@ -220,7 +221,8 @@ impl State {
         Ok(())
     }
 
-    /// The counters agree with each other and with the tables, and none is near its end.
+    /// Checks that the counters agree with each other and with the tables, and that none is close
+    /// to overflow.
     fn counters(&self, config: &DeviceConfig, layout: &Layout) -> Result<(), String> {
         ensure!(
             self.stats.page_bytes == layout.page_bytes,
@@ -274,7 +276,7 @@ impl State {
     }
 }
 
-/// A group and what it is of.
+/// A group with its context.
 struct GroupCheck<'a> {
     config: &'a DeviceConfig,
     layout: &'a Layout,
@@ -289,12 +291,13 @@ impl GroupCheck<'_> {
         self.layout.superblocks_per_group * self.layout.slices_per_superblock
     }
 
-    /// The first slice.
+    /// First slice of the group.
     fn first(&self) -> u32 {
         u32::from(self.name) * self.slices()
     }
 
-    /// Free lists, open reclaim units and closed sets hold each slice once, and the counters agree.
+    /// Checks that free lists, open reclaim units and closed sets contain each slice once, and that
+    /// the counters agree.
     fn check(&self) -> Result<(), String> {
         let (layout, group, name) = (self.layout, self.group, self.name);
         // Slices of the group that are in a list.
@@ -321,7 +324,7 @@ impl GroupCheck<'_> {
             ensure!(*is_listed, "unit {slice} is in use and listed nowhere");
             used_slices += u64::from(layout.classes[usize::from(entry.class)].slices);
         }
-        // As sums of numbers from a file they may be anything.
+        // Sums of numbers from a file may overflow 64 bits.
         let lazy_units: u128 = group
             .closed
             .iter()
@@ -349,7 +352,7 @@ impl GroupCheck<'_> {
         Ok(())
     }
 
-    /// Notes that a slice begins something that a list holds.
+    /// Marks a slice as the start of a list entry.
     fn list(&self, slice: u32, listed: &mut [bool]) -> Result<(), String> {
         let place = slice.checked_sub(self.first()).and_then(|at| listed.get_mut(index(at)));
         let is_new = place.is_some_and(|seen| !std::mem::replace(seen, true));
@@ -357,7 +360,7 @@ impl GroupCheck<'_> {
         Ok(())
     }
 
-    /// The free superblocks and parts; returns how many slices they have.
+    /// Checks the free superblocks and parts. Returns their number of slices.
     fn free_slices(&self, listed: &mut [bool]) -> Result<u64, String> {
         let layout = self.layout;
         let mut free = 0;
@@ -387,7 +390,7 @@ impl GroupCheck<'_> {
         Ok(free)
     }
 
-    /// The reclaim units that an owner has open or closed, each of which is what its entry says.
+    /// Checks that an owner's open and closed reclaim units agree with their entries.
     fn owner(&self, position: usize, listed: &mut [bool]) -> Result<(), String> {
         let (layout, group) = (self.layout, self.group);
         let owner = &group.owners[position];
@@ -443,7 +446,8 @@ impl GroupCheck<'_> {
         Ok(())
     }
 
-    /// What an open reclaim unit has still to take is empty, and what it has taken is counted.
+    /// Checks that the rest of an open reclaim unit is empty and that its written pages are
+    /// counted.
     fn open_unit(&self, open: &OpenUnit) -> Result<(), String> {
         let unit = open.unit;
         let entry = &self.state.units[unit.index()];
@@ -463,7 +467,7 @@ impl GroupCheck<'_> {
         Ok(())
     }
 
-    /// The pages of an open reclaim unit that were written, and where the run ends in which it goes on.
+    /// Returns the number of written pages of an open reclaim unit and the end of its current run.
     fn written(&self, open: &OpenUnit, class: SizeClass) -> Result<(u32, u32), String> {
         let (unit, position) = (open.unit, open.position);
         ensure!(position < class.pages, "{unit:?} goes on behind its end");
@@ -480,7 +484,7 @@ impl GroupCheck<'_> {
             let end = at + program;
             if open.remapped[number % index(class.blocks)] {
                 written += program;
-                // The run that has the position ends at the first remapped block behind it.
+                // The run at the position ends at the first remapped block after it.
                 if end > position {
                     ensure!(at > position, "{unit:?} goes on in a remapped block");
                     run_end = run_end.or(Some(at));

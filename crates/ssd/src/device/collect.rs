@@ -1,8 +1,9 @@
-//! Garbage collection: when, and moving the data.
+//! Garbage collection: triggers, and relocation of data.
 //!
-//! Collection runs in the background after a host command (one victim each) and in the foreground before a handle gets
-//! a reclaim unit. Policies choose victims; if they find nothing and room is still short, `squeeze` empties whole
-//! superblocks, which always succeeds (see [`crate::layout`]).
+//! Collection runs in the background after a host command (one victim each) and in the foreground
+//! before a handle gets a reclaim unit. Policies choose victims. If they find none and space is
+//! still short, `squeeze` (emergency collection) empties whole superblocks, which always succeeds
+//! (see [`crate::layout`]).
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -17,13 +18,13 @@ use crate::layout::SizeClass;
 use crate::types::{MappedRun, Nanos, Owner, Placement, Ppn, RgId, RuId};
 use crate::unit::{ReclaimUnit, UnitState};
 
-/// Name of the policy in the GC log where no policy chose.
+/// Policy name in the GC log for emergency collections.
 const NO_POLICY: &str = "squeeze";
-/// Name in the GC log of a policy from outside.
+/// Policy name in the GC log for an external policy.
 const EXTERNAL_POLICY: &str = "external";
 
 impl Engine {
-    /// Reclaims one lazy candidate if the group is above the background mark.
+    /// Reclaims one lazy candidate if the group is above the background watermark.
     #[inline]
     pub(super) fn collect_in_background(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId) {
         let members = &self.state.groups[group.index()];
@@ -32,8 +33,8 @@ impl Engine {
         }
     }
 
-    /// Reclaims until the group stays below the foreground mark when the handle takes a reclaim unit of this class, or
-    /// the policy finds nothing.
+    /// Reclaims until the group stays below the foreground watermark after the handle takes a
+    /// reclaim unit of this class, or until the policy finds no victim.
     pub(super) fn collect_in_foreground(
         &mut self,
         events: &mut Events<'_>,
@@ -51,7 +52,7 @@ impl Engine {
         while is_short(self) && self.collect_one(events, now, group, Trigger::Foreground) {}
     }
 
-    /// Makes sure that a handle can open a reclaim unit of this class, or has one.
+    /// Ensures that a handle can open a reclaim unit of this class, or has one.
     pub(super) fn make_room(
         &mut self,
         events: &mut Events<'_>,
@@ -62,13 +63,15 @@ impl Engine {
     ) {
         let group = placement.group;
         let kept = index(self.layout.superblocks_kept());
-        // A free part is not enough: emptying a superblock may have taken one of those kept more than it gave back.
+        // A free part alone is not sufficient. Emptying a superblock may have consumed more
+        // reserved superblocks than it returned.
         let has_room = |device: &Self| {
             let members = &device.state.groups[group.index()];
             let needed = kept + usize::from(members.free_parts[usize::from(class)].is_empty());
             members.free_superblocks.len() >= needed || device.is_open(placement, slot)
         };
-        // Each time a superblock gives back what it wastes, or two partly free ones become one: there is an end.
+        // The loop terminates. Each iteration frees the waste of a superblock or merges two partly
+        // free ones.
         for _ in 0..self.layout.slices_per_group().max(1000) {
             if has_room(self) {
                 return;
@@ -78,7 +81,8 @@ impl Engine {
         panic!("emptying superblocks of group {} gains nothing", group.0);
     }
 
-    /// Asks the policy for a victim and reclaims it; false if it has none that can be afforded.
+    /// Reclaims a victim that the policy selects. Returns false if the policy finds none or the
+    /// copies lack space.
     fn collect_one(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId, trigger: Trigger) -> bool {
         let lazy = trigger == Trigger::Background;
         let members = &self.state.groups[group.index()];
@@ -97,7 +101,7 @@ impl Engine {
                 None => self.config.gc.unit_selection.select(&candidates, random),
                 Some(policy) => policy.select(&candidates, random),
             };
-            // Reclaiming a unit without an invalid page gains nothing, for ever.
+            // Reclaiming a unit without an invalid page would free no space, endlessly.
             assert!(
                 victim.is_none_or(|unit| candidates.contains(unit)),
                 "the victim policy chose {victim:?}, which is not a candidate"
@@ -119,8 +123,9 @@ impl Engine {
         true
     }
 
-    /// Whether reclaiming keeps the superblocks free that collection needs: a whole superblock gives back what it
-    /// takes; a part may take a free part, but not divide one of the last superblocks.
+    /// Returns true if reclaiming preserves the superblocks reserved for collection. Reclaiming a
+    /// whole superblock returns as much space as it takes. A smaller unit may take a free part, but
+    /// must not divide one of the last superblocks.
     fn affordable(&self, group: RgId, victim: RuId, destination: Owner) -> bool {
         let members = &self.state.groups[group.index()];
         let entry = &self.state.units[victim.index()];
@@ -141,7 +146,7 @@ impl Engine {
             || members.free_superblocks.len() > index(self.layout.collection_superblocks)
     }
 
-    /// Where the copies of an owner's data go. Decides for an adaptive handle.
+    /// Owner of the copies of an owner's data. Updates the isolation of an adaptive handle.
     fn destination(&mut self, events: &mut Events<'_>, group: RgId, owner: Owner) -> Owner {
         let pool = self.layout.pooled_copies;
         let Some(handle) = owner.handle() else {
@@ -166,9 +171,10 @@ impl Engine {
         }
     }
 
-    /// Whether the spare of the group pays for a reclaim unit that only this handle's copies fill.
+    /// Returns true if the group has enough spare for a reclaim unit that only this handle's copies
+    /// fill.
     fn spare_allows_isolation(&self, group: RgId, owner: Owner) -> bool {
-        /// Share of the threshold at which an isolated handle goes back.
+        /// Share of the threshold below which an isolated handle becomes initially isolated again.
         const HYSTERESIS: f64 = 0.75;
         let members = &self.state.groups[group.index()];
         let holds = |index: &usize| {
@@ -185,7 +191,7 @@ impl Engine {
         spare >= if isolated { threshold * HYSTERESIS } else { threshold }
     }
 
-    /// Moves what is valid in a closed reclaim unit, erases it and frees it.
+    /// Moves the valid pages of a closed reclaim unit, erases the unit and frees it.
     fn reclaim(
         &mut self,
         events: &mut Events<'_>,
@@ -251,7 +257,7 @@ impl Engine {
         events.emit(|| Event::Reclaim(reclaim));
     }
 
-    /// Counts a collection that took these pages out without copying them.
+    /// Counts a collection. `pages_remapped` pages left the victim without a copy.
     fn count_collection(&mut self, reclaim: &Reclaim, pages_remapped: u32) {
         let stats = &mut self.state.stats;
         match reclaim.trigger {
@@ -269,8 +275,8 @@ impl Engine {
         stats.owner_mut(reclaim.destination_owner).gc_pages_received += u64::from(reclaim.pages_copied);
     }
 
-    /// Copies the valid pages of a victim to the destination's reclaim unit, in batches whose cache misses overlap.
-    /// Returns what is reported of them, if anybody listens.
+    /// Copies the valid pages of a victim to the destination's reclaim unit, in batches whose cache
+    /// misses overlap. Returns the pages to report, if the sink receives events.
     fn copy_valid(
         &mut self,
         events: &mut Events<'_>,
@@ -279,7 +285,7 @@ impl Engine {
         destination: Owner,
         expected: u32,
     ) -> Option<MovedRun> {
-        /// Pages of a batch, but for its last word.
+        /// Number of pages of a batch. The last bitmap word may exceed it.
         const BATCH_PAGES: u32 = 512;
         let ReclaimUnit { pages, .. } = self.state.units[victim.index()];
         let first = victim.0 * self.layout.slice_pages;
@@ -313,13 +319,14 @@ impl Engine {
         reporter.finish()
     }
 
-    /// A number of its own for each collection, so that what is reported has no influence on which victims are chosen.
+    /// Random number derived from each collection instead of `state.random`, so that reports have
+    /// no influence on victim selection.
     fn draw_for_report(&self, victim: RuId) -> u64 {
         let seed = self.config.seed ^ self.state.host_pages_written.rotate_left(32) ^ u64::from(victim.0);
         Xoshiro256PlusPlus::seed_from_u64(seed).next_u64()
     }
 
-    /// Copies runs of valid pages of a victim, `pages` altogether.
+    /// Copies runs of valid pages of a victim, `pages` in total.
     fn append_copies(
         &mut self,
         events: &mut Events<'_>,
@@ -350,7 +357,8 @@ impl Engine {
             let (whole, left) = runs.split_at_mut(whole_runs);
             let to = Ppn(self.first_page(unit).0 + position);
             let placed = self.maps.relocate(whole, to);
-            // The run that the room ends in goes on in the next place.
+            // Splits the run that does not fit completely. Its rest goes to the next reclaim unit
+            // or run.
             let part = (placed < here).then(|| left[0].take_front(here - placed));
             if let Some(part) = part {
                 self.maps.relocate(&[part], Ppn(to.0 + placed));
@@ -380,7 +388,8 @@ impl Engine {
         }
     }
 
-    /// The reclaim unit that takes an owner's copies; if there is none, one is opened for a victim of `class`.
+    /// Reclaim unit that takes an owner's copies. Opens one for a victim of `class` if the owner
+    /// has none.
     fn collection_unit(&mut self, events: &mut Events<'_>, group: RgId, owner: Owner, class: u8) -> &mut OpenUnit {
         let index = self.owner_index(owner);
         if self.copies_slot(group, index).is_none() {
@@ -391,7 +400,8 @@ impl Engine {
             .expect("a reclaim unit for copies was opened if there was none")
     }
 
-    /// Goes on after the end of a run of a reclaim unit for copies: with the next run, or by closing it.
+    /// Handles the end of a run of a reclaim unit for copies. Continues with the next run or closes
+    /// the unit.
     fn end_collection_run(&mut self, events: &mut Events<'_>, group: RgId, owner: Owner) {
         let index = self.owner_index(owner);
         let open = self.copies_slot(group, index).take();
@@ -404,10 +414,10 @@ impl Engine {
         }
     }
 
-    /// Moves the fully valid blocks of a victim into the destination's reclaim unit by exchanging physical blocks: the
-    /// data stays where it is, nothing is programmed. Only places of the destination that nothing was written to can be
-    /// exchanged, and only between reclaim units of one size. Returns the places of the blocks, which are blank in the
-    /// victim now.
+    /// Moves the fully valid blocks of a victim into the destination's reclaim unit by exchanging
+    /// physical blocks. The data stays in its block, and no page is programmed. Only unwritten
+    /// places of the destination can be exchanged, and only between reclaim units of the same size.
+    /// Returns the places of the blocks, which are now blank in the victim.
     fn remap_full_blocks(
         &mut self,
         events: &mut Events<'_>,
@@ -466,7 +476,7 @@ impl Engine {
         blocks
     }
 
-    /// Blocks of a reclaim unit, by their place in it, whose pages are all valid.
+    /// Places of the blocks of a reclaim unit whose pages are all valid.
     fn full_blocks(&self, unit: RuId, class: SizeClass) -> Vec<u32> {
         let mut full: Vec<u32> = (0..class.blocks).collect();
         let program_unit = self.layout.program_unit_pages;
@@ -483,7 +493,8 @@ impl Engine {
         full
     }
 
-    /// Exchanges the physical blocks at one place of two reclaim units of a class; the data moves with its block.
+    /// Exchanges the physical blocks at one place of two reclaim units of the same class. The data
+    /// moves with its block.
     fn exchange_block(&mut self, from: RuId, to: RuId, block: u32, class: SizeClass) {
         let (place_from, place_to) = (
             self.block_place(from, class) + block,
@@ -512,14 +523,14 @@ impl Engine {
         }
     }
 
-    /// Position of the first block of a reclaim unit in the block tables.
+    /// Position of a reclaim unit's first block in the block tables.
     fn block_place(&self, unit: RuId, class: SizeClass) -> u32 {
         let superblock = unit.0 / self.layout.slices_per_superblock;
         let part = unit.0 % self.layout.slices_per_superblock / class.slices;
         superblock * self.layout.blocks_per_superblock + part * class.blocks
     }
 
-    /// Erases the blocks of a reclaim unit, except those that have just come in blank.
+    /// Erases the blocks of a reclaim unit, except those that have just arrived blank.
     fn erase(&mut self, unit: RuId, blank_blocks: &[u32]) {
         let entry = &self.state.units[unit.index()];
         let class = self.layout.classes[usize::from(entry.class)];
@@ -542,7 +553,7 @@ impl Engine {
         }
     }
 
-    /// The physical block at a place of a reclaim unit.
+    /// Physical block at a place of a reclaim unit.
     pub(super) fn block_of(&self, unit: RuId, place: u32) -> u32 {
         let class = self.layout.classes[usize::from(self.state.units[unit.index()].class)];
         assert!(place < class.blocks, "reclaim unit {} has no block {place}", unit.0);
@@ -550,18 +561,19 @@ impl Engine {
         self.state.block_at.get(index(place)).copied().unwrap_or(place)
     }
 
-    /// Empties the superblock that gives back most, closing what handles have open in it.
+    /// Emergency collection. Empties the superblock with the most waste and closes the units that
+    /// handles have open in it.
     ///
-    /// Superblocks with a reclaim unit that copies go to are left alone. If no other one has an invalid or unwritten
-    /// page, the parts of a partly free one are moved to where other parts are free. The layout guarantees that one of
-    /// the two is possible whenever room is short.
+    /// Skips superblocks with a reclaim unit that takes copies. If none of the rest has an invalid
+    /// or unwritten page, moves the parts of a partly free superblock to free parts of other
+    /// superblocks. The layout guarantees that one of the two is possible whenever space is short.
     fn squeeze(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId) {
         let first = u32::from(group.0) * self.layout.superblocks_per_group;
         let all = first..first + self.layout.superblocks_per_group;
         let all_census: Vec<Census> = all.filter_map(|superblock| self.census(superblock)).collect();
         let wasteful = all_census.iter().filter(|census| census.waste_pages > 0);
         let most_waste = wasteful.max_by_key(|census| (census.waste_pages, std::cmp::Reverse(census.superblock)));
-        // The one with the fewest parts in use is then partly free itself.
+        // The superblock with the fewest parts in use is then partly free itself.
         let can_join = |census: &&Census| {
             let parts = index(self.layout.classes[usize::from(census.class)].divisor);
             let partly_free = |other: &&Census| other.class == census.class && other.units.len() < parts;
@@ -587,7 +599,7 @@ impl Engine {
         assert_eq!(parts_used, 0, "superblock {superblock} was emptied and is in use");
     }
 
-    /// Closes a reclaim unit that a host has open.
+    /// Closes a reclaim unit if a host has it open.
     fn close_for_room(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId, unit: RuId) {
         let entry = &self.state.units[unit.index()];
         if entry.state != UnitState::OpenForHost {
@@ -605,7 +617,7 @@ impl Engine {
         self.close(events, &open, CloseReason::RoomNeeded);
     }
 
-    /// What emptying a superblock would give; `None` if it is free or takes copies.
+    /// Contents of a superblock. `None` if it is free or takes copies.
     fn census(&self, superblock: u32) -> Option<Census> {
         if self.state.superblocks[index(superblock)].parts_used == 0 {
             return None;
@@ -634,7 +646,7 @@ impl Engine {
     }
 }
 
-/// How many of some runs have so many pages together, or fewer.
+/// Number of leading runs that have at most `pages` pages in total.
 fn runs_within(runs: &[MappedRun], pages: u32) -> usize {
     let ends = runs.iter().scan(0, |end, run| {
         *end += run.pages;
@@ -643,7 +655,7 @@ fn runs_within(runs: &[MappedRun], pages: u32) -> usize {
     ends.take_while(|end| *end <= pages).count()
 }
 
-/// What a superblock holds.
+/// Contents of a superblock.
 struct Census {
     superblock: u32,
     class: u8,

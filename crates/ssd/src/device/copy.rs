@@ -1,4 +1,4 @@
-//! Copies of a drive's tables in parts, for checkpoints of a drive in use.
+//! Incremental copies of a drive's tables, for checkpoints of a drive in use.
 
 use super::blocks::{self, BlockTable, Noted, NotedRoom};
 use super::state::{State, Superblock};
@@ -6,8 +6,8 @@ use crate::cast::{count, index, narrow};
 use crate::layout::Layout;
 use crate::unit::ReclaimUnit;
 
-/// Memory for the tables of a state: all that it takes but for lists of reclaim units and the window of separation. It is touched, so a copy that
-/// goes there waits for nothing.
+/// Preallocated memory for a copy of the state, except for lists of reclaim units and the hot-data
+/// window. The memory is already touched, so the copy causes no page faults.
 pub(crate) struct StateRoom {
     units: Vec<ReclaimUnit>,
     unit_of_slice: Vec<u32>,
@@ -19,7 +19,7 @@ pub(crate) struct StateRoom {
 
 impl StateRoom {
     pub(crate) fn of(layout: &Layout) -> StateRoom {
-        // Anything but zero, of which the system has pages to give that are not there.
+        // Any value but zero, because the system maps zeroed memory lazily.
         const TOUCHED: u32 = u32::MAX;
         let slices = index(layout.slices());
         let divided = layout.slices_per_superblock > 1;
@@ -39,10 +39,10 @@ impl StateRoom {
     }
 }
 
-/// A copy of a state that is whole when its block tables are.
+/// Copy of a state, complete once its block tables are copied.
 pub(crate) struct StateCopy {
     pub(crate) state: State,
-    /// Blocks before this one are copied.
+    /// Number of copied blocks.
     blocks_copied: u32,
 }
 
@@ -51,7 +51,7 @@ impl StateCopy {
         count(self.state.erase_counts.len()) - self.blocks_copied
     }
 
-    /// Copies the next blocks; false if more has changed meanwhile than is kept.
+    /// Copies the next blocks. Returns false if the undo log has overflowed.
     pub(crate) fn copy_blocks(&mut self, of: &mut State) -> bool {
         let blocks = count(of.erase_counts.len());
         let part = self.blocks_copied..blocks.min(self.blocks_copied + blocks::PART_BLOCKS);
@@ -70,7 +70,8 @@ impl StateCopy {
 }
 
 impl State {
-    /// A copy in memory that is there already, but for the block tables: [`StateCopy::copy_blocks`] follows.
+    /// Copies the state into preallocated memory, except for the block tables.
+    /// [`StateCopy::copy_blocks`] copies those.
     pub(crate) fn begin_copy(&mut self, mut room: StateRoom) -> StateCopy {
         assert!(
             room.units.len() == self.units.len() && room.superblocks.len() == self.superblocks.len(),
@@ -104,7 +105,7 @@ impl State {
         }
     }
 
-    /// Ends what [`State::begin_copy`] began.
+    /// Ends the copy that [`State::begin_copy`] began.
     pub(crate) fn end_copy(&mut self) -> [Option<Noted>; 2] {
         [self.erase_counts.end_copy(), self.block_at.end_copy()]
     }

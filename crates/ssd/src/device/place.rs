@@ -1,4 +1,4 @@
-//! Taking reclaim units from the free ones, filling them, closing them, giving them back.
+//! Life cycle of reclaim units: allocation, opening, closing and release.
 
 use crate::cast::index;
 use crate::config::{Allocation, Copies, HandleConfig, Isolation, Opening};
@@ -11,7 +11,7 @@ use crate::types::{Nanos, Owner, Placement, RgId, RuId, RuhId};
 use crate::unit::{NONE, ReclaimUnit, UnitState};
 
 impl Engine {
-    /// Opens what an eager device has open from the start.
+    /// Opens the reclaim units that an eager device has open from the start.
     pub(super) fn open_everything(&mut self, events: &mut Events<'_>) {
         for group in (0..self.layout.groups).map(RgId) {
             for handle in 0..self.layout.handle_count() {
@@ -42,13 +42,14 @@ impl Engine {
         }
     }
 
-    /// Size class of the reclaim units that a handle takes.
+    /// Size class of a handle's reclaim units.
     pub(super) fn class_of_handle(&self, handle: RuhId) -> u8 {
         let size = self.layout.handles[handle.index()].reclaim_unit;
         self.layout.class_of_size(&self.config, size)
     }
 
-    /// Gives a handle a reclaim unit, collecting first if the group is short of them.
+    /// Opens a reclaim unit for a handle. Runs collection first if the group is short of free
+    /// units.
     #[cold]
     pub(super) fn open_for_host(&mut self, events: &mut Events<'_>, now: Nanos, placement: Placement, slot: usize) {
         let Placement { group, handle } = placement;
@@ -56,7 +57,7 @@ impl Engine {
         self.collect_in_foreground(events, now, placement, slot, class);
         self.make_room(events, now, placement, slot, class);
         if self.is_open(placement, slot) {
-            // Copies that share it needed it first.
+            // Copies that share the unit have already opened it.
             return;
         }
         let open = self.take(events, group, class, Owner::of(handle), false);
@@ -74,13 +75,13 @@ impl Engine {
         );
     }
 
-    /// Whether a handle has a reclaim unit open in a slot: one that it waits for is open if copies that share it were
-    /// first.
+    /// Returns true if a handle has a reclaim unit open in a slot. Copies that share the slot may
+    /// have opened the unit that the handle waits for.
     pub(super) fn is_open(&self, Placement { group, handle }: Placement, slot: usize) -> bool {
         self.state.groups[group.index()].owners[handle.index()].open[slot].is_some()
     }
 
-    /// Where an owner has the reclaim unit open that takes copies, by its position among the owners.
+    /// Slot of the open reclaim unit that takes an owner's copies. `owner` is the row index.
     pub(super) fn copies_slot(&mut self, group: RgId, owner: usize) -> &mut Option<OpenUnit> {
         let owner = &mut self.state.groups[group.index()].owners[owner];
         match self.config.gc.copies {
@@ -89,7 +90,7 @@ impl Engine {
         }
     }
 
-    /// Whether a reclaim unit is open and takes copies.
+    /// Returns true if a reclaim unit is open and takes copies.
     pub(super) fn takes_copies(&self, unit: RuId) -> bool {
         let entry = self.unit(unit);
         match self.config.gc.copies {
@@ -107,8 +108,8 @@ impl Engine {
         }
     }
 
-    /// Gives an owner a reclaim unit for copies out of a victim of `class`: of the same class, so that emptying a
-    /// divided superblock divides at most one other.
+    /// Opens a reclaim unit for an owner's copies from a victim of `class`. Uses the same class, so
+    /// that emptying a divided superblock divides at most one other.
     pub(super) fn open_for_collection(&mut self, events: &mut Events<'_>, group: RgId, owner: Owner, class: u8) {
         let apart = self.config.gc.copies == Copies::Apart;
         let open = self.take(events, group, class, owner, apart);
@@ -116,7 +117,7 @@ impl Engine {
         assert!(before.is_none(), "{owner} already has a reclaim unit for copies");
     }
 
-    /// Takes a reclaim unit for an owner.
+    /// Allocates a reclaim unit for an owner.
     fn take(
         &mut self,
         events: &mut Events<'_>,
@@ -159,7 +160,7 @@ impl Engine {
         }
     }
 
-    /// Takes a part of a divided superblock, or divides a free one.
+    /// Takes a part of a divided superblock, or divides a free superblock.
     fn take_part(&mut self, group: RgId, class: u8) -> RuId {
         let SizeClass {
             divisor, pages, slices, ..
@@ -194,7 +195,7 @@ impl Engine {
         );
         let state = self.state.units[index(unit)].state;
         assert_eq!(state, UnitState::Free, "reclaim unit {unit} is taken while in use");
-        // A word of the bitmap for 64 pages that will be written to it.
+        // Checks one word of the bitmap for each 64 pages that will be written.
         let is_blank = self.maps.is_blank(self.first_page(RuId(unit)), pages);
         assert!(is_blank, "reclaim unit {unit} is taken with valid pages");
         let of_slices = self.state.unit_of_slice.iter_mut();
@@ -204,7 +205,7 @@ impl Engine {
         RuId(unit)
     }
 
-    /// Position among the free superblocks of the one that is used next.
+    /// Position of the next superblock in the list of free superblocks.
     fn next_superblock(&self, group: RgId) -> usize {
         match self.config.gc.allocation {
             Allocation::Oldest => 0,
@@ -219,7 +220,7 @@ impl Engine {
         }
     }
 
-    /// Erases of all blocks of a superblock.
+    /// Total erases of all blocks of a superblock.
     fn erases(&self, superblock: u32) -> u64 {
         let first = superblock * self.layout.blocks_per_superblock;
         let places = first..first + self.layout.blocks_per_superblock;
@@ -229,7 +230,7 @@ impl Engine {
             .sum()
     }
 
-    /// Returns an erased reclaim unit to the free ones.
+    /// Returns an erased reclaim unit to the free space.
     pub(super) fn release(&mut self, unit: RuId) {
         let entry = &self.state.units[unit.index()];
         assert_eq!(
@@ -272,7 +273,8 @@ impl Engine {
         }
     }
 
-    /// Goes on after the end of a run of a host's reclaim unit: with the next run, or by closing it.
+    /// Handles the end of a run of a host's reclaim unit. Continues with the next run or closes the
+    /// unit.
     #[cold]
     pub(super) fn end_host_run(&mut self, events: &mut Events<'_>, now: Nanos, placement: Placement, slot: usize) {
         let Placement { group, handle } = placement;
@@ -290,8 +292,8 @@ impl Engine {
         }
     }
 
-    /// Closes the reclaim units that the handle's next command would go to, those that anything was written to; returns
-    /// their pages that were never written.
+    /// Closes the reclaim units of the handle's next command, if they hold written pages. Returns
+    /// their number of unwritten pages.
     pub(super) fn close_for_host(&mut self, events: &mut Events<'_>, now: Nanos, placement: Placement) -> u32 {
         let owner = &self.state.groups[placement.group.index()].owners[placement.handle.index()];
         let apart = (self.layout.separation_pages > 0).then(|| owner.open.len() - 1);
@@ -314,7 +316,8 @@ impl Engine {
         unwritten_pages
     }
 
-    /// Makes an open reclaim unit a candidate for collection; returns its pages that were never written.
+    /// Closes an open reclaim unit and makes it a candidate for collection. Returns its number of
+    /// unwritten pages.
     pub(super) fn close(&mut self, events: &mut Events<'_>, open: &OpenUnit, reason: CloseReason) -> u32 {
         let entry = &mut self.state.units[open.unit.index()];
         assert!(

@@ -1,4 +1,4 @@
-//! The tables of a drive, besides the page maps: reclaim units, groups, owners, counters and blocks.
+//! State of a drive without the page maps: reclaim units, groups, owners, counters and blocks.
 
 use std::collections::VecDeque;
 
@@ -19,30 +19,30 @@ use crate::stats::{Stats, Totals};
 use crate::types::{Ppn, RgId, RuId};
 use crate::unit::ReclaimUnit;
 
-/// Everything but the page maps and what follows from the configuration.
+/// State of a drive without the page maps and without values derived from the configuration.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct State {
-    /// An entry for each slice; a reclaim unit uses the one of its first slice.
+    /// Entry of each slice. A reclaim unit uses the entry of its first slice.
     pub(super) units: Vec<ReclaimUnit>,
-    /// First slice of the reclaim unit that each slice belongs to; empty if every unit is one slice.
+    /// First slice of the reclaim unit that contains each slice. Empty if each unit is one slice.
     pub(super) unit_of_slice: Vec<u32>,
     pub(super) superblocks: Vec<Superblock>,
     pub(super) groups: Vec<Group>,
     /// Reclaim group of the next command without a placement.
     pub(super) default_group: RgId,
     pub(super) stats: Stats,
-    /// Pages written by the host: the time that policies know.
+    /// Pages written by the host, which is the policies' clock.
     pub(super) host_pages_written: u64,
     pub(super) units_closed: u64,
     pub(super) random: Xoshiro256PlusPlus,
-    /// Physical block at each place of each superblock; empty as long as blocks cannot be remapped.
+    /// Physical block at each place of each superblock. Empty if block remapping is disabled.
     pub(super) block_at: BlockTable,
     pub(super) erase_counts: BlockTable,
-    /// What the host wrote last, if hot data is separated.
+    /// Recency of the pages that the host wrote last, if hot data is separated.
     pub(super) recency: Option<Recency>,
 }
 
-/// How a superblock is divided.
+/// Division of a superblock.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Superblock {
     pub(super) class: u8,
@@ -59,29 +59,29 @@ pub(super) struct Group {
     pub(super) live_pages: u64,
     /// Closed reclaim units that background collection may take, over all sets.
     pub(super) lazy_units: u64,
-    /// What each owner has open: the handles in order, then the shared pool.
+    /// State of each owner. The handles come first, in order, then the shared pool.
     pub(super) owners: Vec<OwnerState>,
     /// Closed reclaim units of each owner and class.
     pub(super) closed: Vec<Vec<ClosedSet>>,
-    /// Superblock that is being emptied and whose free parts are withheld.
+    /// Superblock that emergency collection is emptying. Its free parts are not allocated.
     pub(super) draining: Option<u32>,
 }
 
-/// What an owner has open in one reclaim group.
+/// Open reclaim units of an owner in one reclaim group.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct OwnerState {
-    /// For host writes ([`Layout::open_slots`]); empty for the shared pool.
+    /// Open reclaim units for host writes ([`Layout::open_slots`]). Empty for the shared pool.
     pub(super) open: Vec<Option<OpenUnit>>,
-    /// Which of them takes the next command.
+    /// Index of the slot that takes the next command.
     pub(super) turn: usize,
-    /// For copies that do not share the first of them ([`crate::config::Copies`]).
+    /// Open reclaim unit for copies, unless they share the first slot ([`crate::config::Copies`]).
     pub(super) collecting: Option<OpenUnit>,
-    /// Whether copies keep the handle.
+    /// True if copies stay with the handle.
     pub(super) isolated: bool,
 }
 
 impl State {
-    /// The reclaim unit that a physical page belongs to; `slices` divides by the pages of a slice.
+    /// Reclaim unit of a physical page. `slices` divides by the pages of a slice.
     #[inline(always)]
     pub(super) fn unit_of(&self, slices: StrengthReducedU32, ppn: Ppn) -> RuId {
         let slice = ppn.0 / slices;
@@ -91,11 +91,12 @@ impl State {
         }
     }
 
-    /// The reclaim unit that the first of `left` consecutive physical pages belongs to, and how many of them do.
+    /// Reclaim unit of the first of `left` consecutive physical pages, and the number of these
+    /// pages in the unit.
     #[inline(always)]
     pub(super) fn unit_part(&self, slices: StrengthReducedU32, layout: &Layout, ppn: Ppn, left: u32) -> (RuId, u32) {
         let unit = self.unit_of(slices, ppn);
-        // The layout keeps the numbers of pages below 2^32.
+        // The sum does not overflow, because the layout keeps page numbers below 2^32.
         let pages = left.min(unit.0 * layout.slice_pages + self.units[unit.index()].pages - ppn.0);
         assert!(pages > 0, "{ppn:?} is invalidated behind the end of its reclaim unit");
         (unit, pages)
@@ -137,7 +138,7 @@ impl State {
         }
     }
 
-    /// Whether the counters, raised to these, are still such that a drive can go on with them.
+    /// Returns true if the counters can be raised to these values without a risk of overflow later.
     pub(super) fn can_raise(&self, at_least: &Totals, block_pages: u32) -> bool {
         const BYTES_MAX: u64 = 1 << 58;
         let Totals {
@@ -152,7 +153,7 @@ impl State {
             && erases + u64::from(most) < u64::from(ERASES_MAX)
     }
 
-    /// Whether the tables have the sizes that a layout demands.
+    /// Returns true if the tables have the sizes of the layout.
     pub(crate) fn fits(&self, layout: &Layout) -> bool {
         let slices = index(layout.slices());
         self.units.len() == slices
@@ -172,7 +173,7 @@ impl State {
 }
 
 impl Group {
-    /// As [`State::fits`].
+    /// Same as [`State::fits`], for a group.
     fn fits(&self, layout: &Layout) -> bool {
         let slots = |handle: Option<&HandleConfig>| handle.map_or(0, |handle| usize::from(layout.open_slots(handle)));
         let handles = layout.handles.iter().map(Some).chain([None]);

@@ -1,4 +1,4 @@
-//! The device's questions to its times.
+//! Interface of the device to its timing model.
 
 use super::engine::Engine;
 use super::open::OpenUnit;
@@ -10,27 +10,30 @@ use crate::types::{Lpn, Nanos, Ppn, RuId, Write};
 use crate::unit::UnitState;
 
 impl Engine {
-    /// A write that comes at `now` is not done before, whatever the drive does: those that come until then can be given to it
-    /// together with this one ([`Device::write_at_times`](crate::Device::write_at_times)). `now` without timing.
+    /// Lower bound of the completion time of a write submitted at `now`. The caller can submit all
+    /// writes until then together ([`Device::write_at_times`](crate::Device::write_at_times)).
+    /// Returns `now` without timing.
     #[inline]
     pub fn soonest_write(&self, now: Nanos) -> Nanos {
         let timing = self.timing.as_ref();
         timing.map_or(now, |timing| timing.soonest_write(now))
     }
 
-    /// A read that comes at `now` is not done before. `now` without timing.
+    /// Lower bound of the completion time of a read submitted at `now`. Returns `now` without
+    /// timing.
     #[inline]
     pub fn soonest_read(&self, now: Nanos) -> Nanos {
         let timing = self.timing.as_ref();
         timing.map_or(now, |timing| timing.soonest_read(now))
     }
 
-    /// Pages that were read and were not mapped, since the device was made, loaded or given its times; 0 without timing.
+    /// Number of unmapped pages read since the device was created, loaded or given a timing. 0
+    /// without timing.
     pub fn unmapped_pages_read(&self) -> u64 {
         self.timing.as_ref().map_or(0, |timing| timing.unmapped_pages_read())
     }
 
-    /// A command that does nothing to the flash: how long the controller needs for it.
+    /// Completion of a command without flash operations, which takes only controller time.
     pub fn command(&mut self, now: Nanos) -> Completion {
         match &mut self.timing {
             Some(timing) => timing.command(now),
@@ -38,10 +41,10 @@ impl Engine {
         }
     }
 
-    /// Changes what takes how long; the drive is idle then.
+    /// Replaces the timing. The drive becomes idle.
     ///
     /// # Errors
-    /// The drive cannot be like that.
+    /// The configuration with this timing is invalid.
     pub fn set_timing(&mut self, timing: Option<TimingConfig>) -> Result<(), ConfigError> {
         let config = DeviceConfig {
             timing,
@@ -54,7 +57,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Reads an extent: nothing changes, but it takes time. Pages that are not mapped are not looked for in the flash.
+    /// Reads an extent. Changes no data, but takes time. Unmapped pages cause no flash reads.
     ///
     /// # Errors
     /// The extent does not exist.
@@ -77,8 +80,9 @@ impl Engine {
         Ok(done)
     }
 
-    /// Where a page is that will be read soon: to find out is a good part of reading it, and takes less time for many pages than for
-    /// one. `None` if it is not mapped, or the device has no timing.
+    /// Locates a page ahead of a read. The lookup is a large part of the cost of a read and is
+    /// faster for many pages together. Returns `None` if the page is unmapped or the device has no
+    /// timing.
     ///
     /// # Panics
     /// The page is outside of the device.
@@ -89,11 +93,11 @@ impl Engine {
         Some(timing.locate(ppn, self.place(self.unit_of(ppn))))
     }
 
-    /// As [`Engine::read`] of one page, which is where it was located. Nothing may have been written or deallocated since, in
-    /// whatever place.
+    /// Same as [`Engine::read`] for one page at a known location. The caller must not have written
+    /// or deallocated any page since it called [`Engine::locate`].
     ///
     /// # Panics
-    /// The page is not there any more, or as [`Engine::read`].
+    /// The page has moved, or the conditions of [`Engine::read`].
     #[inline]
     pub fn read_located(&mut self, now: Nanos, lpn: Lpn, location: &Location) -> Completion {
         assert!(self.lookup(lpn) == Some(location.ppn), "a page is read where it is");
@@ -106,8 +110,8 @@ impl Engine {
         timing.end_read(done)
     }
 
-    /// Reads the pages of an extent that follow each other in a reclaim unit, or are unmapped; returns how many too.
-    /// Most extents are no more than that.
+    /// Reads the leading pages of an extent that are contiguous in a reclaim unit, or that are
+    /// unmapped. Also returns their number. Most extents consist of a single such run.
     #[inline(always)]
     fn read_run(&self, timing: &mut Timing, at: Nanos, lpn: Lpn, pages: u32) -> (Completion, u32) {
         let (ppn, run) = self.maps.mapped_run(lpn, pages);
@@ -135,7 +139,7 @@ impl Engine {
         done
     }
 
-    /// The controller takes a write, and reads what it covers only a part of.
+    /// Starts a write. Reads the pages that the write covers only partially.
     pub(super) fn begin_write(&mut self, now: Nanos, write: &Write) -> WriteProgress {
         let mut timing = self.timing.take().expect("a write has a time only if the device has");
         let mut writing = timing.begin_write(now, write.pages, write.host_bytes);
@@ -151,7 +155,7 @@ impl Engine {
         writing
     }
 
-    /// Tells new times of the reclaim units that hosts have open.
+    /// Informs a new timing model of the reclaim units that hosts have open.
     pub(super) fn resume_in_time(&mut self) {
         let Some(mut timing) = self.timing.take() else {
             return;
@@ -167,14 +171,15 @@ impl Engine {
         self.timing = Some(timing);
     }
 
-    /// Pages go to a reclaim unit that the host has open.
+    /// Times pages that go to an open reclaim unit of the host.
     pub(super) fn append_in_time(&mut self, writing: &mut WriteProgress, unit: RuId, position: u32, pages: u32) {
         let place = self.place(unit);
         let timing = self.timing.as_mut().expect("a write has a time only if the device has");
         timing.append(writing, place, position, pages);
     }
 
-    /// Writes of a page each were appended to a reclaim unit from a position on: when they are done.
+    /// Times single-page writes that were appended to a reclaim unit from a position on. Appends
+    /// their completions to `done`.
     pub(super) fn append_pages_in_time(
         &mut self,
         times: &[Nanos],
@@ -187,13 +192,13 @@ impl Engine {
         timing.write_pages(times, place, position, done);
     }
 
-    /// All of a write is placed: when it is done.
+    /// Ends a write whose pages are all placed, and returns its completion.
     pub(super) fn end_write(&mut self, writing: WriteProgress) -> Completion {
         let timing = self.timing.as_mut().expect("a write has a time only if the device has");
         timing.end_write(writing)
     }
 
-    /// Valid pages of a victim go to another reclaim unit.
+    /// Times the copies of a victim's valid pages to another reclaim unit.
     pub(super) fn copy_in_time(&mut self, victim: RuId, from: &[u32], unit: RuId, position: u32) {
         assert_ne!(victim, unit, "a victim is copied into itself");
         let (source, destination) = (self.place(victim), self.place(unit));
@@ -202,7 +207,7 @@ impl Engine {
         }
     }
 
-    /// A victim has been emptied and is erased; returns how long all of it takes.
+    /// Times the erase of an emptied victim. Returns the duration of the whole collection.
     pub(super) fn reclaim_in_time(&mut self, now: Nanos, victim: RuId) -> Nanos {
         let (place, superblock) = (self.place(victim), self.superblock_of(victim));
         match &mut self.timing {
@@ -211,7 +216,7 @@ impl Engine {
         }
     }
 
-    /// A host begins to write to a reclaim unit.
+    /// Times the opening of a reclaim unit for host writes.
     pub(super) fn open_in_time(&mut self, now: Nanos, unit: RuId) {
         assert!(
             self.unit(unit).state != UnitState::Free,
@@ -223,7 +228,7 @@ impl Engine {
         }
     }
 
-    /// A reclaim unit that a host had open is closed.
+    /// Times the closing of a reclaim unit that a host had open.
     pub(super) fn close_in_time(&mut self, now: Nanos, open: &OpenUnit) {
         let place = self.place(open.unit);
         if let Some(timing) = &mut self.timing {
@@ -231,7 +236,7 @@ impl Engine {
         }
     }
 
-    /// What times depend on of a reclaim unit.
+    /// Properties of a reclaim unit that its timing depends on.
     #[inline]
     fn place(&self, unit: RuId) -> UnitPlace {
         let entry = self.unit(unit);

@@ -1,4 +1,4 @@
-//! What a host's commands do to the maps: writing extents and deallocating them.
+//! Host commands that change the maps: writing and deallocating extents.
 
 use crate::cast::{index, narrow};
 use crate::device::engine::Engine;
@@ -24,12 +24,13 @@ impl Engine {
         now: Nanos,
         writes: &[Write],
     ) -> Result<Completion, HostError> {
-        /// Enough to hide a cache miss behind the others, few enough to stay in the first-level cache.
+        /// Enough writes for their cache misses to overlap, and few enough to stay in the
+        /// first-level cache.
         const TOGETHER: usize = 32;
         let mut checked = None;
         for write in writes {
             self.check_extent(write.first, write.pages)?;
-            // Mostly they are all of one placement.
+            // Usually all writes have the same placement.
             if checked != Some(write.placement) {
                 self.check_placement(write.placement)?;
                 checked = Some(write.placement);
@@ -40,7 +41,7 @@ impl Engine {
         let mut left = writes;
         while !left.is_empty() {
             let (together, later) = left.split_at(left.len().min(TOGETHER));
-            // What comes after these is on its way while these are carried out.
+            // Prefetches the next writes while the current ones execute.
             self.prefetch_entries(&later[..later.len().min(TOGETHER)]);
             self.maps.prefetch_valid(together.iter().map(|write| write.first));
             done = done.and(self.write_together(events, now, together));
@@ -49,10 +50,10 @@ impl Engine {
         Ok(done)
     }
 
-    /// Asks for the entries of the L2P map that writes will change.
+    /// Prefetches the L2P entries that writes will change.
     #[inline]
     fn prefetch_entries(&self, writes: &[Write]) {
-        /// Entries in a line of the cache.
+        /// Number of entries in a cache line.
         const LINE_ENTRIES: usize = 16;
         self.maps.prefetch_places(writes.iter().map(|write| write.first));
         for write in writes.iter().filter(|write| write.pages > 1) {
@@ -63,7 +64,7 @@ impl Engine {
         }
     }
 
-    /// Carries out writes one after the other.
+    /// Executes writes one after the other.
     fn write_together(&mut self, events: &mut Events<'_>, now: Nanos, writes: &[Write]) -> Completion {
         let mut done = Completion::now(now);
         let mut left = writes;
@@ -85,7 +86,8 @@ impl Engine {
         done
     }
 
-    /// Carries out writes that come at times that do not go back: the same as [`Engine::write_checked`] on each.
+    /// Executes writes at times that do not decrease. Equivalent to [`Engine::write_checked`] on
+    /// each.
     pub(super) fn write_in_times(
         &mut self,
         events: &mut Events<'_>,
@@ -112,7 +114,8 @@ impl Engine {
         assert_eq!(done.len() - done_before, writes.len(), "each write has a completion");
     }
 
-    /// As [`Engine::append_together`], of writes of one whole page each, on a device with times that are not drawn by chance.
+    /// Same as [`Engine::append_together`], for writes of one whole page each on a device with
+    /// timing. Not applicable if timing has random components.
     fn append_pages_together(&mut self, events: &mut Events<'_>, writes: &[Write]) -> Option<Appended> {
         let draws_times = self.timing.as_ref().is_none_or(|timing| timing.has_tails());
         if draws_times || !self.goes_to_one_place(writes[0].placement) {
@@ -127,16 +130,18 @@ impl Engine {
         }
     }
 
-    /// Whether no choice of reclaim units, and no turns of them, make each write of a placement another case.
+    /// Returns true if the handle has a single open reclaim unit, so that all writes of a placement
+    /// take the same path.
     #[inline]
     fn goes_to_one_place(&self, placement: Placement) -> bool {
         let takes_turns = self.layout.handles[placement.handle.index()].open_reclaim_units > 1;
         !takes_turns && self.state.recency.is_none()
     }
 
-    /// Carries out the writes from the first on, as far as they are of one placement, the reclaim unit that it has open takes all of them, and
-    /// nothing is collected in between: the same as [`Engine::write_checked`] on each, but what is the same for all of them is done
-    /// once. Times, and then [`Engine::end_together`], are left to the caller. `None` where there are none.
+    /// Executes the longest prefix of writes with one placement that fits into its open reclaim
+    /// unit without a collection in between. Equivalent to [`Engine::write_checked`] on each, but
+    /// executes the common steps once. The caller handles timing and then calls
+    /// [`Engine::end_together`]. Returns `None` if the prefix is empty.
     fn append_together(&mut self, events: &mut Events<'_>, writes: &[Write]) -> Option<Appended> {
         let placement = writes[0].placement;
         let Placement { group, handle } = placement;
@@ -197,7 +202,7 @@ impl Engine {
         })
     }
 
-    /// What follows when writes were appended together.
+    /// Final steps after a batch of appended writes.
     fn end_together(&mut self, events: &mut Events<'_>, now: Nanos, placement: Placement, appended: &Appended) {
         if appended.run_ends {
             self.end_host_run(events, now, placement, 0);
@@ -205,8 +210,9 @@ impl Engine {
         self.collect_in_background(events, now, placement.group);
     }
 
-    /// Maps writes of a page each to the pages of an open reclaim unit from `first` on, as [`Engine::append`] does one after the other;
-    /// returns how many: all of them, or up to the first that makes a lazy candidate, if that is to be seen to (`until_lazy`).
+    /// Maps single-page writes to the pages of an open reclaim unit from `first` on. Equivalent to
+    /// [`Engine::append`] for each. Returns the number of executed writes. With `until_lazy` it
+    /// stops after the first write that creates a candidate of background collection.
     fn append_pages(&mut self, group: RgId, unit: RuId, first: Ppn, writes: &[Write], until_lazy: bool) -> u32 {
         let host_pages_written = self.state.host_pages_written;
         let (mut pages, mut counted) = (0, 0);
@@ -214,7 +220,7 @@ impl Engine {
             let before = self.maps.move_page(write.first, Ppn(first.0 + pages));
             if before != Ppn::UNMAPPED {
                 if before.0.wrapping_sub(first.0) < pages {
-                    // It was one of these writes.
+                    // An earlier write of this batch wrote the page.
                     self.count_appended(group, unit, Ppn(first.0 + counted), pages - counted);
                     counted = pages;
                 }
@@ -240,7 +246,7 @@ impl Engine {
         self.gain_pages(group, unit, pages);
     }
 
-    /// Maps an extent to the next pages of an open reclaim unit, `at`; where it was before becomes invalid.
+    /// Maps an extent to the pages of an open reclaim unit from `at` on. Invalidates the old pages.
     #[inline(always)]
     fn append(&mut self, group: RgId, unit: RuId, at: Ppn, lpn: Lpn, pages: u32) {
         self.invalidate(lpn, pages);
@@ -248,21 +254,21 @@ impl Engine {
         self.count_written(group, unit, pages);
     }
 
-    /// Counts pages of the host that were appended to an open reclaim unit.
+    /// Counts host pages that were appended to an open reclaim unit.
     #[inline(always)]
     pub(super) fn count_written(&mut self, group: RgId, unit: RuId, pages: u32) {
         self.state.host_pages_written += u64::from(pages);
         self.gain_pages(group, unit, pages);
     }
 
-    /// An open reclaim unit has more valid pages, from outside its group.
+    /// Adds valid pages to an open reclaim unit and its group.
     #[inline(always)]
     fn gain_pages(&mut self, group: RgId, unit: RuId, pages: u32) {
         self.state.units[unit.index()].valid_pages += pages;
         self.state.groups[group.index()].live_pages += u64::from(pages);
     }
 
-    /// What holds after extents were appended to a reclaim unit.
+    /// Updates and checks a reclaim unit after extents were appended to it.
     #[inline]
     fn end_append(&mut self, group: RgId, unit: RuId) {
         let entry = &mut self.state.units[unit.index()];
@@ -301,20 +307,20 @@ impl Engine {
         Ok(self.command(now))
     }
 
-    /// Refuses a write whose extent or placement does not exist.
+    /// Rejects a write whose extent or placement does not exist.
     ///
     /// # Errors
-    /// As [`Device::write`](crate::Device::write).
+    /// Same as [`Device::write`](crate::Device::write).
     #[inline]
     pub fn check_write(&self, write: &Write) -> Result<(), HostError> {
         self.check_extent(write.first, write.pages)?;
         self.check_placement(write.placement)
     }
 
-    /// Refuses an extent that does not exist.
+    /// Rejects an extent that does not exist.
     ///
     /// # Errors
-    /// As [`Engine::read`].
+    /// Same as [`Engine::read`].
     #[inline]
     pub fn check_extent(&self, first: Lpn, pages: u32) -> Result<(), HostError> {
         let capacity = self.layout.logical_pages;
@@ -343,7 +349,7 @@ impl Engine {
 
     #[inline]
     fn write_checked(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write) -> Completion {
-        // Without timing nothing of it is compiled into the loop.
+        // Without timing, the loop contains no timing code.
         let (group, done) = match &self.timing {
             None => (self.write_placed(events, now, write, &mut AtOnce), Completion::now(now)),
             Some(_) => self.write_in_time(events, now, write),
@@ -359,7 +365,8 @@ impl Engine {
         (group, self.end_write(writing))
     }
 
-    /// Counts a write, gives it its place and has it carried there; returns the group that took its last page.
+    /// Counts a write, allocates its pages and stores them through `carry`. Returns the group that
+    /// took the last page.
     #[inline]
     fn write_placed(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write, carry: &mut impl Carry) -> RgId {
         let row = &mut self.state.stats.handles[write.placement.handle.index()];
@@ -378,7 +385,8 @@ impl Engine {
         group
     }
 
-    /// Finds the places of an extent, and has each part of it carried to its own; returns the group that took its last page.
+    /// Allocates the pages of an extent and stores each part through `carry`. Returns the group
+    /// that took the last page.
     #[inline]
     fn write_extent(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write, carry: &mut impl Carry) -> RgId {
         let handle = write.placement.handle;
@@ -424,12 +432,13 @@ impl Engine {
         group
     }
 
-    /// Pages that a group can take before it holds as many as it may.
+    /// Number of pages that a group can take before it reaches its limit.
     fn room(&self, group: RgId) -> u64 {
         self.layout.group_live_pages_max - self.state.groups[group.index()].live_pages
     }
 
-    /// The group asked for if it can hold more, otherwise the one with the most room; and how many pages it can take.
+    /// Returns the requested group if it has space, and if not the group with the most space. Also
+    /// returns the number of pages that the group can take.
     fn group_with_room(&self, asked: RgId, pages: u32) -> (RgId, u32) {
         let mut group = asked;
         if self.room(group) == 0 {
@@ -446,7 +455,7 @@ impl Engine {
         (group, narrow(u64::from(pages).min(self.room(group))))
     }
 
-    /// Marks the physical pages of an extent invalid; returns how many there were.
+    /// Marks the physical pages of an extent invalid. Returns their number.
     #[inline(always)]
     fn invalidate(&mut self, first: Lpn, pages: u32) -> u32 {
         let (mut lpn, mut left, mut mapped) = (first, pages, 0);
@@ -473,7 +482,7 @@ impl Engine {
         }
     }
 
-    /// Takes valid pages from a reclaim unit and its group.
+    /// Removes valid pages from a reclaim unit and its group.
     #[inline(always)]
     fn lose_pages(&mut self, unit: RuId, pages: u32) {
         let now = self.state.host_pages_written;
@@ -502,24 +511,24 @@ impl Engine {
     }
 }
 
-/// Writes that were appended together.
+/// Result of a batch of appended writes.
 struct Appended {
-    /// How many.
+    /// Number of writes.
     writes: usize,
-    /// To this reclaim unit, from this page of it on.
+    /// Reclaim unit that took them, and the position of their first page.
     unit: RuId,
     position: u32,
-    /// The run of pages that can be written in one go ends with them.
+    /// True if they reach the end of the current run of writable pages.
     run_ends: bool,
 }
 
-/// How a part of an extent gets to the place that was found for it.
+/// Method to store a part of an extent at its allocated position.
 trait Carry {
-    /// Logical pages go to a position of an open reclaim unit.
+    /// Stores logical pages at a position of an open reclaim unit.
     fn append(&mut self, engine: &mut Engine, group: RgId, unit: RuId, position: u32, lpn: Lpn, pages: u32);
 }
 
-/// All of it at once, which takes no time.
+/// Stores pages without timing.
 struct AtOnce;
 
 impl Carry for AtOnce {
