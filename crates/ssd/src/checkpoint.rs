@@ -1,20 +1,24 @@
-//! A snapshot of one moment of a device that goes on meanwhile.
+//! Checkpoints: consistent snapshots of a device that stays in use.
 //!
 //! ```text
-//! Room::of                     memory for a copy of the state, made without the device and touched
-//! Device::begin_checkpoint     the moment: configuration and state are copied, but for the tables of blocks; changes of these tables and of the
-//!                              L2P map are noted from now on
-//! Device::copy_part            64 Ki entries of the tables, and then of the map, as they are now, and what has been noted; again and again
-//! Checkpoint::save             asks for one part after the other, takes back in it what changed since the moment, writes it
+//! Room::of                  allocates and touches memory for a copy of the state, without the device
+//! Device::begin_checkpoint  fixes the moment of the snapshot: copies the configuration and the state
+//!                           except for the block tables, and starts the undo logs of these tables and
+//!                           of the L2P map
+//! Device::copy_part         copies the current values of 64 Ki entries of the tables, later of the
+//!                           map, and takes the changes logged so far, repeated for each part
+//! Checkpoint::save          requests the parts, reverts later changes in them and writes them
 //! ```
 //!
-//! Whoever serves the device holds it for the second and the third. A part is 256 KiB of each table, or of the map, whatever the drive's size.
-//! What is copied at the beginning is 64 bytes for each part of a superblock that a handle may have as its reclaim unit: 0.1 MB for 7.68 TB in
-//! reclaim units of 6 GiB, 2 MB in such of 256 MiB. Everything else happens without the device: sorting what was noted by part, taking it back,
-//! finding runs, checksums, the disk. What is written is what [`Device::save`] would have written at the moment of the beginning, byte for byte.
+//! The caller must hold the device lock for `begin_checkpoint` and `copy_part`. A part is 256 KiB of
+//! each table, or of the map, for every size of drive. The initial copy is 64 bytes for each slice: 0.1
+//! MB for 7.68 TB in reclaim units of 6 GiB, and 2 MB with reclaim units of 256 MiB. The other work
+//! needs no device lock: sorting changes by part, reverting them, finding runs, checksums and disk I/O.
+//! The file equals, byte for byte, the output of [`Device::save`] at the moment of `begin_checkpoint`.
 //!
-//! What is noted is 12 bytes for each run of logical pages that is mapped anew before it is copied. It takes an eighth of the
-//! L2P map's memory at most, or 64 MiB where that is more ([`memory_bytes_max`]); a checkpoint that would need more comes to nothing.
+//! The log takes 12 bytes for each run of logical pages that is remapped before it is copied. Its
+//! memory is limited to an eighth of the L2P map's or to 64 MiB, whichever is more
+//! ([`memory_bytes_max`]). A checkpoint that would need more is abandoned.
 
 use base::FilePlace;
 
@@ -28,35 +32,36 @@ use crate::layout::Layout;
 use crate::maps::undo::{Beginning, Change, PART_PAGES, UndoLog, part_from, parts};
 use crate::snapshot::{write_head, write_part};
 
-/// Memory for what is noted that every checkpoint may take.
+/// Minimum of the limit of the log's memory, for small drives.
 const NOTED_BYTES_MIN: u64 = 64 << 20;
 
-/// Memory that what a checkpoint notes may take: lists that grow take up to twice what is in them.
+/// Maximum memory of the log. Growing lists take up to twice their contents.
 fn noted_bytes_max(layout: &Layout) -> u64 {
     (4 * u64::from(layout.logical_pages) / 8).max(NOTED_BYTES_MIN)
 }
 
-/// Memory that a checkpoint takes, beside what is noted: the state, its stored form as that grows, parts and buffers.
+/// Memory of a checkpoint without the log: the state, its encoding while it grows, parts and
+/// buffers.
 fn fixed_bytes(layout: &Layout) -> u64 {
     4 * layout.table_bytes() + 64 * u64::from(layout.separation_pages) + (8 << 20)
 }
 
-/// Memory that a checkpoint of such a device takes at most, in bytes, beside the device.
+/// Maximum memory of a checkpoint of such a device, in bytes, in addition to the device itself.
 pub fn memory_bytes_max(layout: &Layout) -> u64 {
     noted_bytes_max(layout) + fixed_bytes(layout)
 }
 
-/// Memory for the state of a device. That it is there already is what makes the beginning of a checkpoint short: the system hands
-/// out memory more slowly than it can be copied.
+/// Preallocated memory for the state of a device. It shortens the start of a checkpoint, because
+/// the system allocates memory more slowly than the device copies it.
 pub struct Room(StateRoom);
 
 impl Room {
-    /// For a device of this layout; one of another layout takes longer to copy.
+    /// Allocates memory for a device of this layout. Copies of another layout take longer.
     ///
     /// # Errors
-    /// There is no memory for a checkpoint.
+    /// The system has no memory for a checkpoint.
     pub fn of(layout: &Layout) -> std::io::Result<Room> {
-        // If there is room for all of it in one piece, there is for the pieces.
+        // If one allocation of this size succeeds, so will the smaller allocations.
         let bytes = usize::try_from(fixed_bytes(layout)).unwrap_or(usize::MAX);
         let no_memory = |_| std::io::Error::from(std::io::ErrorKind::OutOfMemory);
         Vec::<u8>::new().try_reserve_exact(bytes).map_err(no_memory)?;
@@ -64,29 +69,29 @@ impl Room {
     }
 }
 
-/// See the module.
+/// A checkpoint in progress.
 pub struct Checkpoint {
     beginning: Beginning,
     config: DeviceConfig,
     state: StateCopy,
     logical_pages: u32,
-    /// Entries before this one are copied.
+    /// Number of copied entries.
     copied: u32,
-    /// The part that was copied last.
+    /// Entries of the part that was copied last.
     entries: Vec<u32>,
-    /// What was noted until then, in order.
+    /// Changes logged up to that copy, in order.
     noted: Vec<Vec<Change>>,
-    /// What was noted, by the part that it is of, in order.
+    /// Changes of each part, in order.
     of_part: Vec<Vec<Change>>,
-    /// Changes in `of_part`, and how many there may be.
+    /// Number of changes in `of_part`, and its limit.
     held: u64,
     held_max: u64,
-    /// The device's log when it is not needed any more.
+    /// The device's log after it has ended.
     log: Option<Box<UndoLog>>,
 }
 
 impl<S: EventSink> Device<S> {
-    /// Begins a checkpoint of the device as it is now. One that was begun before comes to nothing.
+    /// Starts a checkpoint of the current device. Abandons any previous checkpoint.
     pub fn begin_checkpoint(&mut self, room: Room) -> Checkpoint {
         let layout = self.layout();
         let logical_pages = layout.logical_pages;
@@ -112,10 +117,10 @@ impl<S: EventSink> Device<S> {
         }
     }
 
-    /// Copies the next part of the tables or of the map for a checkpoint that was begun; [`Checkpoint::save`] says when.
+    /// Copies the next part of the tables or of the map, on request of [`Checkpoint::save`].
     ///
     /// # Errors
-    /// The checkpoint comes to nothing; the device notes nothing for it any more.
+    /// The checkpoint is abandoned and its log has ended.
     pub fn copy_part(&mut self, checkpoint: &mut Checkpoint) -> Result<(), CheckpointEnded> {
         if checkpoint.state.blocks_left() > 0 {
             return self.copy_blocks(checkpoint);
@@ -149,8 +154,8 @@ impl<S: EventSink> Device<S> {
         Err(CheckpointEnded::TooManyChanges)
     }
 
-    /// Ends a checkpoint that is not to be completed: nothing is noted for it any more. What was noted goes when the checkpoint does,
-    /// which can be when nobody waits for the device. Ending twice is ending once.
+    /// Ends an incomplete checkpoint and its log. The log's memory is freed with the checkpoint, so
+    /// the caller can drop it after it releases the device lock. Further calls have no effect.
     pub fn end_checkpoint(&mut self, checkpoint: &mut Checkpoint) {
         let (state, maps) = self.parts_mut();
         if let Some(log) = maps.end_undo(&checkpoint.beginning) {
@@ -161,16 +166,17 @@ impl<S: EventSink> Device<S> {
 }
 
 impl Checkpoint {
-    /// Parts that [`Checkpoint::save`] asks for, of a checkpoint that was just begun.
+    /// Number of parts that [`Checkpoint::save`] requests for a new checkpoint.
     pub fn parts(&self) -> u32 {
         self.state.blocks_left().div_ceil(PART_BLOCKS) + self.logical_pages.div_ceil(PART_PAGES)
     }
 
-    /// Writes the snapshot, replacing the file in one step. `copy` is called for each part and has to hand this to
-    /// [`Device::copy_part`]. Whatever it comes to, [`Device::end_checkpoint`] follows unless all went well.
+    /// Writes the snapshot and replaces the file atomically. Calls `copy` for each part, which must
+    /// pass the checkpoint to [`Device::copy_part`]. After an error the caller must call
+    /// [`Device::end_checkpoint`].
     ///
     /// # Errors
-    /// The file system's, the checkpoint's, or what `copy` says; the destination is then as it was.
+    /// An error of the file system, the checkpoint or `copy`. The destination is then unchanged.
     pub fn save<E>(
         &mut self,
         place: &FilePlace,
@@ -208,7 +214,7 @@ impl Checkpoint {
         }
     }
 
-    /// Makes the part that was copied last what it was at the moment of the checkpoint.
+    /// Reverts the part that was copied last to the moment of the checkpoint.
     fn take_back(&mut self, part: usize) -> Result<(), CheckpointEnded> {
         self.sort(part)?;
         let changes = std::mem::take(&mut self.of_part[part]);
@@ -224,7 +230,7 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// Puts what was noted to the changes of the parts that it is of: of `part`, and of those that follow.
+    /// Sorts logged changes into `part` and the later parts.
     fn sort(&mut self, part: usize) -> Result<(), CheckpointEnded> {
         for block in std::mem::take(&mut self.noted) {
             for mut change in block {
@@ -236,7 +242,7 @@ impl Checkpoint {
                     changes.try_reserve(1).map_err(|_| CheckpointEnded::NoMemory)?;
                     changes.push(Change { pages: here, ..change });
                     self.held += 1;
-                    // A long run is one change in the log and one in each part.
+                    // A long run is one change in the log and one change in each part.
                     if self.held > self.held_max {
                         return Err(CheckpointEnded::TooManyChanges);
                     }

@@ -1,8 +1,10 @@
-//! The page maps: logical to physical (L2P), physical to logical ([`reverse`]), and which physical pages are valid.
+//! Page maps: logical to physical (L2P), physical to logical ([`reverse`]), and the bitmap of valid
+//! physical pages.
 //!
-//! Flat arrays, on huge pages but for the entries of the reverse map, because at random small writes the device does a cache miss or two for
-//! each page and nothing else. Memory that the kernel hands out is zero, so the encodings make zero mean "nothing": L2P entries are
-//! stored inverted. Nothing here knows reclaim units.
+//! The maps are flat arrays on huge pages (except for the entries of the reverse map), because one
+//! or two cache misses per page dominate the cost of small random writes. New memory from the
+//! kernel is zero, so zero encodes an empty entry, and L2P entries are stored inverted. The maps do
+//! not know reclaim units.
 
 mod reverse;
 pub(crate) mod undo;
@@ -20,29 +22,29 @@ pub(crate) use reverse::Cursor;
 use reverse::ReverseMap;
 use undo::Undo;
 
-/// A fixed-size array of its own memory, zero at first and then resident as it is touched: on huge pages where the system has them, unless
-/// it is to lie on small ones.
+/// Zero-initialized array of fixed size in its own memory mapping. Becomes resident as it is
+/// touched. Uses huge pages where available, unless the array requests small pages.
 pub(crate) struct ZeroedArray<T> {
-    /// Just the elements, so that looking at one of them computes no length.
+    /// Only the elements, so that an access computes no length.
     memory: MmapMut,
     page: PageSize,
     element: std::marker::PhantomData<T>,
 }
 
-/// Pages of the machine's memory that an array lies on.
+/// Page size of an array's memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PageSize {
-    /// As small as they are, for arrays that are touched in places only, and in order.
+    /// Small pages, for arrays that are touched sparsely and in order.
     Small,
-    /// Huge where there are such, for arrays that are touched everywhere.
+    /// Huge pages where available, for arrays that are touched everywhere.
     Huge,
 }
 
-/// An element that is read and written by itself, without the checks that making a slice of all of them takes.
+/// Element that can be read and written individually, without the checks of a slice conversion.
 pub(crate) trait Element: Pod {
-    /// The element at an index, of the bytes of an array.
+    /// Reads the element at an index of an array's bytes.
     fn load(bytes: &[u8], at: usize) -> Self;
-    /// Puts an element at an index; returns what was there.
+    /// Replaces the element at an index. Returns the previous one.
     fn replace(bytes: &mut [u8], at: usize, value: Self) -> Self;
 }
 
@@ -66,8 +68,10 @@ macro_rules! element {
 element!(u32, u64);
 
 impl<T: Element> ZeroedArray<T> {
+    /// Allocates an array on huge pages.
+    ///
     /// # Errors
-    /// There is no memory for it, or no address space.
+    /// The system has no memory or no address space for the array.
     pub(crate) fn zeroed(len: usize) -> std::io::Result<ZeroedArray<T>> {
         ZeroedArray::zeroed_on(len, PageSize::Huge)
     }
@@ -76,7 +80,7 @@ impl<T: Element> ZeroedArray<T> {
         assert!(len > 0, "the page maps have entries");
         let memory = MmapMut::map_anon(len * size_of::<T>())?;
         #[cfg(target_os = "linux")]
-        // A kernel without transparent huge pages says no; the maps then work on small ones.
+        // A kernel without transparent huge pages returns an error. The maps then use small pages.
         let _ = memory.advise(match page {
             PageSize::Small => memmap2::Advice::NoHugePage,
             PageSize::Huge => memmap2::Advice::HugePage,
@@ -94,14 +98,14 @@ impl<T: Element> ZeroedArray<T> {
         Ok(array)
     }
 
-    /// Has the system give all of its memory now, some of it to each thread of the pool, which takes less time than to be given it page by page on
-    /// one. A system that cannot gives it later.
+    /// Populates all of the memory now with all threads of the pool, which is faster than page
+    /// faults on one thread. On a system without this feature, the memory is populated on access.
     fn populate(&self) {
         #[cfg(target_os = "linux")]
         {
             use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
-            /// Memory that is asked for at a time.
+            /// Bytes of one request.
             const PIECE_BYTES: usize = 64 << 20;
             let memory = &self.memory;
             let pieces = (0..memory.len()).into_par_iter().step_by(PIECE_BYTES);
@@ -113,7 +117,7 @@ impl<T: Element> ZeroedArray<T> {
     }
 
     fn try_clone(&self) -> std::io::Result<ZeroedArray<T>> {
-        /// What is zero is so in the copy, without being touched.
+        /// Granularity at which zeroes are skipped, so that they stay unpopulated in the copy.
         const BLOCK_BYTES: usize = 4096;
         let mut copy = ZeroedArray::zeroed_on(self.get().len(), self.page)?;
         let blocks = copy.memory.chunks_mut(BLOCK_BYTES).zip(self.memory.chunks(BLOCK_BYTES));
@@ -155,24 +159,24 @@ impl<T: Element> Clone for ZeroedArray<T> {
     }
 }
 
-/// See the module.
+/// Page maps of a drive.
 #[derive(Clone)]
 pub(crate) struct Maps {
-    /// `!ppn` for each logical page; 0 is "unmapped".
+    /// `!ppn` for each logical page. 0 means unmapped.
     l2p_inverted: ZeroedArray<u32>,
-    /// Logical page of each physical page; meaningless where the page is not valid.
+    /// Logical page of each physical page. Meaningless for invalid pages.
     reverse: ReverseMap,
-    /// One bit for each physical page.
+    /// One bit for each physical page, set if the page is valid.
     valid: ZeroedArray<u64>,
-    /// What every change of `l2p_inverted` is noted in first, while a checkpoint is being made.
+    /// Undo log of changes to `l2p_inverted`, active during a checkpoint.
     undo: Undo,
 }
 
 impl Maps {
-    /// A copy.
+    /// Clones the maps.
     ///
     /// # Errors
-    /// There is no address space for it.
+    /// The system has no address space for the copy.
     pub(crate) fn try_clone(&self) -> std::io::Result<Maps> {
         Ok(Maps {
             l2p_inverted: self.l2p_inverted.try_clone()?,
@@ -182,10 +186,10 @@ impl Maps {
         })
     }
 
-    /// `slice_pages`: what is erased together is some slices of so many pages, the first of them at 0.
+    /// Creates empty maps. Pages are erased in multiples of `slice_pages`, aligned to it.
     ///
     /// # Errors
-    /// There is no memory for them, or no address space.
+    /// The system has no memory or no address space for the maps.
     pub(crate) fn new(logical_pages: u32, physical_pages: u32, slice_pages: u32) -> std::io::Result<Maps> {
         assert!(
             0 < logical_pages && logical_pages < physical_pages,
@@ -203,7 +207,8 @@ impl Maps {
         })
     }
 
-    /// See [`ZeroedArray::populate`]: of the mapping table, the largest of them.
+    /// Populates the memory of the L2P map, the largest of the maps (see
+    /// [`ZeroedArray::populate`]).
     pub(crate) fn populate(&self) {
         self.l2p_inverted.populate();
     }
@@ -213,7 +218,8 @@ impl Maps {
         Ppn(!self.l2p_inverted.at(lpn.index()))
     }
 
-    /// The logical page that was written to a physical one last. Takes as long as counting a bit for each page of a region.
+    /// Logical page that was last written to a physical page. Counts a bit for each page of a
+    /// region.
     pub(crate) fn logical(&self, ppn: Ppn) -> Lpn {
         self.reverse.logical(ppn)
     }
@@ -223,22 +229,23 @@ impl Maps {
         self.valid.at(index(ppn.0 / 64)) >> (ppn.0 % 64) & 1 == 1
     }
 
-    /// Asks for the entries of logical pages that will be read or written soon, so that their cache misses overlap.
+    /// Prefetches the entries of logical pages, so that their cache misses overlap.
     #[inline]
     pub(crate) fn prefetch_places(&self, pages: impl Iterator<Item = Lpn>) {
         let l2p = self.l2p_inverted.get();
         pages.for_each(|lpn| prefetch(l2p, lpn.index()));
     }
 
-    /// Asks for what invalidating logical pages will touch, whose entries have been asked for before.
+    /// Prefetches the memory that invalidating logical pages touches. Call it after a prefetch of
+    /// their entries.
     #[inline]
     pub(crate) fn prefetch_valid(&self, pages: impl Iterator<Item = Lpn>) {
         let (l2p, valid) = (self.l2p_inverted.get(), self.valid.get());
         pages.for_each(|lpn| prefetch(valid, index(!l2p[lpn.index()] / 64)));
     }
 
-    /// Length of the run from `lpn` on that is mapped to consecutive physical pages, at most `pages_max`, and where it
-    /// is mapped to. A run of unmapped pages is a run too.
+    /// Physical page of `lpn`, and the length of the run from `lpn` on that is mapped to
+    /// consecutive physical pages, at most `pages_max`. Unmapped pages also form runs.
     #[inline(always)]
     pub(crate) fn mapped_run(&self, lpn: Lpn, pages_max: u32) -> (Ppn, u32) {
         if pages_max == 1 {
@@ -248,7 +255,8 @@ impl Maps {
         (Ppn(!entries[0]), run_length(entries))
     }
 
-    /// Maps `pages` logical pages from `lpn` on to the physical ones from `ppn` on, which become valid.
+    /// Maps `pages` logical pages from `lpn` on to the physical pages from `ppn` on, and marks
+    /// these valid.
     #[inline(always)]
     pub(crate) fn map(&mut self, lpn: Lpn, ppn: Ppn, pages: u32) {
         if let Some(log) = &mut self.undo.0 {
@@ -271,10 +279,11 @@ impl Maps {
         self.l2p_inverted.get_mut()[lpn.index()..][..index(pages)].fill(0);
     }
 
-    /// Moves runs of valid pages to consecutive physical pages from `to` on; returns how many pages. The old ones stay marked valid.
+    /// Maps runs of valid pages to consecutive physical pages from `to` on. Returns the number of
+    /// pages. The old physical pages remain marked valid.
     #[inline]
     pub(crate) fn relocate(&mut self, runs: &[MappedRun], to: Ppn) -> u32 {
-        /// Runs whose entries are asked for before they are needed.
+        /// Prefetch distance in runs.
         const AHEAD: usize = 32;
         if let Some(log) = &mut self.undo.0 {
             log.note_moves(runs);
@@ -298,8 +307,8 @@ impl Maps {
         pages
     }
 
-    /// Says that a logical page is in a physical one now, and returns where it was. The rest of what [`Maps::map`] does remains for
-    /// [`Maps::end_moves`].
+    /// Maps a logical page to a physical page. Returns the previous physical page. The caller
+    /// completes the other steps of [`Maps::map`] with [`Maps::end_moves`].
     #[inline(always)]
     pub(crate) fn move_page(&mut self, lpn: Lpn, ppn: Ppn) -> Ppn {
         if let Some(log) = &mut self.undo.0 {
@@ -308,20 +317,20 @@ impl Maps {
         Ppn(!self.l2p_inverted.replace(lpn.index(), !ppn.0))
     }
 
-    /// Notes which logical pages are in the physical ones from `ppn` on, which are marked valid by themselves
-    /// ([`Maps::set_valid`]).
+    /// Updates the reverse map of the physical pages from `ppn` on. The caller marks them valid
+    /// with [`Maps::set_valid`].
     #[inline]
     pub(crate) fn end_moves(&mut self, ppn: Ppn, lpns: impl Iterator<Item = Lpn>) {
         self.reverse.append_all(ppn.0, lpns.map(|lpn| (lpn.0, 1)));
     }
 
-    /// Stands where the physical pages from `ppn` on are, to gather them.
+    /// Cursor at the physical pages from `ppn` on, for [`Maps::gather`].
     pub(crate) fn cursor(&self, ppn: Ppn) -> Cursor {
         self.reverse.cursor(ppn.0)
     }
 
-    /// Appends to `runs` the valid pages of the 64 pages that the cursor's word covers, within `first..end`, and goes on to the
-    /// next word; returns how many there are.
+    /// Appends to `runs` the valid pages within `first..end` of the 64 pages at the cursor, and
+    /// advances the cursor. Returns their number.
     #[inline]
     pub(crate) fn gather(&self, cursor: &mut Cursor, first: u32, end: u32, runs: &mut Vec<MappedRun>) -> u32 {
         let base = cursor.first_page();
@@ -340,13 +349,13 @@ impl Maps {
         bits.count_ones()
     }
 
-    /// Marks pages valid; none of them was.
+    /// Marks invalid pages valid.
     #[inline]
     pub(crate) fn set_valid(&mut self, ppn: Ppn, pages: u32) {
         set_valid(&mut self.valid, ppn.0, pages);
     }
 
-    /// Marks pages invalid; all of them were valid.
+    /// Marks valid pages invalid.
     #[inline]
     pub(crate) fn clear_valid(&mut self, ppn: Ppn, pages: u32) {
         for_words(&mut self.valid, ppn.0, pages, |word, mask| {
@@ -355,7 +364,7 @@ impl Maps {
         });
     }
 
-    /// Marks pages invalid, whatever they were.
+    /// Marks pages invalid, whatever their state.
     pub(crate) fn erase(&mut self, ppn: Ppn, pages: u32) {
         for_words(&mut self.valid, ppn.0, pages, |word, mask| *word &= !mask);
         self.reverse.erase(ppn.0, pages);
@@ -380,7 +389,7 @@ impl Maps {
         count
     }
 
-    /// Whether none of these pages is valid.
+    /// Returns true if none of the pages is valid.
     pub(crate) fn is_blank(&self, ppn: Ppn, pages: u32) -> bool {
         if ppn.0.is_multiple_of(64) && pages.is_multiple_of(64) {
             let words = &self.valid.get()[index(ppn.0 / 64)..][..index(pages / 64)];
@@ -389,20 +398,21 @@ impl Maps {
         self.count_valid(ppn, pages) == 0
     }
 
-    /// Entries of L2P as snapshots have them, in place of what is in `entries`.
+    /// Copies L2P entries in their snapshot encoding. Replaces the contents of `entries`.
     pub(crate) fn copy_entries(&self, pages: Range<u32>, entries: &mut Vec<u32>) {
         entries.clear();
         entries.extend_from_slice(&self.l2p_inverted.get()[index(pages.start)..index(pages.end)]);
     }
 
-    /// Asks for what restoring these runs will touch, each an entry of L2P and how many pages.
+    /// Prefetches the memory that [`Maps::restore`] touches. Each run is an L2P entry and a number
+    /// of pages.
     pub(crate) fn prefetch_restored(&self, runs: &[[u32; 2]]) {
         let valid = self.valid.get();
         runs.iter().for_each(|[entry, _]| prefetch(valid, index(!entry / 64)));
     }
 
-    /// Maps logical pages that a snapshot says are mapped so, or says why they cannot be. The reverse map is made of all of
-    /// them by [`Maps::restore_reverse`].
+    /// Restores a run of mapped logical pages from a snapshot, or describes the conflict.
+    /// [`Maps::restore_reverse`] must follow after all runs.
     pub(crate) fn restore(&mut self, lpn: Lpn, ppn: Ppn, pages: u32) -> Result<(), String> {
         let physical_pages = self.reverse.physical_pages();
         if ppn.0 >= physical_pages || pages > physical_pages - ppn.0 {
@@ -416,7 +426,7 @@ impl Maps {
         Ok(())
     }
 
-    /// Makes the reverse map, after the last [`Maps::restore`].
+    /// Builds the reverse map after the last [`Maps::restore`].
     pub(crate) fn restore_reverse(&mut self) {
         let entries = self.l2p_inverted.get();
         let runs = || {
@@ -440,14 +450,16 @@ impl Maps {
     }
 }
 
-/// Runs, `pages` in all, are in consecutive physical pages from `first` on now.
+/// Adds runs of `pages` pages in total to the reverse map and the bitmap, at consecutive physical
+/// pages from `first` on.
 #[inline(always)]
 fn append_runs(reverse: &mut ReverseMap, valid: &mut ZeroedArray<u64>, first: u32, runs: &[MappedRun], pages: u32) {
     reverse.append_all(first, runs.iter().map(|run| (run.lpn.0, run.pages)));
     set_valid(valid, first, pages);
 }
 
-/// Asks for the entries of a run: of its first and its last page, and the processor asks for what is between.
+/// Prefetches the entries of a run's first and last page. The hardware prefetcher loads the entries
+/// between them.
 #[inline(always)]
 fn prefetch_run(l2p: &[u32], run: &MappedRun) {
     prefetch(l2p, run.lpn.index());
@@ -456,7 +468,7 @@ fn prefetch_run(l2p: &[u32], run: &MappedRun) {
     }
 }
 
-/// Lets the entries of a run say that it is in the physical pages from `to` on; returns the page behind the last of them.
+/// Maps a run to the physical pages from `to` on. Returns the physical page after the run.
 #[inline(always)]
 fn move_run(l2p: &mut [u32], &MappedRun { ppn, lpn, pages }: &MappedRun, to: u32) -> u32 {
     let is_there = if pages == 1 {
@@ -471,26 +483,28 @@ fn move_run(l2p: &mut [u32], &MappedRun { ppn, lpn, pages }: &MappedRun, to: u32
     to + pages
 }
 
-/// Lets entries of L2P say that their pages are in the physical ones from `ppn` on.
+/// Maps L2P entries to the physical pages from `ppn` on.
 #[inline(always)]
 fn fill_run(entries: &mut [u32], ppn: u32) {
-    // Ranges with an end are checked once; the numbers of one without are checked one by one, which costs a fifth.
+    // A bounded range needs one overflow check. An unbounded one needs a check for each element,
+    // which costs a fifth.
     let end = ppn + count(entries.len());
     for (entry, physical) in entries.iter_mut().zip(ppn..end) {
         *entry = !physical;
     }
 }
 
-/// Length of the run that some entries of L2P begin with.
+/// Length of the run at the start of some L2P entries.
 #[inline(always)]
 pub(crate) fn run_length(entries: &[u32]) -> u32 {
     let first = entries[0];
     let step = u32::from(first != 0);
     let mut expected = first;
     let mut pages = 0;
-    // Inverted numbers fall along a run. The one after the last page of the flash is compared with nothing.
+    // Inverted numbers decrease along a run. The number after the last page of the flash is
+    // compared with no entry.
     let fall = [0, 1, 2, 3, 4, 5, 6, 7].map(|page| step * page);
-    // Eight at a time are compared without a branch between them.
+    // Compares eight entries at a time without branches between them.
     for chunk in entries.as_chunks::<8>().0 {
         let differ = |differ, (entry, fall): (&u32, &u32)| differ | (entry ^ expected.wrapping_sub(*fall));
         if chunk.iter().zip(&fall).fold(0, differ) != 0 {
@@ -522,7 +536,7 @@ fn for_words(words: &mut ZeroedArray<u64>, first: u32, count: u32, mut change: i
     words_of(first, count, |at, mask| change(&mut words[at], mask));
 }
 
-/// Calls with each word that some bits are in, and which of its bits they are.
+/// Calls `call` with each word that contains some of the bits, and a mask of these bits.
 #[inline(always)]
 fn words_of(first: u32, count: u32, mut call: impl FnMut(usize, u64)) {
     let (mut at, mut left) = (first, count);

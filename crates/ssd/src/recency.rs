@@ -1,11 +1,12 @@
-//! The pages that the host wrote last: what tells hot data from the rest inside a drive.
+//! Recency of host writes, which separates hot data from other data inside a drive.
 //!
-//! A window of so many pages over all that the host writes, in order; a page is recent while it is in there. What is
-//! written to a recent page goes to a reclaim unit apart (see `Handles::separation_bytes`). Nothing here knows where
-//! pages are.
+//! A window contains the last pages that the host wrote, in order. A page is recent while it is in
+//! the window. Writes to recent pages go to a separate reclaim unit (see
+//! `Handles::separation_bytes`). The window does not know physical locations.
 //!
-//! Each page that is written comes into the window, and one leaves it. So that this is not most of the work of a run, the window keeps
-//! extents, and how often a page is in it stands in a table of our own, 32 neighbours in an entry, whose counts change together.
+//! Each written page enters the window, and one page leaves it. To make this cheap, the window
+//! stores extents. A custom hash table counts how often each page is in the window. Each entry
+//! holds 32 neighbouring pages, whose counts change together.
 
 use std::collections::VecDeque;
 
@@ -15,23 +16,23 @@ use serde::{Deserialize, Serialize};
 use crate::cast::{index, wide};
 use crate::types::{Lpn, Ppn};
 
-/// See the module.
+/// Window of the pages that the host wrote last.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "Window", into = "Window")]
 pub(crate) struct Recency {
     pages_max: u32,
-    /// The first page of each extent in the window and how many pages, the one written first at the front.
+    /// First page and length of each extent in the window, oldest first.
     extents: VecDeque<(u32, u32)>,
-    /// Pages of all extents.
+    /// Total pages of the extents.
     pages: u64,
     times: Times,
 }
 
-/// The window as snapshots keep it.
+/// Snapshot format of the window.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Window {
     pages_max: u32,
-    /// Logical pages, the one written first at the front.
+    /// Logical pages, oldest first.
     pages: Vec<u32>,
 }
 
@@ -77,13 +78,15 @@ impl Recency {
         }
     }
 
-    /// Whether it is a window of so many pages of a drive of `logical_pages`, and holds no more.
+    /// Returns true if the window has this size and contains only pages of a drive of
+    /// `logical_pages`.
     pub(crate) fn fits(&self, pages_max: u32, logical_pages: u32) -> bool {
         let is_there = |&(first, pages): &(u32, u32)| first < logical_pages && pages <= logical_pages - first;
         self.pages_max == pages_max && self.pages <= u64::from(pages_max) && self.extents.iter().all(is_there)
     }
 
-    /// Whether the first page is recent, and how many from it on are alike.
+    /// Returns true if the first page is recent, and the number of pages from it on in the same
+    /// state.
     #[inline]
     pub(crate) fn run(&self, first: Lpn, pages_max: u32) -> (bool, u32) {
         let mut group = first.0 / GROUP_PAGES;
@@ -109,7 +112,7 @@ impl Recency {
         (recent, run.min(pages_max))
     }
 
-    /// The host has written an extent.
+    /// Adds an extent that the host has written.
     pub(crate) fn wrote(&mut self, first: Lpn, pages: u32) {
         self.add(first.0, pages);
         while self.pages > u64::from(self.pages_max) {
@@ -138,10 +141,10 @@ impl Recency {
     }
 }
 
-/// Pages that are counted together.
+/// Number of pages in a group, which are counted together.
 const GROUP_PAGES: u32 = 32;
 
-/// Calls with each group that an extent is in, and which of its pages as bits.
+/// Calls `call` with each group of an extent and a bit mask of its pages.
 #[inline(always)]
 fn each_group(mut first: u32, pages: u32, mut call: impl FnMut(u32, u32)) {
     let mut left = pages;
@@ -151,36 +154,36 @@ fn each_group(mut first: u32, pages: u32, mut call: impl FnMut(u32, u32)) {
             first / GROUP_PAGES,
             u32::MAX >> (GROUP_PAGES - here) << (first % GROUP_PAGES),
         );
-        // The last page may have the last number there is.
+        // The last page may have the highest 32-bit number.
         first = first.wrapping_add(here);
         left -= here;
     }
 }
 
-/// How often each page stands in the window: a table with open addressing, at most half full, in which the entries of a run of
-/// taken places stand as near to their own place as they can.
+/// Number of occurrences of each page in the window. A hash table with open addressing, at most
+/// half full. Entries of a cluster are as near to their home slots as possible.
 #[derive(Clone, Debug)]
 struct Times {
-    /// A power of two of them.
+    /// Entries. Their number is a power of two.
     entries: Box<[Entry]>,
-    /// Entries that are taken.
+    /// Number of used entries.
     len: usize,
-    /// Of the pages that are counted four times or more: fours.
+    /// Number of fours for each page with a count of four or more.
     fours: FxHashMap<u32, u32>,
 }
 
-/// A group of pages, with a bit for each in every digit of its count.
+/// A group of pages, with one bit per page in each digit of its count.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     group: u32,
     ones: u32,
     twos: u32,
-    /// Whether the page has fours.
+    /// Set for pages that have fours.
     fours: u32,
 }
 
 impl Entry {
-    /// The pages that are counted; if there is none, nothing is here.
+    /// Pages with a count above 0. An entry without pages is empty.
     #[inline]
     fn pages(&self) -> u32 {
         self.ones | self.twos | self.fours
@@ -198,10 +201,11 @@ impl Default for Times {
 }
 
 impl Times {
-    /// Where a group would stand first: neighbours are spread (Knuth, "The Art of Computer Programming" 6.4, Fibonacci hashing).
+    /// Home slot of a group. Spreads neighbouring groups (Knuth, "The Art of Computer Programming"
+    /// 6.4, Fibonacci hashing).
     #[inline]
     fn home(&self, group: u32) -> usize {
-        // 2^32 by the golden ratio, odd.
+        // 2^32 divided by the golden ratio, odd.
         let hash = group.wrapping_mul(0x9e37_79b1);
         index(hash >> (32 - self.entries.len().trailing_zeros()))
     }
@@ -211,7 +215,7 @@ impl Times {
         (place + 1) & (self.entries.len() - 1)
     }
 
-    /// Where a group stands, or would.
+    /// Slot of a group, or the slot for inserting it.
     #[inline]
     fn find(&self, group: u32) -> usize {
         let mut place = self.home(group);
@@ -224,13 +228,13 @@ impl Times {
         }
     }
 
-    /// The pages of a group that are in the window.
+    /// Pages of a group that are in the window.
     #[inline]
     fn recent(&self, group: u32) -> u32 {
         self.entries[self.find(group)].pages()
     }
 
-    /// Counts pages of a group once more.
+    /// Increments the counts of pages of a group.
     #[inline]
     fn add(&mut self, group: u32, pages: u32) {
         let place = self.find(group);
@@ -255,10 +259,10 @@ impl Times {
         }
     }
 
-    /// Counts pages of a group once less.
+    /// Decrements the counts of pages of a group.
     ///
     /// # Panics
-    /// One of them is not counted.
+    /// A page has a count of 0.
     #[inline]
     fn remove(&mut self, group: u32, pages: u32) {
         let place = self.find(group);
@@ -298,7 +302,8 @@ impl Times {
         }
     }
 
-    /// An entry has gone: those behind it that may stand nearer to their own place move up.
+    /// Fills a freed slot. Moves later entries of the cluster that may be nearer to their home
+    /// slots.
     #[inline]
     fn close(&mut self, mut hole: usize) {
         let mask = self.entries.len() - 1;
@@ -325,7 +330,7 @@ impl Times {
     }
 }
 
-/// The places of the bits that are set.
+/// Positions of the set bits.
 fn ones(bits: u32) -> impl Iterator<Item = u32> {
     (0..u32::BITS).filter(move |bit| bits >> bit & 1 == 1)
 }
@@ -341,7 +346,8 @@ mod tests {
     use super::*;
     use crate::cast::count;
 
-    /// Against a window and counts of the standard library, with pages that collide and runs that wrap around.
+    /// Compares with a window and counts of the standard library, with pages that collide and
+    /// clusters that wrap around.
     #[test]
     fn it_agrees_with_counting() {
         for seed in 0..40 {

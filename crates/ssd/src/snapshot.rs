@@ -35,20 +35,21 @@ use crate::maps::undo::parts;
 use crate::types::{Lpn, Ppn};
 
 const MAGIC: &[u8; 8] = b"WARPSSD\0";
-/// Version of the format; grows with every change of a stored type.
+/// Version of the format. Incremented for every change of a stored type.
 pub const VERSION: u32 = 10;
-/// Longest configuration or state that a file may claim: a device of 2^32 pages in reclaim units of one page each
-/// would not reach it, so more is corruption, not something to allocate.
+/// Maximum size of a configuration or state section. A device with 2^32 pages in single-page
+/// reclaim units stays below it, so larger sizes are corruption and must not be allocated.
 const SECTION_BYTES_MAX: u64 = 64 << 30;
-/// Runs of which the cache misses overlap when they are loaded.
+/// Number of runs whose cache misses overlap during loading.
 const BATCH_RUNS: usize = 64;
-/// Entries of the map are stored as they are in memory.
+/// Map entries are stored in their memory representation.
 const _: () = assert!(cfg!(target_endian = "little"), "snapshots are little-endian");
 
-/// Writes a file that appears whole and on disk, or not at all: beside its place first, then renamed.
+/// Writes a file atomically and durably. Writes a temporary file in the same directory first, then
+/// renames it.
 ///
 /// # Errors
-/// The file system's; the destination is then as it was.
+/// An error of the file system. The destination is then unchanged.
 pub fn write_atomically(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<&mut File>) -> std::io::Result<()>,
@@ -57,32 +58,32 @@ pub fn write_atomically(
 }
 
 impl<S: EventSink> Device<S> {
-    /// Writes the device to a file, replacing it in one step.
+    /// Writes the device to a file, replacing the file atomically.
     ///
     /// # Errors
-    /// The file system's; the destination is then as it was.
+    /// An error of the file system. The destination is then unchanged.
     pub fn save(&self, path: &Path) -> Result<(), SnapshotError> {
         self.save_with_note(path, &[])
     }
 
-    /// As [`Device::save`], with a note that [`Device::saved`] returns.
+    /// Same as [`Device::save`], with a note that [`Device::saved`] returns.
     ///
     /// # Errors
-    /// As [`Device::save`].
+    /// Same as [`Device::save`].
     pub fn save_with_note(&self, path: &Path, note: &[u8]) -> Result<(), SnapshotError> {
         write_atomically(path, |out| self.write_to(out, note)).map_err(SnapshotError::io(path))
     }
 
-    /// As [`Device::save`], in a place.
+    /// Same as [`Device::save`], for an opened place.
     ///
     /// # Errors
-    /// As [`Device::save`].
+    /// Same as [`Device::save`].
     pub fn save_in(&self, place: &FilePlace) -> Result<(), SnapshotError> {
         let written = place.replace(|out| self.write_to(out, &[]));
         written.map_err(SnapshotError::io(place.path()))
     }
 
-    /// The bytes that [`Device::save`] writes.
+    /// Returns the bytes that [`Device::save`] writes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.write_to(&mut bytes, &[]).expect("memory can be written");
@@ -102,7 +103,7 @@ impl<S: EventSink> Device<S> {
     }
 }
 
-/// Writes a snapshot but for the parts of its map, which follow.
+/// Writes the sections of a snapshot that precede the parts of its map.
 pub(crate) fn write_head(
     out: &mut impl Write,
     config: &DeviceConfig,
@@ -119,7 +120,7 @@ pub(crate) fn write_head(
     Ok(())
 }
 
-/// Writes the next part of the map; `bytes` is room for it.
+/// Writes the next part of the map. `bytes` is a scratch buffer.
 pub(crate) fn write_part(out: &mut impl Write, entries: &[u32], bytes: &mut Vec<u8>) -> std::io::Result<()> {
     part::encode(entries, bytes);
     write_section(out, bytes)
@@ -135,35 +136,35 @@ impl Device {
     /// Loads a device from a file.
     ///
     /// # Errors
-    /// The file system's; or the file is not a snapshot, is of another version, ends early, or fails a checksum.
+    /// The file system reports an error, or the file is not a snapshot, has another version, ends
+    /// early, or fails a checksum.
     pub fn load(path: &Path) -> Result<Device, SnapshotError> {
         Reader::open(path)?.device()
     }
 
-    /// Loads a device from its place.
+    /// Loads a device from an opened place.
     ///
     /// # Errors
-    /// As [`Device::load`].
+    /// Same as [`Device::load`].
     pub fn load_in(place: &FilePlace) -> Result<Device, SnapshotError> {
         let file = place.open().map_err(SnapshotError::io(place.path()))?;
         Reader::of(file, place.path()).device()
     }
 
-    /// What the device in a file is, and the note that was saved with it (empty, if there was none). The file is read no
-    /// further.
+    /// Reads only the configuration of a stored device and the note saved with it (empty if none).
     ///
     /// # Errors
-    /// As [`Device::load`], as far as the file is read.
+    /// Same as [`Device::load`], for the sections read.
     pub fn saved(path: &Path) -> Result<(DeviceConfig, Vec<u8>), SnapshotError> {
         Reader::open(path)?.beginning()
     }
 }
 
 impl Device {
-    /// A device from its bytes; `name` is what messages call them.
+    /// Loads a device from bytes. `name` identifies them in messages.
     ///
     /// # Errors
-    /// They are not a snapshot, of another version, end early, or fail a checksum.
+    /// The bytes are not a snapshot, have another version, end early, or fail a checksum.
     pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Device, SnapshotError> {
         Reader {
             input: bytes,
@@ -195,7 +196,7 @@ impl Reader<BufReader<File>> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the beginning: what the device is, and the note.
+    /// Reads the configuration and the note.
     fn beginning(&mut self) -> Result<(DeviceConfig, Vec<u8>), SnapshotError> {
         let mut magic = Vec::new();
         let read = self.input.by_ref().take(wide(MAGIC.len())).read_to_end(&mut magic);
@@ -240,7 +241,7 @@ impl<R: Read> Reader<R> {
         Ok(Device::from_parts(config, layout, maps, state))
     }
 
-    /// Reads the L2P map, and makes its inverse.
+    /// Reads the L2P map and builds the reverse map.
     fn maps(&mut self, layout: &Layout) -> Result<Maps, SnapshotError> {
         let maps = Maps::new(layout.logical_pages, layout.physical_pages, layout.slice_pages);
         let mut maps = maps.map_err(|source| SnapshotError::Io {
@@ -276,7 +277,7 @@ impl<R: Read> Reader<R> {
         Ok(bytes)
     }
 
-    /// Reads a section in place of what is in `bytes`.
+    /// Reads a section into `bytes`.
     fn section_of(&mut self, bytes: &mut Vec<u8>, what: &str, bytes_max: u64) -> Result<(), SnapshotError> {
         let mut length = [0; 8];
         self.fill(&mut length, what)?;
@@ -286,7 +287,7 @@ impl<R: Read> Reader<R> {
             return Err(self.invalid(&problem, MAKE_ANEW));
         }
         bytes.clear();
-        // Reads what is there instead of allocating what the file claims.
+        // Grows with the data that is present instead of allocating the size that the file claims.
         let read = self.input.by_ref().take(length).read_to_end(bytes);
         if read.is_err() || wide(bytes.len()) != length {
             return Err(self.truncated(what));

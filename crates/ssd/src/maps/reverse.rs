@@ -1,34 +1,36 @@
-//! The reverse map: the logical page of each physical page that is valid, as runs.
+//! Reverse map: the logical page of each valid physical page, stored as runs.
 //!
 //! ```text
-//! region    16384 physical pages, or fewer so that reclaim units are whole regions, and as many entries
-//! starts    a bit for each physical page: a run of consecutive logical pages begins here
-//! entries   the first logical page of each run of a region, side by side from the region's first entry on
+//! region    16384 physical pages (fewer if needed to divide reclaim units), with as many entries
+//! starts    a bit for each physical page, set if a run of consecutive logical pages begins there
+//! entries   first logical page of each run of a region, packed from the region's first entry on
 //! ```
 //!
-//! Pages that are written at random take an entry each, as in an array. Larger requests take one for a request, sequential ones hardly
-//! any, and entries that are never touched take no memory: the system gives it in small pages here. The entry of a page is
-//! found by counting the runs that begin before it in its region; who goes through the pages in order ([`Cursor`]) counts as it goes.
+//! Pages written at random take an entry each, as in an array. Larger requests take one entry each, and
+//! sequential requests hardly any. Entries that are never touched take no memory, because the array is
+//! on small pages. The entry of a page follows from the number of runs that begin before it in its
+//! region. A [`Cursor`] counts the runs while it walks through the pages in order.
 //!
-//! Runs are appended in the order of the flash, which is the order in which it is programmed. Where something is written before what
-//! was written last (blocks that are exchanged; reclaim units smaller than a region) the region is made flat: a run begins at every page.
-//! It is so until all of it is erased.
+//! Runs are appended in flash order, which is the order of programming. A write before the last written
+//! page of a region (exchanged blocks, or reclaim units smaller than a region) makes the region flat: a
+//! run begins at every page. The region stays flat until all of it is erased.
 
 use crate::cast::{count, index};
 use crate::maps::{PageSize, ZeroedArray};
 use crate::types::{Lpn, MappedRun, Ppn};
 
-/// Most pages of a region: an entry a page then takes 16 small pages of memory, an entry for 32 pages half of one.
+/// Maximum pages of a region. One entry per page then takes 16 small pages of memory, and one entry
+/// per 32 pages takes half a small page.
 const REGION_PAGES_MAX: u32 = 1 << 14;
 
-/// What is written to a region, as far as appending to it needs to know. All zero: nothing.
+/// Append position of a region. All zero if the region is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Region {
-    /// Pages behind the last one written; [`Region::FLAT`] if a run begins at every page.
+    /// End of the written pages, or [`Region::FLAT`] if a run begins at every page.
     written: u32,
-    /// Runs.
+    /// Number of runs.
     runs: u32,
-    /// `!` of the logical page that would go on with the last run; 0 if none would.
+    /// `!` of the logical page that would continue the last run, or 0.
     next_inverted: u32,
 }
 
@@ -43,11 +45,11 @@ impl Region {
         }
     }
 
-    /// Logical pages from `lpn` on are at `offset` now, behind all that is written; returns which run of the region begins with them, if they do not go
-    /// on with the last one.
+    /// Appends logical pages from `lpn` on at `offset`, after all written pages. Returns the index
+    /// of the new run, or `None` if they continue the last run.
     #[inline(always)]
     fn append(&mut self, offset: u32, lpn: u32, pages: u32) -> Option<u32> {
-        // What goes on with the logical pages may be behind a gap.
+        // Consecutive logical pages may follow a gap of physical pages.
         let begins = (self.written != offset) | (self.next_inverted != !lpn);
         let entry = begins.then_some(self.runs);
         self.runs += u32::from(begins);
@@ -57,50 +59,51 @@ impl Region {
     }
 }
 
-/// Where somebody is who goes through the reverse map word by word.
+/// Position of a walk through the reverse map, one word at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor {
-    /// The next word: physical pages from 64 times this on.
+    /// Index of the next word, which covers 64 physical pages.
     word: u32,
-    /// Runs of the word's region that begin before it.
+    /// Runs of the region that begin before the word.
     runs: u32,
-    /// Where the last of them begins.
+    /// Start of the last of these runs.
     begun: u32,
 }
 
 impl Cursor {
-    /// The first physical page of the next word.
+    /// First physical page of the next word.
     #[inline]
     pub(super) fn first_page(&self) -> u32 {
         self.word * 64
     }
 
-    /// Whether the next word has a physical page before this one.
+    /// Returns true if the next word has a physical page before `end`.
     #[inline]
     pub(crate) fn is_before(&self, end: u32) -> bool {
         u64::from(self.word) * 64 < u64::from(end)
     }
 }
 
-/// See the module.
+/// Reverse map of a drive.
 #[derive(Clone)]
 pub(super) struct ReverseMap {
     entries: ZeroedArray<u32>,
     starts: ZeroedArray<u64>,
     regions: Vec<Region>,
-    /// Pages of a region, as a power of two; at least a word.
+    /// Binary logarithm of the region size in pages, at least that of a word.
     region_bits: u32,
     physical_pages: u32,
 }
 
 impl ReverseMap {
-    /// `slice_pages`: reclaim units are some slices of so many pages, the first of them at 0.
+    /// Creates an empty map. Reclaim units are multiples of `slice_pages`, aligned to it.
     ///
     /// # Errors
-    /// There is no memory for it, or no address space.
+    /// The system has no memory or no address space for the map.
     pub(super) fn new(physical_pages: u32, slice_pages: u32) -> std::io::Result<ReverseMap> {
         let whole = slice_pages.trailing_zeros();
-        // Where no region fits, those that units share become flat.
+        // If no region size divides the slices, regions shared by several reclaim units become
+        // flat.
         let bits_max = REGION_PAGES_MAX.trailing_zeros();
         let region_bits = if whole < 6 { bits_max } else { whole.min(bits_max) };
         Ok(ReverseMap {
@@ -112,10 +115,10 @@ impl ReverseMap {
         })
     }
 
-    /// A copy.
+    /// Clones the map.
     ///
     /// # Errors
-    /// There is no address space for it.
+    /// The system has no address space for the copy.
     pub(super) fn try_clone(&self) -> std::io::Result<ReverseMap> {
         Ok(ReverseMap {
             entries: self.entries.try_clone()?,
@@ -132,7 +135,7 @@ impl ReverseMap {
         1 << self.region_bits
     }
 
-    /// The region of a physical page, and the page's place in it.
+    /// Region of a physical page, and the page's offset in it.
     #[inline]
     fn region_of(&self, ppn: u32) -> (u32, u32) {
         (ppn >> self.region_bits, ppn & (self.region_pages() - 1))
@@ -142,18 +145,18 @@ impl ReverseMap {
         self.physical_pages
     }
 
-    /// Notes that logical pages from `lpn` on were written to the physical ones from `ppn` on.
+    /// Adds logical pages from `lpn` on, written to the physical pages from `ppn` on.
     #[inline(always)]
     pub(super) fn append(&mut self, ppn: u32, lpn: u32, pages: u32) {
         let (region, offset) = self.region_of(ppn);
         let region_pages = self.region_pages();
         let state = &mut self.regions[index(region)];
-        // Neither is true of a flat region.
+        // Both conditions are false for a flat region.
         if state.written > offset || pages > region_pages - offset {
             return self.write_out_of_order(ppn, lpn, pages);
         }
         if let Some(entry) = state.append(offset, lpn, pages) {
-            // Each run has a page, so there are no more of them than pages before.
+            // Each run has at least one page, so its index is at most its offset.
             assert!(entry <= offset, "region {region} has more runs than pages");
             self.entries.set(index(ppn - offset + entry), lpn);
             let word = index(ppn / 64);
@@ -161,7 +164,8 @@ impl ReverseMap {
         }
     }
 
-    /// As [`ReverseMap::append`] for one run after the other, each a logical page and how many pages.
+    /// Same as [`ReverseMap::append`] for several runs. Each run is a logical page and a number of
+    /// pages.
     #[inline(always)]
     pub(super) fn append_all(&mut self, mut ppn: u32, mut runs: impl Iterator<Item = (u32, u32)>) {
         let mut next = runs.next();
@@ -182,7 +186,7 @@ impl ReverseMap {
             } else if written <= ppn - first {
                 let mut state = self.regions[index(region)];
                 let starts = self.starts.get_mut();
-                // The starts of a word are put together before they are stored.
+                // Collects the start bits of a word before storing them.
                 let (mut word, mut begins) = (ppn / 64, 0);
                 while let Some((lpn, pages)) = next
                     && pages <= end - ppn
@@ -210,7 +214,8 @@ impl ReverseMap {
         }
     }
 
-    /// As [`ReverseMap::append`], across regions, to flat ones, and to ones that become flat by it.
+    /// Same as [`ReverseMap::append`] for writes that cross regions, go to flat regions or make a
+    /// region flat.
     #[inline(never)]
     fn write_out_of_order(&mut self, mut ppn: u32, mut lpn: u32, mut pages: u32) {
         while pages > 0 {
@@ -234,7 +239,7 @@ impl ReverseMap {
         }
     }
 
-    /// Lets a run begin at every page of a region.
+    /// Makes a region flat.
     #[cold]
     fn flatten(&mut self, region: u32) {
         let first = region << self.region_bits;
@@ -255,10 +260,10 @@ impl ReverseMap {
         self.regions[index(region)] = Region::flat();
     }
 
-    /// Notes that nothing is in these physical pages any more.
+    /// Removes erased physical pages.
     pub(super) fn erase(&mut self, ppn: u32, pages: u32) {
         let end = ppn + pages;
-        // Regions that are erased in part keep what they know: nobody asks for pages that are not valid.
+        // Partially erased regions keep their runs, because invalid pages are never looked up.
         for region in ppn.div_ceil(self.region_pages())..end.div_ceil(self.region_pages()) {
             if self.region_end(region) <= end {
                 self.words_of(region).fill(0);
@@ -268,7 +273,7 @@ impl ReverseMap {
     }
 
     fn region_end(&self, region: u32) -> u32 {
-        // The last region may reach beyond the last number that there is.
+        // The end of the last region may exceed the range of 32 bits.
         (region << self.region_bits)
             .saturating_add(self.region_pages())
             .min(self.physical_pages)
@@ -283,7 +288,7 @@ impl ReverseMap {
         self.starts.at(index(ppn / 64)) >> (ppn % 64) & 1 == 1
     }
 
-    /// Stands before the word that a physical page is in.
+    /// Cursor at the word that contains a physical page.
     pub(super) fn cursor(&self, ppn: u32) -> Cursor {
         let word = ppn / 64;
         let (_, offset) = self.region_of(word * 64);
@@ -299,7 +304,7 @@ impl ReverseMap {
         cursor
     }
 
-    /// Goes on to the next word.
+    /// Advances the cursor to the next word.
     #[inline]
     fn pass(&self, cursor: &mut Cursor) {
         let starts = self.starts.at(index(cursor.word));
@@ -313,19 +318,22 @@ impl ReverseMap {
         }
     }
 
-    /// Appends to `runs` the pages of the cursor's word that are in `bits`, all of which were written, and goes on to the next word.
+    /// Appends to `runs` the pages of the cursor's word that are set in `bits`, and advances the
+    /// cursor. All these pages must be written.
     #[inline]
     pub(super) fn valid_runs(&self, cursor: &mut Cursor, mut bits: u64, runs: &mut Vec<MappedRun>) {
         let base = cursor.word * 64;
         let (region, offset) = self.region_of(base);
         if self.regions[index(region)].written == Region::FLAT {
-            // It may have become so since the word before was passed: what is read is copied to where it may be.
+            // The region may have become flat since the previous word. Copies do not change pages
+            // that are still to be read.
             cursor.runs = offset;
         }
         let starts = self.starts.at(index(cursor.word));
         let first_entry = index(base - offset + cursor.runs);
         if starts == u64::MAX {
-            // A run for each page. No further entry is looked at than there are pages, which may end within the word.
+            // A run begins at every page. Reads only the entries of requested pages, because the
+            // map may end within the word.
             let entries = &self.entries.get()[first_entry..];
             let before = runs.len();
             runs.resize(before + index(bits.count_ones()), MappedRun::PAGE);
@@ -347,7 +355,7 @@ impl ReverseMap {
                 };
                 // A page without a run before it in its region was never written.
                 let entry = self.entries.at(first_entry + begun_before - 1);
-                // Where the next run begins; behind the word if it does not in it.
+                // Distance to the next run, or beyond the word if no run follows in the word.
                 let next = 1 + (starts >> shift >> 1).trailing_zeros();
                 let here = until.min(next);
                 append_run(
@@ -364,14 +372,15 @@ impl ReverseMap {
         self.pass(cursor);
     }
 
-    /// The logical page that was written to a physical one last. Takes as long as counting a region's runs.
+    /// Logical page that was last written to a physical page. Counts the runs of a region.
     pub(super) fn logical(&self, ppn: Ppn) -> Lpn {
         let mut found = Vec::with_capacity(1);
         self.valid_runs(&mut self.cursor(ppn.0), 1 << (ppn.0 % 64), &mut found);
         found[0].lpn
     }
 
-    /// Marks where a run begins that will be told of by [`Restoring::run`]. Every run has to be marked before.
+    /// Marks the start of a run. All runs must be marked before [`Restoring::run`] adds their
+    /// logical pages.
     pub(super) fn restore_start(&mut self, ppn: u32, pages: u32) {
         let end = ppn + pages;
         let mut first = ppn;
@@ -387,7 +396,7 @@ impl ReverseMap {
         }
     }
 
-    /// Begins to tell of the runs that were marked.
+    /// Starts adding the logical pages of the marked runs.
     pub(super) fn restore_runs(&mut self) -> Restoring<'_> {
         let mut runs = 0;
         let words = (0..).zip(self.starts.get());
@@ -405,7 +414,7 @@ impl ReverseMap {
     }
 }
 
-/// Appends a run, to the last one where it goes on with it.
+/// Appends a run. Merges it with the last run if it continues that run.
 #[inline]
 fn append_run(runs: &mut Vec<MappedRun>, run: MappedRun) {
     if let Some(last) = runs.last_mut()
@@ -417,15 +426,15 @@ fn append_run(runs: &mut Vec<MappedRun>, run: MappedRun) {
     runs.push(run);
 }
 
-/// Takes the runs of a map that is loaded, in any order.
+/// Receives the runs of a loaded map, in any order.
 pub(super) struct Restoring<'a> {
     map: &'a mut ReverseMap,
-    /// Runs that begin before each word, of its region.
+    /// Number of runs that begin before each word, within its region.
     runs_before: Vec<u16>,
 }
 
 impl Restoring<'_> {
-    /// The logical pages of a run that was marked.
+    /// Adds the logical pages of a marked run.
     pub(super) fn run(&mut self, ppn: u32, lpn: u32, pages: u32) {
         let (mut first, mut lpn, end) = (ppn, lpn, ppn + pages);
         while first < end {

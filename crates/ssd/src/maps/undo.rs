@@ -1,16 +1,17 @@
-//! What changed in the L2P map since a checkpoint began, as far as the checkpoint has not copied it: enough to take the
-//! changes back.
+//! Undo log of the L2P map for a checkpoint. It contains the changes of entries that the checkpoint has
+//! not copied yet, so that the checkpoint can revert them.
 //!
 //! ```text
-//! begin     -> an empty log
-//! a change  -> of an entry that is not copied yet: what it was is appended, in the order of changes
-//! copy_part -> the next entries as they are, and all that was noted; what is copied is not noted any more
+//! begin     -> creates an empty log
+//! a change  -> appends the previous value, if the entry is not copied yet
+//! copy_part -> copies the next entries and takes the changes logged so far. Copied entries are not
+//!              logged any more
 //! ```
 //!
-//! Whoever makes the checkpoint sorts what was noted by part and takes it back in reverse order, without the device
-//! ([`crate::checkpoint`]), so appending is all that a host's command waits for. The log is as long as it may be: beyond that, and
-//! without memory, it notes nothing more, and the checkpoint comes to nothing. There is one log; it knows which checkpoint began it,
-//! and is no other's.
+//! The checkpoint sorts the changes by part and reverts them in reverse order without access to the
+//! device ([`crate::checkpoint`]), so host commands only wait for the append. When the log reaches its
+//! limit or memory is exhausted, it stops and the checkpoint is abandoned. At most one log exists. It
+//! belongs to the checkpoint that began it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,32 +21,33 @@ use crate::cast::{index, wide};
 use crate::error::CheckpointEnded;
 use crate::types::{Lpn, MappedRun};
 
-/// Entries of the L2P map that are copied, and stored, in one piece: 256 KiB, which is copied in some ten microseconds.
+/// Size of a part in L2P entries, 256 KiB. A part is copied in some ten microseconds and stored as
+/// one section.
 pub(crate) const PART_PAGES: u32 = 1 << 16;
 
-/// The logical pages of each part.
+/// Logical pages of each part.
 pub(crate) fn parts(logical_pages: u32) -> impl Iterator<Item = Range<u32>> {
     (0..logical_pages.div_ceil(PART_PAGES)).map(move |part| part_from(part * PART_PAGES, logical_pages))
 }
 
-/// The logical pages of the part that begins with this one.
+/// Logical pages of the part that begins with `start`.
 pub(crate) fn part_from(start: u32, logical_pages: u32) -> Range<u32> {
     start..start + PART_PAGES.min(logical_pages - start)
 }
 
-/// A run of logical pages that was mapped to other physical pages, or to none.
+/// A run of logical pages that was remapped or unmapped.
 #[derive(Clone, Copy)]
 pub(crate) struct Change {
     pub(crate) lpn: u32,
     pub(crate) pages: u32,
-    /// Entry of the first of them before; those of the others followed as they do in a run.
+    /// Previous entry of the first page. The entries of the other pages continued the run.
     pub(crate) before: u32,
 }
 
-/// Changes that are allocated in one piece.
+/// Number of changes per allocation.
 const BLOCK_CHANGES: usize = 4096;
 
-/// What a checkpoint shows to have the log that it began: there is one of each.
+/// Unique token that ties a checkpoint to the log that it began.
 #[derive(Clone)]
 pub(crate) struct Beginning(Arc<()>);
 
@@ -55,19 +57,19 @@ impl PartialEq for Beginning {
     }
 }
 
-/// See the module.
+/// Undo log of one checkpoint.
 pub(crate) struct UndoLog {
     beginning: Beginning,
-    /// Entries before this one are copied.
+    /// Number of copied entries.
     copied: u32,
     full: Vec<Vec<Change>>,
     last: Vec<Change>,
-    /// Changes that may be noted until the next part is copied.
+    /// Number of changes that may be logged until the next part is copied.
     room: u64,
     ended: Option<CheckpointEnded>,
 }
 
-/// The log of the checkpoint that is being made, if one is; a copy of the maps is not part of it.
+/// Log of the checkpoint in progress, if any. Clones of the maps do not include it.
 #[derive(Default)]
 pub(super) struct Undo(pub(super) Option<Box<UndoLog>>);
 
@@ -78,14 +80,15 @@ impl Clone for Undo {
 }
 
 impl UndoLog {
-    /// Notes what a run of logical pages, of which `entries` are all entries, is mapped to before it is mapped anew.
+    /// Logs the mapping of a run of logical pages before it is remapped. `entries` is the whole L2P
+    /// map.
     #[cold]
     #[inline(never)]
     pub(super) fn note(&mut self, entries: &[u32], first: Lpn, pages: u32) {
         self.note_if(entries, first, pages, |_| true);
     }
 
-    /// The same before it is unmapped; what is not mapped does not change.
+    /// Logs the mapping of a run before it is unmapped. Skips unmapped pages.
     #[cold]
     #[inline(never)]
     pub(super) fn note_unmapping(&mut self, entries: &[u32], first: Lpn, pages: u32) {
@@ -109,7 +112,7 @@ impl UndoLog {
         }
     }
 
-    /// Notes where runs are before they move.
+    /// Logs the mapping of runs before they move.
     #[cold]
     #[inline(never)]
     pub(super) fn note_moves(&mut self, runs: &[MappedRun]) {
@@ -144,7 +147,7 @@ impl UndoLog {
         self.last.push(change);
     }
 
-    /// Makes room for another block of changes; false if there is none.
+    /// Allocates another block of changes. Returns false if the limit or memory is exhausted.
     fn add_block(&mut self) -> bool {
         let mut block = Vec::new();
         self.ended = match self.ended {
@@ -164,16 +167,16 @@ impl UndoLog {
     }
 }
 
-/// What a checkpoint takes from the maps at once.
+/// Result of copying one part.
 pub(crate) struct PartCopy {
-    /// Blocks of changes since the part before was copied, in their order.
+    /// Blocks of changes logged since the previous part was copied, in order.
     pub(crate) changes: Vec<Vec<Change>>,
-    /// The log, after the last part.
+    /// The log itself, after the last part.
     pub(crate) log: Option<Box<UndoLog>>,
 }
 
 impl Maps {
-    /// Notes changes from now on, in place of what was noted.
+    /// Starts a new log, which replaces any previous log.
     pub(crate) fn begin_undo(&mut self, changes_max: u64) -> Beginning {
         let beginning = Beginning(Arc::new(()));
         self.undo = Undo(Some(Box::new(UndoLog {
@@ -187,19 +190,19 @@ impl Maps {
         beginning
     }
 
-    /// Notes no changes any more, unless another log was begun since. Returns the log, so that whoever has it can drop it when nobody
-    /// waits.
+    /// Ends the log, unless another log has been started since. Returns it, so that the caller can
+    /// free it without holding the device lock.
     pub(crate) fn end_undo(&mut self, beginning: &Beginning) -> Option<Box<UndoLog>> {
         self.undo.0.take_if(|log| log.beginning == *beginning)
     }
 
-    /// Whether what changes is noted for this checkpoint.
+    /// Returns true if the current log belongs to this checkpoint.
     pub(crate) fn notes_for(&self, beginning: &Beginning) -> bool {
         self.undo.0.as_ref().is_some_and(|log| log.beginning == *beginning)
     }
 
-    /// Copies the entries of the next part, `pages`, in place of what is in `entries`, and takes what was noted. What was taken
-    /// and what will be noted of the entries that follow may be `changes_max` changes together.
+    /// Copies the entries of the next part, `pages`, into `entries`, and takes the logged changes.
+    /// `changes_max` limits the sum of the taken changes and those logged until the next call.
     pub(crate) fn copy_part(
         &mut self,
         beginning: &Beginning,

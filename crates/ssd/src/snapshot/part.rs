@@ -1,10 +1,10 @@
-//! A part of the L2P map as snapshots have it: its entries as they are in memory, or the runs that they form where those are shorter.
+//! Snapshot encoding of a part of the L2P map, as plain entries or as runs, whichever is shorter.
 //!
 //! ```text
 //! 1 byte    form
-//! entries   (form 0) 4 bytes for each logical page: the inverted number of its physical page, 0 for none
-//! runs      (form 1) 8 bytes for each run, in order: entry of its first page, pages. Entries fall by one from page to page, and
-//!           stay 0 in a run of unmapped pages
+//! entries   (form 0) 4 bytes for each logical page: inverted number of its physical page, 0 if unmapped
+//! runs      (form 1) 8 bytes for each run, in order: entry of its first page, number of pages.
+//!           Entries decrease by one from page to page, and stay 0 in a run of unmapped pages
 //! ```
 
 use crate::cast::{count, index, wide};
@@ -13,12 +13,12 @@ use crate::maps::run_length;
 const ENTRIES: u8 = 0;
 const RUNS: u8 = 1;
 
-/// Bytes of a part of so many pages at most.
+/// Maximum encoded size of a part of `pages` pages.
 pub(super) fn bytes_max(pages: u32) -> u64 {
     1 + 4 * u64::from(pages)
 }
 
-/// Puts a part in place of what is in `bytes`.
+/// Encodes a part. Replaces the contents of `bytes`.
 pub(super) fn encode(entries: &[u32], bytes: &mut Vec<u8>) {
     assert!(!entries.is_empty(), "a part has pages");
     bytes.clear();
@@ -41,7 +41,8 @@ pub(super) fn encode(entries: &[u32], bytes: &mut Vec<u8>) {
     );
 }
 
-/// The runs of a part of `pages` pages, in order: entry of the first page, and pages. `None` if it is no such part.
+/// Decodes a part of `pages` pages into runs, in order. Each run is the entry of its first page and
+/// a number of pages. Returns `None` for an invalid part.
 pub(super) fn decode(bytes: &[u8], pages: u32) -> Option<Vec<[u32; 2]>> {
     let (form, rest) = bytes.split_first()?;
     let (words, rest) = rest.as_chunks::<4>();

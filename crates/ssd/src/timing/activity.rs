@@ -1,38 +1,39 @@
-//! What dies and channels did lately, for whoever watches a device with timing.
+//! Activity log of dies and channels, for monitoring a device with timing.
 //!
 //! ```text
 //! Die, Channel -> note -> the last pieces of each -> Device::activity
 //! ```
 //!
-//! Nothing is kept unless somebody asks for it. It costs memory that is bounded, and changes no time. Of a channel it has what hosts
-//! transfer; collection takes a share of a channel, not pieces of it.
+//! The log is off by default, has bounded memory and does not affect timing. For a channel it contains
+//! the transfers of hosts. Collection uses a share of a channel and has no separate transfers.
 
 use crate::ring::Ring;
 use crate::types::Nanos;
 
-/// What a die or a channel does.
+/// Kind of work of a die or a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// A die senses, a channel brings, what a host reads.
+    /// Sensing by a die or a transfer by a channel, for a host read.
     Read,
-    /// A die programs, a channel takes there, what a host wrote.
+    /// Programming by a die or a transfer by a channel, for a host write.
     Program,
-    /// Garbage collection: senses, programs and erases.
+    /// Sensing, programming and erasing by a die, for garbage collection.
     Collection,
 }
 
-/// A time in which one thing was done.
+/// An interval of one kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// When it began.
+    /// Start of the interval.
     pub from: Nanos,
-    /// When it ended.
+    /// End of the interval.
     pub until: Nanos,
-    /// What was done.
+    /// Kind of work.
     pub work: Work,
 }
 
-/// The last pieces of a die or a channel, in the order in which they were decided: those of a channel need not rise in time.
+/// Latest intervals of a die or a channel, in the order of scheduling. The times of a channel's
+/// intervals may be out of order.
 #[derive(Clone, Debug)]
 pub struct Activity {
     pieces: Ring<Piece>,
@@ -40,7 +41,7 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// Keeps the last `most` pieces.
+    /// Creates a log of the last `most` intervals.
     pub(super) fn new(most: usize) -> Activity {
         Activity {
             pieces: Ring::default(),
@@ -48,7 +49,7 @@ impl Activity {
         }
     }
 
-    /// Takes notice; work of the same kind that follows at once belongs to the piece before.
+    /// Logs an interval. Merges it with the previous one if it continues the same kind of work.
     pub(super) fn note(&mut self, from: Nanos, until: Nanos, work: Work) {
         assert!(from <= until, "a piece ends after it begins");
         match self.pieces.last_mut() {
@@ -58,7 +59,7 @@ impl Activity {
         }
     }
 
-    /// The pieces, and how many there were before them.
+    /// Logged intervals, with the number of dropped ones.
     pub fn pieces(&self) -> &Ring<Piece> {
         &self.pieces
     }

@@ -1,7 +1,7 @@
-//! The write buffer: what is in it, and when there is room for more.
+//! The write buffer: its contents, and the times at which space becomes free.
 //!
-//! A program operation is in the buffer from its first page until it is on flash. Room is given back in the order in
-//! which programs end.
+//! A program operation occupies the buffer from its first page until it is on flash. Programs free
+//! their space in the order of their ends.
 
 use std::collections::VecDeque;
 
@@ -9,21 +9,22 @@ use rustc_hash::FxHashMap;
 
 use crate::types::Nanos;
 
-/// The operation is not complete, so nobody knows when it will be programmed.
+/// End of an incomplete operation, whose program time is unknown.
 const FILLING: Nanos = Nanos::MAX;
 
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
     capacity_bytes: u64,
     used_bytes: u64,
-    /// Somebody had to wait for the room that there is until then: who comes later does not get it earlier.
+    /// Earliest admission of later data, because earlier data had to wait until then for space.
     room_at: Nanos,
-    /// Operations that are being programmed, in the order of their ends. Most end after all that were given to dies before, or
-    /// but a few of them.
+    /// Operations in progress, sorted by end. Most new ones end after all or nearly all others.
     programs: VecDeque<Program>,
-    /// First physical page of each operation with data in the buffer, and when it will be on flash.
+    /// Operations with data in the buffer, by their first physical page, and the time at which they
+    /// are on flash.
     operations: FxHashMap<u32, Nanos>,
-    /// The operation that data came to last, if it is still filling: the next write mostly adds to it.
+    /// Last operation that data was added to, if still incomplete. The next write usually adds to
+    /// it.
     filling: Option<u32>,
 }
 
@@ -32,11 +33,11 @@ struct Program {
     end: Nanos,
     operation: u32,
     bytes: u64,
-    /// How much later it ends because of garbage collection.
+    /// Delay of the end by garbage collection.
     delayed_by_collection_ns: Nanos,
 }
 
-/// When there was room.
+/// Admission time of data, and its delay by garbage collection.
 pub(super) struct Admission {
     pub(super) at: Nanos,
     pub(super) waited_for_collection_ns: Nanos,
@@ -54,7 +55,8 @@ impl Buffer {
         }
     }
 
-    /// A part of an operation is in the buffer from the beginning. There is room for those of all reclaim units that are open.
+    /// Puts a part of an operation into the buffer of a loaded drive. The buffer has space for the
+    /// parts of all open reclaim units.
     pub(super) fn resume(&mut self, operation: u32, bytes: u64) {
         self.used_bytes += bytes;
         assert!(
@@ -64,7 +66,8 @@ impl Buffer {
         self.operations.insert(operation, FILLING);
     }
 
-    /// Puts a part of an operation into the buffer, as soon as there is room from `at` on.
+    /// Puts a part of an operation into the buffer at the first time from `at` on with enough
+    /// space.
     pub(super) fn admit(&mut self, at: Nanos, operation: u32, bytes: u64) -> Admission {
         let mut admitted = Admission {
             at: at.max(self.room_at),
@@ -92,7 +95,7 @@ impl Buffer {
         admitted
     }
 
-    /// The operation is complete and will be on flash at `end`.
+    /// Marks an operation as complete. It will be on flash at `end`.
     pub(super) fn programmed(&mut self, operation: u32, bytes: u64, end: Nanos, delayed_by_collection_ns: Nanos) {
         let before = self.operations.insert(operation, end);
         self.filling.take_if(|filling| *filling == operation);
@@ -108,9 +111,9 @@ impl Buffer {
         });
     }
 
-    /// Puts a program where it is in the order of ends.
+    /// Inserts a program in the order of ends.
     fn insert(&mut self, program: Program) {
-        /// Programs that are looked at one by one, from the last on.
+        /// Number of last programs in the linear search.
         const FEW: usize = 8;
         let later = self
             .programs
@@ -130,19 +133,19 @@ impl Buffer {
         self.programs.insert(at, program);
     }
 
-    /// Nothing that comes now is in the buffer before.
+    /// Lower bound of the admission time of new data.
     #[inline]
     pub(super) fn room_at(&self) -> Nanos {
         self.room_at
     }
 
-    /// Whether an operation's data is in the buffer at a time.
+    /// Returns true if the buffer holds an operation's data at a time.
     #[inline]
     pub(super) fn holds(&self, operation: u32, at: Nanos) -> bool {
         !self.operations.is_empty() && self.operations.get(&operation).is_some_and(|end| *end > at)
     }
 
-    /// Forgets what is on flash at `now`: nobody will ask for an earlier time any more.
+    /// Removes operations that are on flash at `now`. Later requests must not have an earlier time.
     #[inline]
     pub(super) fn release_until(&mut self, now: Nanos) {
         while self.programs.front().is_some_and(|program| program.end <= now) {
@@ -157,7 +160,7 @@ impl Buffer {
             "the buffer gives back more than it holds"
         );
         self.used_bytes -= program.bytes;
-        // A later operation may have the same place already.
+        // A later operation may already have the same first page.
         if self.operations.get(&program.operation) == Some(&program.end) {
             self.operations.remove(&program.operation);
         }

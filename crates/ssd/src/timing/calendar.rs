@@ -1,33 +1,37 @@
-//! When something that does one thing at a time is taken: a channel, one direction of the link.
+//! Schedule of a resource that serves one request at a time, such as a channel or a link direction.
 //!
-//! Requests do not come in the order in which they need it (a read that waits long for its die needs its channel late),
-//! so a next-free time would make the early wait for the late. The calendar keeps the busy intervals of the future and
-//! puts each request into the first gap that is long enough.
+//! Requests do not arrive in the order in which they need the resource. A read that waits long for
+//! its die needs its channel late, for example. With a next-free time, early requests would wait
+//! for late ones. The calendar stores the future busy intervals and puts each request into the
+//! first gap that is long enough.
 
 use crate::types::Nanos;
 
-/// Busy intervals, sorted, not touching each other.
+/// Busy intervals, sorted and disjoint.
 ///
-/// First some that are over, always more than are near; then those that are known; room for more, which is free.
+/// The arrays begin with past intervals, always more than `NEAR`. The known intervals follow, then
+/// free entries for new ones.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
     starts: Vec<Nanos>,
     ends: Vec<Nanos>,
-    /// The one before those that are near, which are before the room.
+    /// Index of the interval before the last `NEAR` intervals, which the free entries follow.
     first: usize,
 }
 
-/// When an interval starts and ends that is over from the beginning.
+/// Start and end of the initial past intervals.
 const OVER: Nanos = 0;
-/// When time ends, after 292 years: room starts and ends then. Earlier times are compared by the sign of their difference.
+/// End of time, after 292 years, which marks free entries. Earlier times are compared by the sign
+/// of their difference.
 pub(super) const FREE: Nanos = Nanos::MAX / 2;
 
-/// The last intervals, among which a request mostly finds its place. They are compared, and moved, all of them, because
-/// which it is no processor can foresee.
+/// Number of last intervals among which most requests fall. The code compares and moves all of them
+/// without branches, because the position is unpredictable.
 const NEAR: usize = 8;
-/// One before those that are near, they, and room for one more than they are.
+/// Size of the window: one interval before the near ones, the near ones, and space for one more
+/// than that.
 const WINDOW: usize = 2 * NEAR + 2;
-/// Intervals and room at the beginning.
+/// Initial number of entries, including free ones.
 const LENGTH: usize = 64;
 
 impl Default for Calendar {
@@ -42,20 +46,21 @@ impl Default for Calendar {
     }
 }
 
-/// The times from `first` on, if there is room behind them.
+/// Window of times from `first` on, if the array is long enough.
 #[inline(always)]
 fn window(times: &mut [Nanos], first: usize) -> Option<&mut [Nanos; WINDOW]> {
     times.get_mut(first..)?.first_chunk_mut()
 }
 
-/// How many of some ends are not after a time, by the signs of differences: processors do that for several at once.
+/// Number of ends that are not after `from`. Uses the signs of differences, which compile to SIMD
+/// instructions.
 #[inline(always)]
 fn over(ends: &[Nanos], from: Nanos) -> usize {
     let sign = |end: &Nanos| end.wrapping_sub(from).wrapping_sub(1) >> (Nanos::BITS - 1);
     ends.iter().map(sign).fold(0, Nanos::wrapping_add) as usize
 }
 
-/// Puts a time to a place of a window, from where those that are near move on.
+/// Inserts a time into a window and shifts the later near times.
 #[inline(always)]
 fn insert_at(times: &mut [Nanos; WINDOW], at: usize, time: Nanos) {
     let moved: [Nanos; NEAR] = *times[at..].first_chunk().expect("what follows is in the window");
@@ -64,8 +69,8 @@ fn insert_at(times: &mut [Nanos; WINDOW], at: usize, time: Nanos) {
 }
 
 impl Calendar {
-    /// Takes `length` ns without interruption, as early as possible but not before `from`; returns when they begin.
-    /// Nobody will ask for a time before `now` any more.
+    /// Reserves `length` ns without interruption, as early as possible but not before `from`.
+    /// Returns the start. Later requests must not start before `now`.
     #[inline(always)]
     pub(super) fn take(&mut self, now: Nanos, from: Nanos, length: Nanos) -> Nanos {
         assert!(now <= from, "time that is over is asked for");
@@ -80,7 +85,8 @@ impl Calendar {
         let near = over(&ends[1..=NEAR], from);
         assert!(near <= NEAR, "more are over than there are");
         if (ends[near] == from) | (starts[near + 1] <= end) | (near == 0) {
-            // Mostly it comes right behind one of them, and does not reach the one after that.
+            // Usually the request starts directly at the end of a near interval and does not reach
+            // the next one.
             let before = near + usize::from(starts[near + 1] < end);
             let start = ends[before];
             if near > 0 && start >= from && start + length < starts[before + 1] {
@@ -95,7 +101,7 @@ impl Calendar {
         from
     }
 
-    /// As [`Calendar::take`], when there is no room.
+    /// Same as [`Calendar::take`], if no free entries remain.
     #[cold]
     #[inline(never)]
     fn take_in_room(&mut self, now: Nanos, from: Nanos, length: Nanos) -> Nanos {
@@ -103,12 +109,12 @@ impl Calendar {
         self.take(now, from, length)
     }
 
-    /// Where the room begins.
+    /// Index of the first free entry.
     fn end(&self) -> usize {
         self.first + NEAR + 1
     }
 
-    /// Forgets what is over, and makes the memory larger if that is not much.
+    /// Removes past intervals, and grows the arrays if that frees too few entries.
     fn make_room(&mut self, now: Nanos) {
         let end = self.end();
         let over = self.ends[..end].partition_point(|end| *end <= now);
@@ -122,8 +128,8 @@ impl Calendar {
         self.first -= forgotten;
     }
 
-    /// As [`Calendar::take`], where others are in the way or touched, or none of those that are near is over by then;
-    /// `next` is the first that is not.
+    /// Same as [`Calendar::take`], if the request overlaps or touches other intervals or starts
+    /// before the near ones. `next` is the first interval that ends after `from`.
     #[inline(never)]
     fn take_between(&mut self, mut next: usize, from: Nanos, length: Nanos) -> Nanos {
         if next == self.first + 1 {
@@ -138,7 +144,8 @@ impl Calendar {
         start
     }
 
-    /// Puts an interval before the one at `next`, joined with the neighbours that it touches.
+    /// Inserts an interval before the interval at `next`. Merges it with neighbours that it
+    /// touches.
     fn insert(&mut self, next: usize, start: Nanos, end: Nanos) {
         let (before, after, room) = (self.ends[next - 1], self.starts[next], self.end());
         assert!(before <= start, "what was taken before is taken again");

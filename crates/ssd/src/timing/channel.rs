@@ -1,4 +1,4 @@
-//! Channels and links: how long bytes take on them, and who waits.
+//! Transfer times of channels and links.
 
 use super::activity::{Activity, Work};
 use super::calendar::Calendar;
@@ -6,20 +6,21 @@ use crate::types::Nanos;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A channel: the transfers of hosts, slower while garbage collection has its share of the channel.
+/// A channel. Host transfers slow down while garbage collection uses its share of the channel.
 #[derive(Clone, Default)]
 pub(super) struct Channel {
     calendar: Calendar,
-    /// Collection's transfers take `collects_ns` of the `collection_ns` until `collects_until`.
+    /// Collection transfers use `collects_ns` of the `collection_ns` that end at `collects_until`.
     collects_until: Nanos,
     collection_ns: Nanos,
     collects_ns: Nanos,
-    /// What hosts transferred, if somebody watches.
+    /// Log of host transfers, if enabled.
     pub(super) activity: Option<Box<Activity>>,
 }
 
 impl Channel {
-    /// A transfer of `length`, as early as possible from `from` on; returns its end.
+    /// Schedules a transfer of `length` as early as possible, but not before `from`. Returns its
+    /// end.
     #[inline(always)]
     pub(super) fn transfer(&mut self, submitted_at: Nanos, from: Nanos, length: Nanos, work: Work) -> Nanos {
         let begin = self.calendar.take(submitted_at, from, length);
@@ -29,8 +30,9 @@ impl Channel {
         begin + length
     }
 
-    /// A transfer that somebody waits for, slower while collection has its share. (What is only programmed later is not
-    /// in a hurry, and must not keep the channel from others for longer than it needs it.)
+    /// Schedules a transfer that a host waits for, slowed down by the share of collection.
+    /// Transfers for programs are not urgent. They must not occupy the channel for longer than
+    /// necessary.
     #[inline(always)]
     pub(super) fn urgent_transfer(&mut self, submitted_at: Nanos, from: Nanos, length: Nanos) -> Nanos {
         let length = if from < self.collects_until {
@@ -41,7 +43,8 @@ impl Channel {
         self.transfer(submitted_at, from, length, Work::Read)
     }
 
-    /// Collection takes `elapsed_ns` from now on, and its transfers `work_ns` of it. Hosts are left a tenth at least.
+    /// Adds collection transfers of `work_ns` within the next `elapsed_ns`. Hosts keep at least a
+    /// tenth of the channel.
     pub(super) fn share_with_collection(&mut self, now: Nanos, elapsed_ns: Nanos, work_ns: Nanos) {
         let before_ns = match self.collects_until.checked_sub(now) {
             Some(left_ns) if left_ns > 0 => scaled(self.collects_ns, left_ns, self.collection_ns),
@@ -57,12 +60,12 @@ impl Channel {
     }
 }
 
-/// How fast bytes are moved.
+/// Bandwidth of a channel or link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Speed {
     bytes_per_second: u64,
-    /// What was asked for last, and the answer: most requests are of one size, and a division takes as long as all the
-    /// rest.
+    /// Last request and its result. Most requests have the same size, and a division is as
+    /// expensive as all the rest.
     last: (u64, Nanos),
 }
 
@@ -75,7 +78,7 @@ impl Speed {
         }
     }
 
-    /// Time to move bytes, rounded up: nothing is faster than it can be.
+    /// Time to transfer bytes, rounded up so that no transfer exceeds the bandwidth.
     #[inline]
     pub(super) fn transfer_ns(&mut self, bytes: u64) -> Nanos {
         if bytes != self.last.0 {
@@ -85,13 +88,13 @@ impl Speed {
     }
 }
 
-/// `ns` times `numerator` by `denominator`.
+/// Computes `ns * numerator / denominator`.
 fn scaled(ns: Nanos, numerator: u64, denominator: u64) -> Nanos {
     let scaled = u128::from(ns) * u128::from(numerator) / u128::from(denominator);
     Nanos::try_from(scaled).expect("a share of a time is a time")
 }
 
-/// Time to move bytes, rounded up: nothing is faster than it can be.
+/// Time to transfer bytes, rounded up so that no transfer exceeds the bandwidth.
 #[inline]
 fn transfer_ns(bytes: u64, bytes_per_second: u64) -> Nanos {
     if let Some(product) = bytes.checked_mul(SECOND_NS) {

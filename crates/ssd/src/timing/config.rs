@@ -1,4 +1,4 @@
-//! What a drive's parts take, as a profile says it.
+//! Timing configuration of a drive, part of its profile.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +8,11 @@ use crate::config::handles::Handles;
 use crate::error::ConfigError;
 use crate::types::Nanos;
 
-/// Lanes of a PCI Express link, at most.
+/// Maximum number of lanes of a PCI Express link.
 const LANES_MAX: u32 = 16;
-/// Bytes in a second of one lane in one direction, for each generation: transfers in a second times the share of the
-/// line code (8b/10b for 1 and 2, 128b/130b for 3 to 5, flits of 242 in 256 bytes for 6; PCI Express Base Specification
-/// 6.0).
+/// Bytes per second of one lane in one direction, for each generation. Equal to the transfer rate
+/// times the efficiency of the line code (8b/10b for 1 and 2, 128b/130b for 3 to 5, flits of 242 in
+/// 256 bytes for 6; PCI Express Base Specification 6.0).
 const LANE_BYTES_PER_SECOND: [u64; 6] = [
     250_000_000,
     500_000_000,
@@ -22,132 +22,137 @@ const LANE_BYTES_PER_SECOND: [u64; 6] = [
     7_562_500_000,
 ];
 const SECOND_NS: u64 = 1_000_000_000;
-/// No single time of a profile is longer: what is longer is a mistake in the unit.
+/// Maximum of any single time in a profile. Longer times indicate a wrong unit.
 const TIME_MAX_NS: u64 = 60 * SECOND_NS;
 
-/// Times of a drive. Every operation is a sum of these; what waits for what follows from the geometry.
+/// Timing of a drive. The duration of each operation is a sum of these times. The geometry
+/// determines which operations wait for each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimingConfig {
-    /// Flash.
+    /// Flash dies.
     pub nand: NandTiming,
-    /// The channels between controller and flash.
+    /// Channels between controller and flash.
     pub channel: ChannelTiming,
-    /// The controller.
+    /// Controller.
     pub controller: ControllerTiming,
-    /// The link to the host.
+    /// Link to the host.
     pub link: LinkTiming,
-    /// Bytes of the write buffer, which is safe from loss of power: a write is complete when it is in there.
+    /// Size of the power-loss protected write buffer, in bytes. A write is complete when its data
+    /// is in the buffer.
     #[serde(with = "base::size")]
     pub write_buffer_bytes: u64,
-    /// Bytes of flash pages that are kept after they were read; 0 for none.
+    /// Size of the cache of flash pages that were read, in bytes. 0 for no cache.
     #[serde(default, with = "base::size")]
     pub read_cache_bytes: u64,
-    /// What now and then takes longer.
+    /// Random delays of some operations.
     #[serde(default)]
     pub tails: Vec<Tail>,
 }
 
-/// Times of a flash die.
+/// Timing of a flash die.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NandTiming {
-    /// Bytes of a flash page: what one plane senses at once.
+    /// Size of a flash page in bytes. One plane senses one flash page at a time.
     #[serde(with = "base::size")]
     pub page_bytes: u64,
-    /// Bits of a cell: 1 SLC, 2 MLC, 3 TLC, 4 QLC. So many flash pages are programmed in one shot.
+    /// Bits per cell: 1 SLC, 2 MLC, 3 TLC, 4 QLC. Equal to the number of flash pages in a one-shot
+    /// program.
     pub bits_per_cell: u32,
-    /// Sensing a page, for each page type in the order in which a one-shot program takes them (lower, upper, ...); one
-    /// value if all take the same.
+    /// Time to sense a page, for each page type in the order of a one-shot program (lower, upper,
+    /// ...). A single value applies to all types.
     pub read_ns: Vec<Nanos>,
-    /// Programming `bits_per_cell` pages of each plane in one shot.
+    /// Time to program `bits_per_cell` pages of each plane in one shot.
     pub program_ns: Nanos,
-    /// Erasing a block of each plane. 0 leaves it out.
+    /// Time to erase a block of each plane. 0 for free erases.
     pub erase_ns: Nanos,
-    /// What a read waits for a program or erase to be suspended; left out: it waits until the operation ends.
+    /// Time to suspend a program or erase for a read. Without it a read waits until the operation
+    /// ends.
     #[serde(default)]
     pub suspend_ns: Option<Nanos>,
 }
 
-/// A channel.
+/// Timing of a channel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelTiming {
-    /// Bytes in a second.
+    /// Bandwidth in bytes per second.
     pub bytes_per_second: u64,
-    /// Commands and addresses of one transfer.
+    /// Time for commands and addresses of one transfer.
     #[serde(default)]
     pub command_ns: Nanos,
 }
 
-/// The controller: cores that are busy with a command, and a pipeline that only delays it.
+/// Timing of the controller. A command occupies a core, and a pipeline adds latency.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerTiming {
-    /// Commands that are worked on at the same time.
+    /// Number of cores, which process commands in parallel.
     pub cores: u32,
-    /// A core is busy with a read for so long.
+    /// Core time of a read.
     pub read_ns: Nanos,
-    /// A core is busy with a write, or any other command, for so long.
+    /// Core time of a write or any other command.
     pub write_ns: Nanos,
-    /// And for so much longer for each mapping unit after the first.
+    /// Additional core time for each mapping unit after the first.
     #[serde(default)]
     pub page_ns: Nanos,
-    /// Delay of a read outside the cores: submission, completion, hardware.
+    /// Latency of a read outside the cores (submission, completion, hardware).
     #[serde(default)]
     pub read_pipeline_ns: Nanos,
-    /// Delay of a write, or any other command, outside the cores.
+    /// Latency of a write or any other command outside the cores.
     #[serde(default)]
     pub write_pipeline_ns: Nanos,
 }
 
-/// The link to the host: PCI Express, both directions at once.
+/// PCI Express link to the host, full duplex.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkTiming {
-    /// Generation of PCI Express, 1 to 6.
+    /// PCI Express generation, 1 to 6.
     pub generation: u32,
-    /// Lanes, 1 to 16.
+    /// Number of lanes, 1 to 16.
     pub lanes: u32,
-    /// Share of the lanes' bytes that is data; the rest is packet headers and protocol.
+    /// Share of the raw bandwidth that carries data. Packet headers and protocol use the rest.
     #[serde(default = "default_payload_share")]
     pub payload_share: f64,
 }
 
-/// 256 bytes in a packet of 256 + 24 and a little flow control: what drives reach in practice.
+/// Typical for drives. Packets carry 256 bytes in 256 + 24 bytes, and flow control needs a little
+/// more.
 fn default_payload_share() -> f64 {
     0.9
 }
 
-/// Now and then an operation takes longer: read retries, housekeeping of the firmware. How much longer is equally
-/// likely between two bounds; the tails of a drive are a sum of several.
+/// Random delay of some operations, such as read retries or firmware housekeeping. The delay is
+/// uniform between two bounds. Drives have a sum of several tails.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tail {
-    /// Which commands.
+    /// Operations that the tail applies to.
     pub of: TailOf,
-    /// Share of them, 0 to 1.
+    /// Share of operations with the delay, 0 to 1.
     pub share: f64,
-    /// Longer by at least this.
+    /// Minimum delay.
     pub least_ns: Nanos,
-    /// Longer by at most this.
+    /// Maximum delay.
     pub most_ns: Nanos,
 }
 
-/// What a tail applies to.
+/// Kind of operations that a tail applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TailOf {
-    /// Sensing a flash page for the host: its die is busy for longer.
+    /// Sensing of a flash page for the host, which occupies the die for longer.
     Sense,
-    /// A read command: only that one waits.
+    /// Read command. The delay affects only this command.
     Read,
-    /// A write command: only that one waits.
+    /// Write command. The delay affects only this command.
     Write,
 }
 
 impl LinkTiming {
-    /// Bytes of data in a second, in each direction.
+    /// Data bandwidth in each direction, in bytes per second.
     pub fn bytes_per_second(&self) -> u64 {
         let lane = LANE_BYTES_PER_SECOND[index(self.generation) - 1];
         whole(real(lane) * f64::from(self.lanes) * self.payload_share)
@@ -155,15 +160,15 @@ impl LinkTiming {
 }
 
 impl TimingConfig {
-    /// Pages of all planes of a die that one program operation takes, in bytes.
+    /// Data of one program operation in each plane of a die, in bytes.
     pub fn one_shot_bytes(&self) -> u64 {
         self.nand.page_bytes * u64::from(self.nand.bits_per_cell)
     }
 
-    /// Whether a drive can be like that.
+    /// Checks the timing.
     ///
     /// # Errors
-    /// Names the field that cannot be, and what can.
+    /// Names the invalid field and its allowed values.
     pub(crate) fn check(&self, geometry: &Geometry, handles: &Handles) -> Result<(), ConfigError> {
         self.check_nand(geometry)?;
         self.check_controller()?;
@@ -241,7 +246,8 @@ impl TimingConfig {
         )
     }
 
-    /// Every reclaim unit that a host can have open may hold a program operation that is not full yet.
+    /// Checks the buffer size. Each reclaim unit that a host can have open may have an incomplete
+    /// program operation in the buffer.
     fn check_buffer(&self, geometry: &Geometry, handles: &Handles) -> Result<(), ConfigError> {
         let program = geometry.program_unit_bytes.unwrap_or(geometry.mapping_unit_bytes);
         let apart = u64::from(handles.separation_bytes > 0);

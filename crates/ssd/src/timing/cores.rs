@@ -1,13 +1,13 @@
-//! The controller's cores: the one that is free first takes the next command.
+//! Cores of the controller. The core that is free first takes the next command.
 
 use crate::cast::index;
 use crate::types::Nanos;
 
-/// When each core is free. Which one is which does not matter, so they are kept in this order, in a ring.
+/// Time at which each core is free, as a sorted ring. The identity of a core is irrelevant.
 #[derive(Clone, Debug)]
 pub(super) struct Cores {
     free_at: Vec<Nanos>,
-    /// Position of the one that is free first.
+    /// Position of the core that is free first.
     first: usize,
 }
 
@@ -20,11 +20,11 @@ impl Cores {
         }
     }
 
-    /// A core works for `busy` on a command that comes at `now`; returns when it has done so.
+    /// Occupies a core for `busy` with a command submitted at `now`. Returns the end of the work.
     #[inline(always)]
     pub(super) fn work(&mut self, now: Nanos, busy: Nanos) -> Nanos {
         let until = self.free_at[self.first].max(now) + busy;
-        // It comes last now, mostly; those that work for longer come behind it.
+        // The core usually becomes the last one. Move it ahead of cores that work for longer.
         let mut at = self.first;
         self.first = if at + 1 == self.free_at.len() { 0 } else { at + 1 };
         while at != self.first {

@@ -1,31 +1,32 @@
-//! A die: reads go first, programs in the gaps between them, garbage collection in what is left.
+//! A die. Reads have priority, programs use the gaps between them, garbage collection the remaining time.
 //!
 //! ```text
 //! reads               |##|      |##|##|                    next-free time, in order of arrival
 //! programs          ##    ######       ####                in order, each when its data is there
-//! garbage collection                       ###   ###       work that is owed, done when nothing else is
+//! garbage collection                       ###   ###       backlog, processed in idle time
 //! ```
 //!
-//! Time that passes without reads is used up in that order when the die is next looked at, so a read costs a few
-//! additions, and no nanosecond is used twice. A read that comes in the middle of an operation waits for its rest, or
-//! for its suspension.
+//! Time without reads is consumed in that order at the next access to the die. A read therefore costs
+//! only some additions, and no nanosecond is used twice. A read that arrives during an operation waits
+//! for its end or its suspension.
 
 use std::collections::VecDeque;
 
 use super::activity::{self, Activity};
 use crate::types::Nanos;
 
-/// Operations of equal length, on average.
+/// Operations of equal average length.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Operations {
-    /// Time of all of them.
+    /// Total time of the operations.
     pub(super) ns: Nanos,
-    /// How many.
+    /// Number of operations.
     pub(super) count: u32,
 }
 
 impl Operations {
-    /// What is left of the operation that has begun, when `left_ns` are left of all; 0 between two.
+    /// Remaining time of the operation in progress if `left_ns` of the total remain. 0 between two
+    /// operations.
     fn rest(self, left_ns: Nanos) -> Nanos {
         if left_ns == 0 {
             return 0;
@@ -38,14 +39,14 @@ impl Operations {
     }
 }
 
-/// Work that is done one operation after the other.
+/// Queued work, processed one operation at a time.
 #[derive(Clone, Copy, Debug)]
 struct Work {
-    /// It cannot begin earlier.
+    /// Earliest start.
     ready_at: Nanos,
     left_ns: Nanos,
     operations: Operations,
-    /// Garbage collection that a host waits for.
+    /// True for garbage collection that a host waits for.
     is_collection: bool,
 }
 
@@ -58,14 +59,14 @@ impl Work {
     }
 }
 
-/// Garbage collection that is owed.
+/// Backlog of garbage collection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Debt {
-    /// All that was ever asked for, ns.
+    /// Total work ever requested, nanoseconds.
     asked_ns: u64,
-    /// What was done of it.
+    /// Work done so far, nanoseconds.
     done_ns: u64,
-    /// The work that was asked for last.
+    /// Work of the last request.
     operations: Operations,
 }
 
@@ -79,38 +80,38 @@ impl Debt {
         assert!(self.done_ns <= self.asked_ns, "more collection was done than asked for");
     }
 
-    /// What is left, after `time`, of the operation that is then being done.
+    /// Remaining time of the operation that is in progress after `time`.
     fn rest_of_operation(&self, time: Nanos) -> Nanos {
         self.operations.rest(self.ns().saturating_sub(time))
     }
 }
 
-/// A die and what it has to do.
+/// A die with its queued work.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Die {
-    /// Reads are served until then; what else there is to do is done up to now.
+    /// End of the scheduled reads. All other work is processed up to this time.
     free_at: Nanos,
     programs: VecDeque<Work>,
-    /// What is left of all programs.
+    /// Remaining time of all programs.
     programs_ns: Nanos,
-    /// They do not end before, because of those that are not ready.
+    /// Lower bound of the end of the programs, because some are not ready yet.
     programs_until: Nanos,
     collection: Debt,
-    /// What it did, if somebody watches.
+    /// Activity log, if enabled.
     pub(super) activity: Option<Box<Activity>>,
 }
 
-/// When a read has the die.
+/// Scheduled time of a read on the die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReadSlot {
-    /// It is done.
+    /// End of the read.
     pub(super) end: Nanos,
-    /// It waited this long for garbage collection.
+    /// Time that the read waited for garbage collection.
     pub(super) waited_for_collection_ns: Nanos,
 }
 
 impl Die {
-    /// Uses the time until `now` that no read needed.
+    /// Processes queued work in the time until `now` that no read used.
     #[inline]
     fn settle(&mut self, now: Nanos) {
         while self.free_at < now {
@@ -139,7 +140,7 @@ impl Die {
         }
     }
 
-    /// Nothing else is to be done until then.
+    /// Processes collection work until `until`.
     #[inline]
     fn collect_until(&mut self, until: Nanos) {
         assert!(until > self.free_at, "time does not go on");
@@ -149,7 +150,7 @@ impl Die {
         self.free_at = until;
     }
 
-    /// Takes notice of what it did.
+    /// Logs activity.
     #[inline]
     fn note(&mut self, from: Nanos, length: Nanos, work: activity::Work) {
         if let Some(activity) = &mut self.activity {
@@ -157,7 +158,8 @@ impl Die {
         }
     }
 
-    /// Reads for `length` from `at` on. `suspend_ns`: what a program or erase needs to make way, if it can.
+    /// Reads for `length`, from `at` or later. `suspend_ns` is the time to suspend a program or
+    /// erase, if the die supports it.
     #[inline(always)]
     pub(super) fn read(&mut self, at: Nanos, length: Nanos, suspend_ns: Option<Nanos>) -> ReadSlot {
         let waited_for_collection_ns = if self.is_owed_nothing() {
@@ -175,17 +177,18 @@ impl Die {
         }
     }
 
-    /// Whether there is nothing to do but reads.
+    /// Returns true if the die has no queued work.
     #[inline]
     fn is_owed_nothing(&self) -> bool {
         self.programs.is_empty() && self.collection.ns() == 0
     }
 
-    /// A read comes: what has begun ends or is suspended. Returns how long the read waits for collection.
+    /// Ends or suspends the operation in progress for a read. Returns the time that the read waits
+    /// for collection.
     #[inline(never)]
     fn make_way(&mut self, at: Nanos, suspend_ns: Option<Nanos>) -> Nanos {
         self.settle(at);
-        // Behind another read nothing has begun.
+        // No operation starts before a pending read.
         if self.free_at > at {
             return 0;
         }
@@ -200,7 +203,8 @@ impl Die {
         if for_collection { wait } else { 0 }
     }
 
-    /// Ends or suspends the operation that is being done; returns how long that takes, and whether it is collection.
+    /// Ends or suspends the operation in progress. Returns the duration, and true for a collection
+    /// operation.
     fn interrupt(&mut self, at: Nanos, suspend_ns: Option<Nanos>) -> (Nanos, bool) {
         let program = self.programs.front_mut().filter(|first| first.ready_at <= at);
         let (rest, for_collection) = match &program {
@@ -223,13 +227,13 @@ impl Die {
         (suspended.unwrap_or(rest), for_collection)
     }
 
-    /// Programs for `length`, of which it is told at `now`, not before `at`; returns when it will be done if no read
-    /// comes in between.
+    /// Schedules a program of `length`, requested at `now`, not before `at`. Returns its end if no
+    /// read interrupts it.
     pub(super) fn program(&mut self, now: Nanos, at: Nanos, length: Nanos) -> Nanos {
         self.settle(now);
         let mut ready_at = at;
         if self.programs.is_empty() && at >= self.free_at {
-            // An operation of collection that has begun by then is finished first.
+            // A collection operation in progress at that time ends first.
             ready_at += self.collection.rest_of_operation(at - self.free_at);
         }
         self.add(Work {
@@ -240,7 +244,7 @@ impl Die {
         })
     }
 
-    /// Adds work behind the other; returns when it will be done if no read comes.
+    /// Appends work to the queue. Returns its end if no read interrupts it.
     #[inline]
     fn add(&mut self, work: Work) -> Nanos {
         self.programs_ns += work.left_ns;
@@ -249,21 +253,23 @@ impl Die {
         self.end_of_programs()
     }
 
-    /// When it will have done the programs that it has, if no read comes.
+    /// End of the queued programs if no read interrupts them.
     pub(super) fn programmed_at(&mut self, now: Nanos) -> Nanos {
         self.settle(now);
         self.end_of_programs()
     }
 
-    /// When all programs will be done, if no read comes: one after the other from now on, or from when one of them is
-    /// ready. What `programs_until` still has of those that have begun is never later than that: they do not end earlier
-    /// than was told.
+    /// End of all programs if no read interrupts them. They run one after the other, from now or
+    /// from the time at which one of them is ready. `programs_until` may include programs in
+    /// progress. It is never later than the true end, because no program ends before its reported
+    /// time.
     #[inline]
     fn end_of_programs(&self) -> Nanos {
         self.programs_until.max(self.free_at + self.programs_ns)
     }
 
-    /// Adds work for garbage collection; returns a mark that [`Die::wait_for`] takes.
+    /// Adds work to the collection backlog. Returns its end position in the backlog, for
+    /// [`Die::wait_for`].
     pub(super) fn collect(&mut self, now: Nanos, operations: Operations) -> u64 {
         self.settle(now);
         if operations.ns > 0 {
@@ -273,8 +279,8 @@ impl Die {
         self.collection.asked_ns
     }
 
-    /// A host waits for the collection that was asked for before the mark: it goes before later programs. Returns when
-    /// it will be done.
+    /// Moves the collection backlog up to position `mark` ahead of later programs, because a host
+    /// waits for it. Returns its end.
     pub(super) fn wait_for(&mut self, now: Nanos, mark: u64) -> Nanos {
         self.settle(now);
         assert!(
@@ -291,7 +297,7 @@ impl Die {
                 is_collection: true,
             });
         }
-        // It may have been promoted for another host before.
+        // Another host may have waited for it before.
         let promoted = self.programs.iter().rposition(|work| work.is_collection);
         promoted.map_or(now, |last| {
             let before = self.programs.iter().take(last + 1);
@@ -299,7 +305,7 @@ impl Die {
         })
     }
 
-    /// Nanoseconds of work that it has been given and not done at `now`.
+    /// Remaining work at `now`, in nanoseconds.
     pub(super) fn owed_ns(&mut self, now: Nanos) -> Nanos {
         self.settle(now);
         self.end_of_programs().saturating_sub(now) + self.collection.ns()
@@ -313,7 +319,7 @@ mod tests {
     use rand_xoshiro::Xoshiro256PlusPlus;
     use rand_xoshiro::rand_core::SeedableRng;
 
-    /// When all programs will be done, one after the other.
+    /// End of all programs, computed one by one.
     fn walked(die: &Die) -> Nanos {
         let programs = die.programs.iter();
         programs.fold(die.free_at, |end, work| end.max(work.ready_at) + work.left_ns)

@@ -1,19 +1,20 @@
-//! When things are done: the times of a command, from the controller's core to the flash and back.
+//! Timing model: completion times of commands, from the controller's core to the flash and back.
 //!
 //! ```text
 //! read    core -> (buffer or cache | die -> channel) -> link -> pipeline
-//! write   core -> link -> room in the buffer -> pipeline            later: channel -> die
+//! write   core -> link -> space in the buffer -> pipeline           later: channel -> die
 //! collect                                                           die, channel, die: in the gaps
 //! ```
 //!
-//! The device changes its state at once and asks here when that will have been done. There is no queue of events: cores
-//! have next-free times, channels and link directions have calendars (`calendar.rs`), dies have reads and work that
-//! they owe (`die.rs`), so a command costs some additions.
+//! The device changes its state immediately and asks this module for the completion time. The model
+//! has no event queue. Cores have next-free times, channels and link directions have calendars
+//! (`calendar.rs`), and dies have reads and a backlog of work (`die.rs`). A command therefore costs
+//! only some additions.
 //!
-//! What is left out: an end that was told is not taken back. A program's end is told when it is given to its die; reads
-//! that come later delay the programs after it instead. While garbage collection uses a channel, the transfers of hosts
-//! are slower by its share. Nothing of this is in a snapshot: a drive that is loaded is idle, with the operations in its buffer
-//! that are not complete.
+//! Simplifications: completion times are final. The model reports the end of a program when it
+//! schedules the program on its die. Later reads delay later programs instead. While garbage collection
+//! uses a channel, transfers of hosts slow down by its share. Snapshots contain no timing state, so a
+//! loaded drive is idle, with only the incomplete operations in its buffer.
 
 mod activity;
 mod buffer;
@@ -49,21 +50,22 @@ pub(crate) use place::UnitPlace;
 use place::{FlashPage, Places, Sensing};
 use sensed::Sensed;
 
-/// Keeps the random numbers of the times apart from those of the policies.
+/// Separates the random numbers of the timing from those of the policies.
 const SEED_OF_TIMING: u64 = 0x7469_6d69_6e67;
 
-/// When a command is done, and why not earlier.
+/// Completion time of a command, and its delay by garbage collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Completion {
-    /// In the clock of the caller's `now`; `now` itself if the device has no timing.
+    /// Completion time in the clock of the caller's `now`. Equal to `now` if the device has no
+    /// timing.
     pub at: Nanos,
-    /// Of that, how long it waited for garbage collection.
+    /// Part of the latency spent waiting for garbage collection.
     pub waited_for_collection_ns: Nanos,
 }
 
 impl Completion {
-    /// Done at once.
+    /// Immediate completion.
     #[inline]
     pub(crate) fn now(now: Nanos) -> Completion {
         Completion {
@@ -72,7 +74,7 @@ impl Completion {
         }
     }
 
-    /// Done when both are.
+    /// Completion of both.
     #[inline]
     pub(crate) fn and(self, other: Completion) -> Completion {
         Completion {
@@ -82,13 +84,13 @@ impl Completion {
     }
 }
 
-/// The state of everything that a command may wait for.
+/// Timing state of all resources that a command may wait for.
 #[derive(Clone)]
 pub(crate) struct Timing {
     config: TimingConfig,
     places: Places,
     page_bytes: u64,
-    /// Of the link in each direction, and of a channel.
+    /// Speeds of a link direction and of a channel.
     link_speed: Speed,
     channel_speed: Speed,
     cores: Cores,
@@ -99,13 +101,13 @@ pub(crate) struct Timing {
     buffer: Buffer,
     cache: Option<lru::LruCache<u32, ()>>,
     random: Xoshiro256PlusPlus,
-    /// Reclaim units that hosts write to and that are not erased yet: when they will be.
+    /// Time at which the erase of each open reclaim unit ends, while the erase is pending.
     erased_at: FxHashMap<u32, Nanos>,
-    /// Superblocks that were reclaimed: how far each die's collection must be until they are erased.
+    /// Erase of reclaimed superblocks, as a position in the collection backlog of each die.
     marks: FxHashMap<u32, Box<[u64]>>,
-    /// The collection that is being put together: work of each die.
+    /// Work of the current collection.
     collection: Collection,
-    /// When the current command came: nobody will ask for an earlier time any more.
+    /// Submission time of the current command. Later requests have no earlier time.
     submitted_at: Nanos,
     /// Flash pages that the current command has sensed, if it may sense several.
     sensed: Sensed,
@@ -113,11 +115,11 @@ pub(crate) struct Timing {
     unmapped_pages_read: u64,
 }
 
-/// The collection that is being put together.
+/// Work of the current collection, by die and channel.
 #[derive(Clone, Default)]
 struct Collection {
     dies: Vec<Operations>,
-    /// Time of transfers on each channel, ns.
+    /// Transfer time on each channel, nanoseconds.
     channels: Vec<Nanos>,
     last_sensed: Option<Sensing>,
 }
@@ -129,11 +131,11 @@ impl Collection {
     }
 }
 
-/// A write on its way.
+/// A write in progress.
 #[derive(Clone, Copy)]
 pub(crate) struct WriteProgress {
     now: Nanos,
-    /// The controller has the data.
+    /// Time at which the controller has the data.
     arrived_at: Nanos,
     done: Completion,
 }
@@ -175,7 +177,8 @@ impl Timing {
         }))
     }
 
-    /// Keeps from now on what dies and channels do: the last `pieces`, of each an equal part.
+    /// Enables the activity log of dies and channels. Keeps the last `pieces` entries, divided
+    /// equally.
     pub(crate) fn keep_activity(&mut self, pieces: usize) {
         let each = (pieces / (self.dies.len() + self.channels.len())).max(1);
         let activity = || Some(Box::new(Activity::new(each)));
@@ -185,21 +188,21 @@ impl Timing {
             .for_each(|channel| channel.activity = activity());
     }
 
-    /// What is kept of each die, and of each channel.
+    /// Logged activity of each die, and of each channel.
     pub(crate) fn activity(&self) -> (Vec<&Activity>, Vec<&Activity>) {
         let dies = self.dies.iter().filter_map(|die| die.activity.as_deref());
         let channels = self.channels.iter().filter_map(|channel| channel.activity.as_deref());
         (dies.collect(), channels.collect())
     }
 
-    /// A command that neither reads nor writes data.
+    /// Times a command that transfers no data.
     pub(crate) fn command(&mut self, now: Nanos) -> Completion {
         let controller = &self.config.controller;
         let (busy, pipeline) = (controller.write_ns, controller.write_pipeline_ns);
         Completion::now(self.cores.work(now, busy) + pipeline)
     }
 
-    /// Extra time of a command by chance.
+    /// Random extra time of a command.
     #[inline]
     fn tail(&mut self, of: TailOf) -> Nanos {
         if self.has_tails() { self.drawn_tail(of) } else { 0 }
@@ -216,7 +219,7 @@ impl Timing {
         extra
     }
 
-    /// A command of some pages comes.
+    /// Starts a command of `pages` pages.
     #[inline]
     fn advance(&mut self, now: Nanos, pages: u32) {
         assert!(now < calendar::FREE, "time ends after 292 years");
@@ -228,7 +231,7 @@ impl Timing {
 
     // ---- writes
 
-    /// The controller takes a write and its data.
+    /// Starts a write. The controller takes the command and its data.
     pub(crate) fn begin_write(&mut self, now: Nanos, pages: u32, host_bytes: u64) -> WriteProgress {
         let controller = &self.config.controller;
         let busy = controller.write_ns + controller.page_ns * u64::from(pages - 1);
@@ -241,7 +244,8 @@ impl Timing {
         }
     }
 
-    /// A write of some pages comes, which keeps a core `busy` and the link for `length`; returns when its data is there.
+    /// Starts a write that occupies a core for `busy` and the link for `length`. Returns the time
+    /// at which its data has arrived.
     #[inline(always)]
     fn take_data(&mut self, now: Nanos, pages: u32, busy: Nanos, length: Nanos) -> Nanos {
         self.advance(now, pages);
@@ -249,15 +253,15 @@ impl Timing {
         self.from_host.take(now, at, length) + length
     }
 
-    /// Pages of which the write covers only a part must be read before they are in the buffer.
+    /// Reads a page that the write covers only partially, before it enters the buffer.
     pub(crate) fn read_before_write(&mut self, writing: &mut WriteProgress, ppn: Ppn, unit: UnitPlace) {
         let location = self.places.locate(ppn, unit);
         let done = self.fetch(writing.arrived_at, self.page_bytes, &location);
         writing.done = writing.done.and(done);
     }
 
-    /// Pages are appended to a reclaim unit: into the buffer, and from there to flash as soon as an operation is
-    /// complete.
+    /// Appends pages to a reclaim unit. Pages go into the buffer, and to flash when their program
+    /// operation is complete.
     pub(crate) fn append(&mut self, writing: &mut WriteProgress, unit: UnitPlace, position: u32, pages: u32) {
         assert!(
             writing.done.at >= writing.arrived_at,
@@ -275,7 +279,7 @@ impl Timing {
         }
     }
 
-    /// Pages of one operation come into the buffer; with the last of them it is programmed.
+    /// Puts pages of one operation into the buffer. Programs the operation with its last page.
     #[inline(always)]
     fn append_to(&mut self, now: Nanos, done: &mut Completion, unit: &UnitPlace, operation: u32, pages: Range<u32>) {
         let operation_pages = self.places.operation_pages(*unit).get();
@@ -292,9 +296,9 @@ impl Timing {
         }
     }
 
-    /// Writes of one whole page each, which come at times that do not go back and are appended to a reclaim unit from
-    /// `position` on: when they are done. It is what [`Timing::begin_write`], [`Timing::append`] and [`Timing::end_write`]
-    /// say of one after the other, if there are no tails ([`Timing::has_tails`]).
+    /// Times single-page writes, at times that do not decrease, appended to a reclaim unit from
+    /// `position` on. Equivalent to [`Timing::begin_write`], [`Timing::append`] and
+    /// [`Timing::end_write`] for each. Requires a timing without tails ([`Timing::has_tails`]).
     pub(crate) fn write_pages(&mut self, times: &[Nanos], unit: UnitPlace, position: u32, done: &mut Vec<Completion>) {
         assert!(
             !self.has_tails(),
@@ -317,20 +321,21 @@ impl Timing {
         }
     }
 
-    /// Whether commands may take longer by chance.
+    /// Returns true if commands may have random extra time.
     #[inline]
     pub(crate) fn has_tails(&self) -> bool {
         !self.config.tails.is_empty()
     }
 
-    /// A write that comes at `now` is not complete before.
+    /// Lower bound of the completion time of a write submitted at `now`.
     #[inline]
     pub(crate) fn soonest_write(&self, now: Nanos) -> Nanos {
         let controller = &self.config.controller;
         (now + controller.write_ns).max(self.buffer.room_at()) + controller.write_pipeline_ns
     }
 
-    /// A drive that is loaded has a reclaim unit open that is written up to a position: what its last operation has is in the buffer.
+    /// Resumes a loaded drive's open reclaim unit that is written up to `position`. The pages of
+    /// its last, incomplete operation are in the buffer.
     pub(crate) fn resume(&mut self, unit: UnitPlace, position: u32) {
         let rest = position % self.places.operation_pages(unit);
         if rest > 0 {
@@ -339,7 +344,7 @@ impl Timing {
         }
     }
 
-    /// A reclaim unit is closed by the host before it is full: what its last operation has is programmed as it is.
+    /// Closes a reclaim unit before it is full. Programs its last, incomplete operation.
     pub(crate) fn close(&mut self, now: Nanos, unit: UnitPlace, position: u32) {
         let operation_pages = self.places.operation_pages(unit);
         let rest = position % operation_pages;
@@ -360,8 +365,8 @@ impl Timing {
         let bytes = u64::from(pages) * self.page_bytes;
         let length = self.operation_transfer_ns(bytes);
         let die = &mut self.dies[index(place.die)];
-        // A die takes the data of its next program while it is busy with the one before, not earlier: the channel is
-        // for others.
+        // The channel transfer for a die's next program starts only shortly before the die is free,
+        // so that it blocks no earlier transfer.
         let from = erased_at.max(die.programmed_at(now).saturating_sub(length));
         let there = self.channels[index(place.channel)].transfer(now, from, length, Work::Program);
         let end = die.program(now, there, self.places.program_ns());
@@ -375,7 +380,7 @@ impl Timing {
         self.buffer.programmed(first, bytes, end, erased_at - at);
     }
 
-    /// A write is complete when all of it is in the buffer.
+    /// Ends a write. The write is complete when all of its data is in the buffer.
     pub(crate) fn end_write(&mut self, writing: WriteProgress) -> Completion {
         assert!(
             writing.done.at >= writing.arrived_at && writing.arrived_at >= writing.now,
@@ -390,14 +395,14 @@ impl Timing {
 
     // ---- reads
 
-    /// A read that comes at `now` is not complete before.
+    /// Lower bound of the completion time of a read submitted at `now`.
     #[inline]
     pub(crate) fn soonest_read(&self, now: Nanos) -> Nanos {
         let controller = &self.config.controller;
         now + controller.read_ns + controller.read_pipeline_ns
     }
 
-    /// The controller takes a read; returns when it looks for the pages.
+    /// Starts a read. Returns the time at which the controller looks up the pages.
     #[inline]
     pub(crate) fn begin_read(&mut self, now: Nanos, pages: u32) -> Nanos {
         self.advance(now, pages);
@@ -406,7 +411,7 @@ impl Timing {
         self.cores.work(now, busy)
     }
 
-    /// Reads pages that follow each other in a reclaim unit and sends them to the host.
+    /// Reads consecutive pages of a reclaim unit and sends them to the host.
     #[inline(always)]
     pub(crate) fn read(&mut self, at: Nanos, first: Ppn, pages: u32, unit: UnitPlace) -> Completion {
         let end = Ppn(first.0 + pages);
@@ -428,7 +433,8 @@ impl Timing {
         done
     }
 
-    /// Reads the pages of one flash page and sends them to the host; returns the page after them too.
+    /// Reads the pages of one flash page and sends them to the host. Also returns the page after
+    /// them.
     #[inline(always)]
     fn read_flash_page(&mut self, at: Nanos, ppn: Ppn, end: Ppn, unit: UnitPlace) -> (Completion, Ppn) {
         let location = self.places.locate(ppn, unit);
@@ -436,13 +442,13 @@ impl Timing {
         (self.read_located(at, until.0 - ppn.0, &location), until)
     }
 
-    /// Where a page of a reclaim unit is.
+    /// Location of a page of a reclaim unit.
     #[inline(always)]
     pub(crate) fn locate(&self, ppn: Ppn, unit: UnitPlace) -> Location {
         self.places.locate(ppn, unit)
     }
 
-    /// Reads pages of one flash page, of which the first is located, and sends them to the host.
+    /// Reads pages of one flash page from `location` on, and sends them to the host.
     #[inline(always)]
     pub(crate) fn read_located(&mut self, at: Nanos, pages: u32, location: &Location) -> Completion {
         let bytes = u64::from(pages) * self.page_bytes;
@@ -453,19 +459,19 @@ impl Timing {
         Completion { at: sent, ..fetched }
     }
 
-    /// Sends pages to the host that are nowhere: zeroes.
+    /// Sends zeroes for unmapped pages to the host.
     pub(crate) fn send_unmapped(&mut self, at: Nanos, pages: u32) -> Completion {
         self.unmapped_pages_read += u64::from(pages);
         let length = self.link_speed.transfer_ns(u64::from(pages) * self.page_bytes);
         Completion::now(self.to_host.take(self.submitted_at, at, length) + length)
     }
 
-    /// Pages that were sent and are nowhere.
+    /// Number of unmapped pages sent to the host.
     pub(crate) fn unmapped_pages_read(&self) -> u64 {
         self.unmapped_pages_read
     }
 
-    /// A read is complete when all of it has been sent.
+    /// Ends a read. The read is complete when all of its data has been sent.
     #[inline]
     pub(crate) fn end_read(&mut self, done: Completion) -> Completion {
         let extra = self.tail(TailOf::Read) + self.config.controller.read_pipeline_ns;
@@ -475,7 +481,7 @@ impl Timing {
         }
     }
 
-    /// Brings bytes of one flash page into the controller.
+    /// Transfers bytes of one flash page into the controller.
     #[inline(always)]
     fn fetch(&mut self, at: Nanos, bytes: u64, location: &Location) -> Completion {
         if self.buffer.holds(location.operation(), at) {
@@ -500,7 +506,7 @@ impl Timing {
         }
     }
 
-    /// Senses a flash page; the planes of a die sense pages of the same place at once.
+    /// Senses a flash page. The planes of a die sense pages of the same position together.
     #[inline(always)]
     fn sense(&mut self, at: Nanos, location: &Location) -> ReadSlot {
         if self.senses_several
@@ -519,7 +525,7 @@ impl Timing {
         sensed
     }
 
-    /// Time that a channel needs for data, with the commands.
+    /// Channel time for data and its commands.
     fn operation_transfer_ns(&mut self, bytes: u64) -> Nanos {
         let flash_page_bytes = u64::from(self.places.flash_pages()) * self.page_bytes;
         let commands = bytes.div_ceil(flash_page_bytes);
@@ -528,7 +534,8 @@ impl Timing {
 
     // ---- garbage collection
 
-    /// Pages are copied out of a reclaim unit: `from` in ascending order, to `position` of another.
+    /// Copies pages out of a reclaim unit, `from` in ascending order, to `position` of another
+    /// unit.
     pub(crate) fn copy(&mut self, source: UnitPlace, from: &[u32], destination: UnitPlace, position: u32) {
         let page_ns = self.channel_speed.transfer_ns(self.page_bytes);
         let mut left = from;
@@ -564,8 +571,8 @@ impl Timing {
         }
     }
 
-    /// All valid pages of a reclaim unit have been copied, and it is erased: the work goes to the dies. Returns how
-    /// long it takes until all is done, if no host wants anything in between.
+    /// Ends a collection after all copies. Adds the erase and the copies to the dies' backlog.
+    /// Returns the duration of the collection if no host command interrupts it.
     pub(crate) fn reclaim(&mut self, now: Nanos, unit: UnitPlace, superblock: u32) -> Nanos {
         for die in self.places.dies_of(unit) {
             let work = &mut self.collection.dies[index(die)];
@@ -606,7 +613,7 @@ impl Timing {
         elapsed_ns
     }
 
-    /// A host begins to write to a reclaim unit: it waits until that has been erased.
+    /// Opens a reclaim unit for host writes, which must wait for its erase.
     pub(crate) fn open(&mut self, now: Nanos, unit: UnitPlace, superblock: u32) {
         let Some(marks) = self.marks.get(&superblock) else {
             return;

@@ -1,8 +1,10 @@
-//! Where a page is: its die, channel, page type; and how long that place takes.
+//! Physical location of a page (die, channel, page type), and the operation times that depend on
+//! it.
 //!
-//! A reclaim unit is filled one program unit after the other, going round its blocks. Blocks that follow each other are
-//! the planes of a die (programmed together), then the dies; a reclaim unit of whole channels goes round the channels
-//! first, so that what follows each other is on different channels. A part of a superblock has the dies of its part.
+//! A reclaim unit is filled one program unit at a time, rotating over its blocks. Consecutive
+//! blocks are the planes of a die (programmed together), then the dies. A reclaim unit of whole
+//! channels rotates over the channels first, so that consecutive program units are on different
+//! channels. A part of a superblock has the dies of its part.
 
 use std::ops::Range;
 
@@ -15,16 +17,16 @@ use crate::types::{Nanos, Ppn};
 
 use super::TimingConfig;
 
-/// A reclaim unit, as far as times depend on it.
+/// Properties of a reclaim unit that its timing depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnitPlace {
-    /// Its first page.
+    /// First page of the unit.
     pub(crate) first: Ppn,
-    /// Its reclaim group.
+    /// Reclaim group of the unit.
     pub(crate) group: u16,
-    /// Its size class, as an index.
+    /// Index of the unit's size class.
     pub(crate) class: usize,
-    /// Which part of its superblock it is.
+    /// Index of the unit within its superblock.
     pub(crate) part: u32,
 }
 
@@ -33,17 +35,18 @@ pub(crate) struct UnitPlace {
 pub(super) struct FlashPage {
     pub(super) die: u32,
     pub(super) channel: u32,
-    /// End of it, in pages of its reclaim unit.
+    /// End of the flash page, in pages of its reclaim unit.
     pub(super) end: u32,
-    /// First page of the program operation that it belongs to, in pages of its reclaim unit.
+    /// First page of its program operation, in pages of its reclaim unit.
     pub(super) operation: u32,
-    /// Number of the page among those of a one-shot program.
+    /// Index of the page within a one-shot program.
     page_in_program: u32,
-    /// Number of the program unit in its block.
+    /// Index of the program unit within its block.
     row: u32,
 }
 
-/// What the planes of a die sense at once: pages at the same place of their blocks.
+/// One sense operation of a die. Its planes sense pages at the same position of their blocks
+/// together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Sensing {
     pub(super) unit: Ppn,
@@ -52,23 +55,23 @@ pub(super) struct Sensing {
     pub(super) row: u32,
 }
 
-/// Where a page is, as far as the time to read it depends on that.
+/// Physical location of a page, for the time of a read.
 #[derive(Clone, Copy, Debug)]
 pub struct Location {
     pub(crate) ppn: Ppn,
-    /// First page of its reclaim unit.
+    /// First page of the reclaim unit.
     unit: Ppn,
     pub(super) flash_page: FlashPage,
 }
 
 impl Location {
-    /// End of its flash page.
+    /// End of the flash page.
     #[inline]
     pub(super) fn end(&self) -> Ppn {
         Ppn(self.unit.0 + self.flash_page.end)
     }
 
-    /// First page of the program operation that it belongs to.
+    /// First page of the program operation.
     #[inline]
     pub(super) fn operation(&self) -> u32 {
         self.unit.0 + self.flash_page.operation
@@ -85,42 +88,43 @@ impl Location {
     }
 }
 
-/// How a size class lies on the dies.
+/// Mapping of a size class to dies.
 #[derive(Clone, Debug)]
 struct Class {
     blocks: u32,
-    /// Pages of a row, a program unit on each block.
+    /// Pages of a row, which has one program unit on each block.
     row_pages: u32,
     /// Flash pages of a row.
     row_flash_pages: StrengthReducedU32,
-    /// Each of them.
+    /// Position of each flash page of a row.
     spots: Vec<Spot>,
-    /// Pages of a program operation: a program unit on each of the planes that are programmed together.
+    /// Pages of a program operation, which has one program unit on each of the planes programmed
+    /// together.
     operation_pages: StrengthReducedU32,
 }
 
-/// Where the flash pages at one place of all rows are.
+/// Position of the flash pages at one index of all rows.
 #[derive(Clone, Copy, Debug)]
 struct Spot {
-    /// Counted from the first die of the reclaim unit.
+    /// Die, relative to the first die of the reclaim unit.
     die: u32,
     page_in_program: u32,
-    /// First page of the program operation, in pages of the row.
+    /// First page of the program operation, relative to the row.
     operation: u32,
 }
 
-/// The geometry, divided out.
+/// Precomputed geometry.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     /// Pages (mapping units) of a flash page.
     flash_pages: StrengthReducedU32,
     planes_per_die: StrengthReducedU32,
     dies_per_group: u32,
-    /// The channel of each die.
+    /// Channel of each die.
     channels: Vec<u32>,
     classes: Vec<Class>,
     read_ns: Vec<Nanos>,
-    /// Of one program unit on each of the planes that are programmed together.
+    /// Time to program one program unit on each of the planes programmed together.
     program_ns: Nanos,
 }
 
@@ -129,7 +133,7 @@ impl Class {
         let (planes, program_unit_pages) = (geometry.planes_per_die, layout.program_unit_pages);
         let together = if class.blocks.is_multiple_of(planes) { planes } else { 1 };
         let dies = class.blocks / planes;
-        // Whole channels that it goes round; 1 if it has no more.
+        // Number of whole channels to rotate over, 1 if the unit has less than that.
         let channels = if dies.is_multiple_of(dies_together) {
             (dies / dies_together).max(1)
         } else {
@@ -165,12 +169,13 @@ impl Places {
         // Dies of a channel that belong to the same reclaim group.
         let dies_together = geometry.dies_per_channel.min(dies_per_group);
         let program_unit_bytes = u64::from(layout.program_unit_pages) * layout.page_bytes;
-        // A program unit of another size than one shot (that of a twin is smaller) takes its share of the time.
+        // Program units of another size than a one-shot program (as in scaled models) take a
+        // proportional time.
         let program_ns = u128::from(timing.nand.program_ns) * u128::from(program_unit_bytes);
         let program_ns = Nanos::try_from(program_ns.div_ceil(u128::from(timing.one_shot_bytes())));
         let program_ns = program_ns.expect("a program unit has 2^34 bytes at most, a program takes a minute at most");
         let flash_pages = narrow(timing.nand.page_bytes / layout.page_bytes);
-        // A flash page is in one program unit.
+        // A flash page must not exceed its program unit.
         let flash_pages = base::gcd(flash_pages, layout.program_unit_pages);
         let class = |class: &SizeClass| Class::new(class, geometry, layout, flash_pages, dies_together);
         Places {
@@ -184,7 +189,8 @@ impl Places {
         }
     }
 
-    /// Pages of a program operation: a program unit on each of the planes that are programmed together.
+    /// Pages of a program operation, which has one program unit on each of the planes programmed
+    /// together.
     #[inline]
     pub(super) fn operation_pages(&self, unit: UnitPlace) -> StrengthReducedU32 {
         self.classes[unit.class].operation_pages
@@ -196,7 +202,7 @@ impl Places {
         self.flash_pages.get()
     }
 
-    /// Number of the flash page that a physical page belongs to, over the whole drive.
+    /// Index of the flash page of a physical page, over the whole drive.
     #[inline]
     pub(super) fn flash_page(&self, ppn: Ppn) -> u32 {
         ppn.0 / self.flash_pages
@@ -217,7 +223,7 @@ impl Places {
         }
     }
 
-    /// Where a page of a reclaim unit is.
+    /// Location of a page of a reclaim unit.
     #[inline(always)]
     pub(super) fn locate(&self, ppn: Ppn, unit: UnitPlace) -> Location {
         assert!(unit.first <= ppn, "a page is looked for in a reclaim unit before it");
@@ -228,7 +234,7 @@ impl Places {
         }
     }
 
-    /// The flash page at an offset in a reclaim unit.
+    /// Flash page at an offset in a reclaim unit.
     #[inline(always)]
     pub(super) fn of(&self, unit: UnitPlace, offset: u32) -> FlashPage {
         let class = &self.classes[unit.class];
@@ -255,19 +261,19 @@ impl Places {
         }
     }
 
-    /// The dies of a reclaim unit.
+    /// Dies of a reclaim unit.
     pub(super) fn dies_of(&self, unit: UnitPlace) -> Range<u32> {
         let blocks = self.classes[unit.class].blocks;
         let first = self.first_die(unit);
         first..first + blocks.div_ceil(self.planes_per_die.get())
     }
 
-    /// The channels of a range of dies.
+    /// Channels of a range of dies.
     pub(super) fn channels_of(&self, dies: Range<u32>) -> Range<usize> {
         index(self.channels[index(dies.start)])..index(self.channels[index(dies.end) - 1]) + 1
     }
 
-    /// The dies of a reclaim group.
+    /// Dies of a reclaim group.
     pub(super) fn dies_of_group(&self, group: u16) -> Range<u32> {
         let first = u32::from(group) * self.dies_per_group;
         first..first + self.dies_per_group

@@ -1,26 +1,27 @@
-//! What a command has sensed, and when that was done: the planes of a die sense pages of the same place at once.
+//! Flash pages that the current command has sensed, because the planes of a die sense pages of the
+//! same position together.
 //!
-//! Most commands sense a few pages, which are looked at one after the other; a large one would look at the square of
-//! their number.
+//! Most commands sense only a few pages, which a linear search finds fast. A hash map holds the
+//! rest, because the linear search would be quadratic.
 
 use rustc_hash::FxHashMap;
 
 use super::place::Sensing;
 use crate::types::Nanos;
 
-/// Pages that are looked at one after the other.
+/// Maximum number of pages in the linear search.
 const FEW: usize = 32;
 
-/// See the module.
+/// Sensed flash pages of one command, with the end of each sense operation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sensed {
     few: Vec<(Sensing, Nanos)>,
-    /// Those beyond.
+    /// Pages beyond `FEW`.
     others: FxHashMap<Sensing, Nanos>,
 }
 
 impl Sensed {
-    /// Another command begins.
+    /// Clears the pages for the next command.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.few.clear();
@@ -29,7 +30,7 @@ impl Sensed {
         }
     }
 
-    /// When a page was sensed, if it was.
+    /// End of the sense operation of a page, if the command has sensed it.
     #[inline]
     pub(super) fn end_of(&self, sensing: Sensing) -> Option<Nanos> {
         match self.few.iter().rev().find(|(known, _)| *known == sensing) {
@@ -39,7 +40,7 @@ impl Sensed {
         }
     }
 
-    /// A page that was not sensed before has been.
+    /// Adds a page that was not sensed before.
     #[inline]
     pub(super) fn note(&mut self, sensing: Sensing, end: Nanos) {
         if self.few.len() < FEW {
