@@ -1,7 +1,7 @@
 //! Conversions between number types, collected in one file.
 //!
-//! Each comment says why the value survives. The fallible conversions panic. The compiler removes the
-//! checks of conversions that cannot fail on the target.
+//! Each comment says why the value survives. The fallible conversions panic. The compiler removes
+//! the checks of conversions that cannot fail on the target.
 
 /// Converts a 32-bit number to an index or a length. Every machine that can hold a drive's maps has
 /// indices of at least 32 bits.

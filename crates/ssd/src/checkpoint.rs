@@ -1,20 +1,21 @@
 //! Checkpoints: consistent snapshots of a device that stays in use.
 //!
 //! ```text
-//! Room::of                  allocates and touches memory for a copy of the state, without the device
-//! Device::begin_checkpoint  fixes the moment of the snapshot: copies the configuration and the state
-//!                           except for the block tables, and starts the undo logs of these tables and
-//!                           of the L2P map
+//! Room::of                  allocates and touches memory for the state, without the device
+//! Device::begin_checkpoint  fixes the moment of the snapshot: copies the configuration and the
+//!                           state except for the block tables, and starts the undo logs of these
+//!                           tables and of the L2P map
 //! Device::copy_part         copies the current values of 64 Ki entries of the tables, later of the
 //!                           map, and takes the changes logged so far, repeated for each part
 //! Checkpoint::save          requests the parts, reverts later changes in them and writes them
 //! ```
 //!
-//! The caller must hold the device lock for `begin_checkpoint` and `copy_part`. A part is 256 KiB of
-//! each table, or of the map, for every size of drive. The initial copy is 64 bytes for each slice: 0.1
-//! MB for 7.68 TB in reclaim units of 6 GiB, and 2 MB with reclaim units of 256 MiB. The other work
-//! needs no device lock: sorting changes by part, reverting them, finding runs, checksums and disk I/O.
-//! The file equals, byte for byte, the output of [`Device::save`] at the moment of `begin_checkpoint`.
+//! The caller must hold the device lock for `begin_checkpoint` and `copy_part`. A part is 256 KiB
+//! of each table, or of the map, for every size of drive. The initial copy is 64 bytes for each
+//! slice. That is 0.1 MB for 7.68 TB in reclaim units of 6 GiB, and 2 MB with reclaim units of
+//! 256 MiB. Sorting changes by part, reverting them, finding runs, checksums and disk I/O need no
+//! device lock. The file equals, byte for byte, the output of [`Device::save`] at the moment of
+//! `begin_checkpoint`.
 //!
 //! The log takes 12 bytes for each run of logical pages that is remapped before it is copied. Its
 //! memory is limited to an eighth of the L2P map's or to 64 MiB, whichever is more

@@ -1,4 +1,4 @@
-//! Layout of a device: all numbers derived from a configuration, and the proof that writes find space.
+//! Layout of a device: all numbers derived from a configuration, and a proof that writes find space.
 //!
 //! # Address space
 //!

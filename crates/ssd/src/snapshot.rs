@@ -1,20 +1,20 @@
-//! A whole device in a file: save, load. (A fork is `Device::clone`; what stores a device that is in use meanwhile is a
-//! [`Checkpoint`](crate::checkpoint::Checkpoint).)
+//! Snapshots: a whole device in a file, save and load. (A fork is `Device::clone`. A
+//! [`Checkpoint`](crate::checkpoint::Checkpoint) stores a device that stays in use.)
 //!
 //! ```text
 //! 8 bytes   "WARPSSD\0"
 //! 4 bytes   version, little-endian
-//! sections  configuration (postcard), note, state (postcard), then the L2P map in parts of 65536 pages (`part.rs`);
-//!           each: 8 bytes length, the bytes, 4 bytes CRC-32 of them. All numbers are little-endian
+//! sections  configuration (postcard), note, state (postcard), then the L2P map in parts of 65536
+//!           pages (`part.rs`). Each section: 8 bytes length, the data, 4 bytes CRC-32 of the data.
+//!           All numbers are little-endian
 //! ```
 //!
-//! The reverse map and which physical pages are valid are the inverse of L2P: loading makes them, and refuses a map that has
-//! none, or that does not hold what the state counts.
+//! The reverse map and the bitmap of valid pages follow from L2P, so the file does not contain them.
+//! Loading computes both. It rejects a map that is not invertible or that disagrees with the counts of
+//! the state. The note is opaque data of the caller.
 //!
-//! The note is whatever who saves the device wants to know again; the device does not look at it.
-//!
-//! A file is written beside its destination and moved there when it is complete and on disk, so a snapshot is whole or
-//! it does not exist. Loading accepts only the version it was written with.
+//! The file is written beside its destination and renamed when it is complete and on disk, so a
+//! snapshot is complete or does not exist. Loading accepts only the version of this program.
 
 mod part;
 

@@ -1,5 +1,5 @@
-//! Table with one number for each block (erase count or physical block), which can be copied in parts
-//! while it changes.
+//! Table with one number for each block (erase count or physical block), which can be copied in
+//! parts while it changes.
 //!
 //! ```text
 //! begin_copy -> starts an undo log of changes: block and previous number

@@ -15,10 +15,11 @@ pub enum HandleSelection {
     Global,
     /// Owner with the most invalid pages per live page in its closed reclaim units. Implements
     /// pressure, the ratio of live to free space (WARP, section 4.3), such that owners of garbage
-    /// pay for it. A sequential stream invalidates whole reclaim units, which therefore are not
-    /// reclaimed shortly before they are empty. Handles that hold a reclaim unit without a valid
-    /// page come first, because it costs no copies. The shared pool is not a handle and has no
-    /// position of its own. Its reclaim units are considered together with those of each handle.
+    /// pay for it. Data that invalidates whole reclaim units by itself, such as a sequential
+    /// stream, is not reclaimed shortly before that. Handles that hold a reclaim unit without a
+    /// valid page come first, because it costs no copies. The shared pool is not a handle and has
+    /// no position in the order. Its reclaim units are considered together with those of each
+    /// handle.
     HighestPressure,
 }
 

@@ -456,7 +456,7 @@ mod tests {
 
     use super::*;
 
-    /// The pages of a map that were written, as an array says and as going through the map does.
+    /// Checks that a walk through the map finds the same pages as an array.
     fn agree(map: &ReverseMap, logical: &[Option<u32>]) {
         let mut runs = Vec::new();
         let mut cursor = map.cursor(0);
@@ -477,9 +477,9 @@ mod tests {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
             let mut draw = |below: u32| u32::try_from(random.next_u64() % u64::from(below)).expect("it is below");
             let physical_pages = 3 * REGION_PAGES_MAX + 1 + draw(200);
-            // Reclaim units of whole regions, of parts of them, and such that end anywhere.
+            // Reclaim units of whole regions, of parts of a region, and of arbitrary sizes.
             let unit_pages = [REGION_PAGES_MAX, REGION_PAGES_MAX / 8, 1000, 2 * REGION_PAGES_MAX + 5][index(draw(4))];
-            // Regions are those of the units, or larger.
+            // Regions divide the units or are larger.
             let slice_pages = [unit_pages, REGION_PAGES_MAX][index(draw(2))];
             let longest_run = [1, 3, 40, 5000][index(draw(4))];
             let mut map = ReverseMap::new(physical_pages, slice_pages).expect("memory");
@@ -502,7 +502,7 @@ mod tests {
                 for (entry, lpn) in logical[index(first)..].iter_mut().zip(lpn..lpn + pages) {
                     *entry = Some(lpn);
                 }
-                // Some are written behind a gap, as where blocks came in.
+                // Some writes follow a gap, as after remapped blocks.
                 *position = unit_pages.min(*position + pages + draw(2));
                 if draw(50) == 0 && *position > 0 {
                     let before = unit * unit_pages + draw(*position);
