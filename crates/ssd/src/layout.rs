@@ -1,8 +1,10 @@
-//! Layout of a device: all numbers derived from a configuration, and a proof that writes find space.
+//! Layout of a device: all numbers derived from a configuration, and a proof that writes find
+//! space.
 //!
 //! # Address space
 //!
-//! Physical pages are numbered in the order in which a reclaim unit is filled, superblock by superblock:
+//! Physical pages are numbered in the order in which a reclaim unit is filled, superblock by
+//! superblock:
 //!
 //! ```text
 //! group 0                                      group 1 ...
@@ -10,33 +12,34 @@
 //! | slice | slice | ..| slice | slice | ..|        slice = superblock / slices_per_superblock
 //! ```
 //!
-//! A *superblock* is a block on every lane (die and plane) of its reclaim group. A *size class* divides
-//! it into equal parts over fewer lanes. Class 0 is the whole superblock. A reclaim unit is one part of
-//! one class. It begins at a slice, the smallest part that any handle can receive.
+//! A *superblock* is a block on every lane (die and plane) of its reclaim group. A *size class*
+//! divides it into equal parts over fewer lanes. Class 0 is the whole superblock. A reclaim unit is
+//! one part of one class. It begins at a slice, the smallest part that any handle can receive.
 //!
 //! # Why a write always finds space
 //!
-//! Let a reclaim group have `n` superblocks of `p` pages after the reserve. Let `g` be the number of
-//! write frontiers of collection: one for the shared pool and one for each handle that may be
-//! persistently isolated. Let `c` be the number of size classes smaller than a superblock. In the worst
-//! case, emergency collection removes all invalid pages. The remaining superblocks are full of valid
-//! pages (at most `live / p`), except one for each frontier and one partly free superblock for each
-//! smaller class. So with
+//! Let a reclaim group have `n` superblocks of `p` pages after the reserve. Let `g` be the number
+//! of write frontiers of collection: one for the shared pool and one for each handle that may be
+//! persistently isolated. Let `c` be the number of size classes smaller than a superblock. In the
+//! worst case, emergency collection removes all invalid pages. The remaining superblocks are full
+//! of valid pages (at most `live / p`), except one for each frontier and one partly free superblock
+//! for each smaller class. So with
 //!
 //! ```text
 //! live / p + g + c + (1 + c) + 1 <= n
 //! ```
 //!
 //! `1 + c` superblocks are always reserved for collection itself and one for the host. Copies go to
-//! reclaim units of their victim's class, so emptying a superblock divides at most one other superblock
-//! of each class. [`Layout::new`] rejects smaller configurations. `Engine::squeeze` implements the
-//! procedure and asserts the bound.
+//! reclaim units of their victim's class, so emptying a superblock divides at most one other
+//! superblock of each class. [`Layout::new`] rejects smaller configurations. `Engine::squeeze`
+//! implements the procedure and asserts the bound.
 //!
-//! The proof also holds for copies that share the host's open reclaim unit (`gc.copies`). The frontiers
-//! are then open units of hosts. Their number is the same, and emergency collection leaves them alone
-//! too. All of them are whole superblocks, so `c` is 0. Collecting a superblock fills at most the rest
-//! of one frontier, begins one other and returns the superblock. The free space never shrinks. If the
-//! collection opens the unit that the host waits for, the host writes to that unit.
+//! The proof also holds for copies that share the host's open reclaim unit (`gc.copies`). The
+//! frontiers are then open units of hosts. Their number is the same, and emergency collection
+//! leaves them alone too. All of them are whole superblocks, so `c` is 0. Collecting a superblock
+//! fills at most the rest of one frontier, begins one other and returns the superblock. The free
+//! space never shrinks. If the collection opens the unit that the host waits for, the host writes
+//! to that unit.
 
 use serde::Serialize;
 

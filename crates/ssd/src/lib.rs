@@ -1,7 +1,7 @@
 //! The WARP device model: a deterministic SSD with Flexible Data Placement (FDP).
 //!
 //! ```text
-//! write, deallocate, update -> Device -> placement (open reclaim units) -> maps (L2P, P2L, validity)
+//! write, deallocate, update -> Device -> placement (open reclaim units) -> maps (L2P, P2L, valid)
 //!                                |           |
 //!                                |           +-> collect (victim, copies, erase) -> media (erases)
 //!                                +-> Stats, Events
@@ -9,11 +9,11 @@
 //!
 //! A [`DeviceConfig`] describes a [`Device`]. The device maps logical pages, places them by reclaim
 //! unit handle, collects garbage, maintains counters and reports events. The caller passes the time
-//! and the configuration contains the random seed. Equal calls therefore give equal devices on every
-//! machine. A drive without FDP is the same code with one handle in use.
+//! and the configuration contains the random seed. Equal calls therefore give equal devices on
+//! every machine. A drive without FDP is the same code with one handle in use.
 //!
-//! The model stores no data, knows no NVMe commands or statuses, reads no clock and starts no threads.
-//! Only [`snapshot`] and [`checkpoint`] do I/O, on behalf of the caller.
+//! The model stores no data, knows no NVMe commands or statuses, reads no clock and starts no
+//! threads. Only [`snapshot`] and [`checkpoint`] do I/O, on behalf of the caller.
 
 #![warn(missing_docs)]
 

@@ -4,8 +4,8 @@
 //! Event -> note -> last few thousand events with copy destinations -> since(end), take
 //! ```
 //!
-//! The lab and the served drive both use it as part of their event sinks. It ignores host commands and
-//! has no clock. Only collections carry a time.
+//! The lab and the served drive both use it as part of their event sinks. It ignores host commands
+//! and has no clock. Only collections carry a time.
 
 use std::collections::BTreeMap;
 

@@ -9,9 +9,9 @@
 //!           All numbers are little-endian
 //! ```
 //!
-//! The reverse map and the bitmap of valid pages follow from L2P, so the file does not contain them.
-//! Loading computes both. It rejects a map that is not invertible or that disagrees with the counts of
-//! the state. The note is opaque data of the caller.
+//! The reverse map and the bitmap of valid pages follow from L2P, so the file does not contain
+//! them. Loading computes both. It rejects a map that is not invertible or that disagrees with the
+//! counts of the state. The note is opaque data of the caller.
 //!
 //! The file is written beside its destination and renamed when it is complete and on disk, so a
 //! snapshot is complete or does not exist. Loading accepts only the version of this program.

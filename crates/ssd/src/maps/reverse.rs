@@ -6,14 +6,14 @@
 //! entries   first logical page of each run of a region, packed from the region's first entry on
 //! ```
 //!
-//! Pages written at random take an entry each, as in an array. Larger requests take one entry each, and
-//! sequential requests hardly any. Entries that are never touched take no memory, because the array is
-//! on small pages. The entry of a page follows from the number of runs that begin before it in its
-//! region. A [`Cursor`] counts the runs while it walks through the pages in order.
+//! Pages written at random take an entry each, as in an array. Larger requests take one entry each,
+//! and sequential requests hardly any. Entries that are never touched take no memory, because the
+//! array is on small pages. The entry of a page follows from the number of runs that begin before
+//! it in its region. A [`Cursor`] counts the runs while it walks through the pages in order.
 //!
-//! Runs are appended in flash order, which is the order of programming. A write before the last written
-//! page of a region (exchanged blocks, or reclaim units smaller than a region) makes the region flat: a
-//! run begins at every page. The region stays flat until all of it is erased.
+//! Runs are appended in flash order, which is the order of programming. A write before the last
+//! written page of a region (exchanged blocks, or reclaim units smaller than a region) makes the
+//! region flat: a run begins at every page. The region stays flat until all of it is erased.
 
 use crate::cast::{count, index};
 use crate::maps::{PageSize, ZeroedArray};

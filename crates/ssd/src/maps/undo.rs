@@ -1,5 +1,5 @@
-//! Undo log of the L2P map for a checkpoint. It contains the changes of entries that the checkpoint has
-//! not copied yet, so that the checkpoint can revert them.
+//! Undo log of the L2P map for a checkpoint. It contains the changes of entries that the checkpoint
+//! has not copied yet, so that the checkpoint can revert them.
 //!
 //! ```text
 //! begin     -> creates an empty log
@@ -9,9 +9,9 @@
 //! ```
 //!
 //! The checkpoint sorts the changes by part and reverts them in reverse order without access to the
-//! device ([`crate::checkpoint`]), so host commands only wait for the append. When the log reaches its
-//! limit or memory is exhausted, it stops and the checkpoint is abandoned. At most one log exists. It
-//! belongs to the checkpoint that began it.
+//! device ([`crate::checkpoint`]), so host commands only wait for the append. When the log reaches
+//! its limit or memory is exhausted, it stops and the checkpoint is abandoned. At most one log
+//! exists. It belongs to the checkpoint that began it.
 
 use std::ops::Range;
 use std::sync::Arc;

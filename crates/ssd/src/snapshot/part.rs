@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 1 byte    form
-//! entries   (form 0) 4 bytes for each logical page: inverted number of its physical page, 0 if unmapped
+//! entries   (form 0) 4 bytes for each logical page: inverted physical page, 0 if unmapped
 //! runs      (form 1) 8 bytes for each run, in order: entry of its first page, number of pages.
 //!           Entries decrease by one from page to page, and stay 0 in a run of unmapped pages
 //! ```

@@ -4,8 +4,9 @@
 //! Die, Channel -> note -> the last pieces of each -> Device::activity
 //! ```
 //!
-//! The log is off by default, has bounded memory and does not affect timing. For a channel it contains
-//! the transfers of hosts. Collection uses a share of a channel and has no separate transfers.
+//! The log is off by default, has bounded memory and does not affect timing. For a channel it
+//! contains the transfers of hosts. Collection uses a share of a channel and has no separate
+//! transfers.
 
 use crate::ring::Ring;
 use crate::types::Nanos;

@@ -1,4 +1,5 @@
-//! A die. Reads have priority, programs use the gaps between them, garbage collection the remaining time.
+//! A die. Reads have priority, programs use the gaps between them, garbage collection the remaining
+//! time.
 //!
 //! ```text
 //! reads               |##|      |##|##|                    next-free time, in order of arrival
@@ -6,9 +7,9 @@
 //! garbage collection                       ###   ###       backlog, processed in idle time
 //! ```
 //!
-//! Time without reads is consumed in that order at the next access to the die. A read therefore costs
-//! only some additions, and no nanosecond is used twice. A read that arrives during an operation waits
-//! for its end or its suspension.
+//! Time without reads is consumed in that order at the next access to the die. A read therefore
+//! costs only some additions, and no nanosecond is used twice. A read that arrives during an
+//! operation waits for its end or its suspension.
 
 use std::collections::VecDeque;
 

@@ -12,9 +12,9 @@
 //! only some additions.
 //!
 //! Simplifications: completion times are final. The model reports the end of a program when it
-//! schedules the program on its die. Later reads delay later programs instead. While garbage collection
-//! uses a channel, transfers of hosts slow down by its share. Snapshots contain no timing state, so a
-//! loaded drive is idle, with only the incomplete operations in its buffer.
+//! schedules the program on its die. Later reads delay later programs instead. While garbage
+//! collection uses a channel, transfers of hosts slow down by its share. Snapshots contain no
+//! timing state, so a loaded drive is idle, with only the incomplete operations in its buffer.
 
 mod activity;
 mod buffer;
