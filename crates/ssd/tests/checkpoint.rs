@@ -1,10 +1,11 @@
-//! A checkpoint is the device at the moment at which it was begun, whatever happens to the device until it is written.
+//! A checkpoint equals the device at the start of the checkpoint, regardless of later changes.
 //!
-//! The devices have four parts of 65536 pages and a little more, and everything that changes their maps: writes of single pages
-//! and of extents through handles of every isolation, deallocations, handle updates, collections, remapped blocks. Between any two
-//! steps of a checkpoint comes such work. What is expected is what [`Device::to_bytes`] says of a copy made at the beginning.
+//! The devices have four parts of 65536 pages and a little more, and all kinds of changes to their
+//! maps: single pages and extents through handles of every isolation, deallocations, handle
+//! updates, collections, remapped blocks. Such work happens between any two steps of a checkpoint.
+//! The expected result is [`Device::to_bytes`] of a clone made at the start.
 //!
-//! It does not cover: who holds the drive meanwhile, and the disk (`crates/target/tests/drive.rs`).
+//! `crates/target/tests/drive.rs` covers locking of the drive and the disk.
 
 mod common;
 
@@ -16,7 +17,7 @@ use ssd::checkpoint::Room;
 use ssd::config::{DeviceConfig, ReclaimUnitSize};
 use ssd::{Checkpoint, CheckpointEnded, Device, Lpn, SnapshotError};
 
-/// Why a checkpoint in these tests is not made.
+/// Reason why a checkpoint in these tests fails.
 #[derive(Debug, thiserror::Error)]
 enum Stopped {
     #[error(transparent)]
@@ -31,7 +32,8 @@ fn place(path: &Path) -> FilePlace {
     FilePlace::of(path).expect("its folder is there")
 }
 
-/// [`everything`], with so many reclaim units of 1 MiB over 64 dies, so that there are more blocks than are copied at once.
+/// [`everything`] with this many reclaim units of 1 MiB over 64 dies, so that the blocks need more
+/// than one copy step.
 fn everything_of(superblocks: u64) -> DeviceConfig {
     let mut config = everything();
     (config.geometry.channels, config.geometry.dies_per_channel) = (8, 8);
@@ -66,7 +68,7 @@ fn begin(device: &mut Device) -> Checkpoint {
     device.begin_checkpoint(room)
 }
 
-/// Some commands; now and then large parts of the drive are deallocated or written in order.
+/// Some commands. Occasionally deallocates large parts of the drive or writes them in order.
 fn some_work(device: &mut Device, uniform: &mut Uniform) {
     let commands = uniform.below(3000);
     work(device, uniform, commands);
@@ -103,7 +105,7 @@ fn a_checkpoint_is_the_device_as_it_was_when_it_began() {
         assert!(bytes == then.to_bytes(), "seed {seed}: another device is stored");
         let mut loaded = Device::load(&path).expect("the snapshot is loaded");
         assert_same(&then, &loaded);
-        // And from there on both are the same.
+        // From this point on both behave the same.
         let mut then = then;
         work(&mut then, &mut Uniform::new(seed), 3000);
         work(&mut loaded, &mut Uniform::new(seed), 3000);
@@ -116,7 +118,8 @@ fn a_checkpoint_is_the_device_as_it_was_when_it_began() {
     }
 }
 
-/// Checkpoint after checkpoint of one device, each of its own moment; what is not completed leaves the one before.
+/// Makes several checkpoints of one device, each at its own moment. An incomplete checkpoint leaves
+/// the previous file.
 #[test]
 fn what_is_not_completed_leaves_the_checkpoint_before() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -137,7 +140,7 @@ fn what_is_not_completed_leaves_the_checkpoint_before() {
         });
         if round % 2 == 1 {
             assert!(matches!(saved, Err(Stopped::ByTest)), "{saved:?}");
-            // Twice is once; the last one is begun over this one.
+            // A second call has no effect. The last checkpoint replaces this one.
             if round < 5 {
                 device.end_checkpoint(&mut checkpoint);
                 device.end_checkpoint(&mut checkpoint);
@@ -172,7 +175,7 @@ fn a_checkpoint_that_would_take_too_much_memory_comes_to_nothing() {
     let mut checkpoint = begin(&mut device);
     let mut parts = 0;
     let saved = checkpoint.save(&place(&path), |checkpoint| -> Result<(), Stopped> {
-        // Twelve bytes for each, in the last part: more than 32 MiB after three.
+        // Twelve bytes for each change, in the last part. More than 32 MiB after three.
         for _ in 0..if parts > 0 { 1_000_000 } else { 1000 } {
             write(&mut device, pages - 1 - uniform.below(1000), 1, 0);
         }
@@ -191,7 +194,7 @@ fn a_checkpoint_that_would_take_too_much_memory_comes_to_nothing() {
     assert!(std::fs::read(&path).expect("it is there") == then);
 }
 
-/// Neither takes what is noted for the other, and ending the first does not end the second.
+/// Neither checkpoint takes the changes of the other, and ending the first does not end the second.
 #[test]
 fn a_checkpoint_that_is_begun_over_another_is_the_only_one() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -224,7 +227,7 @@ fn a_checkpoint_that_is_begun_over_another_is_the_only_one() {
     }
 }
 
-/// Room of another layout is room, if not all that is needed.
+/// Memory of another layout also works, but may be too small to avoid allocations.
 #[test]
 fn a_state_is_copied_whole_wherever_there_is_room() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -245,7 +248,7 @@ fn a_checkpoint_of_a_device_that_is_gone_comes_to_nothing() {
     let path = folder.path().join("device.warp");
     let (mut device, _) = filled(2);
     let mut checkpoint = begin(&mut device);
-    // A copy is not what the checkpoint is of.
+    // The checkpoint belongs to the original, not to a clone.
     device = device.clone();
     let saved = save_at_once(&mut checkpoint, &mut device, &path);
     assert!(

@@ -1,5 +1,5 @@
-//! Victim policies from outside: they decide what the configured ones would, are named in the log, and stay with their
-//! device.
+//! External victim policies: they replace the configured policy, appear in the log and belong to
+//! their device only.
 
 mod common;
 
@@ -9,7 +9,7 @@ use ssd::event::Trigger;
 use ssd::gc::{Candidates, Random, VictimPolicy};
 use ssd::{Lpn, RuId, Stats};
 
-/// The order of closing, from what a policy can see.
+/// Policy that selects in closing order, from the data visible to a policy.
 struct OldestFirst;
 
 impl VictimPolicy for OldestFirst {
@@ -21,7 +21,7 @@ impl VictimPolicy for OldestFirst {
     }
 }
 
-/// Never decides.
+/// Policy that never selects a victim.
 struct UndecidedPolicy;
 
 impl VictimPolicy for UndecidedPolicy {
@@ -30,7 +30,7 @@ impl VictimPolicy for UndecidedPolicy {
     }
 }
 
-/// Takes what it must not: a reclaim unit that is open.
+/// Policy that violates the contract by selecting an open reclaim unit.
 struct RecklessPolicy;
 
 impl VictimPolicy for RecklessPolicy {

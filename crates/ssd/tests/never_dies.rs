@@ -1,9 +1,11 @@
-//! A device never dies of its workload: a seeded swarm of random valid devices and adversarial workloads, in lockstep
-//! with a naive reference model; and what cannot become a device is refused with a remedy that works.
+//! No workload may crash a device. A seeded swarm runs random valid devices and adversarial
+//! workloads in lockstep with a naive reference model. Invalid configurations must give an error
+//! with a remedy that works.
 //!
-//! Environment: `WARP_SWARM_SECONDS` is the budget, `WARP_SWARM_SEED` the first case, `WARP_SWARM_CASES` how many at
-//! most. A failure prints the line that repeats it and the shortest list of commands that was found to cause it, for
-//! which it takes `WARP_SWARM_SHRINK_SECONDS` at most.
+//! Environment: `WARP_SWARM_SECONDS` is the time budget, `WARP_SWARM_SEED` the first case,
+//! `WARP_SWARM_CASES` the maximum number of cases. A failure prints the command that reproduces it
+//! and the shortest list of commands that was found to cause it. The search for that list takes at
+//! most `WARP_SWARM_SHRINK_SECONDS`.
 
 mod reference;
 
@@ -18,14 +20,14 @@ use ssd::config::{GcConfig, Geometry, HandleOverride, Handles, Isolation, MarksO
 use ssd::{ConfigError, DeviceConfig, Layout};
 
 const SECONDS_DEFAULT: u64 = 20;
-/// Host pages of a case, at most: many short cases find more than few long ones.
+/// Maximum host pages of a case. Many short cases find more than few long ones.
 const PAGES_MAX: u64 = 10_000;
-/// What a case may spend on making its failure short.
+/// Time limit for shrinking a failure, in seconds.
 const SHRINK_SECONDS_DEFAULT: u64 = 30;
-/// Commands of a shrunk failure that are printed.
+/// Number of commands of a shrunk failure that are printed.
 const COMMANDS_SHOWN: usize = 60;
 
-/// Every one of these must have happened in a run of the default length, or the swarm tests less than it says.
+/// Features that a run of the default length must exercise, to guarantee the coverage of the swarm.
 const FEATURES: &[&str] = &[
     "case at the refusal border",
     "case with eager opening",
@@ -69,7 +71,7 @@ const FEATURES: &[&str] = &[
     "victim not affordable",
 ];
 
-/// One run of the swarm: everything follows from the seed.
+/// One case of the swarm, determined by its seed.
 struct Case {
     seed: u64,
     config: DeviceConfig,
@@ -97,7 +99,7 @@ impl Case {
     }
 }
 
-/// What went wrong, and at which command.
+/// Description of a failure, and the index of its command.
 struct Failure {
     command: usize,
     message: String,
@@ -123,7 +125,7 @@ fn run_caught(config: &DeviceConfig, layout: &Layout, operations: &[Operation]) 
 }
 
 thread_local! {
-    /// Holds the message of a panic on this thread instead of printing it, while there is a place for it.
+    /// Captures the message of a panic on this thread instead of printing it, while set.
     static QUIET: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -147,7 +149,7 @@ fn install_quiet_hook() {
     }));
 }
 
-/// Leaves out commands as long as the rest still fails in any way.
+/// Removes commands as long as the rest still fails in any way.
 fn shrink(case: &Case, failure: Failure) -> (Vec<Operation>, Failure) {
     let start = Instant::now();
     let seconds = environment("WARP_SWARM_SHRINK_SECONDS").unwrap_or(SHRINK_SECONDS_DEFAULT);
@@ -179,7 +181,7 @@ fn shrink(case: &Case, failure: Failure) -> (Vec<Operation>, Failure) {
     (operations, failure)
 }
 
-/// Everything that somebody needs to repeat a failure.
+/// All information needed to reproduce a failure.
 fn report(case: &Case, failure: Failure) -> String {
     let first = format!("command {} of {}", failure.command, case.operations.len());
     let message = failure.message.clone();
@@ -223,7 +225,7 @@ fn swarm() {
     let mut cases = 0;
     let demanding = budget.as_secs() >= SECONDS_DEFAULT && most == u64::MAX;
     let missing = |coverage: &Coverage| FEATURES.iter().find(|feature| coverage.get(feature) == 0);
-    // A slow machine gets more time to see every feature, before that is a failure.
+    // A slow machine gets more time to exercise every feature before the test fails.
     let goes_on = |coverage: &Coverage| {
         let spent = start.elapsed();
         spent < budget || (demanding && spent < 4 * budget && missing(coverage).is_some())
@@ -251,11 +253,12 @@ fn swarm() {
     }
 }
 
-/// Everything is valid, room is short, and only moving parts of partly free superblocks together gives a whole one.
+/// All pages are valid and space is short. Only merging the parts of partly free superblocks gives
+/// a whole one.
 #[test]
 fn valid_parts_of_partly_free_superblocks_are_moved_together() {
     let mut config = small_config(2);
-    // Collection in the foreground goes on as long as there is an invalid page anywhere.
+    // Foreground collection continues as long as any page is invalid.
     config.gc.foreground_mark = 0.0;
     config.gc.marks_of = MarksOf::All;
     config.handles.overrides.push(HandleOverride {
@@ -272,7 +275,7 @@ fn valid_parts_of_partly_free_superblocks_are_moved_together() {
         .map(|first| workload::whole(&layout, first, part, 0, 0))
         .collect();
     for kept in [2, 4] {
-        // Each time half of what is left of the small parts goes to the handle with whole superblocks.
+        // Each round moves half of the remaining small parts to the handle with whole superblocks.
         for first in parts.clone().filter(|first| first / part % kept == kept / 2) {
             operations.push(workload::whole(&layout, first, part, 0, 1));
         }
@@ -314,7 +317,7 @@ fn small_config(handles: u16) -> DeviceConfig {
     }
 }
 
-/// Gives a configuration the smallest over-provisioning that its refusal names.
+/// Sets the smallest over-provisioning that the error of a configuration names.
 fn with_least_spare(config: &mut DeviceConfig) -> Layout {
     if let Err(refusal) = Layout::new(config) {
         let works = generate::smallest_over_provisioning(&refusal).expect("some over-provisioning works");
@@ -331,7 +334,7 @@ fn must_pass(config: &DeviceConfig, layout: &Layout, operations: &[Operation]) -
     })
 }
 
-/// What is wrong, in which field, and what the refusal must say.
+/// Mistake, its field, and the text that the error must contain.
 type Refused = (&'static str, &'static str, fn(&mut DeviceConfig));
 
 const REFUSED: &[Refused] = &[
@@ -457,7 +460,7 @@ fn for_handle(index: u16) -> HandleOverride {
     }
 }
 
-/// A configuration that cannot become a device is refused by a sentence that names the field and what is allowed.
+/// An invalid configuration gives an error that names the field and the allowed values.
 #[test]
 fn invalid_configurations_are_refused() {
     let mut fine = small_config(2);
@@ -481,7 +484,7 @@ fn invalid_configurations_are_refused() {
     }
 }
 
-/// The remedy of a refusal is the smallest one: it works, and clearly less does not.
+/// The remedy of an error is the smallest value that works. Clearly less does not work.
 #[test]
 fn refusals_name_the_smallest_over_provisioning() {
     let mut refused = 0;
@@ -497,7 +500,8 @@ fn refusals_name_the_smallest_over_provisioning() {
         assert_eq!(refusal.field, "geometry.over_provisioning", "{refusal}");
         config.geometry.over_provisioning = works;
         assert!(Layout::new(&config).is_ok(), "seed {seed}: {refusal}");
-        // Rounding the flash to superblocks lets single smaller values through when the capacity is given, not here.
+        // Rounding the flash to superblocks accepts single smaller values if the capacity is given,
+        // but not here.
         if config.geometry.physical_bytes.is_some() {
             config.geometry.over_provisioning = works - 0.0011;
             assert!(

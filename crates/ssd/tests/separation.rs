@@ -1,4 +1,4 @@
-//! Separation inside the drive: what is written again within a window goes to a reclaim unit apart.
+//! Separation inside the drive: pages rewritten within a window go to a separate reclaim unit.
 
 mod common;
 
@@ -23,7 +23,7 @@ fn write(device: &mut Device, first: u32, pages: u32) {
     let _ = device.write(0, &write).expect("the extent is on the device");
 }
 
-/// The reclaim unit that a page is in.
+/// Reclaim unit that contains a page.
 fn unit(device: &Device, page: u32) -> u32 {
     let ppn = device.lookup(Lpn(page)).expect("the page was written");
     device.unit_of(ppn).0
@@ -80,7 +80,8 @@ fn the_window_is_that_of_all_handles_and_the_unit_the_handle_s_own() {
     );
 }
 
-/// A stream in order and one hot page through one handle: the page leaves holes, unless it is kept apart.
+/// A sequential stream and one hot page use one handle. Without separation the hot page leaves
+/// invalid pages in the stream's units.
 #[test]
 fn a_sequential_stream_beside_a_hot_page_is_not_copied() {
     let measure = |window: u64| {

@@ -1,10 +1,11 @@
-//! A snapshot is the device: what is loaded goes on exactly as what was saved, and a damaged file is refused in a
-//! sentence.
+//! Snapshots preserve the whole device: a loaded device continues exactly as the saved one, and a
+//! damaged file gives a clear error.
 //!
-//! The device under test has everything that a snapshot could forget: divided superblocks, persistently isolated
-//! handles, victims drawn at random, remapped blocks. Damage is done to every part of the file.
+//! The device under test has all state that a snapshot could miss: divided superblocks,
+//! persistently isolated handles, random victims, remapped blocks. The tests damage every part of
+//! the file.
 //!
-//! It does not cover: the command line's `--save` and `--from` (`crates/cli/tests/command.rs`).
+//! `crates/cli/tests/command.rs` covers the command line's `--save` and `--from`.
 
 mod common;
 
@@ -21,12 +22,12 @@ use tempfile::TempDir;
 const HEADER_BYTES: usize = 12;
 /// Position of the version.
 const VERSION_AT: usize = 8;
-/// What the sections of a file are called in errors, in their order.
+/// Names of the sections in errors, in file order.
 const SECTIONS: [&str; 4] = ["configuration", "note", "state", "L2P map (part 1)"];
-/// What is saved beside the device.
+/// Note saved with the device.
 const NOTE: &[u8] = b"a note of thirty bytes, or so..";
 
-/// A device of this configuration that was overwritten until it collected a lot.
+/// A device of this configuration, overwritten until it has collected many units.
 fn used(config: &DeviceConfig) -> (Device, Uniform) {
     let mut device = silent(config);
     let mut uniform = Uniform::new(7);
@@ -47,11 +48,11 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A snapshot of a used device, as bytes, and a folder to damage copies of it in.
+/// Snapshot of a used device, as bytes, and a folder for damaged copies.
 struct SavedSnapshot {
     folder: TempDir,
     bytes: Vec<u8>,
-    /// Where each section begins, with its length field; last, the end of the file.
+    /// Start of each section, at its length field. The last entry is the end of the file.
     sections: Vec<usize>,
 }
 
@@ -80,7 +81,8 @@ impl SavedSnapshot {
         }
     }
 
-    /// What loading a file of these bytes says; it has to refuse them, by path and with a remedy, in one line.
+    /// Error of loading a file of these bytes. Asserts that it names the path and a remedy, in one
+    /// line.
     fn refusal(&self, bytes: &[u8], what: &str) -> String {
         let path = self.folder.path().join("damaged.warp");
         std::fs::write(&path, bytes).expect("the damaged copy is written");
@@ -124,7 +126,7 @@ fn a_loaded_device_goes_on_as_the_saved_one() {
     let mut loaded = Device::load(&path).expect("the snapshot is loaded");
     assert_same(&device, &loaded);
     for device in [&mut device, &mut loaded] {
-        // The turn of the reclaim groups goes on, whichever handle asks.
+        // The rotation over reclaim groups continues, for any handle.
         let turns = [1, 0, 1].map(|handle| device.default_placement(RuhId(handle)).group.0);
         assert_eq!(turns, [1, 0, 1]);
     }
@@ -140,7 +142,7 @@ fn a_loaded_device_goes_on_as_the_saved_one() {
         "there was something to compare"
     );
 
-    // And once more over the same file.
+    // Saves again over the same file.
     loaded.save(&path).expect("the snapshot is replaced");
     let mut again = Device::load(&path).expect("the snapshot is loaded");
     let draws = uniform.below(u32::MAX);
@@ -157,8 +159,9 @@ fn the_random_numbers_of_victims_go_on_where_they_were() {
     let path = folder.path().join("device.warp");
     device.save(&path).expect("the snapshot is written");
     let mut loaded = Device::load(&path).expect("the snapshot is loaded");
-    // The state of the generator does not follow from the configuration: after a fresh start with the same seed, the
-    // generator stands elsewhere. Two continuations agree only if it was stored.
+    // The state of the random generator is not derived from the configuration. A fresh generator
+    // with the same seed would differ here. Two continuations agree only if the snapshot contains
+    // the state.
     let mut original = device.clone();
     work(&mut original, &mut Uniform::new(3), 3_000);
     work(&mut loaded, &mut Uniform::new(3), 3_000);
@@ -335,7 +338,8 @@ fn sections_of_another_device_are_refused() {
     larger.geometry.physical_bytes = Some(128 * MIB);
     silent(&larger).save(&path).expect("the snapshot is written");
     let other = std::fs::read(&path).expect("the snapshot is there");
-    // Its header and configuration (checksum and all), then the state and the maps of the smaller device.
+    // Header and configuration of this file (with checksum), then the state and the maps of the
+    // smaller device.
     let length: [u8; 8] = other[HEADER_BYTES..HEADER_BYTES + 8].try_into().expect("eight bytes");
     let configuration = HEADER_BYTES + 8 + u64::from_le_bytes(length) as usize + 4;
     let mixed = [&other[..configuration], &saved.bytes[saved.sections[1]..]].concat();
@@ -343,7 +347,7 @@ fn sections_of_another_device_are_refused() {
     assert!(text.contains("another geometry"), "{text}");
 }
 
-/// Checksums find what was damaged; what was never right is found by what the parts say of each other.
+/// Checksums detect damage. Consistency checks detect content that was never valid.
 #[test]
 fn a_map_that_is_no_map_of_the_state_is_refused() {
     let saved = SavedSnapshot::new();
@@ -378,7 +382,7 @@ fn a_map_that_is_no_map_of_the_state_is_refused() {
     assert!(text.contains("L2P map (part 1) that cannot be decoded"), "{text}");
 }
 
-/// A number as postcard has it.
+/// A number in postcard encoding.
 fn varint(mut number: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while number >= 0x80 {
@@ -389,7 +393,7 @@ fn varint(mut number: u64) -> Vec<u8> {
     bytes
 }
 
-/// A number near one of those at which something ends.
+/// A number near a limit of a type or a power of two.
 fn extreme(uniform: &mut Uniform) -> u64 {
     let power = 1_u64 << uniform.below(64);
     match uniform.below(6) {
@@ -402,10 +406,10 @@ fn extreme(uniform: &mut Uniform) -> u64 {
     }
 }
 
-/// The section with one number changed.
+/// Returns the section with one number changed.
 fn changed(section: &[u8], uniform: &mut Uniform) -> Vec<u8> {
     let length = section.len() as u32;
-    // Most of a state are its tables; what there is of everything else begins and ends it.
+    // Tables are most of a state. All other fields are at its start and end.
     let at = match uniform.below(4) {
         0 => uniform.below(length.min(200)),
         1 => length - 1 - uniform.below(length.min(2000)),
@@ -427,7 +431,7 @@ fn changed(section: &[u8], uniform: &mut Uniform) -> Vec<u8> {
     bytes
 }
 
-/// Everything that a drive is asked for.
+/// Uses every operation of a drive.
 fn use_of(device: &mut Device, seed: u64) {
     work(device, &mut Uniform::new(seed), 160);
     let pages = device.layout().logical_pages;
@@ -449,7 +453,7 @@ fn use_of(device: &mut Device, seed: u64) {
         ..counted
     });
     match device.check() {
-        // It was as high as can be before.
+        // The counter was at its limit before.
         Err(problem) if problem == "a counter is higher than can be" => return,
         checked => checked.expect("what was loaded is whole, and stays so"),
     }
@@ -457,7 +461,7 @@ fn use_of(device: &mut Device, seed: u64) {
     assert_same(device, &again);
 }
 
-/// A device on which everything takes time.
+/// A device with timing.
 fn timed() -> DeviceConfig {
     let mut config = small(60, 0.4);
     config.timing = Some(TimingConfig {
@@ -495,7 +499,8 @@ fn timed() -> DeviceConfig {
     config
 }
 
-/// A program operation that was not full when the drive was saved is in the buffer of the drive that is loaded, and leaves it once.
+/// A loaded drive has the incomplete program operation of the saved drive in its buffer, and the
+/// operation leaves it once.
 #[test]
 fn an_operation_that_is_not_full_is_in_the_buffer_of_a_loaded_drive() {
     let mut device = silent(&timed());
@@ -511,7 +516,7 @@ fn an_operation_that_is_not_full_is_in_the_buffer_of_a_loaded_drive() {
     loaded.check().expect("the device is whole");
 }
 
-/// What no device has said, with the right checksum, is refused, or harms nobody.
+/// Invalid content with the right checksum is rejected or harmless.
 #[test]
 fn numbers_that_were_changed_under_a_right_checksum_never_end_the_program() {
     let configs = [
@@ -628,7 +633,7 @@ fn a_file_where_a_folder_should_be_stays_whole() {
     device.save(&path).expect("the snapshot is written");
     let before = std::fs::read(&path).expect("the snapshot is there");
     work(&mut device, &mut uniform, 1_000);
-    // A file where a folder should be.
+    // A file at the place of a folder.
     let error = device.save(&path.join("below")).expect_err("a file is not a folder");
     assert!(matches!(error, SnapshotError::Io { .. }), "{error}");
     assert_eq!(std::fs::read(&path).expect("the snapshot is still there"), before);

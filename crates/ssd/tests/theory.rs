@@ -1,37 +1,41 @@
-//! The device against closed forms: what mathematics says about write amplification, the model has to show.
+//! Compares the write amplification of the model with closed forms from the literature.
 //!
-//! # The closed form, and for whom it is exact
+//! # The closed forms, and their conditions
 //!
-//! Pages are overwritten uniformly at random. Let `L` be the live pages and `1 + rho` the programmed pages per live
-//! page. A reclaim unit that is reclaimed when the host has written `t` pages since it was filled has each page valid
-//! with probability `exp(-t / L)`, so its valid share is `u = exp(-t / L)` and reclaiming it makes `1 - u` of it free:
+//! Pages are overwritten uniformly at random. Let `L` be the live pages and `1 + rho` the
+//! programmed pages per live page. Consider a reclaim unit that is reclaimed when the host has
+//! written `t` pages since it was filled. Each page of it is valid with probability `exp(-t / L)`,
+//! so its valid share is `u = exp(-t / L)`. Reclaiming frees `1 - u` of it, which gives
 //! `A = 1 / (1 - u)` media pages for each host page.
 //!
-//! * **FIFO**: every unit is reclaimed at the same age, when as many media pages were written as are programmed:
-//!   `t = (1 + rho) L / A`. With it `A = 1 / (1 - exp(-(1 + rho) / A))`, whose solution is
-//!   `A = (1 + rho) / ((1 + rho) + W(-(1 + rho) exp(-(1 + rho))))` (Menon 1995; "LRU cleaning" in Desnoyers 2012;
-//!   Xiang & Kurkoski 2012). It holds for units of any size, for the mean of `exp(-t / L)` does not depend on it.
-//! * **Greedy** takes units at the same valid share instead of the same age. The valid count of a unit falls from full
-//!   to that threshold in a mean time that the scatter of single units does not change (a sum of mean waiting times,
-//!   `L / v` at `v` valid pages), so greedy meets the same formula in the limit of large units and many of them, and
-//!   is a little better for small ones.
-//! * **Random**: the mean valid share of a unit is `1 / (1 + rho)`, so `A = (1 + rho) / rho` (for large units: one that
-//!   has not lost a page yet is never taken).
-//! * **d-choices**: see [`d_choices_closed_form`]; it is random at `d = 1` and FIFO in the limit.
+//! * **FIFO**: every unit is reclaimed at the same age, when as many media pages were written as
+//!   are programmed: `t = (1 + rho) L / A`. This gives `A = 1 / (1 - exp(-(1 + rho) / A))` with the
+//!   solution `A = (1 + rho) / ((1 + rho) + W(-(1 + rho) exp(-(1 + rho))))` (Menon 1995; "LRU
+//!   cleaning" in Desnoyers 2012; Xiang & Kurkoski 2012). It holds for units of any size, because
+//!   the mean of `exp(-t / L)` does not depend on the size.
+//! * **Greedy** takes units at the same valid share instead of the same age. The valid count of a
+//!   unit falls from full to that threshold in a mean time that the scatter of single units does
+//!   not change (a sum of mean waiting times, `L / v` at `v` valid pages). Greedy therefore has the
+//!   same formula in the limit of many large units, and is slightly better for small ones.
+//! * **Random**: the mean valid share of a unit is `1 / (1 + rho)`, so `A = (1 + rho) / rho`. This
+//!   holds for large units, because a unit that has not lost a page yet is never taken.
+//! * **d-choices**: see [`d_choices_closed_form`]. Equal to random at `d = 1` and FIFO in the
+//!   limit.
 //!
-//! # The spare that a policy really has
+//! # The effective spare of a policy
 //!
-//! Not all flash holds data. Of `n` reclaim units one is kept free for collection, the host's open one is half full on
-//! average, and the one that takes copies is nearly full: collection stops with the first victim whose copies leave
-//! it open, so it then has anything between nothing and the invalid pages of a victim left, `(1 - u) / 2 = 1 / 2A` on
-//! average. So `n - 3/2 - 1/2A` reclaim units are programmed, and by Little's law for pages their mean life is that
-//! many units of media writes, which is what the derivation above needs. The tests choose the over-provisioning so
-//! that this effective `rho` is the one in the table, and measure that it is. For `n` to infinity it is the nominal
-//! one, which has a test of its own.
+//! Not all flash holds data. Of `n` reclaim units, one is kept free for collection, and the host's
+//! open unit is half full on average. The unit that takes copies is nearly full. Collection stops
+//! with the first victim whose copies leave it open. Its remaining space is then uniform between
+//! zero and the invalid pages of a victim, `(1 - u) / 2 = 1 / 2A` on average. So `n - 3/2 - 1/2A`
+//! reclaim units are programmed. By Little's law for pages, their mean life is that many units of
+//! media writes, as the derivation above requires. The tests choose the over-provisioning so that
+//! this effective `rho` is the one in the table, and verify it by measurement. For `n` to infinity
+//! it equals the nominal one, which has a separate test.
 //!
-//! `WARP_DEEP=1` runs the size that the claim is made for: 3000 reclaim units of 4096 pages (2048 with two streams), a
-//! few minutes. Without it the devices are as small as the tolerances allow. Every run prints what it measured; seeds
-//! are those of the configurations, so a failure replays by itself.
+//! `WARP_DEEP=1` runs the full size: 3000 reclaim units of 4096 pages (2048 with two streams), in a
+//! few minutes. By default the devices are as small as the tolerances allow. Every run prints its
+//! measurements. Seeds are part of the configurations, so failures are reproducible.
 
 mod common;
 
@@ -40,7 +44,7 @@ use ssd::config::{DeviceConfig, GcConfig, HandleSelection, Handles, Isolation, U
 use ssd::unit::UnitState;
 use ssd::{Device, EventSink, Owner, Placement, RuId, Stats};
 
-/// Flash of the devices under test.
+/// Flash geometry of a device under test.
 #[derive(Clone, Copy)]
 struct Size {
     unit_pages: u32,
@@ -65,7 +69,7 @@ fn size() -> Size {
     }
 }
 
-/// The branch of the inverse of `w exp(w)` above -1, for `-1/e < x <= 0`, by Newton's method.
+/// Branch of the inverse of `w exp(w)` above -1, for `-1/e < x <= 0`, by Newton's method.
 fn lambert_w0(x: f64) -> f64 {
     let near_branch_point = (2.0 * (1.0 + std::f64::consts::E * x)).sqrt();
     let mut w = -1.0 + near_branch_point - near_branch_point * near_branch_point / 3.0;
@@ -79,13 +83,13 @@ fn lambert_w0(x: f64) -> f64 {
     w
 }
 
-/// Write amplification under uniform overwrite: exact for FIFO, the limit of greedy.
+/// Write amplification under uniform overwrite. Exact for FIFO, the limit of greedy.
 fn fifo_closed_form(rho: f64) -> f64 {
     let alpha = 1.0 + rho;
     alpha / (alpha + lambert_w0(-alpha * (-alpha).exp()))
 }
 
-/// The spare at which [`fifo_closed_form`] is `amplification`.
+/// Spare at which [`fifo_closed_form`] equals `amplification`.
 fn spare_for(amplification: f64) -> f64 {
     -amplification * (1.0 - 1.0 / amplification).ln() - 1.0
 }
@@ -95,7 +99,7 @@ fn random_closed_form(rho: f64) -> f64 {
     (1.0 + rho) / rho
 }
 
-/// The root of a function that is positive at `low` and negative at `high`.
+/// Root of a function that is positive at `low` and negative at `high`.
 fn bisect(mut low: f64, mut high: f64, function: impl Fn(f64) -> f64) -> f64 {
     assert!(
         function(low) > 0.0 && function(high) < 0.0,
@@ -112,13 +116,14 @@ fn bisect(mut low: f64, mut high: f64, function: impl Fn(f64) -> f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// Write amplification under uniform overwrite where the victim is the best of `d` units drawn at random, in the
-/// limit of large units, in which the best is the oldest.
+/// Write amplification under uniform overwrite with the best of `d` randomly drawn units as victim.
+/// Valid in the limit of large units, in which the best unit is the oldest.
 ///
-/// Let `G` be the share of the closed units that are older than `age`, age counted in collections per closed unit. The
-/// victim is older with probability `S = 1 - (1 - G)^d`. In a steady state as many units reach an age as are reclaimed
-/// beyond it: `dG/d(age) = -S`. The valid share of victims is `u = E exp(-k age) = 1 - k * integral of S exp(-k age)`,
-/// where a unit of age is `k = (1 + rho) (1 - u)` of `L` host writes.
+/// Let `G` be the share of the closed units that are older than `age`, with the age in collections
+/// per closed unit. The victim is older with probability `S = 1 - (1 - G)^d`. In a steady state as
+/// many units reach an age as are reclaimed beyond it, so `dG/d(age) = -S`. The valid share of
+/// victims is `u = E exp(-k age) = 1 - k * integral of S exp(-k age)`, where a unit of age is `k =
+/// (1 + rho) (1 - u)` of `L` host writes.
 fn d_choices_closed_form(rho: f64, d: i32) -> f64 {
     const STEP: f64 = 1e-3;
     const STEPS: usize = 40_000;
@@ -142,8 +147,8 @@ fn d_choices_closed_form(rho: f64, d: i32) -> f64 {
     1.0 / (1.0 - bisect(0.0, 1.0 - 1e-4, |u| valid_share(u) - u))
 }
 
-/// A drive that collects only for want of room, with handles of one isolation. Its effective spare is `rho` if
-/// `unusable` reclaim units hold no data on average.
+/// A drive that collects only for lack of space, with handles of one isolation. Its effective spare
+/// is `rho` if `unusable` reclaim units hold no data on average.
 fn drive(size: Size, rho: f64, unusable: f64, isolation: Isolation, handles: u16) -> DeviceConfig {
     let unit_bytes = u64::from(size.unit_pages) * 4096;
     let mut config = small(0, 0.0);
@@ -156,7 +161,8 @@ fn drive(size: Size, rho: f64, unusable: f64, isolation: Isolation, handles: u16
     config
 }
 
-/// A drive with one handle whose effective spare is `rho` under a policy that has this write amplification.
+/// A drive with one handle and an effective spare of `rho` under a policy with this write
+/// amplification.
 fn one_stream(size: Size, rho: f64, policy: UnitSelection, amplification: f64) -> DeviceConfig {
     let unusable = 1.5 + 0.5 / amplification;
     let mut config = drive(size, rho, unusable, Isolation::InitiallyIsolated, 1);
@@ -164,8 +170,9 @@ fn one_stream(size: Size, rho: f64, policy: UnitSelection, amplification: f64) -
     config
 }
 
-/// Pages of a handle's reclaim units that hold data, valid or not: those of closed units, and what was written of the
-/// open ones. Without remapping, the copies received tell how full the one for copies is.
+/// Pages with data, valid or not, in a handle's reclaim units. Includes closed units and the
+/// written part of the open ones. Without remapping, the received copies give the fill level of the
+/// unit for copies.
 fn programmed_pages<S: EventSink>(device: &Device<S>, handle: Option<u16>) -> u64 {
     let unit_pages = u64::from(device.layout().superblock_pages);
     let owner = handle.map_or(Owner::SHARED, owner);
@@ -182,14 +189,15 @@ fn programmed_pages<S: EventSink>(device: &Device<S>, handle: Option<u16>) -> u6
     closed * unit_pages + written_by_host + device.stats().owner(owner).gc_pages_received % unit_pages
 }
 
-/// What was measured of a stream: pages programmed for each live page, less 1, and write amplification.
+/// Measurement of a stream: programmed pages per live page, less 1, and write amplification.
 #[derive(Clone, Copy)]
 struct Measured {
     rho: f64,
     amplification: f64,
 }
 
-/// A uniform overwrite in the steady state, after `warm_up` and over `measured` times the capacity.
+/// Measures a uniform overwrite in the steady state, after `warm_up` and over `measured` times the
+/// capacity.
 fn steady_state(config: &DeviceConfig, warm_up: u32, measured: u32) -> Measured {
     const SAMPLES: u32 = 500;
     let mut device = silent(config);
@@ -217,7 +225,7 @@ fn steady_state(config: &DeviceConfig, warm_up: u32, measured: u32) -> Measured 
     }
 }
 
-/// Runs [`one_stream`] and expects the effective spare and this write amplification.
+/// Runs [`one_stream`] and asserts the effective spare and this write amplification.
 fn expect_one_stream(size: Size, rho: f64, policy: UnitSelection, expected: f64, tolerance: f64) -> f64 {
     let (warm_up, window) = if policy == UnitSelection::Random {
         (6, 12)
@@ -234,7 +242,7 @@ fn expect_one_stream(size: Size, rho: f64, policy: UnitSelection, expected: f64,
     measured.amplification
 }
 
-/// Compares and prints one row; the seed in the row's configuration replays it.
+/// Compares and prints one row. The seed in the row's configuration reproduces it.
 fn assert_close(what: &str, measured: f64, expected: f64, tolerance: f64) {
     let error = measured / expected - 1.0;
     println!(
@@ -287,9 +295,10 @@ fn fifo_meets_its_closed_form_whatever_the_size_of_units() {
 
 #[test]
 fn random_meets_its_closed_form() {
-    // Its victims scatter most: many of them, so small units. Those are sometimes drawn before they have lost a page,
-    // and then not taken: it takes `L / p` host pages for a unit of `p` pages to lose one, in which `A L / p^2` units
-    // are closed. The share `A / ((1 + rho) p)` of all units has nothing to give, and the others give more for it.
+    // Random victims scatter most and need many small units. A drawn unit without an invalid page
+    // is not taken. A unit of `p` pages loses its first page after `L / p` host pages, while `A L /
+    // p^2` units are closed. The share `A / ((1 + rho) p)` of all units therefore frees no space,
+    // and the other units free more.
     let size = Size {
         unit_pages: 512,
         ..size()
@@ -356,7 +365,7 @@ fn sequential_overwrite_copies_nothing() {
     }
 }
 
-/// A drive with everything at its default, and one of its eight handles in use.
+/// A drive with default settings that uses one of its eight handles.
 fn sequential_loop(unit_pages: u32, over_provisioning: f64, pages_per_write: u32) {
     let mut config = small(0, over_provisioning);
     let unit_bytes = u64::from(unit_pages) * 4096;
@@ -398,7 +407,8 @@ struct TwoStreams {
     hot_writes: f64,
 }
 
-/// Runs two streams on handles 0 and 1 (or both on handle 0) and measures each handle in the steady state.
+/// Runs two streams on handles 0 and 1 (or both on handle 0) and measures each handle in the steady
+/// state.
 fn run_two_streams(config: &DeviceConfig, streams: TwoStreams, separate: bool) -> (Vec<Measured>, f64) {
     const SAMPLES: u32 = 200;
     let mut device = silent(config);
@@ -424,7 +434,8 @@ fn run_two_streams(config: &DeviceConfig, streams: TwoStreams, separate: bool) -
             let _ = device.write_batch(0, &batch).expect("the pages exist");
         }
     };
-    // The cold stream needs as many of its own capacity as the hot one.
+    // The warm-up of the cold stream, in its own capacity, must be as long as that of the hot
+    // stream.
     let cold_turnover = f64::from(logical_pages) * (1.0 - streams.hot_pages) / (1.0 - streams.hot_writes);
     overwrite(&mut device, (4.0 * cold_turnover) as u64);
     let before = device.stats().clone();
@@ -448,7 +459,8 @@ fn run_two_streams(config: &DeviceConfig, streams: TwoStreams, separate: bool) -
     (measured.collect(), total)
 }
 
-/// One unit kept free, and of each of two handles one half full with host data and one with copies.
+/// One unit kept free. Each of two handles has one unit half full with host data and one with
+/// copies.
 const UNUSABLE_OF_TWO_HANDLES: f64 = 3.0;
 
 fn two_stream_size() -> Size {
@@ -465,8 +477,9 @@ const STREAMS: TwoStreams = TwoStreams {
 
 #[test]
 fn isolated_streams_meet_their_closed_forms_and_greedy_gives_both_the_same_spare() {
-    // The least valid unit of all is taken, so units of both streams go at one valid share: u, and with it A and rho,
-    // are the same for both, and those of one uniform stream on the whole drive, however hot the hot one is.
+    // Greedy takes the unit with the minimum valid share, so units of both streams go at the same
+    // `u`. Then `A` and `rho` are also equal for both, and equal to those of one uniform stream on
+    // the whole drive at any hotness.
     let rho = 0.15;
     let isolation = Isolation::PersistentlyIsolated;
     let config = drive(two_stream_size(), rho, UNUSABLE_OF_TWO_HANDLES, isolation, 2);
@@ -499,7 +512,8 @@ fn isolated_streams_meet_their_closed_forms_and_greedy_gives_both_the_same_spare
 
 #[test]
 fn pressure_divides_the_spare_by_what_handles_hold() {
-    // Whoever has the greatest invalid share is reclaimed, so all shares are the same, however fast each is written.
+    // The policy reclaims from the handle with the maximum invalid share, so all shares become
+    // equal at any write rates.
     let rho = 0.30;
     let streams = TwoStreams {
         hot_pages: 0.5,

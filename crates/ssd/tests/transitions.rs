@@ -1,5 +1,5 @@
-//! What follows from a configuration, number by number, and what each transition leaves behind: the cases that the
-//! swarm cannot judge, because its reference takes the layout as given or does not count what they are about.
+//! Hand-computed layouts and state transitions that the swarm cannot judge, because its reference
+//! model takes the layout as given or does not count them.
 
 mod common;
 
@@ -12,11 +12,12 @@ use ssd::layout::SizeClass;
 use ssd::unit::ReclaimUnit;
 use ssd::{ConfigError, DeviceConfig, Event, Layout, Lpn, Owner, Placement, RuhId};
 
-/// Bytes of a superblock of [`mixed`]: 12 blocks of 16 pages of 4 KiB.
+/// Size of a superblock of [`mixed`]: 12 blocks of 16 pages of 4 KiB.
 const MIXED_BYTES: u64 = 12 * 16 * 4096;
 
-/// Two reclaim groups of six dies with two planes; handles of every isolation and of four sizes, one of which divides a
-/// superblock by 4 and one by 6, so that a slice is a twelfth. 99.6 superblocks of flash in each group, as given.
+/// Two reclaim groups of six dies with two planes. The handles have every isolation and four sizes.
+/// One size divides a superblock by 4 and one by 6, so a slice is a twelfth. The configured flash
+/// is 99.6 superblocks in each group.
 fn mixed() -> DeviceConfig {
     let given = |index, isolation, reclaim_unit, open_reclaim_units| HandleOverride {
         index,
@@ -61,7 +62,7 @@ fn refusal(config: &DeviceConfig) -> ConfigError {
     Layout::new(config).expect_err("the configuration is refused")
 }
 
-/// Every number of a layout with everything in it, worked out on paper.
+/// Checks every number of a layout with all features against a hand computation.
 #[test]
 fn each_number_of_a_layout_is_the_one_worked_out_by_hand() {
     let handle = |isolation, reclaim_unit, open_reclaim_units| HandleConfig {
@@ -78,7 +79,7 @@ fn each_number_of_a_layout_is_the_one_worked_out_by_hand() {
     let found = layout(&mixed());
     let expected = Layout {
         page_bytes: 4096,
-        // 125 325 803 / 4096; a group's half of them needs 80 superblocks.
+        // 125 325 803 / 4096. A group's half of these pages needs 80 superblocks.
         logical_pages: 30_597,
         // 125 325 803 * 1.25 bytes are 99.6 superblocks in each of two groups.
         physical_pages: 2 * 100 * 192,
@@ -104,17 +105,17 @@ fn each_number_of_a_layout_is_the_one_worked_out_by_hand() {
         ],
         separation_pages: 0,
         pooled_copies: Owner::SHARED,
-        // 100 - 80 = 20 superblocks, a third of which is 6.6.
+        // 100 - 80 = 20 superblocks. A third of them is 6.6.
         reserve_superblocks: 6,
         spare_superblocks: 14,
         // One of each class.
         collection_superblocks: 4,
-        // A tenth of 14 * 12 slices beside the 6 * 12 in reserve.
+        // A tenth of 14 * 12 slices, plus the 6 * 12 in reserve.
         background_free_slices: 16 + 72,
-        // Half of them.
+        // Half of 14 * 12 slices, plus the reserve.
         foreground_free_slices: 84 + 72,
-        // 3 frontiers and 3 smaller classes, 4 for collection, 1 for the host, 6 in reserve: 83 superblocks are left,
-        // and one more that is full but for a page.
+        // 3 frontiers, 3 smaller classes, 4 for collection, 1 for the host and 6 in reserve leave
+        // 83 superblocks. One more may be full except for a page.
         group_live_pages_max: 84 * 192 - 1,
     };
     assert_eq!(found, expected);
@@ -124,18 +125,20 @@ fn each_number_of_a_layout_is_the_one_worked_out_by_hand() {
     assert_eq!(found.handle_list(), [RuhId(0), RuhId(1), RuhId(2), RuhId(3)]);
     let over_provisioning = (38_400.0 - 30_597.0) / 30_597.0;
     assert!((found.effective_over_provisioning() - over_provisioning).abs() < 1e-12);
-    // Both maps in 4 bytes a page, two bits for each page, 8 bytes a block, an entry for each slice.
+    // 4 bytes a page for each map, two bits a page, 8 bytes a block, and an entry a slice.
     let expected_bytes = 4 * 30_597 + 4 * 38_400 + 9_600 + 8 * 2_400 + 2_400 * size_of::<ReclaimUnit>() as u64;
     assert_eq!(found.memory_bytes(), expected_bytes);
 }
 
-/// Marks are shares of the spare or of all flash; whatever they say, what collection needs stays free.
+/// Watermarks are shares of the spare or of all flash. The space that collection needs stays free
+/// at any setting.
 #[test]
 fn marks_are_shares_of_what_they_say_and_never_below_what_collection_needs() {
     let mut config = mixed();
     config.gc.marks_of = MarksOf::All;
     let found = layout(&config);
-    // 0.1 and 0.5 of 1200 slices, beside 72 in reserve; in binary 1 - 0.9 is less than a tenth.
+    // 0.1 and 0.5 of 1200 slices, plus 72 in reserve. The binary value of 1 - 0.9 is less than a
+    // tenth.
     assert_eq!(found.background_free_slices, 120 + 72);
     assert_eq!(found.foreground_free_slices, 600 + 72);
 
@@ -144,7 +147,8 @@ fn marks_are_shares_of_what_they_say_and_never_below_what_collection_needs() {
     config.gc.foreground_mark = 0.95;
     let found = layout(&config);
     assert_eq!(found.background_free_slices, 0, "a mark of 1 switches it off");
-    // 8 + 72 would be too few: 6 superblocks in reserve and 4 for collection, and 11 slices that are scattered parts.
+    // 8 + 72 would be too few. The floor is 6 superblocks in reserve, 4 for collection and 11
+    // scattered slices.
     assert_eq!(found.foreground_free_slices, 10 * 12 + 11);
 
     config.gc.reserve_share = 0.0;
@@ -153,31 +157,32 @@ fn marks_are_shares_of_what_they_say_and_never_below_what_collection_needs() {
     assert_eq!(found.foreground_free_slices, 4 * 12 + 11);
 }
 
-/// An eager device keeps open what all its handles and frontiers fill: 7 and 3 superblocks here, instead of the 6 that
-/// squeezing leaves.
+/// An eager device keeps 7 units of its handles and 3 of its frontiers open here. Emergency
+/// collection would leave only 6.
 #[test]
 fn eager_opening_takes_what_is_open_from_the_live_data() {
     let mut config = mixed();
     config.handles.opening = Opening::Eager;
-    // 79 superblocks of live data, 10 open, 4 for collection, 1 for the host, 6 in reserve: exactly the 100 there are.
+    // 79 superblocks of live data, 10 open, 4 for collection, 1 for the host and 6 in reserve are
+    // exactly 100.
     assert_eq!(layout(&config).group_live_pages_max, 80 * 192 - 1);
     config.handles.overrides[2].open_reclaim_units = Some(4);
     let refused = refusal(&config);
     assert!(refused.allowed.contains("101 are needed"), "{refused}");
 
-    // With one handle squeezing leaves as much as is open.
+    // With one handle, emergency collection leaves as many as are open.
     let mut config = small(24, 0.2);
     config.handles.count = 1;
     let on_first_use = layout(&config);
     config.handles.opening = Opening::Eager;
     let eager = layout(&config);
-    // 24 superblocks less 1 frontier, 1 for collection, 1 for the host; eager, less 1 that is open.
+    // 24 superblocks less 1 frontier, 1 for collection, 1 for the host. Eager opening takes 1 more.
     assert_eq!(on_first_use.group_live_pages_max, 22 * 256 - 1);
     assert_eq!(eager.group_live_pages_max, 21 * 256 - 1);
 }
 
-/// Copies that share the host's unit need no room of their own when all is open, and as much as others when collection
-/// has squeezed everything.
+/// Copies that share the host's unit need no extra space if all units are open. After emergency
+/// collection they need as much as separate copies.
 #[test]
 fn copies_among_host_data_take_as_much_from_the_live_data_as_others_and_nothing_beside_open_units() {
     let rooms = |copies, opening| {
@@ -185,14 +190,16 @@ fn copies_among_host_data_take_as_much_from_the_live_data_as_others_and_nothing_
         (config.gc.copies, config.handles.opening) = (copies, opening);
         (layout(&config).group_live_pages_max + 1) / 256
     };
-    // 25 less 1 for collection, 1 for the host, and 1 frontier; eager, less the units of 4 handles and 1 for copies.
+    // 25 less 1 for collection, 1 for the host and 1 frontier. Eager opening takes 4 for handles
+    // and 1 for copies.
     assert_eq!(rooms(Copies::Apart, Opening::OnFirstUse), 22);
     assert_eq!(rooms(Copies::WithHost, Opening::OnFirstUse), 22);
     assert_eq!(rooms(Copies::Apart, Opening::Eager), 18);
     assert_eq!(rooms(Copies::WithHost, Opening::Eager), 19);
 }
 
-/// Handles that are all isolated have no shared frontier, handles that are all shared no other.
+/// If all handles are isolated, no shared frontier exists. If all are shared, only the shared one
+/// exists.
 #[test]
 fn each_isolated_handle_and_the_shared_pool_have_a_frontier() {
     let live_superblocks = |isolation| {
@@ -200,26 +207,26 @@ fn each_isolated_handle_and_the_shared_pool_have_a_frontier() {
         config.handles.isolation = isolation;
         (layout(&config).group_live_pages_max + 1) / 256
     };
-    // 40 less 1 for collection, 1 for the host, the frontiers; and 1 that is nearly full.
+    // 40 less 1 for collection, 1 for the host and the frontiers, plus 1 that is nearly full.
     assert_eq!(live_superblocks(Isolation::InitiallyIsolated), 41 - 2 - 1);
     assert_eq!(live_superblocks(Isolation::PersistentlyIsolated), 41 - 2 - 4);
     assert_eq!(live_superblocks(Isolation::Adaptive), 41 - 2 - 5);
 }
 
-/// What a refusal for want of room says, word for word: it is the remedy that a person follows.
+/// Checks the text of an error for lack of space word for word, because users follow its remedy.
 #[test]
 fn a_refusal_for_want_of_room_names_what_there_is_and_what_is_needed() {
     let mut config = small(1, 0.0105);
     config.geometry.reclaim_unit_bytes = 3 * MIB;
-    // A page less than 20 superblocks of live data in each of two groups.
+    // One page less than 20 superblocks of live data in each of two groups.
     config.geometry.physical_bytes = None;
     config.geometry.capacity_bytes = Some(2 * (20 * 768 - 1) * 4096);
     config.geometry.reclaim_groups = 2;
     let refused = refusal(&config);
     assert_eq!(refused.field, "geometry.over_provisioning");
     assert_eq!(refused.value, "0.0105");
-    // With the page that lets the last write find its group they are 20; beside them a frontier, one for collection,
-    // one for the host. 22.5 round to 23, which is 1.125 of 20 and a little.
+    // The extra page for the last write makes 20. A frontier, one for collection and one for the
+    // host follow. 22.5 round to 23, which is 1.125 of 20 and a little.
     assert_eq!(
         refused.allowed,
         "20 superblocks of 3 MiB in each reclaim group are too few, 23 are needed to hold a full drive, 4 handles and \
@@ -229,7 +236,8 @@ fn a_refusal_for_want_of_room_names_what_there_is_and_what_is_needed() {
     config.geometry.over_provisioning = 0.126;
     assert_eq!(layout(&config).superblocks_per_group, 23);
 
-    // 2 superblocks of live data and as many again are fewer than 4 isolated handles and the rest take.
+    // 2 superblocks of live data and 2 of spare are too few for 4 isolated handles and the other
+    // needs.
     let mut config = small(4, 1.0);
     config.handles.isolation = Isolation::PersistentlyIsolated;
     let refused = refusal(&config);
@@ -239,17 +247,19 @@ fn a_refusal_for_want_of_room_names_what_there_is_and_what_is_needed() {
     );
 }
 
-/// Capacity and flash are cut to whole pages and whole superblocks in every group, and neither may be nothing.
+/// Capacity and flash are rounded to whole pages and whole superblocks in every group, and neither
+/// may be zero.
 #[test]
 fn capacity_and_flash_are_whole_and_not_nothing() {
     let mut config = small(1, 0.1);
-    // A byte less than 110 superblocks is 109; 110 at 0.1 are 100, whatever 1.1 is in binary.
+    // One byte less than 110 superblocks is 109. 110 at 0.1 are exactly 100 despite binary
+    // rounding.
     config.geometry.physical_bytes = Some(110 * MIB - 1);
     assert_eq!(layout(&config).superblocks_per_group, 109);
     config.geometry.physical_bytes = Some(110 * MIB);
     let found = layout(&config);
     assert_eq!((found.superblocks_per_group, found.logical_pages), (110, 100 * 256));
-    // An odd superblock of two groups is left over.
+    // Two groups cannot share an odd superblock.
     config.geometry.physical_bytes = Some(111 * MIB);
     config.geometry.reclaim_groups = 2;
     let found = layout(&config);
@@ -263,7 +273,7 @@ fn capacity_and_flash_are_whole_and_not_nothing() {
     assert_eq!(refused.field, "geometry.capacity_bytes");
     assert!(refused.allowed.contains("(1048576 bytes)"), "{refused}");
 
-    // Two superblocks of a page, and less than a page.
+    // Two single-page superblocks, and less than a page.
     config.geometry = Geometry {
         capacity_bytes: Some(60_000),
         over_provisioning: 1.0,
@@ -278,7 +288,7 @@ fn capacity_and_flash_are_whole_and_not_nothing() {
     assert!(refused.allowed.contains("less than one superblock"), "{refused}");
 }
 
-/// Too many pages for 32 bits: the refusal names the smallest mapping unit that does.
+/// The error for too many pages for 32 bits names the smallest mapping unit that works.
 #[test]
 fn a_drive_with_too_many_pages_is_told_the_mapping_unit_that_works() {
     let flash = |bytes: u64, mapping_unit_bytes: u64, reclaim_unit_bytes: u64| {
@@ -306,12 +316,12 @@ fn a_drive_with_too_many_pages_is_told_the_mapping_unit_that_works() {
             .contains("no geometry.mapping_unit_bytes is large enough"),
         "{beyond}"
     );
-    // With units of 8 KiB the number of pages would be the one that means "not mapped".
+    // With units of 8 KiB the number of pages would equal the "unmapped" marker.
     let border = flash(u64::from(u32::MAX) * 8192, 4096, 8192);
     assert!(border.allowed.contains("mapping_unit_bytes = 16384"), "{border}");
 }
 
-/// A superblock divided by 4 and by 6 has slices of a twelfth, by 3 and by 6 of a sixth.
+/// A superblock divided by 4 and by 6 has slices of a twelfth, and by 3 and by 6 of a sixth.
 #[test]
 fn a_slice_is_the_smallest_part_that_divides_every_size() {
     let mut config = mixed();
@@ -320,8 +330,8 @@ fn a_slice_is_the_smallest_part_that_divides_every_size() {
     assert_eq!(layout(&config).slices_per_superblock, 6);
 }
 
-/// Everything is valid and room is short: the parts that are moved together are those of a size of which several
-/// superblocks are partly free. A single one of another size would only move to another superblock.
+/// All pages are valid and space is short. Emergency collection moves parts of a size with several
+/// partly free superblocks. A single part of another size would only move to another superblock.
 #[test]
 fn a_part_that_no_other_of_its_size_can_join_stays_where_it_is() {
     let given = |index, reclaim_unit| HandleOverride {
@@ -338,7 +348,7 @@ fn a_part_that_no_other_of_its_size_can_join_stays_where_it_is() {
         given(0, ReclaimUnitSize::Channel),
         given(2, ReclaimUnitSize::Fraction(2)),
     ];
-    // Collection in the foreground goes on as long as there is an invalid page anywhere.
+    // Foreground collection continues as long as any page is invalid.
     config.gc.foreground_mark = 0.0;
     config.gc.marks_of = MarksOf::All;
     let least = (10..1000)
@@ -354,7 +364,8 @@ fn a_part_that_no_other_of_its_size_can_join_stays_where_it_is() {
             .write(0, &extent(first, pages, Placement::handle(handle)))
             .expect("the extent and the handle exist");
     };
-    // A superblock of 16 pages and half of one, before all others, so that they come first of those with as many parts.
+    // One and a half superblocks of 16 pages, written before all others, so that they come first
+    // among those with equally many parts.
     for first in [0, 8, 16] {
         write(first, 8, 2);
     }
@@ -363,7 +374,7 @@ fn a_part_that_no_other_of_its_size_can_join_stays_where_it_is() {
     for first in parts.clone() {
         write(first, 4, 0);
     }
-    // Each time half of what is left of the small parts goes to the handle with whole superblocks.
+    // Each round moves half of the remaining small parts to the handle with whole superblocks.
     for kept in [2, 4] {
         for first in parts.clone().filter(|first| first / 4 % kept == kept / 2) {
             write(first, 4, 1);
@@ -383,8 +394,8 @@ fn a_part_that_no_other_of_its_size_can_join_stays_where_it_is() {
     prove(&device);
 }
 
-/// A reclaim unit is as old as the moment in which it was taken until something happens to it: one that is closed
-/// without having been written to is a candidate, and policies go by its age.
+/// The age of a reclaim unit starts when it is opened. A unit that is closed without a write is a
+/// candidate, and policies use its age.
 #[test]
 fn a_reclaim_unit_is_as_old_as_the_moment_it_was_taken() {
     let mut config = small(24, 0.5);

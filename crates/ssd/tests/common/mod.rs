@@ -1,5 +1,5 @@
-//! What the behaviour tests share: small devices with everything optional switched off, short names for the host's
-//! calls, and bookkeeping from events. It holds no expectations of its own.
+//! Shared helpers of the behaviour tests: small devices without optional features, short names for
+//! host calls, and bookkeeping from events. Contains no expectations.
 
 #![allow(dead_code)] // Every test binary uses its own part.
 
@@ -17,11 +17,11 @@ pub const MIB: u64 = 1 << 20;
 /// Pages of a reclaim unit of [`small`] devices.
 pub const UNIT_PAGES: u32 = 256;
 
-/// A device whose events are kept.
+/// A device that records its events.
 pub type Recorded = Device<Vec<Event>>;
 
-/// A drive of `superblocks` reclaim units of 1 MiB (256 pages in 4 blocks: 2 channels of 2 dies) and four initially
-/// isolated handles, which collects only when it has to, and only by copying.
+/// A drive of `superblocks` reclaim units of 1 MiB (256 pages in 4 blocks on 2 channels of 2 dies)
+/// with four initially isolated handles. Collects only for lack of space, and only by copying.
 pub fn small(superblocks: u64, over_provisioning: f64) -> DeviceConfig {
     DeviceConfig {
         geometry: Geometry {
@@ -59,12 +59,12 @@ pub fn small(superblocks: u64, over_provisioning: f64) -> DeviceConfig {
     }
 }
 
-/// A device of this configuration that keeps its events.
+/// Creates a device that records its events.
 pub fn recorded(config: &DeviceConfig) -> Recorded {
     Device::with_sink(config, Vec::new()).expect("the configuration is valid")
 }
 
-/// A device of this configuration without events.
+/// Creates a device without events.
 pub fn silent(config: &DeviceConfig) -> Device {
     Device::new(config).expect("the configuration is valid")
 }
@@ -86,7 +86,7 @@ pub fn write<S: EventSink>(device: &mut Device<S>, first: u32, pages: u32, handl
         .expect("the extent and the handle exist");
 }
 
-/// A placement by numbers.
+/// Placement from its numbers.
 pub fn placement(group: u16, handle: u16) -> Placement {
     Placement {
         group: RgId(group),
@@ -94,22 +94,22 @@ pub fn placement(group: u16, handle: u16) -> Placement {
     }
 }
 
-/// The owner that handle `index` is.
+/// Owner of handle `index`.
 pub fn owner(index: u16) -> Owner {
     Owner::of(RuhId(index))
 }
 
-/// The reclaim unit that holds a logical page.
+/// Reclaim unit that holds a logical page.
 pub fn unit_of<S: EventSink>(device: &Device<S>, lpn: u32) -> RuId {
     device.unit_of(device.lookup(Lpn(lpn)).expect("the page is mapped"))
 }
 
-/// Whose reclaim unit holds a logical page.
+/// Owner of the reclaim unit that holds a logical page.
 pub fn owner_of<S: EventSink>(device: &Device<S>, lpn: u32) -> Owner {
     device.unit(unit_of(device, lpn)).owner()
 }
 
-/// The collections so far.
+/// Collections so far.
 pub fn reclaims(device: &Recorded) -> Vec<Reclaim> {
     let reclaim = |event: &Event| match event {
         Event::Reclaim(reclaim) => Some(reclaim.clone()),
@@ -118,7 +118,7 @@ pub fn reclaims(device: &Recorded) -> Vec<Reclaim> {
     device.sink().iter().filter_map(reclaim).collect()
 }
 
-/// Sizes in pages of the reclaim units opened so far for hosts by this owner.
+/// Sizes in pages of the reclaim units opened so far for host writes of this owner.
 pub fn opened_pages(device: &Recorded, by: Owner) -> Vec<u32> {
     let opened = |event: &Event| match event {
         Event::Open {
@@ -132,9 +132,11 @@ pub fn opened_pages(device: &Recorded, by: Owner) -> Vec<u32> {
     device.sink().iter().filter_map(opened).collect()
 }
 
-/// Pages of free reclaim units at the moment of each collection's start, with its trigger; single reclaim group.
+/// Pages of free reclaim units at the start of each collection, with its trigger. Supports a single
+/// reclaim group.
 ///
-/// A `Reclaim` event follows the `Open` events of its own destination, so those after the event before are undone.
+/// A `Reclaim` event follows the `Open` events of its own destination, so the function reverts
+/// those after the previous event.
 pub fn free_pages_at_reclaims(device: &Recorded) -> Vec<(Trigger, u64)> {
     let mut free = u64::from(device.layout().physical_pages);
     let mut opened_for_copies = 0;
@@ -160,7 +162,7 @@ pub fn free_pages_at_reclaims(device: &Recorded) -> Vec<(Trigger, u64)> {
     rows
 }
 
-/// Proves the device's invariants, and that its events fold to its counters.
+/// Checks the device's invariants, and that its events add up to its counters.
 pub fn prove(device: &Recorded) {
     device.check().expect("every invariant holds");
     let mut folded = ssd::Stats::new(device.layout().page_bytes, device.layout().handles.len() as u16);
@@ -186,7 +188,7 @@ impl Uniform {
         }
     }
 
-    /// One of `0..below`.
+    /// Draws one of `0..below`.
     pub fn below(&mut self, below: u32) -> u32 {
         ((u64::from(self.random.next_u64() as u32) * u64::from(below)) >> 32) as u32
     }
@@ -238,8 +240,8 @@ pub fn everything() -> DeviceConfig {
     config
 }
 
-/// Overwrites pages drawn uniformly in short runs through all handles and groups, with a deallocation, a handle update
-/// and a long extent now and then.
+/// Overwrites pages drawn uniformly in short runs through all handles and groups. Occasionally
+/// deallocates pages, updates a handle or writes a long extent.
 pub fn work(device: &mut Device, uniform: &mut Uniform, commands: u32) {
     let pages = device.layout().logical_pages;
     let groups = u32::from(device.layout().groups);
@@ -269,7 +271,7 @@ pub fn physical_pages(device: &Device) -> Vec<Option<Ppn>> {
         .collect()
 }
 
-/// Everything that a host or a report can see of two devices is the same.
+/// Asserts that all visible state of two devices is equal.
 pub fn assert_same(one: &Device, other: &Device) {
     assert_eq!(one.config(), other.config());
     assert_eq!(one.stats(), other.stats());

@@ -1,9 +1,9 @@
-//! When collection runs and how data moves: marks, lazy threshold, reserve, block remapping and copies.
+//! Settings of garbage collection: watermarks, lazy threshold, reserve, block remapping and copies.
 
 use super::*;
 
-/// 64 superblocks, 52 of which a full drive needs: 12 are spare. Written once and overwritten once, in order: there is
-/// always a reclaim unit that holds nothing.
+/// 64 superblocks, of which a full drive needs 52 and 12 are spare. Written once and overwritten
+/// once, in order, so that an empty reclaim unit always exists.
 fn overwritten_in_order(change: impl FnOnce(&mut GcConfig)) -> Recorded {
     let mut config = small(64, 0.25);
     change(&mut config.gc);
@@ -20,7 +20,7 @@ fn overwritten_in_order(change: impl FnOnce(&mut GcConfig)) -> Recorded {
     device
 }
 
-/// Free reclaim units when the first collection of this kind began.
+/// Free reclaim units at the start of the first collection of this kind.
 fn free_units_at_first(device: &Recorded, trigger: Trigger) -> Option<u64> {
     let rows = free_pages_at_reclaims(device);
     let row = rows.iter().find(|row| row.0 == trigger);
@@ -82,7 +82,7 @@ fn a_lower_foreground_mark_costs_write_amplification() {
 
 #[test]
 fn lazy_valid_share_limits_what_background_collection_takes() {
-    // One reclaim unit with 128 of 256 pages valid, and background collection always on.
+    // One reclaim unit has 128 of 256 pages valid, and background collection always runs.
     for (share, expected) in [(0.0, 0), (0.25, 0), (0.499, 0), (0.5, 1), (0.75, 1), (1.0, 1)] {
         let mut config = small(64, 0.25);
         config.gc.background_mark = 0.0;
@@ -103,7 +103,7 @@ fn lazy_valid_share_limits_what_background_collection_takes() {
                 .all(|reclaim| reclaim.valid_pages == UNIT_PAGES / 2 && reclaim.trigger == Trigger::Background)
         );
     }
-    // A unit that has lost nothing is not worth taking even at 1, one without valid pages even at 0.
+    // A unit without losses is not taken even at 1. A unit without valid pages is taken even at 0.
     for (share, overwritten, expected) in [(1.0, 0, 0), (0.0, UNIT_PAGES, 1)] {
         let mut config = small(64, 0.25);
         config.gc.background_mark = 0.0;
@@ -125,7 +125,8 @@ fn lazy_valid_share_limits_what_background_collection_takes() {
 
 #[test]
 fn lazy_valid_share_limits_every_policy() {
-    // The reclaim unit closed first is half valid, the second a quarter: only that one may be taken, whoever asks.
+    // The reclaim unit closed first is half valid, the second a quarter. Every policy may only take
+    // the second.
     for policy in [
         UnitSelection::Greedy,
         UnitSelection::CostAge,
@@ -192,10 +193,10 @@ fn marks_of_spare_keeps_a_sequential_overwrite_at_1_and_marks_of_all_does_not() 
     };
     assert_eq!(amplification(&|_| ()), 1.0);
     assert_eq!(amplification(&|gc| gc.lazy_valid_share = 0.875), 1.0);
-    // A tenth of all reclaim units never stays free when only a tenth of them is spare, so background collection takes
-    // a unit as soon as it is lazy enough. With the published emulator's threshold, an eighth invalid, every page is
-    // copied once before its turn to be overwritten comes: the 2.00 measured there. With 5 % it is only the last
-    // pages of each unit.
+    // A tenth of all reclaim units never stays free if only a tenth of them is spare, so background
+    // collection takes a unit as soon as it is lazy enough. The published emulator's threshold is
+    // one eighth invalid. With it every page is copied once before it is overwritten, which gives
+    // the WAF of 2.00 measured there. With 5 % only the last pages of each unit are copied.
     let all = |lazy_valid_share: f64| {
         amplification(&|gc| {
             gc.marks_of = MarksOf::All;
@@ -236,8 +237,8 @@ fn reserve_share_takes_spare_from_the_host() {
 // ---------------------------------------------------------------------------------------------------------------------
 // block_remapping, program_unit_bytes
 
-/// Reclaim units of 4 blocks of 64 pages, written block by block or striped page by page; then the first 64 pages of
-/// each are overwritten, and more, until collection has to run.
+/// Fills reclaim units of 4 blocks of 64 pages, block by block or striped page by page. Then
+/// overwrites the first 64 pages of each, and more, until collection has to run.
 fn with_full_blocks(block_remapping: bool, program_unit_bytes: Option<u64>) -> Recorded {
     let mut config = small(STAGED_SUPERBLOCKS, 0.25);
     config.gc.block_remapping = block_remapping;
@@ -279,7 +280,8 @@ fn block_remapping_moves_fully_valid_blocks_without_copying() {
 
 #[test]
 fn program_unit_decides_which_blocks_lose_pages_together() {
-    // The same 64 pages are one block if a block is written at a time, and a quarter of every block if striped.
+    // The same 64 pages are one block if blocks are written one at a time, and a quarter of every
+    // block if striped.
     let striped = with_full_blocks(true, None);
     assert_eq!(striped.stats().total().blocks_remapped, 0);
     let by_two_pages = with_full_blocks(true, Some(2 * 4096));
@@ -290,8 +292,8 @@ fn program_unit_decides_which_blocks_lose_pages_together() {
 
 #[test]
 fn the_least_worn_superblock_is_used_first() {
-    // Superblocks that held data for long come back hardly worn. How often a superblock was used that is not the least
-    // worn one of those that are free:
+    // Superblocks with long-lived data return with little wear. Counts the allocations that did not
+    // take the least worn free superblock.
     let exceptions = |allocation: Allocation| {
         const SUPERBLOCKS: u32 = 40;
         let mut config = small(u64::from(SUPERBLOCKS), 0.2);
@@ -329,8 +331,8 @@ fn the_least_worn_superblock_is_used_first() {
 
 #[test]
 fn block_remapping_keeps_erase_counts_with_the_block() {
-    // The first collection moves three blocks and erases one: the one that lost its pages. Blocks that moved with
-    // their data keep it, and those that came in exchange are blank.
+    // The first collection moves three blocks and erases the one that lost its pages. Moved blocks
+    // keep their data, and the blocks received in exchange are blank.
     let device = with_full_blocks(true, WHOLE_BLOCK);
     let first = reclaims(&device)[0].clone();
     let blocks_of = |unit: RuId| (4 * unit.0 as usize)..(4 * unit.0 as usize + 4);
@@ -349,7 +351,7 @@ fn block_remapping_keeps_erase_counts_with_the_block() {
 
 #[test]
 fn a_remapped_block_is_erased_where_its_data_went() {
-    // As above, and background collection takes what holds nothing at all.
+    // Same as above, with background collection of units without valid pages.
     let mut config = small(STAGED_SUPERBLOCKS, 0.25);
     config.gc.block_remapping = true;
     config.geometry.program_unit_bytes = WHOLE_BLOCK;
@@ -388,8 +390,9 @@ fn a_remapped_block_is_erased_where_its_data_went() {
 // ---------------------------------------------------------------------------------------------------------------------
 // copies
 
-/// What a device with copies among host data holds after every handle has overwritten pages of every other unit at
-/// random: for each reclaim unit's owner, the handles whose pages it holds.
+/// Fills a device with copies among host data through four handles in stripes of 16 pages, then
+/// overwrites pages at random. Returns the device, and the handles with pages in the reclaim units
+/// of each owner.
 fn shared_frontiers(change: impl FnOnce(&mut DeviceConfig)) -> (Recorded, BTreeMap<u16, BTreeSet<u16>>) {
     let mut config = small(64, 0.25);
     config.gc.copies = Copies::WithHost;
@@ -442,8 +445,8 @@ fn copies_among_host_data_go_to_the_first_handle_that_is_not_persistently_isolat
     assert_eq!(held, BTreeMap::from(expected), "persistently isolated data stays alone");
 }
 
-/// Without placement there is one write frontier: what the host writes after a collection follows the copies in the
-/// same reclaim unit.
+/// Without placement the device has one write frontier. Host data after a collection follows the
+/// copies in the same reclaim unit.
 #[test]
 fn host_data_follows_copies_in_the_unit_that_they_began() {
     for (copies, together) in [(Copies::Apart, false), (Copies::WithHost, true)] {
@@ -454,7 +457,7 @@ fn host_data_follows_copies_in_the_unit_that_they_began() {
         let copied = 8 * UNIT_PAGES + 200;
         let (of_copy, of_host) = (unit_of(&staged.device, copied), unit_of(&staged.device, 0));
         assert_eq!(of_copy == of_host, together, "{copies:?}");
-        // 56 copies and one page of the host, or that page alone.
+        // 56 copies and one page of the host, or only the host page.
         let left = staged.device.available_media_writes(placement(0, 0));
         assert_eq!(left, Ok(if together { UNIT_PAGES - 57 } else { UNIT_PAGES - 1 }));
     }

@@ -1,4 +1,4 @@
-//! Geometry and what a host can ask for besides writing.
+//! Geometry settings, and host commands other than writes.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn capacity_and_flash_follow_from_each_other() {
     config.geometry.capacity_bytes = Some(100 * MIB);
     let by_capacity = Layout::new(&config).expect("valid");
     assert_eq!((by_capacity.superblocks(), by_capacity.logical_pages), (125, 25_600));
-    // More over-provisioning takes capacity in one case and adds flash in the other.
+    // More over-provisioning reduces the capacity in one case and adds flash in the other.
     config.geometry.over_provisioning = 0.5;
     let more = Layout::new(&config).expect("valid");
     assert_eq!((more.superblocks(), more.logical_pages), (150, 25_600));
@@ -22,7 +22,7 @@ fn capacity_and_flash_follow_from_each_other() {
         tenth.logical_pages, 25_600,
         "110 MiB of flash at 0.10 are 100 MiB, whatever 0.10 is in binary"
     );
-    // The host reaches the last page and none after it.
+    // The last page exists, and the page after it does not.
     let mut device = silent(&small(125, 0.25));
     write(&mut device, 25_599, 1, 0);
     assert!(device.write(0, &extent(25_599, 2, Placement::handle(0))).is_err());
@@ -56,7 +56,8 @@ fn mapping_unit_is_what_a_small_write_costs() {
     }
 }
 
-/// Four reclaim groups of one channel with two dies each, 32 superblocks of 256 pages in each, two handles.
+/// Four reclaim groups of one channel with two dies each, 32 superblocks of 256 pages in each, two
+/// handles.
 fn four_groups() -> DeviceConfig {
     let mut config = small(128, 0.30);
     config.geometry.channels = 4;
@@ -66,7 +67,7 @@ fn four_groups() -> DeviceConfig {
     config
 }
 
-/// The reclaim group that a logical page lies in, by the numbering of physical pages.
+/// Reclaim group of a logical page, from the numbering of physical pages.
 fn group_of(device: &Recorded, lpn: u32) -> u32 {
     let layout = device.layout();
     device.lookup(Lpn(lpn)).expect("mapped").0 / (layout.superblocks_per_group * layout.superblock_pages)
@@ -77,7 +78,7 @@ fn writes_without_a_placement_go_to_the_groups_in_turn() {
     let mut device = recorded(&four_groups());
     for turn in 0..9 {
         assert_eq!(device.default_placement(RuhId(3)), placement(turn % 4, 3));
-        // A write that names its placement takes no turn.
+        // A write with a placement does not advance the rotation.
         let _ = device
             .write(0, &extent(0, 1, placement(2, 1)))
             .expect("the page exists");

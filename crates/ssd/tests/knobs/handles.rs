@@ -1,11 +1,12 @@
-//! Handles: isolation, count, reclaim unit sizes, open reclaim units, opening and overrides.
+//! Settings of handles: isolation, count, reclaim unit sizes, open reclaim units, opening and
+//! overrides.
 
 use super::*;
 
 // handles: isolation, adaptive isolation
 
-/// Two handles that overwrite pages of interleaved extents at random until everything was collected several times;
-/// returns the handle that wrote each page last.
+/// Lets two handles overwrite pages of interleaved extents at random until all units have been
+/// collected several times. Returns the last writer of each page.
 fn two_interleaved_handles(isolation: Isolation, adaptive_isolation_spare: f64) -> (Recorded, Vec<u16>) {
     let mut config = small(64, 0.25);
     config.handles.isolation = isolation;
@@ -98,7 +99,7 @@ fn isolation_of_a_handle_is_its_own() {
 
 #[test]
 fn adaptive_isolation_follows_the_spare() {
-    // 12 spare superblocks or a little less, two handles: 4 for each are there, 8 are not.
+    // About 12 spare superblocks and two handles allow 4 for each handle, but not 8.
     let destinations = |threshold| {
         let (device, _) = two_interleaved_handles(Isolation::Adaptive, threshold);
         let shared = |reclaim: &ssd::event::Reclaim| reclaim.destination_owner == Owner::SHARED;
@@ -113,7 +114,7 @@ fn adaptive_isolation_follows_the_spare() {
     );
     assert_eq!(destinations(8.0), (true, true), "initially isolated: all is shared");
 
-    // The same threshold, another over-provisioning.
+    // The same threshold with another over-provisioning.
     let shared_at = |over_provisioning| {
         let mut config = small(64, over_provisioning);
         config.handles.count = 1;
@@ -138,7 +139,8 @@ fn adaptive_isolation_goes_back_below_three_quarters_of_its_threshold() {
     let mut device = recorded(&config);
     let mut uniform = Uniform::new(6);
     let mut live_units = 0;
-    // Data of this many reclaim units and spare of the rest, of 64: isolated from 20 on, until below 15.
+    // This many of 64 reclaim units hold data and the rest is spare. Isolation starts at 20 spare
+    // units and ends below 15.
     for (units, expected) in [
         (50, Owner::SHARED),
         (46, Owner::SHARED),
@@ -240,7 +242,7 @@ fn the_same_handle_keeps_its_reclaim_unit_until_it_is_full() {
     );
 }
 
-/// 4 channels of 2 dies with 2 planes: 16 blocks of 16 pages in a superblock of 256.
+/// 4 channels of 2 dies with 2 planes, which give 16 blocks of 16 pages in a superblock of 256.
 fn many_dies() -> DeviceConfig {
     let mut config = small(64, 0.30);
     config.geometry.channels = 4;
@@ -298,7 +300,7 @@ fn channels_dies_and_planes_shape_the_reclaim_units() {
 
 #[test]
 fn smaller_reclaim_units_lie_on_the_dies_they_are_called_after() {
-    // The second of two small reclaim units is reclaimed; erase counts tell on which blocks it lay.
+    // The second of two small reclaim units is reclaimed. Erase counts show its blocks.
     for (size, expected) in [
         (ReclaimUnitSize::Fraction(2), 8..16),
         (ReclaimUnitSize::Channel, 4..8),
@@ -404,7 +406,7 @@ fn divided_superblocks_merge_again() {
     );
     assert_eq!(device.stats().total().gc_pages_copied, 0, "nothing was left to copy");
     prove(&device);
-    // And they can be divided again.
+    // The superblocks can be divided again.
     write(&mut device, 0, pages, 1);
     prove(&device);
 }
@@ -415,7 +417,7 @@ fn open_reclaim_units_take_commands_round_robin() {
         let mut config = small(64, 0.25);
         config.handles.open_reclaim_units = open;
         let mut device = recorded(&config);
-        // Two pages each: it is commands that are distributed, not pages.
+        // Two pages each, because commands are distributed, not pages.
         for command in 0..60 {
             write(&mut device, 2 * command, 2, 0);
         }

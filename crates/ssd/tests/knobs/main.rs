@@ -1,11 +1,12 @@
-//! Every knob of a [`DeviceConfig`] does what its comment promises.
+//! Tests every setting of a [`DeviceConfig`] against its documentation.
 //!
-//! Each test sets one knob to several values on a small device and looks at what only this knob can explain: the first
-//! victim of a crafted state, the size of a reclaim unit, who owns the pages after collection. A knob that did nothing,
-//! or one name that fell back to another, fails here. That refusals name the field is in `names`, as a table.
+//! Each test sets one setting to several values on a small device and checks an effect that only
+//! this setting explains. Examples are the first victim of a crafted state, the size of a reclaim
+//! unit, or the owner of pages after collection. A setting without effect, or a name with the
+//! effect of another, fails here. The table in `names` checks that errors name the field.
 //!
-//! It does not cover: write amplification against theory (`theory.rs`), arbitrary combinations (the property test),
-//! TOML (the lab reads profiles).
+//! Other tests cover write amplification against theory (`theory.rs`), arbitrary combinations (the
+//! property test) and TOML (the lab reads profiles).
 
 mod collection;
 #[path = "../common/mod.rs"]
@@ -32,20 +33,21 @@ use ssd::{Device, Event, HostError, Layout, Lpn, Owner, Placement, RgId, RuId, R
 /// Superblocks of [`staged`] devices, and the closed reclaim units that hold their data.
 const STAGED_SUPERBLOCKS: u64 = 16;
 const STAGED_UNITS: u32 = 12;
-/// Pages that [`staged`] overwrites: three reclaim units.
+/// Pages that [`staged`] overwrites, which are three reclaim units.
 const STAGED_OVERWRITES: u32 = 3 * UNIT_PAGES;
 
 /// A device of 16 reclaim units just before the write that needs a victim.
 struct Staged {
     device: Recorded,
-    /// The reclaim unit that was filled k-th.
+    /// Reclaim units in the order of filling.
     units: Vec<RuId>,
 }
 
 impl Staged {
-    /// Fills twelve reclaim units one after the other, the k-th with pages `256 k..256 (k + 1)` through
-    /// `handle_of(k)`. Then overwrites `(k, pages)` pages of them in the order given, which fills three more reclaim
-    /// units of `overwriting`. Only one is free now: the next page finds no room without collection.
+    /// Fills twelve reclaim units one after the other, the k-th with pages `256 k..256 (k + 1)`
+    /// through `handle_of(k)`. Then overwrites `(k, pages)` pages of them in the given order, which
+    /// fills three more reclaim units of `overwriting`. Only one unit is free then, so the next
+    /// page needs a collection.
     fn new(
         config: &DeviceConfig,
         handle_of: impl Fn(u32) -> u16,
@@ -70,7 +72,7 @@ impl Staged {
         Staged { device, units }
     }
 
-    /// Writes one page more; the collections that this takes, victims as "the k-th filled".
+    /// Writes one more page. Returns the victims of its collections, as indices into `units`.
     fn victims(&mut self, handle: u16) -> Vec<usize> {
         let before = reclaims(&self.device).len();
         write(&mut self.device, 0, 1, handle);
@@ -83,9 +85,10 @@ impl Staged {
     }
 }
 
-/// What the rules of `unit_selection` disagree about: unit 8 has lost most; unit 10 has lost pages last, unit 6 first;
-/// unit 5 has lost many and was filled long ago; unit 3 has lost most of the first four that have lost any; unit 1 was
-/// closed first of these, unit 0 before it, but unit 0 is fully valid.
+/// State in which the values of `unit_selection` choose different victims. Unit 8 has lost the most
+/// pages. Unit 10 has lost pages last, unit 6 first. Unit 5 has lost many and was filled long ago.
+/// Unit 3 has lost the most of the first four units with losses. Unit 1 was closed first of these.
+/// Unit 0 was closed before it, but is fully valid.
 const CONTESTED: [(u32, u32); 11] = [
     (6, 130),
     (1, 1),
@@ -113,7 +116,7 @@ fn steady_amplification(config: &DeviceConfig) -> f64 {
     write_amplification_since(&before, device.stats())
 }
 
-/// The handles whose pages are valid in each reclaim unit, by its owner.
+/// Handles whose pages are valid in each reclaim unit, by owner of the unit.
 fn handles_in_units(device: &Recorded, handles: &[u16]) -> BTreeMap<(Owner, RuId), BTreeSet<u16>> {
     let mut found: BTreeMap<_, BTreeSet<u16>> = BTreeMap::new();
     for (page, handle) in handles.iter().enumerate() {
@@ -126,7 +129,7 @@ fn handles_in_units(device: &Recorded, handles: &[u16]) -> BTreeMap<(Owner, RuId
     found
 }
 
-/// An override of one handle that changes nothing yet.
+/// Override of one handle without any setting.
 fn given(index: u16) -> HandleOverride {
     HandleOverride {
         index,

@@ -1,4 +1,4 @@
-//! Names of settings, and refusals.
+//! Names of settings, and errors of invalid settings.
 
 use super::*;
 
@@ -104,13 +104,14 @@ fn defaults_are_the_published_ones() {
 /// A change to a configuration.
 type Change = fn(&mut DeviceConfig);
 
-/// The field that a refusal must name, the change to a valid configuration that is refused, and words that the remedy
-/// must have.
+/// Field that an error must name, the invalid change to a valid configuration, and words that the
+/// remedy must contain.
 type Refusal = (&'static str, Change, &'static str);
 
 const GIB: u64 = 1 << 30;
 
-/// Reclaim groups that are neither whole channels nor parts of one, with this size of reclaim units.
+/// Reclaim groups that are neither whole channels nor parts of one, with this size of reclaim
+/// units.
 fn split_channels(config: &mut DeviceConfig, size: ReclaimUnitSize) {
     let geometry = &mut config.geometry;
     (geometry.channels, geometry.dies_per_channel, geometry.reclaim_groups) = (4, 3, 6);

@@ -1,4 +1,4 @@
-//! The two decisions of garbage collection: `handle_selection`, `unit_selection` and the seed.
+//! The two decisions of garbage collection (`handle_selection`, `unit_selection`) and the seed.
 
 use super::*;
 
@@ -11,9 +11,10 @@ fn contested(policy: UnitSelection, seed: u64) -> Staged {
 
 #[test]
 fn each_unit_selection_takes_the_victim_it_is_defined_by() {
-    // cost_age is 196 / 60 * 1 at unit 10, 56 / 200 * 61 at unit 8; by age since writing it would be unit 8.
-    // benefit_cost is 160 / 352 * 2304 = 1047 at unit 5, 200 / 312 * 1536 = 985 at unit 8; by age since invalidation it
-    // would be unit 6. benefit_cost_since_invalidation is 130 / 252 * 639 = 330 at unit 6, 160 / 192 * 261 = 218 at 5.
+    // cost_age is 196 / 60 * 1 at unit 10, 56 / 200 * 61 at unit 8. By age since writing it would
+    // be unit 8. benefit_cost is 160 / 352 * 2304 = 1047 at unit 5, 200 / 312 * 1536 = 985 at unit
+    // 8. By age since invalidation it would be unit 6. benefit_cost_since_invalidation is 130 / 252
+    // * 639 = 330 at unit 6, 160 / 192 * 261 = 218 at 5.
     for (policy, name, expected) in [
         (UnitSelection::Greedy, "greedy", 8),
         (UnitSelection::CostAge, "cost_age", 10),
@@ -50,7 +51,8 @@ fn of_equal_victims_the_one_closed_first_is_taken() {
 
 #[test]
 fn benefit_cost_since_invalidation_divides_by_twice_the_valid_share() {
-    // 128 / 256 * 641 = 320 at unit 3 and 224 / 64 * 161 = 563 at unit 6; over 1 + u it would be 214 and 125.
+    // 128 / 256 * 641 = 320 at unit 3 and 224 / 64 * 161 = 563 at unit 6. Divided by 1 + u it would
+    // be 214 and 125.
     let scattered = [0, 1, 2, 4, 5, 7, 8, 9].map(|unit| (unit, 32));
     let overwrites = [&[(3, 128)], &scattered[..], &[(6, 224), (10, 80), (11, 80)]].concat();
     let mut config = small(STAGED_SUPERBLOCKS, 0.25);
@@ -76,7 +78,7 @@ fn a_unit_without_valid_pages_is_free_of_cost_whatever_its_age() {
     }
 }
 
-/// How often each reclaim unit is the first victim, over seeds.
+/// Number of seeds for which each reclaim unit is the first victim.
 fn first_victims(policy: UnitSelection, seeds: u64) -> BTreeMap<usize, u64> {
     let mut counts = BTreeMap::new();
     for seed in 0..seeds {
@@ -94,7 +96,7 @@ fn random_draws_every_candidate_with_equal_probability() {
         (1..12).collect::<Vec<_>>(),
         "all that have lost a page, and no other"
     );
-    // 30 expected of each; four standard deviations are 21.
+    // 30 expected of each. Four standard deviations are 21.
     assert!(
         counts.values().all(|count| (9..=51).contains(count)),
         "seeds 0 to 329 draw {counts:?}"
@@ -103,8 +105,9 @@ fn random_draws_every_candidate_with_equal_probability() {
 
 #[test]
 fn d_choices_takes_the_best_of_d_draws() {
-    // Of 15 closed units 4 have lost nothing and lose every comparison. The r-th best of the other 11 is the best of two
-    // draws with probability ((16 - r)^2 - (15 - r)^2) / 225; with 16 / 225 both draws lose, and it is any of the 11.
+    // Of 15 closed units 4 have lost no page and lose every comparison. The r-th best of the other
+    // 11 is the best of two draws with probability ((16 - r)^2 - (15 - r)^2) / 225. With 16 / 225
+    // both draws lose, and any of the 11 is taken.
     let counts = first_victims(UnitSelection::DChoices(2), 330);
     let (best, worst) = (counts.get(&8).copied(), counts.get(&1).copied());
     let (best, worst) = (best.unwrap_or(0), worst.unwrap_or(0));
@@ -152,8 +155,8 @@ fn seed_decides_random_victims_and_nothing_else() {
 // ---------------------------------------------------------------------------------------------------------------------
 // First decision: handle_selection
 
-/// Five handles: 0 and 1 have lost little for what they hold, 2 hardly anything, 3 most, 4 a unit of which all is lost
-/// and less of the other, or the pages given.
+/// Five handles. 0 and 1 have lost little relative to their data, 2 hardly any, and 3 most. 4 has
+/// lost one unit completely and less of the other, or the given pages.
 fn five_handles(handle_selection: HandleSelection, overwrites: &[(u32, u32)]) -> Staged {
     let mut config = small(STAGED_SUPERBLOCKS, 0.25);
     config.handles.count = 5;
@@ -163,7 +166,8 @@ fn five_handles(handle_selection: HandleSelection, overwrites: &[(u32, u32)]) ->
 }
 
 const BY_HANDLE: [(u32, u32); 7] = [(0, 10), (1, 100), (6, 2), (8, 140), (9, 160), (10, 256), (11, 100)];
-/// Nothing is wholly invalid; the unit that has lost most is of handle 4, handle 3 has lost more of two.
+/// No unit is wholly invalid. The unit with the most losses belongs to handle 4. Handle 3 has lost
+/// more in two units.
 const NOTHING_FREE: [(u32, u32); 7] = [(0, 10), (1, 100), (6, 2), (8, 190), (9, 200), (10, 240), (11, 26)];
 
 #[test]
@@ -181,7 +185,8 @@ fn pressure_takes_what_is_free_and_then_the_handle_that_has_lost_most() {
 
 #[test]
 fn an_owner_with_nothing_to_reclaim_gives_way_to_the_next() {
-    // Background collection takes at most a twentieth: handle 4 has such a unit, handle 3 has lost more.
+    // Background collection takes at most a twentieth valid. Handle 4 has such a unit, although
+    // handle 3 has lost more.
     let mut config = small(STAGED_SUPERBLOCKS, 0.25);
     config.handles.count = 5;
     config.gc.handle_selection = HandleSelection::HighestPressure;

@@ -1,4 +1,4 @@
-//! The reference's garbage collection: when it runs, what it moves, and the last resort.
+//! Garbage collection of the reference: triggers, relocation and emergency collection.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -11,15 +11,16 @@ use super::model::Reference;
 use super::selection;
 
 impl Reference {
-    /// One victim after a host command, if no more slices are free than the background mark leaves.
+    /// Reclaims one victim after a host command, if the free slices are at or below the background
+    /// watermark.
     pub fn collect_in_background(&mut self, now: u64, group: usize) {
         if self.free_slices(group) <= self.layout.background_free_slices {
             self.collect_one(now, group, Trigger::Background);
         }
     }
 
-    /// Victims until the slices that the foreground mark leaves are free beside a unit of the class, unless the handle
-    /// has got one, or there is none to take.
+    /// Reclaims victims until the group stays above the foreground watermark after the handle takes
+    /// a unit of the class. Stops early if the handle has got a unit or no victim exists.
     pub fn collect_in_foreground(&mut self, now: u64, group: usize, class: usize, (handle, slot): (usize, usize)) {
         loop {
             let slices = match self.groups[group].open[handle][slot] {
@@ -34,8 +35,8 @@ impl Reference {
         }
     }
 
-    /// Empties superblocks until those kept for collection and in reserve are free, and besides them a part or a
-    /// superblock for the host, or the host has its unit.
+    /// Empties superblocks until those for collection and in reserve are free, plus a part or a
+    /// superblock for the host. Stops early if the host has its unit.
     pub fn make_room(&mut self, now: u64, group: usize, class: usize, (handle, slot): (usize, usize)) {
         let kept = (self.layout.collection_superblocks + self.layout.reserve_superblocks) as usize;
         loop {
@@ -49,7 +50,8 @@ impl Reference {
         }
     }
 
-    /// Takes both decisions and reclaims; false if there is no victim or it cannot be afforded.
+    /// Makes both decisions and reclaims the victim. Returns false if no victim exists or its
+    /// copies lack space.
     fn collect_one(&mut self, now: u64, group: usize, trigger: Trigger) -> bool {
         let lazy = trigger == Trigger::Background;
         let gc = self.config.gc.clone();
@@ -76,8 +78,9 @@ impl Reference {
         true
     }
 
-    /// A whole superblock gives back what its copies take. A part does not, so it is only taken if its copies fit, or
-    /// go to a free part, or more superblocks are free than collection needs.
+    /// A whole superblock returns as much space as its copies take. A part does not. It is only
+    /// taken if its copies fit, or go to a free part, or more superblocks are free than collection
+    /// needs.
     fn affordable(&mut self, group: usize, victim: u32, destination: Owner) -> bool {
         let open = *self.place_for_copies(group, self.row_index(destination));
         let room = open.map_or(0, |unit| self.unit_pages(unit) - self.programmed_pages(unit));
@@ -88,7 +91,8 @@ impl Reference {
         class == 0 || fits || has_part || free_superblocks > self.layout.collection_superblocks
     }
 
-    /// Where copies of an owner's data go: to itself if it is isolated for good, or for now; else to the shared pool.
+    /// Owner of the copies of an owner's data: the owner itself if it is isolated persistently or
+    /// currently, the shared pool if not.
     fn destination(&mut self, group: usize, owner: Owner) -> Owner {
         let Some(handle) = owner.handle() else { return owner };
         let row = usize::from(handle.0);
@@ -109,7 +113,8 @@ impl Reference {
         }
     }
 
-    /// Spare reclaim units for each handle that holds data, against the threshold or, once isolated, 3/4 of it.
+    /// Compares the spare reclaim units for each handle with data with the threshold, or 3/4 of it
+    /// if already isolated.
     fn can_afford_isolation(&self, group: usize, row: usize) -> bool {
         let takes_host_data = |row: &usize| self.groups[group].open[*row].iter().any(Option::is_some);
         let has_closed = |row: &usize| {
@@ -126,7 +131,7 @@ impl Reference {
         (usable - live_superblocks) as f64 >= wanted
     }
 
-    /// Moves what is valid in a closed unit, then erases and frees it.
+    /// Moves the valid pages of a closed unit, then erases and frees it.
     fn reclaim(&mut self, now: u64, victim: u32, destination: Owner, trigger: Trigger, policy: &'static str) {
         let entry = self.unit(victim).clone();
         assert_eq!(entry.state, UnitState::Closed);
@@ -175,7 +180,7 @@ impl Reference {
         }));
     }
 
-    /// What is named of the pages that were copied.
+    /// Copied pages that the event names.
     fn reported(&self, copied: &[u32], victim: u32) -> Option<MovedRun> {
         let single = |&page: &u32| MovedRun {
             first: Lpn(page),
@@ -194,7 +199,8 @@ impl Reference {
         }
     }
 
-    /// Copies page by page, in the order in which the victim was filled. Returns the logical pages in that order.
+    /// Copies page by page, in the fill order of the victim. Returns the logical pages in that
+    /// order.
     fn copy_valid(&mut self, group: usize, victim: u32, destination: Owner) -> Vec<u32> {
         let class = self.unit(victim).class;
         let mut copied = Vec::new();
@@ -230,8 +236,9 @@ impl Reference {
         }
     }
 
-    /// Exchanges each fully valid block of the victim with the block at its place in the destination, if that is blank
-    /// and the units are of one size. Returns the places of the victim that are blank now.
+    /// Exchanges each fully valid block of the victim with the block at its place in the
+    /// destination, if that block is blank and the units have the same size. Returns the places of
+    /// the victim that are now blank.
     fn remap_full_blocks(&mut self, group: usize, victim: u32, destination: Owner) -> Vec<u32> {
         let class = self.unit(victim).class;
         let is_full = |block: &u32| {
@@ -261,7 +268,7 @@ impl Reference {
         exchanged
     }
 
-    /// The data of a block moves to the same place of another unit, without being programmed again.
+    /// Moves the data of a block to the same place of another unit without programming it.
     fn exchange_block(&mut self, from: u32, to: u32, block: u32) {
         let pages = self
             .pages_of_block(from, block)
@@ -276,7 +283,7 @@ impl Reference {
         self.block_at.swap(place, other);
     }
 
-    /// Physical pages of a block of a unit: program units go round the blocks of the unit.
+    /// Physical pages of a block of a unit. Program units rotate over the blocks of the unit.
     fn pages_of_block(&self, unit: u32, block: u32) -> Vec<usize> {
         let blocks = self.layout.classes[self.unit(unit).class].blocks as usize;
         let program_unit = self.layout.program_unit_pages as usize;
@@ -291,7 +298,7 @@ impl Reference {
         (first_page / self.layout.block_pages + block) as usize
     }
 
-    /// Blocks that came in blank, in exchange, are not erased again.
+    /// Erases and frees a unit. Blocks that came in blank are not erased again.
     fn erase_and_free(&mut self, unit: u32, blank_blocks: &[u32]) {
         let blocks = 0..self.layout.classes[self.unit(unit).class].blocks;
         for block in blocks.filter(|block| !blank_blocks.contains(block)) {
@@ -320,8 +327,9 @@ impl Reference {
         (superblock * slices..(superblock + 1) * slices).filter(|&slice| self.units[slice as usize].is_some())
     }
 
-    /// Empties one superblock, whatever the policies say: the one whose units hold most that is not valid or, if none
-    /// holds any, the emptiest of those that are partly free and whose units fit into others of the class.
+    /// Emergency collection. Empties the superblock whose units have the most pages that are not
+    /// valid. If no unit has any, takes the emptiest of the partly free superblocks whose units fit
+    /// into others of the class.
     fn squeeze(&mut self, now: u64, group: usize) {
         let superblock = self.most_waste(group).or_else(|| {
             self.moved_full_parts += 1;
@@ -352,7 +360,7 @@ impl Reference {
         }
     }
 
-    /// Superblocks of a group in use that no copies go to.
+    /// Superblocks of a group in use without open units for copies.
     fn emptiable(&self, group: usize) -> Vec<u32> {
         let first = group as u32 * self.layout.superblocks_per_group;
         let with_host = self.config.gc.copies == Copies::WithHost;
@@ -401,7 +409,7 @@ impl Reference {
     }
 }
 
-/// The longest run of consecutive logical pages in a list, the first of equally long ones.
+/// Longest run of consecutive logical pages in a list, the first among equals.
 fn longest_run(pages: &[u32]) -> Option<MovedRun> {
     let runs = pages.chunk_by(|one, next| *next == one + 1);
     let moved = runs.map(|run| MovedRun {

@@ -1,4 +1,4 @@
-//! Random configurations that a device accepts: odd shapes, every policy, and often as little spare as it can do with.
+//! Random valid configurations: odd shapes, every policy, and often the minimum spare.
 
 use ssd::config::{
     Allocation, Copies, EventsConfig, GcConfig, Geometry, HandleOverride, HandleSelection, Handles, Isolation, MarksOf,
@@ -8,9 +8,9 @@ use ssd::{ConfigError, DeviceConfig, Layout};
 
 use super::Entropy;
 
-/// Pages of the largest device; the reference scans all of them for every decision.
+/// Pages of the largest device. The reference scans all of them for every decision.
 const PHYSICAL_PAGES_MAX: u64 = 20_000;
-/// Most devices are smaller, so that they see many drive writes.
+/// Pages of most devices, which are smaller to see many drive writes.
 const PHYSICAL_PAGES_USUAL: u64 = 2_500;
 const MIB: u64 = 1 << 20;
 
@@ -38,7 +38,8 @@ pub fn configuration(entropy: &mut impl Entropy) -> (DeviceConfig, Layout) {
     if entropy.percent(20) {
         single_frontier(entropy, &mut config);
     }
-    // What the handles need may be more than a small drive has: then it gets more flash, at last fewer handles.
+    // A small drive may have too little space for the handles. It then gets more flash, and finally
+    // fewer handles.
     let most = if entropy.percent(90) {
         PHYSICAL_PAGES_USUAL
     } else {
@@ -68,7 +69,8 @@ pub fn configuration(entropy: &mut impl Entropy) -> (DeviceConfig, Layout) {
     (config, layout)
 }
 
-/// Takes away what needs most room. Ends with one plain handle, which any drive of some superblocks can hold.
+/// Removes the settings that need most space. Ends with one default handle, which any drive of some
+/// superblocks can hold.
 fn simplify(config: &mut DeviceConfig) {
     config.handles.overrides.clear();
     config.handles.count = config.handles.count.div_ceil(2);
@@ -79,7 +81,8 @@ fn simplify(config: &mut DeviceConfig) {
     }
 }
 
-/// Chooses an over-provisioning that works, half of the time the smallest one; false if none does.
+/// Chooses an over-provisioning that works, half of the time the smallest one. Returns false if
+/// none does.
 fn accept(entropy: &mut impl Entropy, config: &mut DeviceConfig) -> bool {
     let wanted = match entropy.below(6) {
         0 => 1.0,
@@ -105,7 +108,7 @@ fn accept(entropy: &mut impl Entropy, config: &mut DeviceConfig) -> bool {
     Layout::new(config).is_ok()
 }
 
-/// The value that a refusal names as its remedy.
+/// Value that an error names as its remedy.
 pub fn smallest_over_provisioning(refusal: &ConfigError) -> Option<f64> {
     let (_, after) = refusal
         .allowed
@@ -113,7 +116,7 @@ pub fn smallest_over_provisioning(refusal: &ConfigError) -> Option<f64> {
     after.split_whitespace().next()?.parse().ok()
 }
 
-/// Narrows the over-provisioning down to the last page between a refused and an accepted value.
+/// Narrows the over-provisioning down to the last page between a rejected and an accepted value.
 fn to_the_border(config: &mut DeviceConfig, mut refused: f64, mut accepted: f64) {
     for _ in 0..16 {
         let between = (refused + accepted) / 2.0;
@@ -126,7 +129,8 @@ fn to_the_border(config: &mut DeviceConfig, mut refused: f64, mut accepted: f64)
     config.geometry.over_provisioning = accepted;
 }
 
-/// States the capacity instead of the flash, if the rounding to superblocks lets the same device through.
+/// Specifies the capacity instead of the flash, if the rounding to superblocks gives the same
+/// device.
 fn by_capacity(entropy: &mut impl Entropy, config: &mut DeviceConfig) {
     let layout = Layout::new(config).expect("the generator only keeps accepted configurations");
     let unit = config.geometry.mapping_unit_bytes;
@@ -138,7 +142,8 @@ fn by_capacity(entropy: &mut impl Entropy, config: &mut DeviceConfig) {
     }
 }
 
-/// A shape whose superblock is a whole number of program units on each block and at least the smallest allowed.
+/// Geometry whose superblock is a whole number of program units on each block and at least the
+/// smallest allowed.
 fn geometry(entropy: &mut impl Entropy) -> Geometry {
     let mapping_unit_bytes = entropy.pick(&[65536, 65536, 65536, 65536, 32768, 16384, 8192, 4096]);
     let channels: u32 = entropy.pick(&[1, 2, 3, 4, 5, 6, 8]);
@@ -156,7 +161,7 @@ fn geometry(entropy: &mut impl Entropy) -> Geometry {
     let blocks = u64::from(dies / u32::from(reclaim_groups) * planes_per_die);
     let program_unit_pages = entropy.pick(&[1, 1, 1, 2, 4]);
     let stripe_bytes = blocks * program_unit_pages * mapping_unit_bytes;
-    // Drives have reclaim units of 1 MiB and more, scaled twins also smaller ones.
+    // Drives have reclaim units of 1 MiB and more, scaled models also smaller ones.
     let least = if entropy.percent(30) {
         1
     } else {
@@ -210,7 +215,8 @@ fn handles(entropy: &mut impl Entropy, geometry: &Geometry) -> Handles {
     handles
 }
 
-/// Most handles have units of a channel and keep their copies: the most that one superblock can be asked for.
+/// Gives most handles units of a channel and persistent isolation, the maximum demand on one
+/// superblock.
 fn isolated_channels(config: &mut DeviceConfig) {
     let Geometry {
         channels,
@@ -226,7 +232,7 @@ fn isolated_channels(config: &mut DeviceConfig) {
     config.handles.overrides.truncate(1);
 }
 
-/// Copies go among host data, with what they can go together with.
+/// Puts copies among host data, with the settings that this requires.
 fn single_frontier(entropy: &mut impl Entropy, config: &mut DeviceConfig) {
     config.gc.copies = Copies::WithHost;
     config.handles.reclaim_unit = ReclaimUnitSize::Superblock;

@@ -1,8 +1,9 @@
-//! Drives a device and the reference with the same commands and compares them after each one.
+//! Runs a device and the reference in lockstep and compares them after each command.
 //!
-//! After every command: result, events, counters, the pages that it named. After every few commands, more often if they
-//! reclaim something: the whole map, every reclaim unit, erase counts, occupancy, available media writes, and
-//! that each page lies where its handle's isolation allows. Now and then and at the end: the device's own full scan.
+//! After every command it compares the result, events, counters and the pages of the command. After
+//! every few commands, more often if they reclaim units, it compares the whole state. This includes
+//! the map, every reclaim unit, erase counts, occupancy, available media writes, and the isolation
+//! of each page. Occasionally and at the end it runs the device's own full scan.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +16,14 @@ use ssd::{RgId, RuId, RuhId, Stats};
 use super::model::{Reference, Unit};
 use super::workload::Operation;
 
-/// Commands between two comparisons of the whole state, and commands that reclaimed something.
+/// Commands between two comparisons of the whole state, and the same for commands that reclaimed a
+/// unit.
 const STATE_EVERY: usize = 64;
 const STATE_EVERY_RECLAIMING: usize = 8;
 /// Commands between two full scans of the device by itself.
 const CHECK_EVERY: usize = 128;
 
-/// How often each feature was exercised.
+/// Number of times each feature was exercised.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage(pub BTreeMap<String, u64>);
 
@@ -41,7 +43,8 @@ impl Coverage {
     }
 }
 
-/// Keeps the events of one command; more than any command can need means that the device goes round in circles.
+/// Records the events of one command. A number beyond the need of any command indicates an endless
+/// loop.
 #[derive(Clone)]
 struct Recorder {
     events: Vec<Event>,
@@ -59,21 +62,21 @@ impl EventSink for Recorder {
     }
 }
 
-/// A device and the reference side by side.
+/// A device and the reference in lockstep.
 pub struct Lockstep {
     device: Device<Recorder>,
     reference: Reference,
-    /// The events folded: the second witness of the counters.
+    /// Counters derived from events, as a cross-check.
     folded: Stats,
-    /// Pages that must be mapped, by the rules of a drive alone.
+    /// Pages that must be mapped, derived from the commands alone.
     mapped: Vec<bool>,
     commands: usize,
-    /// Commands that reclaimed something.
+    /// Number of commands that reclaimed a unit.
     reclaiming: usize,
     pub coverage: Coverage,
 }
 
-/// Runs a case to its end; `progress` is told the index of each command before it is carried out.
+/// Runs a case to its end. Calls `progress` with the index of each command before it executes.
 ///
 /// # Errors
 /// The first difference, in words. A panic of the device passes through.
@@ -95,7 +98,7 @@ pub fn run(
 }
 
 impl Lockstep {
-    /// Makes both.
+    /// Creates the device and the reference.
     ///
     /// # Errors
     /// They differ from the start.
@@ -119,7 +122,7 @@ impl Lockstep {
         Ok(lockstep)
     }
 
-    /// Carries out one command on both and compares.
+    /// Executes one command on both and compares.
     ///
     /// # Errors
     /// The first difference.
@@ -172,7 +175,7 @@ impl Lockstep {
         Ok(())
     }
 
-    /// Which pages hold data now, by the command alone.
+    /// Updates `mapped` from the command alone.
     fn note_mapping(&mut self, operation: &Operation) {
         let mut set = |first: u32, pages: u32, mapped| self.mapped[first as usize..][..pages as usize].fill(mapped);
         match operation {
@@ -184,7 +187,8 @@ impl Lockstep {
         }
     }
 
-    /// Events are the same, and folded they are the counters. Returns whether something was reclaimed.
+    /// Checks that events are equal and add up to the counters. Returns true if a unit was
+    /// reclaimed.
     fn compare_events(&mut self) -> Result<bool, String> {
         let got = std::mem::take(&mut self.device.sink_mut().events);
         let expected = std::mem::take(&mut self.reference.events);
@@ -204,7 +208,7 @@ impl Lockstep {
         Ok(got.iter().any(|event| matches!(event, Event::Reclaim(_))))
     }
 
-    /// The pages that a command named are where the reference has them.
+    /// Checks the physical location of the command's pages against the reference.
     fn compare_pages(&self, operation: &Operation) -> Result<(), String> {
         let (first, pages) = match operation {
             Operation::Write(write) | Operation::Zeroes { write, .. } => (write.first.0, write.pages),
@@ -234,7 +238,7 @@ impl Lockstep {
         Ok(())
     }
 
-    /// Everything that can be seen of both is the same.
+    /// Checks that all visible state is equal.
     pub fn compare_state(&mut self) -> Result<(), String> {
         let (device, reference) = (&self.device, &self.reference);
         for page in 0..reference.layout.logical_pages {
@@ -272,7 +276,7 @@ impl Lockstep {
         Ok(())
     }
 
-    /// What the device reports about handles.
+    /// Compares the device's reports about handles.
     fn compare_reports(&self) -> Result<(), String> {
         let (device, reference) = (&self.device, &self.reference);
         for row in device.occupancy() {
@@ -304,7 +308,8 @@ impl Lockstep {
         Ok(())
     }
 
-    /// A page lies in a unit of its handle, or, unless that is persistently isolated, of the shared pool.
+    /// Checks that a page lies in a unit of its handle or, unless the handle is persistently
+    /// isolated, of the shared pool.
     fn check_isolation(&self, page: u32) -> Result<(), String> {
         let Some(physical) = self.reference.map[page as usize] else {
             return Ok(());
@@ -375,7 +380,7 @@ impl Lockstep {
         }
     }
 
-    /// Features that are there or not for a whole case.
+    /// Counts features that apply to a whole case.
     fn count_configuration(&mut self) {
         let (config, layout) = (&self.reference.config, &self.reference.layout);
         let several = layout.handles.iter().any(|handle| handle.open_reclaim_units > 1);
@@ -419,7 +424,7 @@ impl Lockstep {
     }
 }
 
-/// Says what differs.
+/// Describes a difference.
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, got: &T, expected: &T) -> Result<(), String> {
     if got == expected {
         return Ok(());

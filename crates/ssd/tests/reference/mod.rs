@@ -1,18 +1,20 @@
-//! A second, naive device, and the machinery that drives it beside the real one.
+//! Naive reference model of a device, and the machinery that runs it in lockstep with the real one.
 //!
 //! ```text
 //! Entropy (a seed, or a fuzzer's bytes) -> generate: configuration -> workload: operations
-//!                                                      |                      |
-//!                                                      +-> lockstep: Device and Reference, compared after each one
+//!                                                     |                      |
+//!                                                     +-> lockstep: Device and Reference,
+//!                                                         compared after each operation
 //! ```
 //!
-//! [`model`] is the reference: written from the documented behaviour, with a vector for the map, a scan for every
-//! count and nothing kept that a scan can find out. It shares the configuration, the derived [`ssd::Layout`], the
-//! counters' types and the random generator with the device, because those say *what* both are asked to do; how they do
-//! it is written twice. [`collection`] is its garbage collection and [`selection`] its two decisions.
+//! [`model`] is the reference, written from the documented behaviour. It has a vector for the map,
+//! a scan for every count and no derived state. It shares the configuration, the derived
+//! [`ssd::Layout`], the counters' types and the random generator with the device, because those
+//! define the task. The implementation is independent. [`collection`] is its garbage collection and
+//! [`selection`] its two decisions.
 //!
-//! It does not: test timing, snapshots or speed, and it does not check that `Layout` derives the right marks, only that
-//! a device never fails with the layouts it accepts.
+//! It does not test timing, snapshots or speed. It does not check that `Layout` derives the right
+//! watermarks, only that a device never fails with the layouts it accepts.
 
 pub mod collection;
 pub mod generate;
@@ -21,22 +23,22 @@ pub mod model;
 pub mod selection;
 pub mod workload;
 
-/// Where choices come from: a seeded generator, or the bytes of a fuzzer.
+/// Source of choices: a seeded generator, or the bytes of a fuzzer.
 pub trait Entropy {
-    /// A number below `limit`, which is at least 1.
+    /// Number below `limit`, which is at least 1.
     fn below(&mut self, limit: u64) -> u64;
 
-    /// Whether there is nothing left to decide with.
+    /// Returns true if the source has no more choices.
     fn exhausted(&self) -> bool {
         false
     }
 
-    /// A number of a range, both ends included.
+    /// Number of a range, both ends included.
     fn between(&mut self, least: u64, most: u64) -> u64 {
         least + self.below(most - least + 1)
     }
 
-    /// True in `percent` of a hundred cases.
+    /// Returns true in `percent` of a hundred cases.
     fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
@@ -46,17 +48,17 @@ pub trait Entropy {
         values[self.below(values.len() as u64) as usize]
     }
 
-    /// A share from 0 to 1 in steps of a thousandth.
+    /// Share from 0 to 1 in steps of a thousandth.
     fn share(&mut self) -> f64 {
         self.below(1001) as f64 / 1000.0
     }
 }
 
-/// The generator of a seed.
+/// Seeded random generator.
 pub struct Seeded(pub rand_xoshiro::Xoshiro256PlusPlus);
 
 impl Seeded {
-    /// Starts from a seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Seeded {
         Seeded(rand_xoshiro::rand_core::SeedableRng::seed_from_u64(seed))
     }

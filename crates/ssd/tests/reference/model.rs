@@ -1,8 +1,9 @@
-//! The reference device: state, host commands, opening and closing of reclaim units.
+//! Reference device: state, host commands, opening and closing of reclaim units.
 //!
-//! State is the map (logical to physical page), what each physical page was programmed with since its last erase, the
-//! reclaim units in use, and the queues whose order is part of the behaviour. A physical page is valid if the map
-//! points at it; valid counts, free space, live pages and write positions are found by scanning.
+//! The state is the map (logical to physical page), the content of each physical page since its
+//! last erase, the reclaim units in use, and the queues whose order is part of the behaviour. A
+//! physical page is valid if the map points at it. Valid counts, free space, live pages and write
+//! positions come from scans.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,7 +17,8 @@ use ssd::unit::UnitState;
 use ssd::{DeviceConfig, Event, HostError, Layout, Lpn, OwnerStats, Stats, Write};
 use ssd::{Owner, Placement, RgId, RuId, RuhId};
 
-/// Pages that a unit has to lose to be younger: the least power of two of which at most 256 make a unit.
+/// Pages that a unit must lose to become younger. This is the smallest power of two that divides a
+/// unit into at most 256 steps.
 fn step_pages(unit_pages: u32) -> u32 {
     let mut step = 1;
     while unit_pages.div_ceil(step) > 256 {
@@ -25,35 +27,36 @@ fn step_pages(unit_pages: u32) -> u32 {
     step
 }
 
-/// A reclaim unit in use; the free ones have no entry.
+/// A reclaim unit in use. Free units have no entry.
 #[derive(Clone, Debug)]
 pub struct Unit {
     pub group: usize,
     pub owner: Owner,
     pub state: UnitState,
     pub class: usize,
-    /// Host pages written to the device when the unit was closed or last lost a step of its pages, and when a page was
-    /// last added.
+    /// Host pages written to the device when the unit was closed or last lost a step of its pages,
+    /// and when a page was last added.
     pub last_invalidation: u64,
     pub last_write: u64,
-    /// Units closed before this one.
+    /// Number of units closed before this one.
     pub closed_sequence: u64,
 }
 
 /// One reclaim group.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// In the order in which they are given out.
+    /// Free superblocks, in allocation order.
     pub free_superblocks: Vec<u32>,
     pub free_parts: Vec<Vec<u32>>,
-    /// What each handle has open for the host, and which of it takes the next command.
+    /// Open units of each handle for the host, and the slot of the next command.
     pub open: Vec<Vec<Option<u32>>>,
     pub turn: Vec<usize>,
-    /// What each owner (the handles, then the shared pool) has open for copies, and whether its copies stay its own.
+    /// Open unit of each owner for copies (the handles, then the shared pool), and true if its
+    /// copies stay with the owner.
     pub copies: Vec<Option<u32>>,
     pub isolated: Vec<bool>,
-    /// Closed units by owner and class, in the order that random policies see: a unit taken out is replaced by the
-    /// last.
+    /// Closed units by owner and class, in the order for random policies. A removed unit is
+    /// replaced by the last.
     pub closed: BTreeMap<(usize, usize), Vec<u32>>,
     /// Superblock that is being emptied.
     pub draining: Option<u32>,
@@ -64,7 +67,7 @@ pub struct Group {
 pub struct Reference {
     pub config: DeviceConfig,
     pub layout: Layout,
-    /// Physical page of each logical one.
+    /// Physical page of each logical page.
     pub map: Vec<Option<u32>>,
     /// Logical page that each physical page was programmed with since its last erase.
     pub programmed: Vec<Option<u32>>,
@@ -75,23 +78,23 @@ pub struct Reference {
     pub groups: Vec<Group>,
     pub stats: Stats,
     pub host_pages_written: u64,
-    /// The pages that separation looks at, in the order in which they were written.
+    /// Pages in the hot-data window, oldest first.
     pub written_last: Vec<u32>,
     pub units_closed: u64,
     pub random: Xoshiro256PlusPlus,
     /// Physical block at each place.
     pub block_at: Vec<usize>,
     pub erase_counts: Vec<u32>,
-    /// What happened since somebody last took it.
+    /// Events since they were last taken.
     pub events: Vec<Event>,
-    /// How often a path was taken that no counter tells of.
+    /// Number of times that paths without a counter were taken.
     pub moved_full_parts: u64,
     pub refused_victims: u64,
     pub begun_by_copies: u64,
 }
 
 impl Reference {
-    /// An empty device of an accepted layout.
+    /// Creates an empty device of an accepted layout.
     pub fn new(config: &DeviceConfig, layout: Layout) -> Reference {
         let groups = (0..usize::from(layout.groups)).map(|group| Group::new(&layout, group));
         let mut reference = Reference {
@@ -120,8 +123,9 @@ impl Reference {
         reference
     }
 
-    /// An eager device opens a unit for each place of each handle, for the copies of each persistently isolated one,
-    /// and for the copies of all others together, unless copies go where host data goes.
+    /// Opens the units of an eager device: one for each slot of each handle, one for the copies of
+    /// each persistently isolated handle, and one for the copies of all others together. Units for
+    /// copies are omitted if copies go among host data.
     fn open_everything(&mut self) {
         let handles = self.layout.handles.clone();
         for group in 0..self.groups.len() {
@@ -155,7 +159,7 @@ impl Reference {
             pages: write.pages,
         }));
         let group = self.place(now, write);
-        // The handle's next command goes to the next of the units that it fills together.
+        // The handle's next command goes to the next of its open units.
         let taking_turns = usize::from(self.layout.handles[handle].open_reclaim_units);
         self.groups[group].turn[handle] = (self.groups[group].turn[handle] + 1) % taking_turns;
         self.written_last.extend(write.first.0..write.first.0 + write.pages);
@@ -165,7 +169,7 @@ impl Reference {
         Ok(())
     }
 
-    /// Writes several extents: all or, if one of them is wrong, none.
+    /// Writes several extents, or none of them if one is invalid.
     pub fn write_batch(&mut self, now: u64, writes: &[Write]) -> Result<(), HostError> {
         for write in writes {
             self.check_extent(write.first, write.pages)?;
@@ -193,7 +197,7 @@ impl Reference {
         self.deallocate(write.first, write.pages)
     }
 
-    /// The host asks for another reclaim unit; one without data is kept.
+    /// Closes the handle's reclaim unit for the host. Keeps a unit without data.
     pub fn update_handle(&mut self, now: u64, placement: Placement) -> Result<u32, HostError> {
         self.check_placement(placement)?;
         let (group, handle) = (usize::from(placement.group.0), usize::from(placement.handle.0));
@@ -216,7 +220,7 @@ impl Reference {
         Ok(unwritten_pages)
     }
 
-    /// Pages left in the unit that the handle's next command goes to, or in the one that it would get.
+    /// Pages left in the unit of the handle's next command, or in a new unit if none is open.
     pub fn available_media_writes(&self, group: usize, handle: usize) -> u32 {
         match self.groups[group].open[handle][self.groups[group].turn[handle]] {
             Some(unit) => self.unit_pages(unit) - self.programmed_pages(unit),
@@ -250,7 +254,8 @@ impl Reference {
         Ok(())
     }
 
-    /// Appends an extent to the handle's unit, opening others as it fills them. Returns the group of its last page.
+    /// Appends an extent to the handle's unit, and opens further units as needed. Returns the group
+    /// of its last page.
     fn place(&mut self, now: u64, write: &Write) -> usize {
         let (asked, handle) = (
             usize::from(write.placement.group.0),
@@ -302,8 +307,8 @@ impl Reference {
         group
     }
 
-    /// The group asked for while it may hold more live pages, otherwise the one that may hold most more (of several the
-    /// first); and how many.
+    /// Returns the requested group while it may hold more live pages, and then the group with the
+    /// most space (the first of equals). Also returns the number of pages that the group can take.
     fn group_with_room(&self, asked: usize) -> (usize, u64) {
         if self.groups.len() == 1 {
             return (asked, u64::MAX);
@@ -322,7 +327,7 @@ impl Reference {
         (first.expect("the greatest is one of them"), most)
     }
 
-    /// Forgets where logical pages are; returns how many were anywhere.
+    /// Unmaps logical pages. Returns the number of pages that were mapped.
     fn invalidate(&mut self, pages: Range<u32>) -> u32 {
         let mut mapped = 0;
         for page in pages {
@@ -340,7 +345,7 @@ impl Reference {
         mapped
     }
 
-    /// Programs the next free page of a unit. Pages that came in with a remapped block are skipped.
+    /// Programs the next free page of a unit. Skips pages that came in with a remapped block.
     pub fn append(&mut self, unit: u32, page: u32) {
         let free = self
             .pages_of(unit)
@@ -351,15 +356,15 @@ impl Reference {
         self.unit_mut(unit).last_write = self.host_pages_written;
     }
 
-    /// Pages of a unit that can be programmed next without leaving out blocks that came in by remapping.
+    /// Number of pages of a unit that can be programmed next without skipping remapped blocks.
     fn next_run(&self, unit: u32) -> u32 {
         let is_blank = |physical: &usize| self.programmed[*physical].is_none();
         let from_first_blank = self.pages_of(unit).skip_while(|physical| !is_blank(physical));
         from_first_blank.take_while(is_blank).count() as u32
     }
 
-    /// Gives a handle a unit: collect down to the foreground mark, make sure of a free one, take it. Copies may have
-    /// got it one on the way, if they go where host data goes.
+    /// Opens a unit for a handle. Collects down to the foreground watermark and ensures a free unit
+    /// first. Copies that share the unit may already have opened it.
     fn open_for_host(&mut self, now: u64, group: usize, handle: usize, slot: usize) {
         let class = self.class_of_handle(handle);
         self.collect_in_foreground(now, group, class, (handle, slot));
@@ -372,7 +377,7 @@ impl Reference {
         self.groups[group].open[handle][slot] = Some(unit);
     }
 
-    /// Gives an owner a unit for copies, of the victim's class.
+    /// Opens a unit for an owner's copies, of the victim's class.
     pub fn open_for_copies(&mut self, group: usize, row: usize, class: usize) -> u32 {
         let owner = if row == self.layout.handles.len() {
             Owner::SHARED
@@ -384,7 +389,7 @@ impl Reference {
         unit
     }
 
-    /// Where it is written down which unit takes the copies that belong to an owner.
+    /// Slot of the unit that takes an owner's copies.
     pub fn place_for_copies(&mut self, group: usize, row: usize) -> &mut Option<u32> {
         let group = &mut self.groups[group];
         match self.config.gc.copies {
@@ -393,8 +398,8 @@ impl Reference {
         }
     }
 
-    /// The owner of the copies of handles that do not keep theirs: the shared pool or, where copies go among host data,
-    /// the first such handle.
+    /// Owner of the copies of handles that do not keep them. This is the shared pool or, where
+    /// copies go among host data, the first such handle.
     pub fn pool(&self) -> usize {
         let gives_away = |handle: &ssd::config::HandleConfig| handle.isolation == Isolation::InitiallyIsolated;
         match self.config.gc.copies {
@@ -408,7 +413,8 @@ impl Reference {
         }
     }
 
-    /// Position among the free superblocks of the one to use: the oldest, or the first of the least erased ones.
+    /// Position of the next superblock in the free list. This is the oldest, or the first of the
+    /// least erased ones.
     fn next_superblock(&self, group: usize) -> usize {
         if self.config.gc.allocation == Allocation::Oldest {
             return 0;
@@ -427,7 +433,8 @@ impl Reference {
             .expect("a superblock is free")
     }
 
-    /// Takes the part of a divided superblock that has been free for longest, or else divides the superblock that has.
+    /// Takes the part of a divided superblock that has been free for longest. Divides the
+    /// superblock that has been free for longest if no part is free.
     fn take(&mut self, group: usize, class: usize, owner: Owner, for_collection: bool) -> u32 {
         let SizeClass {
             divisor, slices, pages, ..
@@ -468,7 +475,8 @@ impl Reference {
         unit
     }
 
-    /// Makes an open unit a candidate for collection; the caller has taken it out of where it was open.
+    /// Closes an open unit and makes it a candidate for collection. The caller has removed it from
+    /// its slot.
     pub fn close(&mut self, unit: u32, reason: CloseReason) -> u32 {
         let sequence = self.units_closed;
         self.units_closed += 1;
@@ -496,7 +504,7 @@ impl Reference {
         unwritten_pages
     }
 
-    /// Class of the units of a handle: by its configured size.
+    /// Class of a handle's units, from its configured size.
     pub fn class_of_handle(&self, handle: usize) -> usize {
         let geometry = &self.config.geometry;
         let groups = u32::from(geometry.reclaim_groups);
@@ -517,7 +525,7 @@ impl Reference {
         self.layout.classes[self.unit(unit).class].pages
     }
 
-    /// Physical pages of a unit, in the order in which they are filled.
+    /// Physical pages of a unit in fill order.
     pub fn pages_of(&self, unit: u32) -> Range<usize> {
         let first = unit as usize * self.layout.slice_pages as usize;
         first..first + self.unit_pages(unit) as usize
@@ -532,7 +540,7 @@ impl Reference {
         self.programmed_pages(unit) == self.unit_pages(unit)
     }
 
-    /// Whether the map points at a physical page.
+    /// Returns true if the map points at a physical page.
     pub fn is_valid(&self, physical: usize) -> bool {
         self.programmed[physical].is_some_and(|page| self.map[page as usize] == Some(physical as u32))
     }
@@ -541,7 +549,7 @@ impl Reference {
         self.pages_of(unit).filter(|&physical| self.is_valid(physical)).count() as u32
     }
 
-    /// The unit in use that a physical page belongs to.
+    /// Unit in use that contains a physical page.
     pub fn unit_at(&self, physical: u32) -> u32 {
         let slice = physical / self.layout.slice_pages;
         let unit = (0..=slice).rev().find(|&slice| self.units[slice as usize].is_some());
@@ -581,7 +589,7 @@ impl Reference {
         self.units[unit as usize].as_mut().expect("the unit is in use")
     }
 
-    /// Position of an owner: the handles in order, then the shared pool.
+    /// Row index of an owner. The handles come first, in order, then the shared pool.
     pub fn row_index(&self, owner: Owner) -> usize {
         match owner.handle() {
             Some(RuhId(handle)) => usize::from(handle),

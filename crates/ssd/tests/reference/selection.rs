@@ -1,6 +1,6 @@
-//! The reference's two decisions: the owners in the order in which they are asked, and one of their units.
+//! The two decisions of the reference: the order of the owners, and one of their units.
 //!
-//! Candidates are copied out of the state with their scanned counts; nothing is indexed.
+//! Candidates are copied out of the state with counts from scans. The reference has no index.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use ssd::config::{HandleSelection, UnitSelection};
 
 use super::model::Reference;
 
-/// A closed unit and all that policies may know of it.
+/// A closed unit with the data visible to policies.
 #[derive(Clone, Debug)]
 pub struct Closed {
     pub unit: u32,
@@ -18,7 +18,7 @@ pub struct Closed {
     pub closed_sequence: u64,
     pub last_invalidation: u64,
     pub last_write: u64,
-    /// Whether this decision may take it.
+    /// True if this decision may take the unit.
     pub candidate: bool,
 }
 
@@ -27,7 +27,7 @@ impl Closed {
         f64::from(self.valid) / f64::from(self.pages)
     }
 
-    /// Compares valid shares exactly; of equal ones the unit closed first is less.
+    /// Compares valid shares exactly. Among equals the unit closed first is less.
     fn fewer_valid(&self, other: &Closed) -> Ordering {
         let (this, that) = (
             u64::from(self.valid) * u64::from(other.pages),
@@ -40,7 +40,7 @@ impl Closed {
 /// An owner and its closed units, class by class.
 pub type Holder = (usize, Vec<Closed>);
 
-/// The owners of a group that have closed units at all.
+/// Owners of a group that have closed units.
 pub fn holders(reference: &Reference, group: usize, lazy: bool) -> Vec<Holder> {
     let mut holders: Vec<Holder> = Vec::new();
     for ((row, _), members) in &reference.groups[group].closed {
@@ -71,7 +71,7 @@ fn describe(reference: &Reference, unit: u32, lazy: bool) -> Closed {
     }
 }
 
-/// Which owners to look at together, one set after the other.
+/// Sets of owners to consider together, in order.
 pub fn order(selection: HandleSelection, mut holders: Vec<Holder>, pool: usize) -> Vec<Vec<Holder>> {
     let pages = |holder: &Holder| holder.1.iter().map(|unit| u64::from(unit.pages)).sum::<u64>();
     let valid = |holder: &Holder| holder.1.iter().map(|unit| u64::from(unit.valid)).sum::<u64>();
@@ -84,7 +84,8 @@ pub fn order(selection: HandleSelection, mut holders: Vec<Holder>, pool: usize) 
             if holders.is_empty() {
                 return vec![shared];
             }
-            // The greatest invalid share has the most invalid pages for each live one. The sort is stable.
+            // The maximum invalid share has the most invalid pages per live page. The sort is
+            // stable.
             let invalid = |holder: &Holder| pages(holder) - valid(holder);
             holders.sort_by(|a, b| {
                 let by_share = (invalid(b) * pages(a)).cmp(&(invalid(a) * pages(b)));
@@ -96,7 +97,7 @@ pub fn order(selection: HandleSelection, mut holders: Vec<Holder>, pool: usize) 
     }
 }
 
-/// The unit that a policy takes from the sets it is shown.
+/// Unit that a policy takes from the given sets.
 pub fn select(
     policy: UnitSelection,
     holders: &[Holder],
@@ -115,7 +116,7 @@ pub fn select(
         let u = unit.valid_share();
         (1.0 - u) * age(unit.last_write) / (1.0 + u)
     };
-    // A unit without a valid page costs nothing: its benefit is without bound, even at age 0.
+    // A unit without a valid page costs no copies. Its benefit is unbounded even at age 0.
     let benefit_to_copy = |unit: &Closed| match unit.valid_share() {
         0.0 => f64::INFINITY,
         u => (1.0 - u) * age(unit.last_invalidation) / (2.0 * u),
@@ -123,7 +124,7 @@ pub fn select(
     let fewest_valid = |units: &[&Closed]| units.iter().copied().min_by(|a, b| a.fewer_valid(b)).cloned();
     match policy {
         UnitSelection::Greedy => fewest_valid(&candidates),
-        // `min_by` keeps the first of equals, here the one closed first.
+        // `min_by` returns the first of equals, here the one closed first.
         UnitSelection::CostAge => candidates
             .into_iter()
             .min_by(|a, b| cost(a).total_cmp(&cost(b)))
@@ -147,13 +148,14 @@ pub fn select(
     }
 }
 
-/// The unit with the greatest score; of several the first one, which is the one closed first.
+/// Unit with the maximum score. Among equals the first, which is the one closed first.
 fn most(candidates: &[&Closed], score: impl Fn(&Closed) -> f64) -> Option<Closed> {
     let by_falling_score = |a: &&&Closed, b: &&&Closed| score(b).total_cmp(&score(a));
     candidates.iter().min_by(by_falling_score).copied().cloned()
 }
 
-/// A candidate with equal probability: up to 32 draws from all closed units, then one from the candidates.
+/// A candidate with equal probability, from up to 32 draws of all closed units, then one draw from
+/// the candidates.
 fn draw<'a>(all: &[&'a Closed], random: &mut impl Rng) -> Option<&'a Closed> {
     for _ in 0..32 {
         let drawn = *all.get(position(all.len(), random))?;
@@ -165,7 +167,7 @@ fn draw<'a>(all: &[&'a Closed], random: &mut impl Rng) -> Option<&'a Closed> {
     candidates.get(position(candidates.len(), random)).copied()
 }
 
-/// A position in a list of this length: the upper half of the product with a random number.
+/// Position in a list of this length, from the upper half of the product with a random number.
 fn position(length: usize, random: &mut impl Rng) -> usize {
     ((u128::from(random.next_u64()) * length as u128) >> 64) as usize
 }

@@ -1,11 +1,12 @@
-//! Adversarial workloads: a case is a few phases, each one a pattern of addresses, extents, placements and other
-//! commands; between them a few invalid commands, which must change nothing.
+//! Adversarial workloads. A case consists of a few phases, each with a pattern of addresses,
+//! extents, placements and other commands. Between phases it has a few invalid commands, which must
+//! change no state.
 
 use ssd::{Layout, Lpn, Placement, RgId, RuhId, Write};
 
 use super::{Entropy, Seeded};
 
-/// One command of the host.
+/// A host command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
     Write(Write),
@@ -19,7 +20,7 @@ pub enum Operation {
         deallocate: bool,
     },
     Update(Placement),
-    /// The device goes on as a copy of itself.
+    /// Replaces the device by a clone.
     Fork,
 }
 
@@ -35,7 +36,7 @@ impl Operation {
     }
 }
 
-/// Which addresses a phase goes to, within its region.
+/// Address pattern of a phase within its region.
 #[derive(Clone, Copy, Debug)]
 enum Addresses {
     Uniform,
@@ -44,23 +45,23 @@ enum Addresses {
     HotCold,
     /// Always the same page.
     Hammer,
-    /// Steps of so many pages.
+    /// Steps of this many pages.
     Stride(u32),
-    /// Downwards.
+    /// Descending addresses.
     Backwards,
 }
 
-/// Which of several handles or groups a command names.
+/// Choice among several handles or groups.
 #[derive(Clone, Copy, Debug)]
 enum Choice {
     One(u16),
     InTurn,
     Any,
-    /// The same part of the region always names the same one.
+    /// The same part of the region always uses the same one.
     ByAddress,
 }
 
-/// A stretch of similar commands.
+/// A series of similar commands.
 #[derive(Clone, Copy, Debug)]
 struct Phase {
     first: u32,
@@ -94,7 +95,7 @@ pub fn operations(entropy: &mut impl Entropy, layout: &Layout, pages_budget: u64
             _ => Phase::draw(entropy, layout, budget).run(layout, &mut operations),
         }
         let pages: u64 = operations[before..].iter().map(Operation::host_pages).sum();
-        // Phases that only free pages are not free of charge.
+        // Phases that only free pages still use up some budget.
         budget = budget.saturating_sub(pages.max(u64::from(layout.logical_pages) / 4 + 1));
         if entropy.percent(30) {
             operations.push(Operation::Fork);
@@ -103,7 +104,7 @@ pub fn operations(entropy: &mut impl Entropy, layout: &Layout, pages_budget: u64
     operations
 }
 
-/// Writes the whole capacity once, so that what comes then has no more room than the device was built for.
+/// Writes the whole capacity once, so that the next phases have only the spare of the device.
 fn fill(entropy: &mut impl Entropy, layout: &Layout) -> Phase {
     Phase {
         first: 0,
@@ -134,8 +135,9 @@ pub fn whole(layout: &Layout, first: u32, pages: u32, group: u16, handle: u16) -
     })
 }
 
-/// Fills the drive through one handle, frees one in so many stretches of a reclaim unit's size, and writes these
-/// through another handle: superblocks are left partly free with nothing invalid in them.
+/// Fills the drive through one handle in parts of a reclaim unit's size. Deallocates every second
+/// to fourth part and writes these through another handle, once or several times. This leaves
+/// superblocks partly free without invalid pages.
 fn checkerboard(entropy: &mut impl Entropy, layout: &Layout, operations: &mut Vec<Operation>) {
     let handles = layout.handles.len() as u64;
     let (before, after) = (entropy.below(handles) as u16, entropy.below(handles) as u16);
@@ -160,8 +162,8 @@ fn checkerboard(entropy: &mut impl Entropy, layout: &Layout, operations: &mut Ve
     }
 }
 
-/// Makes each handle noisy, has it take a reclaim unit, and makes it quiet again: handles with adaptive sizes leave
-/// parts of different owners in one superblock.
+/// Makes each handle noisy, lets it take a reclaim unit, and makes it quiet again. Handles with
+/// adaptive sizes then leave parts of different owners in one superblock.
 fn moods(entropy: &mut impl Entropy, layout: &Layout, operations: &mut Vec<Operation>) {
     let group = entropy.below(u64::from(layout.groups)) as u16;
     let unit = layout.superblock_pages.min(layout.logical_pages);
@@ -242,7 +244,7 @@ impl Phase {
     fn run(&self, layout: &Layout, operations: &mut Vec<Operation>) {
         let mut random = Seeded::new(self.seed);
         let (mut written, mut commands) = (0, 0);
-        // Deallocations write nothing, so commands are limited as well.
+        // Deallocations write no pages, so the number of commands is limited as well.
         let commands_max = 2 * self.pages_to_write + 10;
         while written < self.pages_to_write && commands < commands_max {
             commands += 1;
@@ -323,7 +325,7 @@ impl Choice {
     }
 }
 
-/// A command that must be refused and change nothing.
+/// A command that the device must reject without changing state.
 fn invalid(random: &mut impl Entropy, layout: &Layout) -> Operation {
     let capacity = layout.logical_pages;
     let beyond = random.pick(&[capacity, u32::MAX]);

@@ -1,10 +1,11 @@
-//! Writes: at the speed of the buffer while there is room, at the speed of the flash when there is none.
+//! Writes proceed at the speed of the buffer while it has space, and at the speed of the flash when
+//! it is full.
 
 use crate::common::{MIB, Uniform, placement, reclaims, recorded, silent};
 use crate::host::{HostCommand, LATER, ask, closed_loop, end, fill};
 use crate::*;
 
-/// Bytes in a second that all dies together program.
+/// Program bandwidth of all dies together, in bytes per second.
 fn program_bytes_per_second(program_ns: u64) -> f64 {
     let operation_bytes = u64::from(OPERATION_PAGES) * PAGE;
     4.0 * operation_bytes as f64 * 1e9 / program_ns as f64
@@ -26,7 +27,7 @@ fn sequential(pages: u32) -> impl FnMut() -> HostCommand {
 #[test]
 fn a_burst_that_fits_is_as_fast_as_the_buffer_and_what_follows_as_fast_as_the_flash() {
     let mut config = timed(200, 0.25);
-    // So slow that nothing leaves the buffer while the burst lasts.
+    // Programs are so slow that no data leaves the buffer during the burst.
     times(&mut config).nand.program_ns = 10 * PROGRAM;
     let mut device = silent(&config);
     let writes = closed_loop(&mut device, 0, 1, 2000, sequential(32));
@@ -63,8 +64,8 @@ fn back_pressure_is_the_speed_of_the_dies_at_any_depth_and_size() {
     }
 }
 
-/// With one die, everything about the buffer can be followed by hand: operations are programmed one after the other,
-/// each gives back its room at its end.
+/// With one die, the buffer can be checked by hand. Operations are programmed one after the other,
+/// and each frees its space at its end.
 #[test]
 fn a_full_buffer_lets_a_write_in_when_a_program_ends() {
     let mut config = timed(200, 0.25);
@@ -96,7 +97,8 @@ fn a_full_buffer_lets_a_write_in_when_a_program_ends() {
 fn what_is_in_the_buffer_is_read_from_there() {
     let mut device = silent(&timed(40, 0.25));
     let now = fill(&mut device);
-    // An operation is programmed as soon as it is complete; the rest stays until it is.
+    // An operation is programmed as soon as it is complete. The rest stays in the buffer until
+    // then.
     let written = ask(
         &mut device,
         now,
@@ -107,7 +109,7 @@ fn what_is_in_the_buffer_is_read_from_there() {
         },
     );
     let in_buffer = written.at - WRITE_PIPELINE;
-    // The first part of the write is in the buffer when all of it is: it has one arrival.
+    // The write has a single arrival time, so its first part is in the buffer when all of it is.
     let in_flash = in_buffer + 24 * PAGE + 6 * COMMAND + PROGRAM;
     for (at, first) in [(written.at, 0), (in_flash - READ_CORE - 1, 23), (in_flash + LATER, 24)] {
         let read = ask(&mut device, at, HostCommand::Read { first, pages: 1 });
@@ -126,10 +128,11 @@ fn what_is_in_the_buffer_is_read_from_there() {
     );
 }
 
-/// A full drive with little spare: everything that the host writes waits for the dies, and the dies for collection.
+/// A full drive with little spare. Host writes wait for the dies, and the dies for collection.
 ///
-/// Time of the dies for each host page = program x WAF + (WAF - 1) x (sensing + both transfers) + the erased blocks.
-/// Copies occupy their die while they are on the channel, programs of the host do not.
+/// Time of the dies for each host page = program x WAF + (WAF - 1) x (sensing + both transfers) +
+/// the erased blocks. Copies occupy their die during the channel transfer, programs of the host do
+/// not.
 #[test]
 fn foreground_collection_costs_what_write_amplification_says() {
     for (superblocks, over_provisioning) in [(80, 0.10), (80, 0.20), (80, 0.40)] {
@@ -154,7 +157,7 @@ fn foreground_collection_costs_what_write_amplification_says() {
 
         let copied = device.stats().since(&before).total().gc_pages_copied as f64;
         let reclaims = reclaims(&device).split_off(events);
-        // Of four pages in a flash page, those that are valid are sensed together.
+        // The valid pages of a flash page, out of four, are sensed together.
         let sensings: f64 = reclaims.iter().map(|reclaim| sensings(reclaim.valid_pages)).sum();
         let page_on_channel = PAGE as f64 / 4.0;
         let programs = (count as f64 + copied) / f64::from(OPERATION_PAGES);
@@ -178,7 +181,8 @@ fn foreground_collection_costs_what_write_amplification_says() {
     }
 }
 
-/// Flash pages of a reclaim unit, of both planes together, that hold one of `valid` pages spread at random.
+/// Number of flash pages of a reclaim unit, with both planes together, that hold one of `valid`
+/// randomly spread pages.
 fn sensings(valid: u32) -> f64 {
     let invalid = 1.0 - f64::from(valid) / f64::from(UNIT_PAGES);
     f64::from(UNIT_PAGES) / 4.0 * (1.0 - invalid.powi(4))

@@ -1,4 +1,4 @@
-//! Reads beside programs, erases and collection on the same die: what they wait for.
+//! Waiting times of reads beside programs, erases and collection on the same die.
 
 use ssd::event::Trigger;
 use ssd::{Device, EventSink, Lpn};
@@ -7,7 +7,8 @@ use crate::common::{Uniform, extent, placement, reclaims, recorded, silent};
 use crate::host::{HostCommand, LATER, ask, closed_loop, fill, fill_pages};
 use crate::*;
 
-/// Writes an operation to die 0 and returns when its data is there and when it is programmed.
+/// Writes an operation to die 0. Returns the times at which its data has arrived and at which it is
+/// programmed.
 fn program_on_die_0<S: EventSink>(device: &mut Device<S>, now: u64) -> (u64, u64) {
     let write = HostCommand::Write {
         first: 3 * UNIT_PAGES,
@@ -19,7 +20,7 @@ fn program_on_die_0<S: EventSink>(device: &mut Device<S>, now: u64) -> (u64, u64
     (there, there + PROGRAM)
 }
 
-/// A read of page 0, on die 0, whose core is done at `at`; returns when it was sensed.
+/// Reads page 0 on die 0, with the core done at `at`. Returns the end of the sensing.
 fn sensed<S: EventSink>(device: &mut Device<S>, at: u64) -> u64 {
     let done = ask(device, at - READ_CORE, HostCommand::Read { first: 0, pages: 1 });
     done.at - READ_PIPELINE - PAGE - (PAGE + COMMAND)
@@ -67,8 +68,8 @@ fn with_suspension_a_read_waits_for_that() {
     }
 }
 
-/// Random reads beside a stream of writes and the erases that make room for it: whatever happens, a read waits at most
-/// for the other reads and for one operation or its suspension.
+/// Random reads beside a stream of writes and their erases. A read always waits at most for the
+/// other reads and for one operation or its suspension.
 #[test]
 fn a_read_never_waits_for_more_than_one_operation() {
     for suspend_ns in [Some(SUSPEND), Some(0), None] {
@@ -119,7 +120,7 @@ fn a_read_never_waits_for_more_than_one_operation() {
     }
 }
 
-/// Background collection makes way for reads in the same way, however much of it there is.
+/// Background collection yields to reads in the same way, at any amount of collection work.
 #[test]
 fn background_collection_yields_to_reads() {
     for suspend_ns in [Some(SUSPEND), None] {
@@ -131,9 +132,9 @@ fn background_collection_yields_to_reads() {
         let mut now = fill(&mut device);
         let pages = device.layout().logical_pages;
         let mut uniform = Uniform::new(5);
-        // Of an operation of collection the longest is the erase.
+        // The erase is the longest operation of collection.
         let wait = suspend_ns.unwrap_or(ERASE);
-        // Its transfers leave hosts a tenth of the channel at least.
+        // Transfers of collection leave at least a tenth of the channel to hosts.
         let most = READ_CORE + SENSE[2] + wait + 10 * (PAGE + COMMAND) + PAGE + READ_PIPELINE;
         let (mut collections, mut waited) = (0, 0);
         for _ in 0..3000 {
@@ -179,14 +180,14 @@ fn background_collection_yields_to_reads() {
     }
 }
 
-/// Reclaim groups on channels of their own have nothing in common but the controller.
+/// Reclaim groups on separate channels share only the controller.
 #[test]
 fn a_reader_in_one_group_does_not_notice_a_writer_in_another() {
     let mut config = timed(60, 0.25);
     config.geometry.reclaim_groups = 2;
     config.geometry.reclaim_unit_bytes /= 2;
     times(&mut config).nand.suspend_ns = None;
-    // More cores than the two have commands.
+    // More cores than the two hosts have commands.
     times(&mut config).controller.cores = 16;
     let half = silent(&config).layout().logical_pages / 2;
     let run = |writer_group: Option<u16>| {
@@ -232,7 +233,7 @@ fn a_reader_in_one_group_does_not_notice_a_writer_in_another() {
     );
 }
 
-/// Reads of one die, one channel: nothing but their sensing, one after the other.
+/// Reads of one die on one channel wait only for each other's sensing.
 #[test]
 fn one_die_senses_one_page_at_a_time() {
     let mut config = timed(40, 0.25);

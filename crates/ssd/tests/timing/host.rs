@@ -1,4 +1,4 @@
-//! A host: fills the drive, and keeps a number of commands in flight.
+//! A simulated host: fills the drive, and keeps a number of commands in flight.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,10 +7,10 @@ use ssd::{Completion, Device, DeviceConfig, EventSink, Lpn, Placement};
 
 use crate::common::{Uniform, extent};
 
-/// Long after anything that was asked for before.
+/// A time long after all earlier commands.
 pub const LATER: u64 = 1_000_000_000_000;
 
-/// What a host asks for.
+/// A host command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostCommand {
     Read { first: u32, pages: u32 },
@@ -18,7 +18,7 @@ pub enum HostCommand {
     Deallocate { first: u32, pages: u32 },
 }
 
-/// Gives a command to the drive.
+/// Submits a command to the drive.
 pub fn ask<S: EventSink>(device: &mut Device<S>, now: u64, ask: HostCommand) -> Completion {
     match ask {
         HostCommand::Read { first, pages } => device.read(now, Lpn(first), pages),
@@ -30,13 +30,13 @@ pub fn ask<S: EventSink>(device: &mut Device<S>, now: u64, ask: HostCommand) -> 
     .expect("the extent and the handle exist")
 }
 
-/// Writes everything once, in order, and waits until the flash is idle; returns that time.
+/// Writes the whole drive once, in order, and waits until the flash is idle. Returns that time.
 pub fn fill<S: EventSink>(device: &mut Device<S>) -> u64 {
     let pages = device.layout().logical_pages;
     fill_pages(device, pages)
 }
 
-/// Writes the first pages once, in order, and waits until the flash is idle; returns that time.
+/// Writes the first pages once, in order, and waits until the flash is idle. Returns that time.
 pub fn fill_pages<S: EventSink>(device: &mut Device<S>, pages: u32) -> u64 {
     let mut now = 0;
     for first in (0..pages).step_by(32) {
@@ -47,7 +47,7 @@ pub fn fill_pages<S: EventSink>(device: &mut Device<S>, pages: u32) -> u64 {
     now + LATER
 }
 
-/// A command that is done.
+/// A completed command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observation {
     pub ask: HostCommand,
@@ -61,7 +61,8 @@ impl Observation {
     }
 }
 
-/// Keeps `depth` commands in flight from `start` on, until `count` are done: the next one is given when one is done.
+/// Keeps `depth` commands in flight from `start` on, until `count` are complete. Submits the next
+/// command at each completion.
 pub fn closed_loop<S: EventSink>(
     device: &mut Device<S>,
     start: u64,
@@ -85,7 +86,7 @@ pub fn closed_loop<S: EventSink>(
     completions
 }
 
-/// When the last of them was done.
+/// Completion time of the last command.
 pub fn end(completions: &[Observation]) -> u64 {
     completions
         .iter()
@@ -94,7 +95,8 @@ pub fn end(completions: &[Observation]) -> u64 {
         .unwrap_or(0)
 }
 
-/// A mixed workload over the whole drive: reads, writes of 1 to 16 pages, now and then a deallocation.
+/// A mixed workload over the whole drive: reads, writes of 1 to 16 pages, and occasional
+/// deallocations.
 pub fn mixed(config: &DeviceConfig, seed: u64) -> impl FnMut() -> HostCommand + use<> {
     let pages = ssd::Layout::new(config)
         .expect("the configuration is valid")

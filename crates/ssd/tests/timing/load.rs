@@ -1,4 +1,5 @@
-//! Long workloads at high queue depth: what no drive can do, and what does not depend on time.
+//! Long workloads at high queue depth: limits of a drive, and behaviour that does not depend on
+//! timing.
 
 use ssd::{Completion, Device, Layout, Lpn, Write};
 
@@ -6,7 +7,7 @@ use crate::common::{Uniform, assert_same, extent, placement, reclaims, recorded,
 use crate::host::{HostCommand, LATER, Observation, ask, closed_loop, end, fill, mixed};
 use crate::*;
 
-/// Twice the time for everything.
+/// Doubles all times of a configuration.
 fn twice_as_slow(config: &DeviceConfig) -> DeviceConfig {
     let mut slow = config.clone();
     let times = times(&mut slow);
@@ -27,8 +28,8 @@ fn twice_as_slow(config: &DeviceConfig) -> DeviceConfig {
     slow
 }
 
-/// Runs a workload on a drive and on one that takes twice as long for everything, each command given at twice the time;
-/// the largest difference of a latency from twice that of the drive, as a share of it, and the longest latency.
+/// Runs a workload on a drive and on one with doubled times, with doubled submission times. Returns
+/// the largest relative difference of a latency from the doubled latency, and the longest latency.
 fn difference_of_twice(config: &DeviceConfig, commands: usize, next: &mut dyn FnMut() -> HostCommand) -> (f64, u64) {
     let (mut device, mut slow_device) = (silent(config), silent(&twice_as_slow(config)));
     let mut now = fill(&mut device);
@@ -48,7 +49,7 @@ fn difference_of_twice(config: &DeviceConfig, commands: usize, next: &mut dyn Fn
     (difference, slowest)
 }
 
-/// Everything takes twice as long if every part does: to the nanosecond without collection.
+/// Doubled times give doubled latencies, exact to the nanosecond without collection.
 #[test]
 fn twice_the_times_are_twice_the_results() {
     let config = timed(100, 0.9);
@@ -71,7 +72,7 @@ fn twice_the_times_are_twice_the_results() {
     assert!(difference == 0.0, "a latency differs by {difference} of itself");
 }
 
-/// With collection too; how its share of a channel is rounded may show in a nanosecond.
+/// The same with collection. Rounding its share of a channel may change a nanosecond.
 #[test]
 fn twice_the_times_are_twice_the_results_of_collection() {
     for background_mark in [1.0, 0.5] {
@@ -94,8 +95,8 @@ fn bytes(completions: &[Observation], reads: bool) -> u64 {
     pages.map(u64::from).sum::<u64>() * PAGE
 }
 
-/// What programs and erases take of the dies' time, and no more commands than the cores can work on, and no more bytes
-/// than link and channels can carry.
+/// Programs and erases use at most the dies' time. Commands use at most the cores' time, and bytes
+/// at most the bandwidth of link and channels.
 #[test]
 fn nothing_is_used_more_than_all_the_time() {
     for (seed, depth) in [(1, 1), (2, 8), (3, 64), (4, 256)] {
@@ -111,7 +112,7 @@ fn nothing_is_used_more_than_all_the_time() {
             let of_hosts = end(&completions) - start;
             let reclaims = reclaims(&device).split_off(events);
             let collected = reclaims.iter().map(|reclaim| reclaim.now + reclaim.elapsed_ns);
-            // What is in the buffer at the end is programmed later.
+            // Data in the buffer at the end is programmed later.
             let buffered = times(&mut config).write_buffer_bytes / (u64::from(OPERATION_PAGES) * PAGE) * PROGRAM;
             let everything = end(&completions).max(collected.max().unwrap_or(0)) - start;
 
@@ -154,7 +155,7 @@ fn nothing_is_used_more_than_all_the_time() {
     }
 }
 
-/// Random reads of a drive that does nothing else keep the slowest part busy, and no part more than busy.
+/// Random reads of an otherwise idle drive keep the slowest part busy and overload no part.
 #[test]
 fn reads_are_as_fast_as_their_slowest_part() {
     let page_seconds = |elapsed: u64, count: u64| elapsed as f64 / count as f64;
@@ -201,7 +202,8 @@ fn reads_are_as_fast_as_their_slowest_part() {
     near(run(&slow_cores), 80_000.0 / 4.0, "four cores");
 }
 
-/// One channel, and commands whose cores are done in another order than they came: their transfers do not overlap.
+/// One channel, and commands whose cores finish in another order than they started. Their transfers
+/// do not overlap.
 #[test]
 fn transfers_of_a_channel_do_not_overlap() {
     let mut config = timed(40, 0.25);
@@ -212,7 +214,7 @@ fn transfers_of_a_channel_do_not_overlap() {
     times.link.lanes = 16;
     times.link.generation = 6;
     times.controller.cores = 64;
-    // A long command is still in its core when the short ones that came before it are done.
+    // A long command is still in its core when earlier short commands finish.
     times.controller.page_ns = 2_000;
     let mut device = silent(&config);
     let now = fill(&mut device);
@@ -242,7 +244,7 @@ fn transfers_of_a_channel_do_not_overlap() {
     }
 }
 
-/// The flash translation is the same whether anything takes time or not.
+/// The flash translation is the same with and without timing.
 #[test]
 fn time_changes_nothing_but_time() {
     for seed in 0..3 {
@@ -279,8 +281,8 @@ fn time_changes_nothing_but_time() {
     }
 }
 
-/// Writes in batches that come while nothing of them can be complete, to a drive that takes them together and one that takes one after
-/// the other; returns how many of them waited for collection.
+/// Submits writes in batches, before the first of a batch can complete, to a drive in batches and
+/// to another one by one. Returns the number of writes that waited for collection.
 fn compare_together(config: &DeviceConfig, seed: u64) -> usize {
     let (mut device, mut one_by_one) = (silent(config), silent(config));
     let start = fill(&mut device);
@@ -291,7 +293,7 @@ fn compare_together(config: &DeviceConfig, seed: u64) -> usize {
     let (mut now, mut waited, mut done) = (start, 0, Vec::new());
     for batch in 0..3000 {
         let (mut times, mut writes) = (Vec::new(), Vec::<Write>::new());
-        // Mostly of one page and one placement; some batches come when the drive is idle again.
+        // Mostly single pages with one placement. Some batches come when the drive is idle again.
         now += if batch % 100 == 0 {
             LATER
         } else {
@@ -356,7 +358,7 @@ fn writes_together_are_as_one_after_the_other() {
     assert_eq!(compare_together(&at_once, 4), 0);
 }
 
-/// Writes some pages, and reads pages that were located before the reads, on a drive and on one that reads them the ordinary way.
+/// Writes some pages, and reads pages by location on one drive and by address on another.
 fn compare_located(config: &DeviceConfig, seed: u64) {
     let (mut device, mut ordinary) = (silent(config), silent(config));
     let start = fill(&mut device);

@@ -1,8 +1,9 @@
-//! Time, from outside: what a command costs, what it waits for, and what no drive can do.
+//! Timing as seen by a host: the cost of a command, its waiting times, and the limits of a drive.
 //!
-//! The numbers of the drive below are round (a byte takes a nanosecond on a channel and on the link), so that every
-//! expected time is a sum that can be followed by hand. `sums` has the idle drive, `buffer` writes, `die` reads beside
-//! other work, `load` long workloads at high queue depth, `rules` everything else.
+//! The numbers of the drive below are round (a byte takes a nanosecond on a channel and on the
+//! link), so that every expected time is a sum that can be checked by hand. `sums` has the idle
+//! drive, `buffer` writes, `die` reads beside other work, `load` long workloads at high queue
+//! depth, and `rules` the remaining cases.
 
 mod buffer;
 #[path = "../common/mod.rs"]
@@ -24,7 +25,7 @@ const PROGRAM_UNIT_PAGES: u32 = 12;
 const OPERATION_PAGES: u32 = 2 * PROGRAM_UNIT_PAGES;
 /// Pages of a reclaim unit: eight operations on each of the four dies.
 const UNIT_PAGES: u32 = 8 * 4 * OPERATION_PAGES;
-/// Bytes, and nanoseconds of the link, of a page.
+/// Size of a page in bytes, and its time on the link in nanoseconds.
 const PAGE: u64 = 4096;
 
 const READ_CORE: u64 = 2_000;
@@ -38,18 +39,19 @@ const PROGRAM: u64 = 600_000;
 const ERASE: u64 = 3_000_000;
 const SUSPEND: u64 = 10_000;
 
-/// A read of one page from a flash page of type `page_type`, when nothing else happens.
+/// Latency of a read of one page, from a flash page of type `page_type`, on an idle drive.
 fn read_of_a_page(page_type: usize) -> u64 {
     READ_CORE + SENSE[page_type] + (COMMAND + PAGE) + PAGE + READ_PIPELINE
 }
 
-/// A read of one page that the flash is not needed for.
+/// Latency of a read of one page without flash access.
 const READ_WITHOUT_FLASH: u64 = READ_CORE + PAGE + READ_PIPELINE;
 
-/// A write of one page into a buffer that has room.
+/// Latency of a write of one page into a buffer with free space.
 const WRITE_OF_A_PAGE: u64 = WRITE_CORE + PAGE + WRITE_PIPELINE;
 
-/// 2 channels of 2 dies of 2 planes, TLC with flash pages of 16 KiB, `superblocks` reclaim units of 3 MiB.
+/// 2 channels of 2 dies of 2 planes, TLC with flash pages of 16 KiB, `superblocks` reclaim units of
+/// 3 MiB.
 fn timed(superblocks: u64, over_provisioning: f64) -> DeviceConfig {
     let mut config = small(3 * superblocks, over_provisioning);
     config.geometry.planes_per_die = 2;
@@ -88,7 +90,7 @@ fn timed(superblocks: u64, over_provisioning: f64) -> DeviceConfig {
     config
 }
 
-/// The times of a configuration that has them.
+/// Timing of a configuration that has one.
 fn times(config: &mut DeviceConfig) -> &mut TimingConfig {
     config.timing.as_mut().expect("the drive has times")
 }

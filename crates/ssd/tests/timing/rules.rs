@@ -1,4 +1,4 @@
-//! Tails, times that no drive can have, and a clock that jumps.
+//! Tails, invalid timing settings, and a clock that jumps.
 
 use base::table;
 use ssd::config::Copies;
@@ -9,7 +9,8 @@ use crate::common::{MIB, Uniform, silent};
 use crate::host::{HostCommand, LATER, Observation, ask, closed_loop, fill};
 use crate::*;
 
-/// The latencies of random reads (or overwrites) with a tail, less what they take without, and of those with it.
+/// Extra time of random reads (or overwrites) on a drive with a tail, relative to a drive without
+/// tails. 0 for commands that the tail does not delay.
 fn extra(of: TailOf, writes: bool) -> Vec<u64> {
     let mut config = timed(60, 0.25);
     times(&mut config).nand.read_ns = vec![50_000];
@@ -70,7 +71,7 @@ fn tails_have_the_share_and_the_bounds_that_were_given() {
     );
 }
 
-/// A sensing that takes longer occupies its die, a command that takes longer nothing.
+/// Slow sensing occupies its die. A slow command occupies no resource.
 #[test]
 fn only_a_tail_of_sensing_delays_others() {
     let ends = |of| {
@@ -127,7 +128,7 @@ fn a_clock_may_jump_far_ahead() {
     }
 }
 
-/// A read cache holds flash pages until something else is written there.
+/// A read cache holds flash pages until they are overwritten.
 #[test]
 fn a_read_cache_is_as_large_as_it_was_said_to_be() {
     let mut config = timed(60, 0.25);
@@ -154,7 +155,7 @@ fn a_read_cache_is_as_large_as_it_was_said_to_be() {
     assert_eq!(read(2, 0), READ_WITHOUT_FLASH);
 }
 
-/// The field that a refusal names, the mistake, and what it is.
+/// Field that an error names, the mistake, and its description.
 type Mistake = (&'static str, fn(&mut DeviceConfig), &'static str);
 
 const MISTAKES: &[Mistake] = &table! {

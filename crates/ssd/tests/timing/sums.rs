@@ -1,4 +1,4 @@
-//! One command on an idle drive takes the sum of its parts, to the nanosecond.
+//! A command on an idle drive takes exactly the sum of its parts, in nanoseconds.
 
 use ssd::{Completion, Lpn, Placement};
 
@@ -10,7 +10,8 @@ use crate::*;
 fn a_page_is_sensed_sent_over_its_channel_and_over_the_link() {
     let mut device = silent(&timed(40, 0.25));
     let mut now = fill_pages(&mut device, 3 * UNIT_PAGES);
-    // Flash pages of four: the first 12 pages are the three page types of a program unit.
+    // A flash page has four pages, so the first 12 pages are the three page types of a program
+    // unit.
     for (first, page_type) in [
         (0, 0),
         (3, 0),
@@ -40,8 +41,8 @@ fn pages_of_one_flash_page_are_sensed_once() {
     );
 }
 
-/// 32 pages: both planes of die 0 (three page types each) and two page types of the first plane of die 2, on the other
-/// channel. A flash page is 16384 ns on the link and 16584 ns on a channel.
+/// 32 pages: both planes of die 0 (three page types each) and two page types of the first plane of
+/// die 2, on the other channel. A flash page takes 16384 ns on the link and 16584 ns on a channel.
 #[test]
 fn a_large_read_overlaps_on_planes_dies_and_channels() {
     let mut device = silent(&timed(40, 0.25));
@@ -50,7 +51,8 @@ fn a_large_read_overlaps_on_planes_dies_and_channels() {
     let core = 2_000 + 31 * 100;
     // Both planes are sensed together: lower, middle, upper pages one after the other.
     let sensed = [core + 40_000, core + 90_000, core + 150_000];
-    // The last to come is the upper page of the second plane: behind that of the first on the channel, and on the link.
+    // The upper page of the second plane comes last. It follows that of the first plane on the
+    // channel and on the link.
     let on_channel = sensed[2] + 16_584;
     let on_channel_behind_it = on_channel + 16_584;
     let first_on_link = on_channel + 16_384;
@@ -59,7 +61,7 @@ fn a_large_read_overlaps_on_planes_dies_and_channels() {
     assert_eq!(done.at - now, 209_652);
 }
 
-/// Two operations of different dies: the link is the bottleneck if sensing takes no time to speak of.
+/// Two operations on different dies. The link is the bottleneck if sensing is nearly free.
 #[test]
 fn a_large_read_is_sent_over_the_link_once() {
     let mut config = timed(40, 0.25);
@@ -69,7 +71,8 @@ fn a_large_read_is_sent_over_the_link_once() {
     let mut device = silent(&config);
     let now = fill_pages(&mut device, UNIT_PAGES);
     let done = ask(&mut device, now, HostCommand::Read { first: 0, pages: 48 });
-    // The first flash page is 17 ns (16384 bytes at a terabyte in a second) on the channel; then the link never rests.
+    // The first flash page takes 17 ns on the channel (16384 bytes at a terabyte per second). Then
+    // the link is always busy.
     assert_eq!(done.at - now, 2_000 + 47 * 100 + 1 + 17 + 48 * 4_096 + 5_000);
 }
 
@@ -137,7 +140,7 @@ fn writes_and_other_commands() {
     assert_eq!(device.command(3 * LATER).at - 3 * LATER, 3_000 + 7_000);
 }
 
-/// Half a page: the rest is read from flash before the page is in the buffer.
+/// Half a page. The device reads the rest from flash before the page is in the buffer.
 #[test]
 fn a_write_of_a_part_of_a_page_reads_it_first() {
     let mut device = silent(&timed(40, 0.25));
@@ -150,20 +153,21 @@ fn a_write_of_a_part_of_a_page_reads_it_first() {
     };
     let done = device.write(now, &part(4, 1, 512)).expect("the page exists");
     assert_eq!(done.at - now, 3_000 + 512 + 50_000 + (200 + 4_096) + 7_000);
-    // Both ends are read at the same time: they are on different channels (pages 8 of die 0 and 28 of die 2).
+    // Both ends are read at the same time, because they are on different channels (pages 8 of die 0
+    // and 28 of die 2).
     let now = now + LATER;
     let bytes = 20 * 4_096 + 1_024;
     let done = device.write(now, &part(8, 21, bytes)).expect("the pages exist");
-    // The page of the slower type is the last to come.
+    // The page of the slower type comes last.
     let reads = 60_000 + 4_296;
     assert_eq!(done.at - now, 3_000 + 20 * 100 + bytes + reads + 7_000);
-    // What was never written needs no reading.
+    // Unwritten pages need no read.
     let now = now + LATER;
     let done = device.write(now, &part(2000, 1, 512)).expect("the page exists");
     assert_eq!(done.at - now, 3_000 + 512 + 7_000);
 }
 
-/// A program unit of another size than one shot takes its share of the time.
+/// A program unit of another size than a one-shot program takes a proportional time.
 #[test]
 fn a_program_takes_the_share_of_its_size() {
     let mut config = timed(40, 0.25);
@@ -195,7 +199,8 @@ fn a_program_takes_the_share_of_its_size() {
     assert_eq!(read.at, in_flash + 40_000 + 4_296 + PAGE + READ_PIPELINE);
 }
 
-/// A reclaim unit of one die has all its pages there; one of a channel stays on its channel.
+/// A reclaim unit of one die has all pages on that die. A reclaim unit of a channel has all pages
+/// on that channel.
 #[test]
 fn smaller_reclaim_units_use_fewer_dies() {
     use ssd::config::ReclaimUnitSize;
@@ -204,7 +209,7 @@ fn smaller_reclaim_units_use_fewer_dies() {
         config.handles.reclaim_unit = size;
         let mut device = silent(&config);
         let now = fill_pages(&mut device, UNIT_PAGES / 4);
-        // A page of each of the first four operations, asked for together.
+        // A page of each of the first four operations, requested at the same time.
         let reads = (0..4).map(|operation| HostCommand::Read {
             first: operation * OPERATION_PAGES,
             pages: 1,
@@ -213,20 +218,20 @@ fn smaller_reclaim_units_use_fewer_dies() {
         let times: Vec<u64> = done.iter().map(|done| done.at - now - read_of_a_page(0)).collect();
         times
     };
-    // Two dies on each of two channels: the second page of each channel waits for the first on the channel, and all but
-    // one for another on the link.
+    // Two dies on each of two channels. The second page of each channel waits for the first on the
+    // channel, and all but one wait for another on the link.
     assert_eq!(
         operations_at_once(ReclaimUnitSize::Superblock),
         [0, 4_096, 8_192, 12_288]
     );
-    // Two dies: the second of each waits for the sensing of the first.
+    // Two dies. The second page of each waits for the sensing of the first.
     let channel = operations_at_once(ReclaimUnitSize::Channel);
     assert_eq!(channel, [0, 4_296, 40_000, 44_296]);
     let die = operations_at_once(ReclaimUnitSize::Die);
     assert_eq!(die, [0, 40_000, 80_000, 120_000]);
 }
 
-/// Reclaim groups have dies of their own.
+/// Reclaim groups have separate dies.
 #[test]
 fn a_group_has_its_own_dies() {
     let mut config = timed(40, 0.5);
