@@ -1,5 +1,4 @@
-//! A die. Reads have priority, programs use the gaps between them, garbage collection the remaining
-//! time.
+//! Timing of a flash die, which prefers reads to programs and programs to garbage collection.
 //!
 //! ```text
 //! reads               |##|      |##|##|                    next-free time, in order of arrival
@@ -298,7 +297,7 @@ impl Die {
                 is_collection: true,
             });
         }
-        // Another host may have waited for it before.
+        // The work may be queued already, because another host waits for it.
         let promoted = self.programs.iter().rposition(|work| work.is_collection);
         promoted.map_or(now, |last| {
             let before = self.programs.iter().take(last + 1);

@@ -175,7 +175,7 @@ impl Places {
         let program_ns = Nanos::try_from(program_ns.div_ceil(u128::from(timing.one_shot_bytes())));
         let program_ns = program_ns.expect("a program unit has 2^34 bytes at most, a program takes a minute at most");
         let flash_pages = narrow(timing.nand.page_bytes / layout.page_bytes);
-        // A flash page must not exceed its program unit.
+        // Flash pages must divide program units.
         let flash_pages = base::gcd(flash_pages, layout.program_unit_pages);
         let class = |class: &SizeClass| Class::new(class, geometry, layout, flash_pages, dies_together);
         Places {

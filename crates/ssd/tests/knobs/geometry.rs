@@ -161,7 +161,7 @@ fn the_whole_capacity_is_reachable_through_one_reclaim_group() {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// What a host can ask for besides writing
+// Host commands other than writes
 
 #[test]
 fn deallocated_pages_are_gone_and_cost_nothing() {
