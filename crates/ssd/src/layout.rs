@@ -229,7 +229,7 @@ impl Layout {
 
     /// Maximum memory of the page maps and block tables of such a device, in bytes. This is the
     /// case if every page is written separately. The reverse map needs 4 bytes for each run of
-    /// pages, so larger requests need little more than half.
+    /// pages, so a device with larger requests needs little more than half of it.
     pub fn memory_bytes(&self) -> u64 {
         let pages = u64::from(self.physical_pages);
         4 * u64::from(self.logical_pages) + 4 * pages + pages / 4 + self.table_bytes()

@@ -325,8 +325,8 @@ impl ReverseMap {
         let base = cursor.word * 64;
         let (region, offset) = self.region_of(base);
         if self.regions[index(region)].written == Region::FLAT {
-            // The region may have become flat since the previous word. Copies do not change pages
-            // that are still to be read.
+            // The region may have become flat since the previous word. The caller copies
+            // the pages that it reads, possibly into the same region.
             cursor.runs = offset;
         }
         let starts = self.starts.at(index(cursor.word));

@@ -19,7 +19,7 @@ impl Reference {
         }
     }
 
-    /// Reclaims victims until the group stays above the foreground watermark after the handle takes
+    /// Reclaims victims until the group stays below the foreground watermark after the handle takes
     /// a unit of the class. Stops early if the handle has got a unit or no victim exists.
     pub fn collect_in_foreground(&mut self, now: u64, group: usize, class: usize, (handle, slot): (usize, usize)) {
         loop {
