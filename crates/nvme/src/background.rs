@@ -1,7 +1,7 @@
-//! Operations that go on between commands: a sanitize operation, a device self-test.
+//! Background operations, which are sanitize operations and device self-tests.
 //!
-//! Their outcomes are non-volatile state ([`crate::state`]). How far they are is not: after a restart a sanitize operation
-//! begins again, and a self-test is forgotten.
+//! Their outcomes are non-volatile state ([`crate::state`]), but their progress is not. A restart
+//! begins a sanitize operation again and forgets a self-test.
 
 use nvme_spec::command::SelfTestCode;
 use ssd::Nanos;
@@ -9,28 +9,29 @@ use ssd::Nanos;
 use crate::namespace::Extent;
 use crate::state::SanitizeOutcome;
 
-/// Time that a short self-test takes: long enough to be seen by a host that looks every second.
+/// Duration of a short self-test. A host that polls every second can see it.
 const SHORT_SELF_TEST_NS: Nanos = 2_000_000_000;
-/// Time that an extended self-test takes; Identify Controller says it in minutes (EDSTT).
+/// Duration of an extended self-test. Identify Controller reports it in minutes (EDSTT).
 pub(crate) const EXTENDED_SELF_TEST_NS: Nanos = 10_000_000_000;
 
-/// See the module.
+/// The background operations. See the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
     sanitize: Option<SanitizeProgress>,
     self_test: Option<RunningTest>,
-    /// A test has ended, and its result is not stored yet.
+    /// A test has ended without a stored result.
     has_new_result: bool,
 }
 
 impl Background {
-    /// Whether a sanitize operation is under way.
+    /// True while a sanitize operation runs.
     #[inline]
     pub(crate) fn is_sanitizing(&self) -> bool {
         self.sanitize.is_some()
     }
 
-    /// Begins the sanitize operation that the state says is under way, if it does, on a drive of so many pages.
+    /// Begins the sanitize operation that the state reports as running, on a drive of `pages`
+    /// pages.
     pub(crate) fn begin_sanitize(&mut self, outcome: &SanitizeOutcome, pages: u32) {
         assert!(self.sanitize.is_none(), "one sanitize operation at a time");
         self.sanitize = SanitizeProgress::resumed(outcome, pages);
@@ -41,20 +42,20 @@ impl Background {
         self.sanitize.as_ref().map(SanitizeProgress::progress)
     }
 
-    /// The next piece that the sanitize operation erases, of `pages_max` at most, and whether it is the last.
+    /// Returns the next piece to erase, at most `pages_max` pages, and true for the last one.
     pub(crate) fn next_piece(&mut self, pages_max: u32) -> Option<(Extent, bool)> {
         self.sanitize
             .as_mut()
             .map(|sanitizing| sanitizing.next_piece(pages_max))
     }
 
-    /// The sanitize operation has ended, well or not.
+    /// Ends the sanitize operation after success or failure.
     pub(crate) fn end_sanitize(&mut self) {
         let ended = self.sanitize.take();
         assert!(ended.is_some(), "only a sanitize operation that is under way ends");
     }
 
-    /// The self-test under way.
+    /// Returns the running self-test.
     pub(crate) fn self_test(&self) -> Option<&RunningTest> {
         self.self_test.as_ref()
     }
@@ -65,14 +66,14 @@ impl Background {
         assert!(before.is_none(), "one self-test at a time");
     }
 
-    /// Ends the self-test under way, if it is meant.
+    /// Ends the running self-test if `is_meant` accepts it.
     pub(crate) fn end_self_test(&mut self, is_meant: impl FnOnce(&RunningTest) -> bool) -> Option<RunningTest> {
         let ended = self.self_test.take_if(|test| is_meant(test));
         self.has_new_result |= ended.is_some();
         ended
     }
 
-    /// Whether a test has ended whose result was not stored; it is taken for stored from now on.
+    /// True once after a test ended. The caller stores the result.
     pub(crate) fn take_new_result(&mut self) -> bool {
         std::mem::take(&mut self.has_new_result)
     }
@@ -83,7 +84,7 @@ impl Background {
     }
 }
 
-/// A self-test under way. A restart of the drive forgets it.
+/// A running self-test. A restart of the drive forgets it.
 #[derive(Clone, Debug)]
 pub(crate) struct RunningTest {
     pub(crate) controller: u16,
@@ -93,7 +94,7 @@ pub(crate) struct RunningTest {
 }
 
 impl RunningTest {
-    /// Time that the test takes.
+    /// Duration of the test.
     fn duration(&self) -> Nanos {
         match self.code {
             SelfTestCode::Short => SHORT_SELF_TEST_NS,
@@ -101,7 +102,7 @@ impl RunningTest {
         }
     }
 
-    /// Whether its time is over.
+    /// True if the test has run its full duration.
     pub(crate) fn is_over(&self, now: Nanos) -> bool {
         now.saturating_sub(self.since) >= self.duration()
     }
@@ -114,22 +115,23 @@ impl RunningTest {
     }
 }
 
-/// A sanitize operation under way. What it is, is in the non-volatile state; how far it is, is not.
+/// Progress of a running sanitize operation. The kind of the operation is in the non-volatile
+/// state.
 #[derive(Debug)]
 struct SanitizeProgress {
-    /// Pages from the start of the drive that are done; always fewer than there are.
+    /// Erased pages from the start of the drive, always fewer than `pages`.
     pages_done: u32,
     pages: u32,
 }
 
 impl SanitizeProgress {
-    /// The operation that a stored state says is under way: after a restart it begins again.
+    /// Restarts the operation that the stored state reports as running.
     fn resumed(outcome: &SanitizeOutcome, pages: u32) -> Option<SanitizeProgress> {
         let running = matches!(outcome, SanitizeOutcome::Running { .. });
         running.then_some(SanitizeProgress { pages_done: 0, pages })
     }
 
-    /// How far it is, in 65536ths (SPROG). FFFFh would say that nothing is under way.
+    /// Progress in 65536ths (SPROG). FFFFh would mean that no operation runs.
     fn progress(&self) -> u16 {
         assert!(
             self.pages_done < self.pages,
@@ -139,7 +141,7 @@ impl SanitizeProgress {
         done.min(0xfffe) as u16
     }
 
-    /// The next piece to erase, of `pages_max` at most, and whether it is the last.
+    /// Returns the next piece to erase, at most `pages_max` pages, and true for the last one.
     fn next_piece(&mut self, pages_max: u32) -> (Extent, bool) {
         assert!(
             self.pages_done < self.pages,

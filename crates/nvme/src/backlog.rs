@@ -1,5 +1,5 @@
-//! Commands that are carried out but not completed yet: what they wrote has to be made durable, or their time has not
-//! come. Both transports hold completions back here.
+//! Delayed completions of executed commands, for both transports. A completion waits until the
+//! command's data is durable and its due time has come.
 //!
 //! ```text
 //! carried out -> hold -> complete now
@@ -7,8 +7,8 @@
 //!                  \---> until due     -> take_due
 //! ```
 //!
-//! It makes nothing durable and reads no clock: who carries commands out does, without the subsystem's lock. What a
-//! command is and where its completion goes is the transport's.
+//! This module makes no data durable and reads no clock. The caller does both, without the
+//! subsystem's lock. The transport defines the command type and the destination of completions.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -19,54 +19,55 @@ use ssd::Nanos;
 use crate::fault::NEVER;
 use crate::media::Durable;
 
-/// A command that is held back. The sequence number keeps the order of equal times.
+/// A delayed command. The sequence number orders equal times.
 struct Entry<T> {
-    /// Since when.
+    /// Time of the command's execution.
     held_at: Nanos,
     due: Nanos,
     sequence: u64,
     command: T,
 }
 
-/// How far a shutdown that the host asked for has come.
+/// Progress of a shutdown that the host requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Shutdown {
     #[default]
     None,
-    /// Everything is to be made durable.
+    /// All data must become durable.
     Wanted,
-    /// That is under way.
+    /// The data is becoming durable.
     Syncing,
 }
 
-/// See the module. `T` is a command with its reply; there is one of each, so that it cannot complete twice.
+/// Queue of delayed completions. `T` is a command with its reply. Only one value exists for each
+/// command, so a command cannot complete twice.
 pub struct Backlog<T> {
-    /// Commands whose data is not known to be durable, oldest first.
+    /// Commands that wait for durability, oldest first.
     unsynced: VecDeque<Entry<T>>,
     delayed: BinaryHeap<Reverse<Entry<T>>>,
     sequence: u64,
     durable: Option<Arc<dyn Durable>>,
-    /// While something is made durable: the commands before this sequence number are covered.
+    /// Present during a sync. The sync covers commands below this sequence number.
     syncing_before: Option<u64>,
     shutdown: Shutdown,
 }
 
-/// A command whose data was to be made durable.
+/// A command whose sync has ended.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Synced<T> {
-    /// When it was carried out.
+    /// Time at which the command was carried out.
     pub held_at: Nanos,
-    /// When the model lets it complete.
+    /// Time at which the model lets the command complete.
     pub due: Nanos,
     /// The command.
     pub command: T,
 }
 
-/// What making durable has finished.
+/// Result of a sync.
 pub struct SyncResult<T> {
-    /// Commands that may complete when they are due.
+    /// Commands that may complete at their due time.
     pub commands: Vec<Synced<T>>,
-    /// The host asked for a shutdown, which is complete.
+    /// The sync completed a shutdown of the host.
     pub shutdown: bool,
 }
 
@@ -84,15 +85,16 @@ impl<T> Default for Backlog<T> {
 }
 
 impl<T> Backlog<T> {
-    /// Forgets everything, as a reset does. What is being made durable goes on, and concerns nobody afterwards.
+    /// Drops all commands, as a reset does. A running sync continues, but its result no longer
+    /// matters.
     pub fn clear(&mut self) {
         self.unsynced.clear();
         self.delayed.clear();
         self.shutdown = Shutdown::None;
     }
 
-    /// Holds a command back until what it wrote is durable, if that is needed, and then until its time. Gives it back
-    /// if it may complete at once.
+    /// Delays a command until its data is durable, if needed, and then until its due time. Returns
+    /// the command if it may complete immediately.
     #[inline]
     pub fn hold(&mut self, now: Nanos, due: Nanos, durable: Option<Arc<dyn Durable>>, command: T) -> Option<T> {
         if durable.is_none() && due <= now {
@@ -114,13 +116,13 @@ impl<T> Backlog<T> {
         None
     }
 
-    /// The host wants to shut down.
+    /// Starts a shutdown that the host requested.
     pub fn shut_down(&mut self, durable: Arc<dyn Durable>) {
         self.shutdown = Shutdown::Wanted;
         self.durable = Some(durable);
     }
 
-    /// When the next command is due that waits for nothing else. One that is stuck never is.
+    /// Next due time of a command that waits for its time alone. Stuck commands have no due time.
     pub fn next_due(&self) -> Option<Nanos> {
         let next = self.delayed.peek().map(|Reverse(entry)| entry.due);
         next.filter(|&due| due != NEVER)
@@ -139,7 +141,7 @@ impl<T> Backlog<T> {
         taken.map(|Reverse(entry)| entry.command)
     }
 
-    /// Takes a command that is due, and when it was.
+    /// Takes a command that is due, with its due time.
     pub fn take_due(&mut self, now: Nanos) -> Option<(Nanos, T)> {
         if self.next_due()? > now {
             return None;
@@ -147,13 +149,13 @@ impl<T> Backlog<T> {
         self.delayed.pop().map(|Reverse(entry)| (entry.due, entry.command))
     }
 
-    /// Whether [`Backlog::start_sync`] has something to start.
+    /// True if [`Backlog::start_sync`] would start a sync.
     pub fn wants_sync(&self) -> bool {
         self.syncing_before.is_none() && (!self.unsynced.is_empty() || self.shutdown == Shutdown::Wanted)
     }
 
-    /// What has to be made durable now, if anything; one at a time, so that commands which come meanwhile share the
-    /// next.
+    /// Starts a sync, if one is needed. Only one sync runs at a time, so later commands share the
+    /// next one.
     pub fn start_sync(&mut self) -> Option<Arc<dyn Durable>> {
         if !self.wants_sync() {
             return None;
@@ -166,7 +168,7 @@ impl<T> Backlog<T> {
         self.durable.clone()
     }
 
-    /// What was started is finished: the commands that it covers.
+    /// Ends the sync and returns the commands that it covers.
     pub fn finish_sync(&mut self) -> SyncResult<T> {
         let before = self.syncing_before.take().expect("only what was started is finished");
         let covered = self.unsynced.partition_point(|entry| entry.sequence < before);
@@ -182,14 +184,14 @@ impl<T> Backlog<T> {
         SyncResult { commands, shutdown }
     }
 
-    /// Whether a command of this kind is held back.
+    /// True if a command that `is_meant` accepts is delayed.
     pub fn holds(&self, is_meant: impl Fn(&T) -> bool) -> bool {
         let delayed = self.delayed.iter().map(|Reverse(entry)| entry);
         let mut all = self.unsynced.iter().chain(delayed);
         all.any(|entry| is_meant(&entry.command))
     }
 
-    /// Takes the commands of a kind.
+    /// Takes the commands that `is_meant` accepts.
     pub fn take(&mut self, is_meant: impl Fn(&T) -> bool) -> Vec<T> {
         let (mut taken, rest): (VecDeque<_>, _) = self.unsynced.drain(..).partition(|entry| is_meant(&entry.command));
         self.unsynced = rest;

@@ -1,4 +1,4 @@
-//! The road of a command: it is accepted once, its data moves, it is executed once, it completes once.
+//! Command processing, from acceptance to exactly one completion.
 //!
 //! ```text
 //! entry -> accept: ready? known? parsed, measured -> Accepted -> execute -> admin or io -> Outcome
@@ -7,9 +7,9 @@
 //!                                   fail --------------fail -> Reply, error log
 //! ```
 //!
-//! Both transports go this way, each with commands of its own beside it: queues on PCI Express (`pcie`), Fabrics
-//! commands over Fabrics. What depends on the drive's state is checked when the command is executed: other hosts may
-//! have formatted or deleted the namespace while its data was on the way.
+//! Both transports use these functions. Queue commands of PCI Express (`pcie`) and Fabrics commands
+//! are processed separately. Checks that depend on the drive's state run at execution. Another host
+//! may have formatted or deleted the namespace during the data transfer.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -30,9 +30,9 @@ use crate::traffic::CommandKind;
 use crate::transfer::{Direction, Transfer};
 use crate::{admin, io};
 
-/// A command that was found to be one, with its fields in plain form: what is in its entry is not read again. It is
-/// carried out by [`Subsystem::execute`] or refused by [`Subsystem::refuse`]; it is dropped only with the queue that it
-/// came from.
+/// A valid command with decoded fields. Nothing reads the fields from its entry again.
+/// [`Subsystem::execute`] carries the command out, or [`Subsystem::refuse`] fails it. Only the end
+/// of its queue may drop it.
 #[derive(Debug)]
 #[must_use = "a command completes exactly once"]
 pub struct AcceptedCommand {
@@ -41,12 +41,12 @@ pub struct AcceptedCommand {
     entry: SubmissionEntry,
     command: Command,
     transfer: Transfer,
-    /// How far a command of many parts is, and when the device is done with it.
+    /// Progress of a command with several parts, and the time at which the device finishes them.
     progress: Progress,
     done_at: Nanos,
-    /// How much later it completes because a fault wants it; `None`: faults have not seen it yet.
+    /// Delay that a fault adds to the completion. `None` until the faults were applied.
     delay_ns: Option<Nanos>,
-    /// When the first part of it was carried out.
+    /// Time at which the first part was carried out.
     began: Option<Nanos>,
 }
 
@@ -57,31 +57,32 @@ enum Command {
 }
 
 impl AcceptedCommand {
-    /// The data that it moves.
+    /// Data that the command moves.
     pub fn transfer(&self) -> Transfer {
         self.transfer
     }
 
-    /// The entry that it was made of.
+    /// Submission queue entry of the command.
     pub fn entry(&self) -> &SubmissionEntry {
         &self.entry
     }
 
-    /// Whether it reads this log page.
+    /// True if the command reads this log page.
     pub fn reads_log(&self, log: LogId) -> bool {
         matches!(&self.command, Command::Admin(admin::Command::GetLogPage(request)) if request.log == log)
     }
 
-    /// Whether it asks for a number of queues.
+    /// True for Set Features with Number of Queues.
     pub fn sets_number_of_queues(&self) -> bool {
         let feature = FeatureId::NumberOfQueues;
         matches!(&self.command, Command::Admin(admin::Command::SetFeatures(setting)) if setting.is_of(feature))
     }
 
-    /// The number of queues cannot change while there are I/O queues (Base Specification, "Number of Queues").
+    /// Refuses to change the number of queues while I/O queues exist (Base Specification, "Number
+    /// of Queues").
     ///
     /// # Errors
-    /// It is to.
+    /// I/O queues exist (`there_are`), and the command sets the number of queues.
     pub fn check_queues(&self, there_are: bool) -> Result<(), Failure> {
         if there_are && self.sets_number_of_queues() {
             let cause = "the number of queues cannot change while I/O queues exist";
@@ -92,18 +93,18 @@ impl AcceptedCommand {
 }
 
 impl Subsystem {
-    /// Looks at a command that came in a queue of a controller; 0 is the admin queue.
+    /// Checks and parses a command of a controller's queue. Queue 0 is the admin queue.
     ///
     /// # Errors
-    /// The command cannot be carried out; [`Subsystem::fail`] makes it a reply.
+    /// The command is invalid. [`Subsystem::fail`] converts the failure into a reply.
     pub fn accept(&self, id: u16, queue: u16, entry: &SubmissionEntry) -> Result<AcceptedCommand, Failure> {
         self.accept_parsed(id, queue, entry, None)
     }
 
-    /// The same for an entry that was parsed already if it is a command of an I/O queue.
+    /// Like [`Subsystem::accept`], for an entry whose I/O command is already parsed.
     ///
     /// # Errors
-    /// As [`Subsystem::accept`].
+    /// The same as [`Subsystem::accept`].
     pub fn accept_parsed(
         &self,
         id: u16,
@@ -133,7 +134,7 @@ impl Subsystem {
         })
     }
 
-    /// What data a command moves, as things are now.
+    /// Data that a command moves in the current state.
     fn transfer_of(&self, id: u16, command: &Command) -> Result<Transfer, Failure> {
         match command {
             Command::Admin(command) => Ok(command.transfer()),
@@ -141,11 +142,12 @@ impl Subsystem {
         }
     }
 
-    /// Carries out a command. `data` is what it moves: the host's data, of the length that its [`Transfer`] says
-    /// ([`Transfer::total_bytes`]: data, then separate metadata); or a buffer that the data for the host is put into.
-    /// What is in `data` afterwards is for the host only if the transfer goes to it; its length is then what is to be
-    /// sent, 0 if the command failed. The host's own data stays after a success, so that its buffer can be used again
-    /// as it is.
+    /// Carries out a command. For a transfer to the controller, `data` holds the host's data in the
+    /// length of the [`Transfer`]. [`Transfer::total_bytes`] counts the data and then the separate
+    /// metadata. For a transfer to the host, `data` is the output buffer.
+    ///
+    /// After a transfer to the host, `data` has the bytes to send, none if the command failed. The
+    /// host's own data stays in the buffer after a success, so that the buffer can be reused.
     pub fn execute(&mut self, now: Nanos, mut accepted: AcceptedCommand, data: &mut Vec<u8>) -> Outcome {
         loop {
             match self.execute_part(now, accepted, data) {
@@ -155,9 +157,10 @@ impl Subsystem {
         }
     }
 
-    /// Carries out a command as far as it may go while others wait: Verify, Dataset Management and Write Zeroes, whose
-    /// work is not bounded by the data that they move, have parts. `data` is to be there for each. Between two parts
-    /// others may change anything, so what a command needs is checked again. `Continue` has the rest of the command.
+    /// Carries out one part of a command, so that other commands can run between two parts. Verify,
+    /// Dataset Management and Write Zeroes have parts, because their data transfer does not bound
+    /// their work. `data` must be present for each part. The state may change between two parts, so
+    /// each part repeats the checks. `Continue` returns the rest of the command.
     pub fn execute_part(
         &mut self,
         now: Nanos,
@@ -178,8 +181,9 @@ impl Subsystem {
         })
     }
 
-    /// Direction in which the data of a command can go straight between the host's memory and the storage, with
-    /// [`Subsystem::execute_straight`]: of a Read or Write without metadata, where nothing goes wrong on purpose.
+    /// Direction of a transfer that needs no intermediate buffer between host memory and storage.
+    /// See [`Subsystem::execute_straight`]. Only reads and writes without metadata qualify, and
+    /// only without a fault plan.
     #[inline]
     pub(crate) fn moves_straight(&self, accepted: &AcceptedCommand) -> Option<Direction> {
         match &accepted.command {
@@ -188,8 +192,8 @@ impl Subsystem {
         }
     }
 
-    /// Carries out a command that [moves its data straight](Subsystem::moves_straight). Where a Write fails, some of
-    /// the blocks may have been written.
+    /// Carries out a command that [moves its data directly](Subsystem::moves_straight). A failed
+    /// Write may have written some of its blocks.
     pub(crate) fn execute_straight(
         &mut self,
         now: Nanos,
@@ -207,10 +211,10 @@ impl Subsystem {
         )
     }
 
-    /// Carries out a Get Log Page whose page the transport makes ([`AcceptedCommand::reads_log`]).
+    /// Carries out a Get Log Page whose page the transport builds ([`AcceptedCommand::reads_log`]).
     ///
     /// # Panics
-    /// It is another command.
+    /// The command does not read a log page.
     pub fn execute_with_page(
         &mut self,
         now: Nanos,
@@ -242,7 +246,8 @@ impl Subsystem {
         }
     }
 
-    /// What is the same for every command: the controller is ready, time, events of the device, and one outcome.
+    /// Runs the steps that all commands share. Checks the controller, advances time, collects
+    /// device events and returns one outcome.
     fn carry_out(
         &mut self,
         now: Nanos,
@@ -273,7 +278,8 @@ impl Subsystem {
         ControlFlow::Break(match result {
             Ok(Execution::Done { result, durability }) => {
                 let durable = self.durable_before(durability);
-                // Where nothing is to be made durable, no transport has to say when the command was done.
+                // Commands without a durability wait are counted here. The transport counts all
+                // others.
                 if durable.is_none() {
                     self.note_latency(accepted.controller, accepted.queue, &accepted.entry, began, due);
                 }
@@ -295,7 +301,7 @@ impl Subsystem {
         })
     }
 
-    /// How to make durable what has to be so before a command completes, if there is a volatile write cache.
+    /// Returns the handle that makes a command's data durable before its completion, if needed.
     #[inline]
     fn durable_before(&self, durability: Durability) -> Option<Arc<dyn Durable>> {
         match durability {
@@ -305,13 +311,13 @@ impl Subsystem {
         }
     }
 
-    /// Applies the fault plan to a command. It is carried out, or fails; `Break`: it does not complete.
+    /// Applies the fault plan to a command. The command runs, fails, or never completes (`Break`).
     fn meet(
         &mut self,
         accepted: &mut AcceptedCommand,
         data: &mut Vec<u8>,
     ) -> ControlFlow<Outcome, Result<(), Failure>> {
-        // Nobody has anything to say where there is no power.
+        // A drive without power completes no command.
         if self.faults.has_lost_power() {
             return ControlFlow::Break(Outcome::silent(NEVER));
         }
@@ -334,24 +340,25 @@ impl Subsystem {
         }
     }
 
-    /// The reply to a command that was accepted and fails all the same: also for what the transport finds (data
-    /// pointers, transfer errors).
+    /// Fails an accepted command and returns the reply. Transports call it for bad data pointers
+    /// and transfer errors too.
     pub fn refuse(&mut self, accepted: AcceptedCommand, failure: Failure) -> Reply {
         self.fail(accepted.controller, accepted.queue, &accepted.entry, failure)
     }
 
-    /// The reply to a command that fails, with its entry in the error log.
+    /// Returns the reply to a command that fails, and adds the command to the error log.
     pub fn fail(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, failure: Failure) -> Reply {
         self.state.smart.error_log_entries += 1;
         let count = self.state.smart.error_log_entries;
         self.controllers.get_mut(id).errors.note(count, queue, entry, &failure);
-        // The storage may be what failed.
+        // The failure may come from the storage.
         self.note_health();
         Reply::failed(&failure)
     }
 
-    /// Counts a command of a controller that was carried out at `began` and may complete at `at`, and tells the latency
-    /// monitor of it. Whoever makes a command's data durable says so when that is done; all others are known here.
+    /// Counts a command that was carried out at `began` and may complete at `at`. The latency
+    /// monitor counts it too. The transport calls this for commands whose data it makes durable.
+    /// [`Subsystem::execute`] counts all others.
     #[inline]
     pub fn note_latency(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, began: Nanos, at: Nanos) {
         if queue == 0 {
@@ -365,8 +372,8 @@ impl Subsystem {
         }
     }
 
-    /// Counts an I/O command that took so long; of one that is for all namespaces, or whose namespace is gone since, only
-    /// that.
+    /// Counts an I/O command and its latency. A command without an existing namespace counts only
+    /// for the whole drive.
     #[inline]
     fn count_command(&mut self, id: u16, entry: &SubmissionEntry, latency_ns: Nanos) {
         let kind = CommandKind::of(entry.opcode);
@@ -386,7 +393,7 @@ impl Subsystem {
             .note(nsid, kind, 1, bytes, latency_ns);
     }
 
-    /// Counts how many commands of an I/O queue are outstanding, when some of them are taken.
+    /// Records the number of outstanding commands of an I/O queue at a fetch.
     #[inline]
     pub fn note_queue_depth(&mut self, id: u16, queue: u16, commands: u64) {
         let most = self.config.io_queues_max.max(QUEUES_MAX);
@@ -415,7 +422,7 @@ impl Subsystem {
         Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, cause))
     }
 
-    /// What is wrong with any command, whatever it is.
+    /// Checks that apply to every command.
     pub(crate) fn check_entry(&self, id: u16, entry: &SubmissionEntry) -> Result<(), Failure> {
         self.check_ready(id)?;
         if entry.flags.fuse() != 0 {
@@ -425,7 +432,8 @@ impl Subsystem {
         Ok(())
     }
 
-    /// The data that came is the data that the command takes, also if the namespace has another format since.
+    /// Checks that the data has the length that the command takes. The format may have changed
+    /// since acceptance.
     fn check_data(&self, accepted: &AcceptedCommand, data: &[u8]) -> Result<(), Failure> {
         let expected = accepted.transfer;
         if expected.direction != Direction::ToController {

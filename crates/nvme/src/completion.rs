@@ -1,4 +1,4 @@
-//! How a command ends: what the host is told, when it may know, and what has to be durable before.
+//! Completion of a command. It has a reply, a due time and a durability requirement.
 //!
 //! ```text
 //! executor -> Execution -> Outcome (when, after what) -> the transport's completion, held until then -> Reply -> entry
@@ -13,7 +13,7 @@ use ssd::Nanos;
 use crate::error::Failure;
 use crate::media::Durable;
 
-/// What the host is told.
+/// Completion of a command as the host sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// Dwords 0 and 1 of the completion.
@@ -37,7 +37,7 @@ impl Reply {
         }
     }
 
-    /// The same with this status: neither to be retried in vain nor in the error log.
+    /// A completion with this status, DNR clear and no error log entry.
     pub const fn of(status: Status) -> Reply {
         Reply {
             status,
@@ -45,7 +45,7 @@ impl Reply {
         }
     }
 
-    /// To a command that failed, of which the error log says more.
+    /// Completion of a failed command, with details in the error log.
     pub const fn failed(failure: &Failure) -> Reply {
         Reply {
             result: 0,
@@ -55,7 +55,7 @@ impl Reply {
         }
     }
 
-    /// Status, DNR and M as entries of completion queue and error log have them.
+    /// Status, DNR and M in the form of completion queue and error log entries.
     pub(crate) fn status_field(&self) -> StatusField {
         StatusField::of(self.status)
             .with_dnr(self.do_not_retry)
@@ -78,18 +78,20 @@ impl Reply {
 /// The result of a command.
 #[must_use = "a command completes exactly once"]
 pub struct Outcome {
-    /// The completion; `None` if it comes later through
-    /// [`Subsystem::async_completions`](crate::Subsystem::async_completions) (Asynchronous Event Request).
+    /// The completion. `None` if it comes later through
+    /// [`Subsystem::async_completions`](crate::Subsystem::async_completions) (Asynchronous Event
+    /// Request).
     pub reply: Option<Reply>,
-    /// When the host may see it.
+    /// Earliest time at which the host may see the completion.
     pub due: Nanos,
-    /// To be called, without the subsystem's lock, before the host sees it; if it fails,
-    /// [`Subsystem::failed_to_sync`](crate::Subsystem::failed_to_sync) has the reply instead.
+    /// Handle to call before the host sees the completion, without the subsystem's lock. If the
+    /// call fails, [`Subsystem::failed_to_sync`](crate::Subsystem::failed_to_sync) returns the
+    /// reply instead.
     pub durable: Option<Arc<dyn Durable>>,
 }
 
 impl Outcome {
-    /// Completed as soon as the host can be told, with nothing to make durable.
+    /// A completion without delay and without a durability requirement.
     pub fn at(now: Nanos, reply: Reply) -> Outcome {
         Outcome {
             reply: Some(reply),
@@ -98,7 +100,7 @@ impl Outcome {
         }
     }
 
-    /// No completion: it comes by an event, or never.
+    /// No completion now. It comes with an event, or never.
     pub(crate) fn silent(due: Nanos) -> Outcome {
         Outcome {
             reply: None,
@@ -107,13 +109,13 @@ impl Outcome {
         }
     }
 
-    /// Whether the host is told of success.
+    /// True if the host gets a successful completion.
     pub fn is_success(&self) -> bool {
         self.reply.is_some_and(|reply| reply.status.is_success())
     }
 }
 
-/// How far an executor has come with a command, if nothing went wrong.
+/// Result of an executor that met no error.
 #[derive(Debug)]
 #[must_use = "a command completes exactly once"]
 pub(crate) enum Execution {
@@ -121,28 +123,28 @@ pub(crate) enum Execution {
     Done {
         /// Dwords 0 and 1 of the completion.
         result: u64,
-        /// What has to be durable before the host is told.
+        /// Data that must be durable before the completion.
         durability: Durability,
     },
-    /// The host is told by an event.
+    /// An event completes the command later.
     Later,
-    /// There is more to do.
+    /// Another part of the command remains.
     Part,
 }
 
-/// What has to be durable before a command completes.
+/// Durability requirement of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// Nothing.
+    /// No requirement.
     Nothing,
-    /// Everything that was written, unless it may stay in the volatile write cache.
+    /// All written data, unless it may stay in the volatile write cache.
     Uncached,
-    /// Everything that was written.
+    /// All written data.
     Everything,
 }
 
 impl Execution {
-    /// Nothing to tell, nothing to make durable.
+    /// Done, without a result and without a durability requirement.
     pub const DONE: Execution = Execution::of(0);
 
     /// Done, with a command-specific result.
@@ -153,7 +155,7 @@ impl Execution {
         }
     }
 
-    /// Done, with nothing to tell, when everything is `durable` or at once.
+    /// Done without a result. All written data must be durable first if `durable` is true.
     pub const fn after(durable: bool) -> Execution {
         Execution::Done {
             result: 0,
@@ -165,7 +167,7 @@ impl Execution {
         }
     }
 
-    /// Done with writing; `force_unit_access` keeps it out of the volatile write cache.
+    /// A write is done. `force_unit_access` keeps its data out of the volatile write cache.
     pub const fn written(force_unit_access: bool) -> Execution {
         Execution::Done {
             result: 0,
@@ -177,7 +179,7 @@ impl Execution {
         }
     }
 
-    /// Done if the `whole` of the command is.
+    /// Done if the `whole` command is done, else one part.
     pub fn done_if(self, whole: bool) -> Execution {
         if whole { self } else { Execution::Part }
     }

@@ -1,8 +1,8 @@
-//! The controllers of a subsystem: made for hosts that connect, configured through properties, reset, and gone with
-//! them.
+//! Lifecycle of controllers, from the connection of a host through configuration and reset to
+//! disconnection.
 //!
-//! A register access on PCI Express and a Property Get or Set on Fabrics end in the same functions here. What a
-//! controller is by itself stands in `controller`.
+//! PCI Express register accesses and Fabrics Property Get and Set use the same functions here.
+//! `controller` contains the controller itself.
 
 use std::sync::Arc;
 
@@ -21,11 +21,12 @@ use crate::media::{Durable, Media};
 use crate::subsystem::Subsystem;
 
 impl Subsystem {
-    /// Makes a controller for a host that connects. On Fabrics it has the namespaces of its host, and its host has it,
-    /// only from [`Subsystem::establish`] on: until then anybody may have said that name.
+    /// Creates a controller for a host that connects. On Fabrics the controller gets the namespaces
+    /// of its host only with [`Subsystem::establish`]. Any client could have claimed the host's
+    /// name before.
     ///
     /// # Errors
-    /// There are too many ("Connect Controller Busy").
+    /// All controllers are in use ("Connect Controller Busy").
     pub fn connect(
         &mut self,
         now: Nanos,
@@ -49,8 +50,9 @@ impl Subsystem {
         Ok(id)
     }
 
-    /// The identifier for a new controller: one that the host had before, or else one that nobody had, because the
-    /// namespaces that are attached to a controller stay attached to its identifier.
+    /// Chooses the identifier of a new controller. It prefers an identifier that the host had
+    /// before, then one without a previous host. Namespaces stay attached to the identifier of a
+    /// controller.
     fn free_controller(&self, transport: Transport, kind: ControllerKind, host: &Host) -> Option<u16> {
         let free = || self.controllers.free_identifiers();
         let is_own = |id: &u16| {
@@ -61,7 +63,7 @@ impl Subsystem {
         free().find(is_own).or_else(unheld).or_else(|| free().next())
     }
 
-    /// The host of a controller has proved who it is, or does not need to: it has its namespaces.
+    /// Gives a controller its namespaces. The host has authenticated, or does not need to.
     pub fn establish(&mut self, id: u16) {
         let controller = self.controllers.get_mut(id);
         if std::mem::replace(&mut controller.established, true) || controller.kind != ControllerKind::Io {
@@ -73,7 +75,7 @@ impl Subsystem {
         self.attach_as_twin(id);
     }
 
-    /// What is private to a controller that the host had, and that is gone, is this one's.
+    /// Moves private namespaces from disconnected controllers of the same host to this one.
     fn take_back(&mut self, id: u16, holder: &(Transport, Host)) {
         if holder.0 != Transport::Fabrics {
             return;
@@ -94,9 +96,10 @@ impl Subsystem {
         }
     }
 
-    /// A new controller has the namespaces that others of its host have: "the initial set of attached namespaces should
-    /// be the same for all controllers that are allocated to a specific host" (Base Specification 2.1, dynamic
-    /// controller model), for as long as it is there. Private ones stay where they are.
+    /// Attaches the shared namespaces that another controller of the same host has. "The initial
+    /// set of attached namespaces should be the same for all controllers that are allocated to a
+    /// specific host" (Base Specification 2.1, dynamic controller model). The attachment ends with
+    /// the controller. Private namespaces do not move.
     fn attach_as_twin(&mut self, id: u16) {
         let Some(twin) = self.controllers.twin_of(id) else {
             return;
@@ -108,7 +111,7 @@ impl Subsystem {
         }
     }
 
-    /// The controller loses what it had as a twin only.
+    /// Removes the attachments that `attach_as_twin` added.
     fn detach_as_twin(&mut self, id: u16) {
         for (nsid, namespace) in self.state.namespaces.iter_mut() {
             if self.state.inherited.remove(&(nsid, id)) {
@@ -121,8 +124,9 @@ impl Subsystem {
         );
     }
 
-    /// The host is gone: its controller is. What was private to it goes to another controller of the same host, if
-    /// there is one: a host that came back before its old connection was found lost.
+    /// Removes a controller after its host has disconnected. Its private namespaces move to another
+    /// controller of the host, if one exists. Such a host reconnected before the drive detected the
+    /// loss of the old connection.
     pub fn disconnect(&mut self, id: u16) {
         if !self.is_connected(id) {
             return;
@@ -147,15 +151,15 @@ impl Subsystem {
         );
     }
 
-    /// A controller.
+    /// Returns a controller.
     ///
     /// # Panics
-    /// There is no such controller: transports use only what `connect` gave them.
+    /// The controller does not exist. Transports use only identifiers from `connect`.
     pub fn controller(&self, id: u16) -> &Controller {
         self.controllers.get(id)
     }
 
-    /// Whether a controller is still there (keep alive may have ended it).
+    /// True if a controller exists. A keep alive timeout may have removed it.
     pub fn is_connected(&self, id: u16) -> bool {
         self.controllers.is_connected(id)
     }
@@ -165,13 +169,13 @@ impl Subsystem {
         self.controllers.iter()
     }
 
-    /// Whom to call when the controller has asynchronous completions.
+    /// Sets the callback for asynchronous completions of a controller.
     pub fn set_waker(&mut self, id: u16, waker: Waker) {
         self.controllers.get_mut(id).waker = Some(waker);
     }
 
-    /// Sets the keep alive timeout (Connect command, or Set Features 0Fh), rounded up to the granularity (KAS); 0 for
-    /// none.
+    /// Sets the keep alive timeout (Connect command, or Set Features 0Fh), rounded up to the
+    /// granularity (KAS). 0 means no timeout.
     pub fn set_keep_alive(&mut self, id: u16, timeout_ms: u32) {
         let rounded = timeout_ms.checked_next_multiple_of(KEEP_ALIVE_GRANULARITY_MS);
         let rounded = rounded.unwrap_or(timeout_ms);
@@ -179,7 +183,8 @@ impl Subsystem {
         self.controllers.get_mut(id).keep_alive_ms = rounded;
     }
 
-    /// Reads a property. What the transport keeps itself (AQA, ASQ, ACQ, interrupt masks) reads as 0 here.
+    /// Reads a property. Properties of the transport (AQA, ASQ, ACQ, interrupt masks) read as 0
+    /// here.
     pub fn property_get(&self, id: u16, property: Property) -> u64 {
         let controller = self.controller(id);
         match property {
@@ -188,7 +193,7 @@ impl Subsystem {
             Property::Cc => u64::from(controller.cc.into_bits()),
             Property::Csts => u64::from(controller.csts.into_bits()),
             Property::Crto => {
-                // Ready timeouts in units of 500 ms: with media as CAP.TO says, independent of media the same.
+                // Both ready timeouts are those of CAP.TO, in units of 500 ms.
                 let to = u64::from(controller.cap.to());
                 to << 16 | to
             }
@@ -196,7 +201,7 @@ impl Subsystem {
         }
     }
 
-    /// Writes a property; writes to read-only ones do nothing.
+    /// Writes a property. Writes to read-only properties have no effect.
     pub fn property_set(&mut self, now: Nanos, id: u16, property: Property, value: u64) -> PropertyEffect {
         self.clock.advance(now);
         let now = self.clock.now();
@@ -209,7 +214,7 @@ impl Subsystem {
                 effect
             }
             Property::Csts => {
-                // NSSRO is cleared by writing 1.
+                // Writing 1 clears NSSRO.
                 let controller = self.controllers.get_mut(id);
                 if register::Csts::from_bits(value as u32).nssro() {
                     controller.csts.set_nssro(false);
@@ -221,25 +226,27 @@ impl Subsystem {
         }
     }
 
-    /// Sets how many I/O queues a controller is granted at most when its host asks, at least one.
+    /// Limits the I/O queues that a controller grants its host, to at least one.
     pub fn limit_io_queues(&mut self, id: u16, most: u16) {
         self.controllers.get_mut(id).io_queues_max = most.max(1);
     }
 
-    /// I/O submission and completion queues that a controller's host was granted; `None` if it has not asked.
+    /// I/O submission and completion queues granted to a controller's host. `None` before its first
+    /// request.
     pub fn io_queues_granted(&self, id: u16) -> Option<(u16, u16)> {
         let value = self.controller(id).features.value(FeatureId::NumberOfQueues, 0)?;
         let granted = NumberOfQueues::from_bits(value);
         Some((granted.nsq() + 1, granted.ncq() + 1))
     }
 
-    /// Whether an NVM Subsystem Reset has reset a controller. On Fabrics, whose hosts cannot clear this (CAP.NSSRS is
-    /// 0), that ends the association.
+    /// True if an NVM Subsystem Reset has reset a controller. On Fabrics the reset ends the
+    /// association, because hosts cannot clear the bit (CAP.NSSRS is 0).
     pub fn is_subsystem_reset(&self, id: u16) -> bool {
         self.controller(id).csts.nssro()
     }
 
-    /// Resets a controller without its host's asking (function level reset, lost connection, subsystem reset).
+    /// Resets a controller without a request of its host (function level reset, lost connection,
+    /// subsystem reset).
     pub fn reset_controller(&mut self, id: u16) {
         let controller = self.controllers.get_mut(id);
         controller.cc = Default::default();
@@ -260,29 +267,30 @@ impl Subsystem {
         controller.keep_alive_ms = 0;
     }
 
-    /// What a shutdown needs before [`Subsystem::finish_shutdown`]: the volatile write cache made durable.
+    /// Handle that makes the volatile write cache durable. Use it before
+    /// [`Subsystem::finish_shutdown`].
     pub fn durable(&self) -> Option<Arc<dyn Durable>> {
         self.media.durable()
     }
 
-    /// Completes a shutdown that the host asked for.
+    /// Completes a shutdown that the host requested.
     pub fn finish_shutdown(&mut self, id: u16) {
         if self.is_connected(id) {
             self.controllers.get_mut(id).finish_shutdown();
         }
     }
 
-    /// Completions of asynchronous event requests that are to be delivered now.
+    /// Takes the pending completions of asynchronous event requests.
     pub fn async_completions(&mut self, id: u16) -> Vec<AsyncCompletion> {
         self.controllers.get_mut(id).async_events.take_completions()
     }
 
-    /// The host wrote a doorbell wrongly.
+    /// Reports an invalid doorbell write of the host.
     pub fn note_doorbell_error(&mut self, id: u16, error: DoorbellError) {
         self.controllers.get_mut(id).note_doorbell_error(error);
     }
 
-    /// A message of the host came: it is alive.
+    /// Records a message from the host, for keep alive.
     pub fn heard_of(&mut self, now: Nanos, id: u16) {
         if self.is_connected(id) {
             self.controllers.get_mut(id).heard_of = now;

@@ -1,27 +1,29 @@
-//! Status for the host, cause for the log: what a command that fails carries.
+//! Failure of a command, with a status for the host and a cause for the log.
 
 use std::borrow::Cow;
 
 use nvme_spec::Status;
 
-/// A command that is not carried out.
+/// Reason why a command is not carried out.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What the host is told.
+    /// Status that the host gets.
     pub status: Status,
-    /// Whether the same command would fail again (DNR). Host mistakes do; "busy with format" does not.
+    /// The same command would fail again (DNR). Set for host mistakes, clear for temporary states
+    /// such as a running format.
     pub do_not_retry: bool,
-    /// What went wrong, in a sentence for the log.
+    /// Cause of the failure, a sentence for the log.
     pub cause: Cow<'static, str>,
-    /// Where in the submission queue entry, for the Error Information log.
+    /// Faulty field of the submission queue entry, for the Error Information log.
     pub parameter: Option<Parameter>,
     /// First logical block concerned.
     pub lba: Option<u64>,
-    /// Command Specific Information of the Error Information log; the status says what it means.
+    /// Command Specific Information of the Error Information log. The status defines its meaning.
     pub specific: u64,
 }
 
-/// Place of a wrong field in the submission queue entry (Error Information Log, "Parameter Error Location").
+/// Place of a wrong field in the submission queue entry. See "Parameter Error Location" of the
+/// Error Information log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
     /// Byte of the entry, 0 to 63.
@@ -49,7 +51,7 @@ impl Parameter {
 }
 
 impl Failure {
-    /// The host's mistake: the same command will fail again.
+    /// A failure that the host caused. The same command will fail again.
     pub fn new(status: Status, cause: impl Into<Cow<'static, str>>) -> Failure {
         assert!(!status.is_success(), "a failure has a status that says so");
         Failure {
@@ -62,7 +64,7 @@ impl Failure {
         }
     }
 
-    /// A field that says something impossible ("Invalid Field in Command").
+    /// A field with an impossible value ("Invalid Field in Command").
     pub fn invalid_field(parameter: Parameter, cause: impl Into<Cow<'static, str>>) -> Failure {
         Failure::new(Status::INVALID_FIELD, cause).at(parameter)
     }
@@ -73,25 +75,25 @@ impl Failure {
         Failure::new(Status::INVALID_COMMAND_OPCODE, cause).at(Parameter::OPCODE)
     }
 
-    /// The same, pointing at a field.
+    /// Adds the field that caused the failure.
     pub fn at(mut self, parameter: Parameter) -> Failure {
         self.parameter = Some(parameter);
         self
     }
 
-    /// The same, pointing at a logical block.
+    /// Adds the logical block that caused the failure.
     pub fn lba(mut self, lba: u64) -> Failure {
         self.lba = Some(lba);
         self
     }
 
-    /// The same, with Command Specific Information for the error log.
+    /// Adds the Command Specific Information for the error log.
     pub fn specific(mut self, specific: u64) -> Failure {
         self.specific = specific;
         self
     }
 
-    /// The same, but it may work later.
+    /// Clears DNR, because the command may succeed later.
     pub fn retryable(mut self) -> Failure {
         self.do_not_retry = false;
         self

@@ -1,5 +1,5 @@
-//! The latency monitor of the Datacenter NVMe SSD Specification (Open Compute Project, 2.0; sections 4.8.8 and 4.12.10,
-//! appendix C): which commands took long, and when.
+//! The latency monitor, which records slow commands and their times. Source is the Datacenter NVMe
+//! SSD Specification (Open Compute Project, 2.0, sections 4.8.8 and 4.12.10, appendix C).
 //!
 //! ```text
 //! command is done -> shorter than threshold A? -> nothing (one comparison)
@@ -7,11 +7,12 @@
 //! tick            -> timer at its threshold?   -> the active buckets become the static ones
 //! ```
 //!
-//! A latency is the time from when a command is carried out until it may complete: the model's where the drive has
-//! timing, the time that parts of a command and making data durable took where the machine is slower, whichever is
-//! longer. What the host's link and the queues before the drive add is not in it. The specification has one monitor for
-//! each device, so there is one for all controllers, and what any host configures is for all. It counts completed
-//! commands; commands that failed are in the error log.
+//! A latency is the time from the execution of a command until it may complete. With timing this is
+//! the time of the model, or the real time for the parts and the sync of the command if longer.
+//! Delays of the host's link and of queues before the drive are excluded.
+//!
+//! The specification has one monitor for each device. All controllers therefore share one monitor
+//! and its configuration. Only successful commands count. Failed commands are in the error log.
 
 use nvme_spec::IoOpcode;
 use nvme_spec::command::{DatasetManagementCdw11, SubmissionEntry};
@@ -63,25 +64,26 @@ impl Kind {
     }
 }
 
-/// What hosts configure (feature C5h).
+/// Configuration of the monitor (feature C5h).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencyConfiguration {
-    /// Units of 5 minutes after which the active buckets become the static ones; 0 for never.
+    /// Units of 5 minutes after which the active buckets become the static ones, or 0 for never.
     pub timer_threshold: u16,
-    /// Thresholds A to D, rising: 5 ms more than so many times 5 ms.
+    /// Thresholds A to D, rising. A value n means (n + 1) x 5 ms.
     pub thresholds: [u8; BUCKETS],
-    /// Counters whose longest latency is kept, instead of the first.
+    /// Mask of counters that keep the longest latency instead of the first.
     pub longest: u16,
     /// Units of 100 ms between two changes of a longest latency.
     pub minimum_window: u8,
-    /// Counters whose first command makes a debug log.
+    /// Mask of counters whose first command writes a debug log.
     pub debug_triggers: u16,
-    /// Whether anything is counted.
+    /// The monitor is enabled.
     pub enabled: bool,
 }
 
 impl Default for LatencyConfiguration {
-    /// The factory defaults: seven days; 30, 100, 155 and 235 ms; one second.
+    /// Factory defaults. The timer is seven days, the thresholds 30, 100, 155 and 235 ms, and the
+    /// window one second.
     fn default() -> LatencyConfiguration {
         LatencyConfiguration {
             timer_threshold: 0x07e0,
@@ -95,7 +97,7 @@ impl Default for LatencyConfiguration {
 }
 
 impl LatencyConfiguration {
-    /// Whether the thresholds rise, as they must (LMLLOG-11).
+    /// True if the thresholds rise, as they must (LMLLOG-11).
     pub fn is_rising(&self) -> bool {
         self.thresholds.is_sorted_by(|lower, higher| lower < higher)
     }
@@ -105,29 +107,29 @@ impl LatencyConfiguration {
     }
 }
 
-/// A time that the page tells.
+/// Time of a command in the log page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencyStamp {
-    /// Milliseconds of the Timestamp feature, or powered on.
+    /// Milliseconds of the Timestamp feature, or of power-on time.
     pub ms: u64,
-    /// Which of the two.
+    /// True if `ms` is a timestamp, false for power-on time.
     pub is_timestamp: bool,
 }
 
-/// The commands of a kind in a bucket.
+/// Commands of one kind in one bucket.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Counter {
     commands: u32,
-    /// The first or the longest latency, in milliseconds, and when it was.
+    /// First or longest latency, in milliseconds, with its time.
     measured: Option<(u16, LatencyStamp)>,
-    /// When that was noted, for the minimum window, which a start does not outlive.
+    /// Time of the last change of `measured`, for the minimum window. A restart ends the window.
     #[serde(skip)]
     noted_at: Option<Nanos>,
 }
 
 type Buckets = [[Counter; KINDS]; BUCKETS];
 
-/// What the first command of a counter that triggers it left.
+/// Debug log of the first command that triggered it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct DebugLog {
     latency_ms: u16,
@@ -135,19 +137,19 @@ struct DebugLog {
     source: u16,
 }
 
-/// See the module. It is part of the non-volatile state.
+/// The latency monitor. It is part of the non-volatile state. See the module documentation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LatencyMonitor {
     configuration: LatencyConfiguration,
     active: Buckets,
     frozen: Buckets,
-    /// How long the active buckets have been counting.
+    /// Time for which the active buckets have been counting.
     counting_ns: u64,
     debug: Option<DebugLog>,
-    /// Until when `counting_ns` is right, on the clock of this start.
+    /// Clock time, since this start, that `counting_ns` includes.
     #[serde(skip)]
     counted_until: Nanos,
-    /// Latencies below this are nothing.
+    /// Shorter latencies are ignored.
     least_ns: Nanos,
 }
 
@@ -176,7 +178,7 @@ impl LatencyMonitor {
         }
     }
 
-    /// Whether its numbers are such that there can be; otherwise which is not.
+    /// Checks the values of a stored monitor. The error describes the problem.
     pub(crate) fn check(&self) -> Result<(), String> {
         let configuration = &self.configuration;
         let least_ns = if configuration.enabled {
@@ -193,12 +195,13 @@ impl LatencyMonitor {
         Err("the latency monitor has thresholds or times that there cannot be".to_string())
     }
 
-    /// What is configured.
+    /// Current configuration.
     pub fn configuration(&self) -> &LatencyConfiguration {
         &self.configuration
     }
 
-    /// Begins anew with another configuration. The debug log stays, unless it is discarded.
+    /// Restarts the monitor with another configuration. The debug log stays unless
+    /// `discard_debug_log` is set.
     pub(crate) fn configure(&mut self, configuration: LatencyConfiguration, discard_debug_log: bool, now: Nanos) {
         let configuration = LatencyConfiguration {
             longest: configuration.longest & COUNTER_BITS,
@@ -210,18 +213,18 @@ impl LatencyMonitor {
         assert_eq!(self.check(), Ok(()), "what is configured can be stored");
     }
 
-    /// Forgets the debug log, so that there can be another.
+    /// Discards the debug log, so that a new one can be written.
     pub(crate) fn discard_debug_log(&mut self) {
         self.debug = None;
     }
 
-    /// Whether a latency is one that the monitor looks at.
+    /// True if the monitor records this latency.
     #[inline]
     pub(crate) fn is_long(&self, latency_ns: Nanos) -> bool {
         latency_ns >= self.least_ns
     }
 
-    /// A command took so long until `at`, which is `stamp` for hosts.
+    /// Records a command that took `latency_ns` until `at`. `stamp` is the time that hosts see.
     #[cold]
     pub(crate) fn note(&mut self, entry: &SubmissionEntry, latency_ns: Nanos, at: Nanos, stamp: LatencyStamp) {
         assert!(self.is_long(latency_ns), "others are not told to the monitor");
@@ -257,7 +260,7 @@ impl LatencyMonitor {
         }
     }
 
-    /// Time passes.
+    /// Advances time.
     pub(crate) fn advance(&mut self, now: Nanos) {
         if self.configuration.enabled {
             self.counting_ns += now.saturating_sub(self.counted_until);
@@ -292,7 +295,7 @@ impl LatencyMonitor {
             lpg: LATENCY_MONITOR_GUID,
             ..LatencyMonitorLog::default()
         };
-        // No telemetry log holds more of it, so there is nothing to point at.
+        // No telemetry log has more data, so the page contains no pointer to one.
         if let Some(debug) = &self.debug {
             page.debug_log_measured_latency = debug.latency_ms.into();
             page.debug_log_latency_stamp = debug.stamp.ms.into();
@@ -307,7 +310,7 @@ fn buckets_page(buckets: &Buckets) -> LatencyBuckets {
     let mut page = LatencyBuckets::default();
     let mut units = 0;
     for (bucket, counters) in buckets.iter().enumerate() {
-        // Latencies and stamps stand there from the last bucket to the first.
+        // The page has latencies and stamps from the last bucket to the first.
         let place = BUCKETS - 1 - bucket;
         for kind in [Kind::Deallocate, Kind::Write, Kind::Read] {
             let (counter, column) = (&counters[kind as usize], kind as usize);

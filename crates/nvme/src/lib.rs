@@ -6,13 +6,15 @@
 //! capsules (transport)           /
 //! ```
 //!
-//! One [`Subsystem`] is one drive: an endurance group, namespaces, and a controller for each host. The same controller
-//! serves both transports: register accesses of PCI Express and Property Get and Set of Fabrics end in the same
-//! functions.
+//! One [`Subsystem`] is one drive with an endurance group, namespaces, and a controller for each
+//! host. The same controller serves both transports. PCI Express register accesses and Fabrics
+//! Property Get and Set end in the same functions.
 //!
-//! It implements NVM Express 2.1 with the NVM command set. It does not: open sockets, start threads, read a clock, map
-//! memory (all that is in `warp-target`); know reservations, zones, key-value, protection information, ANA, NVMe-MI,
-//! firmware updates, security protocols.
+//! The crate implements NVM Express 2.1 with the NVM command set. It opens no sockets, starts no
+//! threads, reads no clock and maps no memory. `warp-target` does all of these.
+//!
+//! Reservations, zones, key-value, protection information, ANA, NVMe-MI, firmware updates and
+//! security protocols are not implemented.
 
 #![warn(missing_docs)]
 

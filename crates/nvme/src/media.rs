@@ -1,9 +1,11 @@
-//! Where the bytes of logical pages live: a trait that transports implement (memory, file, none).
+//! Storage of the bytes of logical pages, a trait that transports implement (memory, file, none).
 //!
-//! Addresses are bytes of the drive's logical capacity, the same space that the device model's logical pages number.
-//! Behind it lies the metadata of logical blocks: [`bytes_for`] says how much storage there must be, [`metadata_of`]
-//! where what is. The controller calls it under its own exclusive access, so an implementation needs no locks; only
-//! making data durable happens outside, through a [`Durable`] that outlives the call.
+//! Addresses are bytes of the drive's logical capacity, the address space of the device model's
+//! logical pages. The metadata of logical blocks follows behind the capacity. [`bytes_for`] returns
+//! the storage size, and [`metadata_of`] the place of metadata.
+//!
+//! The controller calls the storage under its own exclusive access, so implementations need no
+//! locks. Only durability is established outside, through a [`Durable`] that outlives the call.
 
 use std::sync::Arc;
 
@@ -20,7 +22,7 @@ pub struct ByteRange {
 }
 
 impl ByteRange {
-    /// Whether it begins and ends with pages.
+    /// True if the range starts and ends at page boundaries.
     pub fn is_whole_pages(&self, page_bytes: u64) -> bool {
         self.offset.is_multiple_of(page_bytes) && self.bytes.is_multiple_of(page_bytes)
     }
@@ -29,13 +31,13 @@ impl ByteRange {
 /// Bytes of data for each byte of metadata, in every LBA format that has metadata.
 pub const DATA_BYTES_PER_METADATA_BYTE: u64 = 64;
 
-/// Bytes of storage for a drive of a logical capacity: its data, then the metadata of all of it.
+/// Bytes of storage for a drive of this logical capacity. The metadata follows the data.
 pub const fn bytes_for(capacity_bytes: u64) -> u64 {
     capacity_bytes + capacity_bytes.div_ceil(DATA_BYTES_PER_METADATA_BYTE)
 }
 
-/// Where the metadata of a range of data is. The range is whole logical blocks of a format with metadata, or whole
-/// pages.
+/// Place of the metadata of a data range. The range consists of whole logical blocks of a format
+/// with metadata, or of whole pages.
 pub const fn metadata_of(capacity_bytes: u64, data: ByteRange) -> ByteRange {
     assert!(data.offset + data.bytes <= capacity_bytes, "data lies inside the drive");
     ByteRange {
@@ -48,76 +50,77 @@ pub const fn metadata_of(capacity_bytes: u64, data: ByteRange) -> ByteRange {
 #[derive(Debug, Error)]
 #[error("{action} {bytes} bytes at {offset}: {source}")]
 pub struct MediaError {
-    /// What was attempted, as a present participle.
+    /// Attempted action, a present participle.
     pub action: &'static str,
     /// Byte address in the storage.
     pub offset: u64,
     /// Length.
     pub bytes: u64,
-    /// The system's answer.
+    /// Error of the operating system.
     pub source: std::io::Error,
 }
 
 impl MediaError {
-    /// Whether the storage has something else than what was written.
+    /// True if the stored data differs from the written data.
     pub fn is_damage(&self) -> bool {
         self.source.kind() == std::io::ErrorKind::InvalidData
     }
 }
 
-/// Makes everything written before the call durable. Called without the subsystem's lock.
+/// Makes all data durable that was written before the call. Called without the subsystem's lock.
 pub trait Durable: Send + Sync {
-    /// Returns when it is on stable storage.
+    /// Returns when the data is on stable storage.
     ///
     /// # Errors
-    /// The system's: nothing written since the last success may be relied on.
+    /// The operating system's error. Data written since the last success may be lost.
     fn make_durable(&self) -> std::io::Result<()>;
 }
 
-/// Counters that hosts are told and that never fall.
+/// Counters that hosts can read and that never decrease.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Of the FDP statistics log.
+    /// Counters of the FDP statistics log.
     pub totals: ssd::Totals,
-    /// Of the SMART log: bytes that hosts read and wrote, commands with which they did.
+    /// Bytes that hosts read, from the SMART log.
     pub host_bytes_read: u64,
-    /// See `host_bytes_read`.
+    /// Bytes that hosts wrote, from the SMART log.
     pub host_bytes_written: u64,
-    /// See `host_bytes_read`.
+    /// Host read commands, from the SMART log.
     pub read_commands: u64,
-    /// See `host_bytes_read`.
+    /// Host write commands, from the SMART log.
     pub write_commands: u64,
 }
 
-/// What scrubs of the storage found, since the start.
+/// Results of storage scrubs since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Integrity {
-    /// Times that everything was looked at.
+    /// Completed passes over the whole storage.
     pub passes: u64,
-    /// Pages looked at.
+    /// Pages checked.
     pub pages_checked: u64,
-    /// Pages that were not what had been written, again in each pass.
+    /// Pages that differed from the written data, counted again in each pass.
     pub pages_damaged: u64,
 }
 
-/// Bytes by logical address, [`bytes_for`] the drive's capacity of them.
+/// Byte storage by logical address, of [`bytes_for`] the drive's capacity.
 pub trait Media: Send {
-    /// Fills `data` with the bytes at `offset`; what was never written or was discarded reads as zeroes.
+    /// Fills `data` with the bytes at `offset`. Discarded and never written bytes read as zeroes.
     ///
     /// # Errors
-    /// The storage failed, or what it has is not what was written (then the source is of kind `InvalidData`, and the
-    /// offset is that of the damage).
+    /// The storage failed, or its data differs from the written data. In the second case the source
+    /// has the kind `InvalidData`, and the offset is the place of the damage.
     fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError>;
 
-    /// The range will be read soon. Storage in memory asks for the beginning of it, so that it is not waited for then. It is a hint: it
-    /// changes nothing, and the range need not even be read.
+    /// Prefetches a range that will be read soon. In-memory storage prefetches the start of the
+    /// range. The call is a hint without side effects, and the range may stay unread.
     fn expect(&self, _offset: u64, _bytes: u64) {}
 
-    /// Shows the bytes at `offset` to `take`, in pieces that follow each other: those of storage in memory themselves. Other storage reads
-    /// them into `room` first, whose content means nothing before and after.
+    /// Passes the bytes at `offset` to `take`, in consecutive pieces. In-memory storage passes
+    /// slices of its own memory. Other storage reads into `room` first. The content of `room` is
+    /// meaningless before and after the call.
     ///
     /// # Errors
-    /// As [`Media::read`]; pieces before what cannot be read may have been shown.
+    /// The same as [`Media::read`]. `take` may have received pieces before the unreadable one.
     fn lend(
         &mut self,
         offset: u64,
@@ -131,11 +134,12 @@ pub trait Media: Send {
         Ok(())
     }
 
-    /// Has `give` put bytes at `offset`, in pieces that follow each other: straight into storage in memory, until [`Media::settle`]. For other storage it puts them into
-    /// `room` first, and nothing is stored if it says that it could not.
+    /// Lets `give` write the bytes at `offset`, in consecutive pieces. In-memory storage lets it
+    /// write its own memory, and [`Media::settle`] must follow. Other storage lets it write `room`
+    /// first. It stores no byte if `give` returns false.
     ///
     /// # Errors
-    /// As [`Media::write`].
+    /// The same as [`Media::write`].
     fn fill(
         &mut self,
         offset: u64,
@@ -146,14 +150,14 @@ pub trait Media: Send {
         self.fill_by_way_of(offset, bytes, room, give)
     }
 
-    /// What was put with [`Media::fill`] is there for every thread. It is called before another thread has the storage; what this one reads
-    /// is what it has put, in any case.
+    /// Makes data of [`Media::fill`] visible to all threads. The caller runs it before another
+    /// thread uses the storage. The calling thread sees its own data even without it.
     fn settle(&mut self) {}
 
-    /// What [`Media::fill`] does where data has to be known as a whole before it is stored.
+    /// [`Media::fill`] for storage that needs all data before it stores any.
     ///
     /// # Errors
-    /// As [`Media::write`].
+    /// The same as [`Media::write`].
     fn fill_by_way_of(
         &mut self,
         offset: u64,
@@ -171,33 +175,34 @@ pub trait Media: Send {
     /// Stores `data` at `offset`.
     ///
     /// # Errors
-    /// The storage failed; the range holds old or new bytes, each aligned 4 KiB as a whole.
+    /// The storage failed. Each aligned 4 KiB of the range holds either its old or its new bytes.
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), MediaError>;
 
-    /// Makes a range read as zeroes, giving its storage back where that is possible.
+    /// Makes a range read as zeroes, and frees its storage if possible.
     ///
     /// # Errors
     /// The storage failed.
     fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError>;
 
-    /// Stores the non-volatile state of the subsystem (namespaces, saved features, ...), replacing the previous one in
-    /// one step and durably. An implementation without persistence forgets it.
+    /// Stores the non-volatile state of the subsystem (namespaces, saved features, ...). The state
+    /// replaces the previous one atomically and durably. Implementations without persistence
+    /// discard it.
     ///
     /// # Errors
-    /// The storage failed; the previous state is still there.
+    /// The storage failed. The previous state is intact.
     fn keep(&mut self, state: &[u8]) -> Result<(), MediaError>;
 
-    /// Notes counters that hosts are about to be told, where a process that is killed leaves them: a start after that
-    /// goes on from there. It costs less than [`Media::keep`] and need not survive a power loss. An implementation
-    /// without persistence forgets them.
+    /// Records counters before hosts read them, so that they survive a killed process. The next
+    /// start continues from the recorded values. A call costs less than [`Media::keep`] and need
+    /// not survive a power loss. Implementations without persistence discard the counters.
     fn note_counters(&mut self, _counters: &Counters) {}
 
-    /// What scrubs found; `None` if the storage knows nothing of damage.
+    /// Scrub results, or `None` if the storage cannot detect damage.
     fn integrity(&self) -> Option<Integrity> {
         None
     }
 
-    /// The volatile write cache in front of stable storage: how to make its content durable, or `None` if what is
-    /// written is as safe as it will ever be. Decides whether the controller reports a volatile write cache.
+    /// Handle that makes the volatile write cache durable. `None` if written data is already as
+    /// safe as it will be. The controller reports a volatile write cache only with a handle.
     fn durable(&self) -> Option<Arc<dyn Durable>>;
 }

@@ -1,7 +1,7 @@
-//! Namespaces: which part of the drive's logical pages is whose, in what format, written through which handles.
+//! Namespaces, with their pages of the drive, their formats and their placement handles.
 //!
-//! The drive's pages are handed out in extents, so a namespace that is created after others were deleted gets the holes
-//! they left. Everything here is non-volatile state; what it does not do is move data.
+//! The drive's pages are allocated in extents, so a new namespace can use the holes that deleted
+//! ones left. All data here is non-volatile state. This file moves no user data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,34 +11,34 @@ use ssd::RuhId;
 use crate::media::{ByteRange, DATA_BYTES_PER_METADATA_BYTE};
 use crate::setup::COUNT_MAX;
 
-/// Logical blocks of a namespace, at most: their bytes can be counted.
+/// Most logical blocks of a namespace. The bound keeps byte counts free of overflow.
 const BLOCKS_MAX: u64 = 1 << 48;
 
 /// A run of the drive's logical pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
-    /// First page.
+    /// First page of the run.
     pub first: u32,
-    /// Number of pages; at least 1.
+    /// Number of pages, at least 1.
     pub pages: u32,
 }
 
-/// One way to divide pages into logical blocks (LBA format).
+/// LBA format, which divides pages into logical blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
     /// Log2 of the data bytes of a logical block (LBADS).
     pub data_bytes_log2: u8,
-    /// Bytes of metadata of a logical block (MS); 0 for none.
+    /// Metadata bytes of a logical block, or 0 for none (MS).
     pub metadata_bytes: u16,
     /// Relative performance, 0 best (RP).
     pub relative_performance: u8,
 }
 
-/// The LBA formats that every namespace can have, by index.
+/// LBA formats of every namespace, by index.
 ///
-/// Metadata is stored and moved, but takes nothing of the device model, whose pages have no spare bytes: capacities,
-/// placement and all of its counters (HBMW, MBMW, MBE) are of the data alone. Reading or writing it is one more access
-/// to the storage, hence the relative performance.
+/// Metadata is stored and transferred, but uses no space of the device model. The pages of the
+/// model have no spare bytes. Capacities, placement and counters (HBMW, MBMW, MBE) cover the data
+/// alone. Each metadata access is one more storage access, hence the relative performance.
 pub const FORMATS: [Format; 4] = [
     Format {
         data_bytes_log2: 12,
@@ -62,8 +62,9 @@ pub const FORMATS: [Format; 4] = [
     },
 ];
 
-/// The place of the metadata follows from the place of the data ([`crate::media::metadata_of`]), whatever the format:
-/// pages that go from one namespace to another need not know what was in them.
+/// The place of the metadata follows from the place of the data in every format
+/// ([`crate::media::metadata_of`]). Pages can therefore move between namespaces without knowledge
+/// of their old content.
 const _: () = {
     let mut index = 0;
     while index < FORMATS.len() {
@@ -79,42 +80,44 @@ const _: () = {
 pub struct Namespace {
     /// Index into [`FORMATS`].
     pub format: u8,
-    /// Metadata follows the data of each logical block (extended LBA, FLBAS bit 4) instead of being in a buffer of its
-    /// own; false for a format without metadata.
+    /// Metadata follows the data of each logical block (extended LBA, FLBAS bit 4) instead of using
+    /// a separate buffer. False for formats without metadata.
     pub extended_metadata: bool,
-    /// Logical blocks.
+    /// Number of logical blocks.
     pub blocks: u64,
-    /// Its part of the drive, in the order of its logical blocks.
+    /// Pages of the namespace, in the order of its logical blocks.
     pub extents: Vec<Extent>,
-    /// The reclaim unit handle of each placement handle; one entry without Flexible Data Placement.
+    /// Reclaim unit handle of each placement handle. One entry without Flexible Data Placement.
     pub placement_handles: Vec<RuhId>,
-    /// Whether the host chose the handles at creation.
+    /// The host chose the handles at creation.
     pub host_specified_handles: bool,
-    /// Controllers that it is attached to. [`Namespace::EVERYONE`] stands for all that are there and will come.
+    /// Controllers that the namespace is attached to. [`Namespace::EVERYONE`] stands for all
+    /// present and future controllers.
     pub attached: BTreeSet<u16>,
-    /// Namespace Multi-path and Sharing: may be attached to several controllers.
+    /// Namespace Multi-path and Sharing. Several controllers may attach the namespace.
     pub shared: bool,
-    /// Globally unique: NGUID and UUID.
+    /// Globally unique identifier, from which NGUID and UUID follow.
     pub nguid: [u8; 16],
-    /// Host event types that each placement handle reports to the FDP event log (feature 1Eh), a bit for each type.
+    /// Host event types that each placement handle reports to the FDP event log (feature 1Eh). One
+    /// bit for each type.
     pub events_enabled: Vec<EventMask>,
     /// Write protection (feature 84h).
     pub write_protected: bool,
-    /// Logical blocks that were made unreadable by Write Uncorrectable: first block to one past the last.
+    /// Logical blocks that Write Uncorrectable made unreadable.
     pub uncorrectable: BlockSet,
-    /// Bytes written by hosts, for reports.
+    /// Bytes that hosts wrote to the namespace, for reports.
     pub host_bytes_written: u64,
-    /// No controller sees it now, because a fault wants that.
+    /// A fault hides the namespace from all controllers.
     #[serde(skip)]
     pub lost: bool,
 }
 
-/// FDP event types that are enabled, a bit for each of the 256.
+/// Enabled FDP event types, one bit for each of the 256 types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventMask([u64; 4]);
 
 impl EventMask {
-    /// Whether a type is enabled.
+    /// True if a type is enabled.
     pub fn contains(&self, kind: u8) -> bool {
         self.0[usize::from(kind / 64)] >> (kind % 64) & 1 == 1
     }
@@ -127,10 +130,11 @@ impl EventMask {
 }
 
 impl Namespace {
-    /// In [`Namespace::attached`]: every controller.
+    /// Entry of [`Namespace::attached`] that stands for every controller.
     pub const EVERYONE: u16 = u16::MAX;
 
-    /// Whether its numbers are such that there can be, whatever the drive is like; otherwise which is not.
+    /// Checks the values of a stored namespace, independently of the drive. The error is a
+    /// predicate such as "has extended blocks without metadata".
     pub(crate) fn check(&self) -> Result<(), String> {
         let Some(format) = FORMATS.get(usize::from(self.format)) else {
             return Err(format!(
@@ -154,9 +158,9 @@ impl Namespace {
         Ok(())
     }
 
-    /// Whether a controller sees it as active.
+    /// True if the namespace is active for a controller.
     pub fn is_attached(&self, controller: u16) -> bool {
-        // Everyone is the last in the set, where looking costs nothing.
+        // `EVERYONE` sorts last in the set, so the lookup of it is cheap.
         !self.lost && (self.attached.last() == Some(&Namespace::EVERYONE) || self.attached.contains(&controller))
     }
 
@@ -176,17 +180,17 @@ impl Namespace {
         u64::from(FORMATS[usize::from(self.format)].metadata_bytes)
     }
 
-    /// Pages of the drive that it has.
+    /// Pages of the drive in the namespace.
     pub fn pages(&self) -> u64 {
         self.extents.iter().map(|extent| u64::from(extent.pages)).sum()
     }
 
-    /// Whether the range of blocks lies inside. `count` may be 0.
+    /// True if the namespace contains the range of blocks. `count` may be 0.
     pub fn contains(&self, first: u64, count: u64) -> bool {
         first <= self.blocks && count <= self.blocks - first
     }
 
-    /// Where a range of logical blocks lies in the drive: one piece for each extent it touches.
+    /// Byte ranges of the drive that a range of logical blocks covers, one for each extent.
     pub fn locate(&self, first: u64, count: u64, page_bytes: u64) -> impl Iterator<Item = ByteRange> + '_ {
         let mut skip = first << self.block_bytes_log2();
         let mut left = count << self.block_bytes_log2();
@@ -210,8 +214,8 @@ impl Namespace {
     }
 }
 
-/// Takes `pages` pages out of `0..capacity_pages` that no namespace has: the fewest and lowest extents; `None` if there
-/// are not as many.
+/// Allocates `pages` free pages of `0..capacity_pages`, in as few and as low extents as possible.
+/// `None` if too few pages are free.
 pub fn allocate<'a>(
     namespaces: impl Iterator<Item = &'a Namespace>,
     capacity_pages: u32,
@@ -237,7 +241,8 @@ pub fn allocate<'a>(
         }
         at = extent.first + extent.pages;
     }
-    // One hole that is large enough is better than several; the smallest such leaves the large ones whole.
+    // One large enough hole beats several. The smallest large enough hole preserves the larger
+    // ones.
     if let Some(hole) = holes
         .iter()
         .filter(|hole| hole.pages >= pages)
@@ -271,7 +276,7 @@ pub fn allocate<'a>(
 pub struct BlockSet(BTreeMap<u64, u64>);
 
 impl BlockSet {
-    /// Whether nothing is in it.
+    /// True if the set has no block.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -313,7 +318,7 @@ impl BlockSet {
         }
     }
 
-    /// Takes a range out.
+    /// Removes a range.
     pub fn remove(&mut self, first: u64, count: u64) {
         let end = first + count;
         let overlapping: Vec<(u64, u64)> = self
@@ -335,7 +340,7 @@ impl BlockSet {
         assert_eq!(self.first_in(first, count), None, "all of the range is out");
     }
 
-    /// Whether it is a set of some of the first `blocks` blocks.
+    /// True if all blocks of the set are below `blocks` and the ranges are apart.
     fn is_within(&self, blocks: u64) -> bool {
         let mut free_from = 0;
         self.0.iter().enumerate().all(|(number, (&start, &end))| {
@@ -345,7 +350,7 @@ impl BlockSet {
         })
     }
 
-    /// Ranges in the set, at most a few where hosts behave.
+    /// Number of ranges in the set. Typical hosts produce only a few.
     pub fn ranges(&self) -> usize {
         self.0.len()
     }
@@ -406,7 +411,7 @@ mod tests {
         assert_eq!(allocate(there.iter(), 20, 11), None);
     }
 
-    /// Against the obvious set of single blocks.
+    /// Compares with a plain set of single blocks.
     #[test]
     fn block_set_is_a_set_of_blocks() {
         use rand::{Rng, RngExt, SeedableRng};

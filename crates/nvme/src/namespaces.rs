@@ -1,7 +1,8 @@
-//! The namespaces of a drive: at most one for each namespace identifier, each with pages of the drive for itself.
+//! The namespaces of a drive, at most one for each namespace identifier. No two share a page of the
+//! drive.
 //!
-//! They are non-volatile state. This file finds, adds and removes them and checks what must hold between them. It moves no
-//! data and tells no host.
+//! The namespaces are non-volatile state. This file finds, adds and removes namespaces and checks
+//! the invariants between them. It moves no data and reports no changes to hosts.
 
 use nvme_spec::Status;
 use serde::{Deserialize, Serialize};
@@ -12,12 +13,12 @@ use crate::fdp::ReportedNamespace;
 use crate::namespace::{Extent, Namespace};
 use crate::setup::NAMESPACES_MAX;
 
-/// See the module.
+/// The namespaces of a drive. See the module documentation.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Namespaces {
-    /// By NSID - 1; created but perhaps not attached.
+    /// Slots by NSID - 1. A namespace in a slot may be unattached.
     slots: Vec<Option<Namespace>>,
-    /// Namespaces ever created: no two have the same globally unique identifier.
+    /// Number of namespaces ever created, from which the globally unique identifiers follow.
     created: u64,
 }
 
@@ -26,13 +27,13 @@ fn slot(nsid: u32) -> usize {
 }
 
 impl Namespaces {
-    /// All of them with their identifiers, ascending.
+    /// All namespaces with their identifiers, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Namespace)> + Clone {
         let numbered = (1..).zip(&self.slots);
         numbered.filter_map(|(nsid, namespace)| Some((nsid, namespace.as_ref()?)))
     }
 
-    /// The same, to change them.
+    /// Mutable version of [`Namespaces::iter`].
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Namespace)> {
         let numbered = (1..).zip(&mut self.slots);
         numbered.filter_map(|(nsid, namespace)| Some((nsid, namespace.as_mut()?)))
@@ -43,7 +44,7 @@ impl Namespaces {
         self.created
     }
 
-    /// Makes room for every namespace identifier.
+    /// Allocates a slot for every namespace identifier.
     pub(crate) fn make_room(&mut self) {
         assert!(
             self.slots.len() <= NAMESPACES_MAX as usize,
@@ -58,18 +59,18 @@ impl Namespaces {
         self.slots.get(slot(nsid))?.as_ref()
     }
 
-    /// The same, to change it.
+    /// Mutable version of [`Namespaces::find`].
     pub(crate) fn find_mut(&mut self, nsid: u32) -> Option<&mut Namespace> {
         self.slots.get_mut(slot(nsid))?.as_mut()
     }
 
-    /// A namespace that was found to exist.
+    /// Returns a namespace that must exist.
     #[inline]
     pub(crate) fn get(&self, nsid: u32) -> &Namespace {
         self.find(nsid).expect("a namespace that exists")
     }
 
-    /// The same, to change it.
+    /// Mutable version of [`Namespaces::get`].
     #[inline]
     pub(crate) fn get_mut(&mut self, nsid: u32) -> &mut Namespace {
         self.find_mut(nsid).expect("a namespace that exists")
@@ -90,7 +91,8 @@ impl Namespaces {
         }
     }
 
-    /// Refuses a namespace that is not active for a controller: an Invalid Field whether it exists or not.
+    /// Refuses a namespace that is not active for a controller. The status is Invalid Field even if
+    /// the namespace exists.
     #[inline]
     pub(crate) fn active(&self, controller: u16, nsid: u32) -> Result<&Namespace, Failure> {
         let namespace = self.allocated(nsid)?;
@@ -101,7 +103,7 @@ impl Namespaces {
         Ok(namespace)
     }
 
-    /// Refuses a change of namespaces of which one is write protected.
+    /// Refuses a change if one of the namespaces is write protected.
     pub(crate) fn check_unprotected(&self, nsids: impl IntoIterator<Item = u32>) -> Result<(), Failure> {
         match nsids.into_iter().find(|&nsid| self.get(nsid).write_protected) {
             None => Ok(()),
@@ -112,7 +114,7 @@ impl Namespaces {
         }
     }
 
-    /// The lowest identifier that no namespace has.
+    /// The lowest free namespace identifier.
     pub(crate) fn free_identifier(&self) -> Option<u32> {
         (1..)
             .zip(&self.slots)
@@ -120,7 +122,7 @@ impl Namespaces {
             .map(|(nsid, _)| nsid)
     }
 
-    /// Adds a namespace, whose globally unique identifier has the next number.
+    /// Adds a namespace under a free identifier.
     pub(crate) fn add(&mut self, nsid: u32, namespace: Namespace) {
         assert_eq!(
             namespace.events_enabled.len(),
@@ -131,18 +133,18 @@ impl Namespaces {
         assert!(before.is_none(), "namespace identifier {nsid} was free");
     }
 
-    /// Counts a namespace that is being created: the number of its globally unique identifier.
+    /// Counts a new namespace. Returns the number for its globally unique identifier.
     pub(crate) fn count_created(&mut self) -> u64 {
         self.created += 1;
         self.created
     }
 
-    /// Takes a namespace out that exists.
+    /// Removes a namespace that must exist.
     pub(crate) fn remove(&mut self, nsid: u32) -> Namespace {
         self.slots[slot(nsid)].take().expect("a namespace that exists")
     }
 
-    /// Pages that namespaces have.
+    /// Total pages of all namespaces.
     pub(crate) fn pages(&self) -> u64 {
         self.iter().map(|(_, namespace)| namespace.pages()).sum()
     }
@@ -154,14 +156,15 @@ impl Namespaces {
         found.map(|(nsid, _)| nsid)
     }
 
-    /// All of them as the reporting rules of FDP events see them.
+    /// All namespaces in the form that the reporting rules of FDP events need.
     pub(crate) fn reported(&self) -> impl Iterator<Item = ReportedNamespace<'_>> + Clone {
         self.iter()
             .map(|(nsid, namespace)| ReportedNamespace::of(nsid, namespace))
     }
 
-    /// Namespaces that write through one reclaim unit handle have the same LBA format (NVM Command Set, "Namespace
-    /// Management command"). Refuses a format for `handles` that another namespace than those in `except` differs from.
+    /// Refuses an LBA format for `handles` if another namespace with one of them has a different
+    /// format. Namespaces in `except` do not count. All namespaces of a reclaim unit handle must
+    /// share one format (NVM Command Set, "Namespace Management command").
     pub(crate) fn check_shared_format(
         &self,
         handles: &[RuhId],
@@ -183,7 +186,8 @@ impl Namespaces {
         }
     }
 
-    /// Checks the numbers of stored namespaces, whatever the drive is like. The problem is a sentence without its end.
+    /// Checks the values of stored namespaces, independently of the drive. The error is a sentence
+    /// without its end.
     pub(crate) fn check_numbers(&self) -> Result<(), String> {
         if self.slots.len() > NAMESPACES_MAX as usize {
             return Err(format!(
@@ -197,8 +201,9 @@ impl Namespaces {
         })
     }
 
-    /// Checks that the namespaces can be those of a drive with this device: each is inside the drive and has its pages for
-    /// itself, its blocks fit into them, its handles exist, and a private one has at most one controller.
+    /// Checks that the namespaces fit this device. Each must lie inside the drive, share no page,
+    /// have room for its blocks and use existing handles. A private namespace must have at most one
+    /// controller.
     ///
     /// # Errors
     /// The problem, a sentence without its end.

@@ -1,33 +1,33 @@
-//! How well completions keep the times that the model gives them.
+//! Lateness of completions, relative to the times of the model.
 //!
-//! A drive with timing completes a command when the model says so, not when the work was done; whoever holds
-//! completions back tells here how late each of them was. A machine that is too slow for the drive shows here, and
-//! nowhere else.
+//! With timing, a drive completes commands at the times of the model. The code that delays
+//! completions records here how late each one went out. The lateness is the only sign of a machine
+//! that is too slow for the drive.
 
 use std::sync::{Mutex, PoisonError};
 
 use hdrhistogram::Histogram;
 use ssd::Nanos;
 
-/// Decimal digits that are kept of a lateness.
+/// Significant decimal digits of a recorded lateness.
 const DIGITS: u8 = 2;
-/// What is later than a minute counts as a minute.
+/// Largest recorded lateness, one minute.
 const LATENESS_MAX_NS: u64 = 60_000_000_000;
 
-/// Lateness of completions, shared by all who complete commands.
+/// Lateness recorder, shared by all threads that complete commands.
 #[derive(Debug)]
 pub struct Pacing(Mutex<Histogram<u64>>);
 
 /// Lateness of the completions so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
-    /// Completions that had a time.
+    /// Completions with a due time.
     pub completions: u64,
-    /// Half of them were no later than this.
+    /// Median lateness, nanoseconds.
     pub p50_ns: Nanos,
-    /// 99 of a hundred were no later than this.
+    /// 99th percentile of the lateness, nanoseconds.
     pub p99_ns: Nanos,
-    /// None was later than this.
+    /// Largest lateness, nanoseconds.
     pub max_ns: Nanos,
 }
 
@@ -39,10 +39,10 @@ impl Default for Pacing {
 }
 
 impl Pacing {
-    /// A completion that was due at `due` went out at `now`.
+    /// Records a completion that was due at `due` and went out at `now`.
     pub fn completed(&self, due: Nanos, now: Nanos) {
         let lateness_ns = now.saturating_sub(due);
-        // Nothing panics with the lock, and a histogram is never half-changed.
+        // No code panics while it holds the lock, and a histogram is never half-changed.
         let mut histogram = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         histogram.saturating_record(lateness_ns);
     }

@@ -1,7 +1,9 @@
-//! The non-volatile state of a subsystem: what a power cycle must not change, apart from data and mapping.
+//! The non-volatile state of a subsystem, which must survive a power cycle. Data and mapping are
+//! stored elsewhere in the device.
 //!
-//! It is stored through [`crate::media::Media::keep`] whenever a command changes it, before the command completes, and
-//! at every checkpoint (for the counters). The form is postcard behind a version.
+//! [`crate::media::Media::keep`] stores the state before the completion of each command that
+//! changed it. Checkpoints store it too, for the counters. The form is a version followed by
+//! postcard.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,35 +19,36 @@ use crate::media::Counters;
 use crate::namespaces::Namespaces;
 use crate::setup::{COUNT_MAX, NAMESPACES_MAX};
 
-/// Version of the stored form; grows with every change of a stored type.
+/// Version of the stored form. It grows with every change of a stored type.
 const VERSION: u32 = 4;
 
-/// See the module.
+/// The non-volatile state. See the module documentation.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Persistent {
-    /// The namespaces.
+    /// Namespaces of the drive.
     pub namespaces: Namespaces,
-    /// Flexible Data Placement: whether, which configuration, the event logs.
+    /// Flexible Data Placement settings and event logs.
     pub fdp: FdpState,
-    /// Values of features that were saved: by feature identifier and namespace, or what else a feature has several
-    /// values for (see `admin::features`).
+    /// Saved feature values, by feature identifier and a second key. The second key is the
+    /// namespace, or another selector of the feature (see `admin::features`).
     pub saved_features: BTreeMap<(u8, u32), u32>,
     /// Counters of the SMART log.
     pub smart: SmartCounters,
     /// The last sanitize operation.
     pub sanitize: SanitizeOutcome,
-    /// The results of device self-tests, newest first; at most 20.
+    /// Results of device self-tests, newest first, at most 20.
     pub self_tests: Vec<SelfTest>,
-    /// The host that had an I/O controller last, by identifier: it has it again when it comes back, and with it the
-    /// namespaces that are attached to it.
+    /// Last host of each I/O controller, by controller identifier. A returning host gets the same
+    /// controller with its attached namespaces.
     pub holders: BTreeMap<u16, (Transport, Host)>,
-    /// Namespaces that a controller has only because others of its host have them, with that controller.
+    /// Namespaces and controllers whose attachment comes only from another controller of the same
+    /// host.
     pub inherited: BTreeSet<(u32, u16)>,
-    /// Which commands took long.
+    /// Latency monitor, which records slow commands.
     pub latency_monitor: LatencyMonitor,
 }
 
-/// What the SMART log counts.
+/// Counters of the SMART log.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SmartCounters {
     /// Bytes that hosts read.
@@ -54,41 +57,42 @@ pub struct SmartCounters {
     pub host_bytes_written: u64,
     /// Read and Compare commands.
     pub read_commands: u64,
-    /// Write commands.
+    /// Host write commands.
     pub write_commands: u64,
-    /// Those of them that did not begin and end with a mapping unit.
+    /// Write commands that did not start and end at mapping unit boundaries.
     pub unaligned_writes: u64,
-    /// Time that the drive was up before this start.
+    /// Power-on time before the current start, in nanoseconds.
     pub powered_on_ns: u64,
-    /// Time that it was busy with commands, estimated.
+    /// Estimated time of command processing, in nanoseconds.
     pub busy_ns: u64,
-    /// Starts.
+    /// Starts of the drive.
     pub power_cycles: u64,
-    /// Starts that found the drive not shut down.
+    /// Starts after a missing shutdown.
     pub unsafe_shutdowns: u64,
-    /// Commands that failed because the storage did.
+    /// Commands that failed because of the storage.
     pub media_errors: u64,
-    /// Entries ever made in the error log.
+    /// Error log entries over the drive's lifetime.
     pub error_log_entries: u64,
-    /// Media errors before this start.
+    /// Media errors before the current start.
     #[serde(skip)]
     media_errors_before: u64,
 }
 
 impl SmartCounters {
-    /// The drive starts.
+    /// Counts a start of the drive.
     pub(crate) fn start(&mut self) {
         self.power_cycles += 1;
         self.media_errors_before = self.media_errors;
     }
 
-    /// Whether the storage failed since the start.
+    /// True if the storage failed since the start.
     pub(crate) fn has_new_media_errors(&self) -> bool {
         assert!(self.media_errors >= self.media_errors_before, "counters never fall");
         self.media_errors > self.media_errors_before
     }
 
-    /// Raises the counters to what hosts were told before what is stored was lost, as far as they are below.
+    /// Raises counters to values that hosts read earlier. Used after a crash lost the stored
+    /// counters.
     pub fn raise(&mut self, at_least: &Counters) {
         self.host_bytes_read = self.host_bytes_read.max(at_least.host_bytes_read);
         self.host_bytes_written = self.host_bytes_written.max(at_least.host_bytes_written);
@@ -97,29 +101,29 @@ impl SmartCounters {
     }
 }
 
-/// How the last sanitize operation ended.
+/// Result of the last sanitize operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SanitizeOutcome {
-    /// There never was one.
+    /// The drive was never sanitized.
     #[default]
     Never,
-    /// It is under way; after a power loss it begins again.
+    /// The operation is running. It restarts after a power loss.
     Running {
-        /// Command dword 10 of the Sanitize command: action, AUSE, NDAS.
+        /// Command dword 10 of the Sanitize command (action, AUSE, NDAS).
         dword10: u32,
     },
-    /// It succeeded.
+    /// The operation succeeded.
     Succeeded {
-        /// Command dword 10.
+        /// Command dword 10 of the Sanitize command.
         dword10: u32,
-        /// Whether the drive was written to since.
+        /// A write followed the operation.
         written_since: bool,
     },
-    /// It failed.
+    /// The operation failed.
     Failed {
-        /// Command dword 10.
+        /// Command dword 10 of the Sanitize command.
         dword10: u32,
-        /// Whether the host left the failure mode (Exit Failure Mode).
+        /// The host left the failure mode (Exit Failure Mode).
         exited: bool,
     },
 }
@@ -127,32 +131,32 @@ pub enum SanitizeOutcome {
 /// Result of a device self-test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SelfTest {
-    /// Self-test code: 1 short, 2 extended.
+    /// Self-test code, 1 short, 2 extended.
     pub code: u8,
-    /// Result code of the standard: 0 completed without error, 1 aborted by the host, ...
+    /// Result code of the standard, such as 0 for success and 1 for an abort by the host.
     pub result: u8,
-    /// Power-on hours then.
+    /// Power-on hours at the end of the test.
     pub power_on_hours: u64,
-    /// Namespace it was for.
+    /// Namespace under test.
     pub nsid: u32,
 }
 
 /// Stored state that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StateError {
-    /// Written by another version of WARP.
+    /// The state comes from another version of WARP.
     #[error("the stored state has version {found}; this program reads version {VERSION}")]
     Version {
-        /// The version found.
+        /// Version of the stored state.
         found: u32,
     },
-    /// It is not what was written.
+    /// The state is damaged.
     #[error("the stored state is damaged ({0})")]
     Damaged(String),
 }
 
 impl Persistent {
-    /// All controllers are gone: they lose what they had only because others of their hosts had it.
+    /// Removes inherited attachments, because a restart ends all controllers.
     pub(crate) fn end_inheritances(&mut self) {
         for (nsid, controller) in std::mem::take(&mut self.inherited) {
             if let Some(namespace) = self.namespaces.find_mut(nsid) {
@@ -161,17 +165,17 @@ impl Persistent {
         }
     }
 
-    /// The stored form.
+    /// Serializes the state.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = VERSION.to_le_bytes().to_vec();
         bytes.extend(postcard::to_stdvec(self).expect("a state serializes"));
         bytes
     }
 
-    /// Reads the stored form.
+    /// Deserializes the state.
     ///
     /// # Errors
-    /// It is of another version, or damaged.
+    /// The state has another version, or is damaged.
     pub fn from_bytes(bytes: &[u8]) -> Result<Persistent, StateError> {
         let Some((version, rest)) = bytes.split_first_chunk::<4>() else {
             return Err(StateError::Damaged("it ends early".to_string()));
@@ -185,7 +189,7 @@ impl Persistent {
         Ok(state)
     }
 
-    /// Whether the numbers are such that there can be, whatever the drive is like; otherwise which is not.
+    /// Checks the values of the state, independently of the drive. The error describes the problem.
     fn check_numbers(&self) -> Result<(), String> {
         self.namespaces.check_numbers()?;
         let smart = &self.smart;
@@ -224,7 +228,7 @@ impl Persistent {
 }
 
 impl SanitizeOutcome {
-    /// The command that began the operation; zero if there never was one.
+    /// Sanitize command that began the operation, or zero for none.
     pub(crate) fn command(&self) -> SanitizeCdw10 {
         SanitizeCdw10::from_bits(match *self {
             SanitizeOutcome::Never => 0,
@@ -234,8 +238,8 @@ impl SanitizeOutcome {
         })
     }
 
-    /// The drive is written to: a successful sanitize is history ("global data erased" no longer holds). Returns
-    /// whether it was not before.
+    /// Records a write after a successful sanitize, which ends "global data erased". Returns true
+    /// for the first such write.
     pub(crate) fn note_write(&mut self) -> bool {
         match self {
             SanitizeOutcome::Succeeded { written_since, .. } => !std::mem::replace(written_since, true),
@@ -243,7 +247,7 @@ impl SanitizeOutcome {
         }
     }
 
-    /// Whether [`SanitizeOutcome::note_write`] would change something.
+    /// True if [`SanitizeOutcome::note_write`] would change the state.
     pub(crate) fn notes_writes(&self) -> bool {
         matches!(
             self,

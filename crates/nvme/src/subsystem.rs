@@ -1,4 +1,4 @@
-//! The NVM subsystem: one drive with its namespaces, its endurance group and its controllers.
+//! The NVM subsystem, which is one drive with its namespaces, endurance group and controllers.
 //!
 //! ```text
 //! transport -> connect, property_get/set          -> Controller                                    (controller_commands)
@@ -7,9 +7,9 @@
 //!           -> async_completions, tick
 //! ```
 //!
-//! It is sans-I/O: no sockets, no threads, no clock; every call says what time it is. A command is executed at once and
-//! in whole; the [`Outcome`](crate::Outcome) says when the host may see it completed. Transports share one subsystem
-//! behind a lock.
+//! The subsystem is sans-I/O. It has no sockets, threads or clock, and every call passes the time.
+//! A command is executed immediately and completely. The [`Outcome`](crate::Outcome) contains the
+//! time at which the host may see the completion. Transports share one subsystem behind a lock.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ use crate::setup::{SetupError, SubsystemConfig};
 use crate::state::Persistent;
 use crate::traffic::LatencyHistogram;
 
-/// The drive. See the module.
+/// The drive. See the module documentation.
 pub struct Subsystem {
     pub(crate) config: SubsystemConfig,
     pub(crate) device: Device<DeviceReports>,
@@ -47,23 +47,23 @@ pub struct Subsystem {
     pub(crate) shared_features: Features,
     /// Latencies of I/O commands of each kind since the drive was opened, all hosts together.
     pub(crate) latencies: [LatencyHistogram; 3],
-    /// Room for data that no host sees: of Copy, Compare and Verify.
+    /// Buffer for data that no host sees, used by Copy, Compare and Verify.
     pub(crate) scratch: Vec<u8>,
-    /// Writes of commands that are carried out together, until the device hears of them.
+    /// Writes of a fast-path batch that the device has not executed yet.
     pub(crate) writes: Vec<Write>,
     pacing: Arc<Pacing>,
 }
 
 impl Subsystem {
-    /// How late completions are, for those who hold them back until they are due.
+    /// Lateness statistics, shared with the code that delays completions until they are due.
     pub fn pacing(&self) -> &Arc<Pacing> {
         &self.pacing
     }
 
-    /// A new drive, empty.
+    /// Creates a new, empty drive.
     ///
     /// # Errors
-    /// The device configuration does not work, or the storage does not take the state.
+    /// The device configuration is invalid, or the storage cannot store the state.
     pub fn new(config: SubsystemConfig, media: Box<dyn Media>) -> Result<Subsystem, SetupError> {
         let mut state = Persistent::default();
         state.fdp.enabled = config.fdp;
@@ -83,10 +83,10 @@ impl Subsystem {
         Ok(subsystem)
     }
 
-    /// A drive as it was: its device, and its state from [`Media::keep`].
+    /// Restores a drive from its device and the state that [`Media::keep`] stored.
     ///
     /// # Errors
-    /// The device is not the one that the state and the configuration are of.
+    /// The device does not match the state and the configuration.
     pub fn restore(
         config: SubsystemConfig,
         mut device: Device,
@@ -94,7 +94,7 @@ impl Subsystem {
         state: Persistent,
     ) -> Result<Subsystem, SetupError> {
         let expected = Subsystem::device_config(&config, &state);
-        // What is stored has no times: the drive may be served with others each time.
+        // The stored device has no timing, because each start may use another one.
         device.set_timing(expected.timing.clone())?;
         if *device.config() != expected {
             return Err(SetupError::Mismatch(
@@ -112,7 +112,7 @@ impl Subsystem {
         Ok(Subsystem::assemble(config, device, media, state))
     }
 
-    /// The device that a drive of this configuration has in this state.
+    /// Configuration of the device for a drive in this state.
     pub fn device_config(config: &SubsystemConfig, state: &Persistent) -> DeviceConfig {
         if state.fdp.enabled {
             let mut configurations = fdp::configurations(&config.device);
@@ -152,7 +152,8 @@ impl Subsystem {
         }
     }
 
-    /// The namespace that a new drive comes with: everything, each handle with a placement handle.
+    /// Creates the namespace of a new drive. It covers the whole capacity, and each reclaim unit
+    /// handle gets a placement handle.
     fn create_whole_namespace(&mut self) {
         let handles = if self.state.fdp.enabled {
             (0..self.device.config().handles.count).map(RuhId).collect()
@@ -166,7 +167,7 @@ impl Subsystem {
             .new_namespace(blocks, self.config.format, handles)
             .expect("a new drive has room for a namespace");
         assert_eq!(namespace.pages(), u64::from(pages), "it has the whole drive");
-        // Hosts on every transport can use it like this.
+        // These settings let hosts on every transport use the namespace.
         namespace.extended_metadata = namespace.metadata_bytes() > 0;
         namespace.shared = true;
         namespace.host_specified_handles = self.state.fdp.enabled;
@@ -176,38 +177,38 @@ impl Subsystem {
         assert_eq!(checked, Ok(()), "a new drive can be restored");
     }
 
-    /// Bytes of a page of the device.
+    /// Size of a device page, in bytes.
     pub fn page_bytes(&self) -> u64 {
         self.device.layout().page_bytes
     }
 
-    /// Logical capacity of the drive.
+    /// Logical capacity of the drive, in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         u64::from(self.device.layout().logical_pages) * self.page_bytes()
     }
 
-    /// The device behind it.
+    /// The device model behind the drive.
     pub fn device(&self) -> &Device<DeviceReports> {
         &self.device
     }
 
-    /// How long I/O commands took since the drive was opened, all hosts together: of each kind, in the order of
-    /// [`CommandKind::ALL`](crate::traffic::CommandKind::ALL).
+    /// Latencies of I/O commands of all hosts since the drive was opened. One histogram for each
+    /// kind, in the order of [`CommandKind::ALL`](crate::traffic::CommandKind::ALL).
     pub fn latencies(&self) -> &[LatencyHistogram; 3] {
         &self.latencies
     }
 
-    /// What scrubs of its storage found, if there are any.
+    /// Results of storage scrubs, if the storage has any.
     pub fn integrity(&self) -> Option<Integrity> {
         self.media.integrity()
     }
 
-    /// How it was made.
+    /// Configuration of the subsystem.
     pub fn config(&self) -> &SubsystemConfig {
         &self.config
     }
 
-    /// Its non-volatile state.
+    /// Non-volatile state of the drive.
     pub fn state(&self) -> &Persistent {
         &self.state
     }
@@ -217,15 +218,15 @@ impl Subsystem {
         self.state.namespaces.iter()
     }
 
-    /// Stores the non-volatile state; called before a command that changed it completes.
+    /// Stores the non-volatile state. Called before a command that changed it completes.
     pub(crate) fn keep_state(&mut self) -> Result<(), MediaError> {
         self.media.keep(&self.state.to_bytes())
     }
 
-    /// The same for a command.
+    /// Stores the non-volatile state for a command.
     ///
     /// # Errors
-    /// The storage does not take it: Internal Error, and the command may be tried again.
+    /// The storage failed. The host gets Internal Error and may retry the command.
     pub(crate) fn store_state(&mut self) -> Result<(), Failure> {
         self.keep_state().map_err(|error| {
             let cause = format!("the drive's state could not be stored: {error}");
@@ -233,7 +234,7 @@ impl Subsystem {
         })
     }
 
-    /// Stores the state, or takes back the change that cannot be stored.
+    /// Stores the state, or undoes the change if storing fails.
     pub(crate) fn store_state_or(&mut self, undo: impl FnOnce(&mut Subsystem)) -> Result<(), Failure> {
         let stored = self.store_state();
         if stored.is_err() {
@@ -242,13 +243,13 @@ impl Subsystem {
         stored
     }
 
-    /// The state as a checkpoint stores it, with the counters up to date.
+    /// State for a checkpoint, with current counters.
     pub fn state_for_checkpoint(&mut self) -> &Persistent {
         self.state.smart.powered_on_ns += self.clock.take_uncounted_ns();
         &self.state
     }
 
-    /// Begins a checkpoint of the device as it is now ([`Device::begin_checkpoint`]).
+    /// Begins a checkpoint of the current device state ([`Device::begin_checkpoint`]).
     pub fn begin_checkpoint(&mut self, room: Room) -> Checkpoint {
         self.device.begin_checkpoint(room)
     }
@@ -256,18 +257,18 @@ impl Subsystem {
     /// Copies the next part of the device's map for a checkpoint.
     ///
     /// # Errors
-    /// As [`Device::copy_part`].
+    /// The same as [`Device::copy_part`].
     pub fn copy_part(&mut self, checkpoint: &mut Checkpoint) -> Result<(), CheckpointEnded> {
         self.device.copy_part(checkpoint)
     }
 
-    /// Ends a checkpoint that is not to be completed ([`Device::end_checkpoint`]).
+    /// Abandons a checkpoint ([`Device::end_checkpoint`]).
     pub fn end_checkpoint(&mut self, checkpoint: &mut Checkpoint) {
         self.device.end_checkpoint(checkpoint);
     }
 
-    /// Lets time pass: background operations go on, limits expire. Returns the controllers whose keep alive timeout is
-    /// over; the transport ends their connections.
+    /// Advances time. Background operations continue and time limits expire. Returns the
+    /// controllers whose keep alive timeout has passed. The transport ends their connections.
     pub fn tick(&mut self, now: ssd::Nanos) -> Vec<u16> {
         self.clock.advance(now);
         self.continue_sanitize();
@@ -280,7 +281,7 @@ impl Subsystem {
         self.controllers.expired(self.clock.now())
     }
 
-    /// Notes the counters: from time to time, and before a host is told.
+    /// Passes the counters to the storage, periodically and before a host reads them.
     pub(crate) fn note_counters(&mut self) {
         let smart = &self.state.smart;
         self.media.note_counters(&Counters {

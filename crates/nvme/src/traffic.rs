@@ -1,5 +1,4 @@
-//! What hosts have the drive do, and how long it takes: counters that are read by whoever watches, and cost a command a few
-//! additions.
+//! Counters and latencies of host commands, for monitoring. They cost each command a few additions.
 //!
 //! ```text
 //! command is done (Subsystem::note_latency) -> LatencyHistogram of its kind, all hosts together
@@ -7,29 +6,32 @@
 //! a transport takes commands of a queue     -> QueueDepth of the queue
 //! ```
 //!
-//! A latency is what the latency monitor means by it: the time from when a command is carried out until it may complete, which is
-//! the model's where the drive has timing and nothing where it has none and nothing is made durable. I/O commands that succeeded
-//! are counted. Everything counts from when the drive was opened, or from when a host connected, and only grows; nothing is stored.
+//! Latencies are those of the latency monitor, from the execution of a command until it may
+//! complete. With timing, the model determines the latency. Without timing it is zero, unless data
+//! has to become durable.
+//!
+//! The counters include only successful I/O commands. They count from the opening of the drive or
+//! the connection of a host, and only grow. They are not stored.
 
 use nvme_spec::IoOpcode;
 use ssd::Nanos;
 
-/// What a command does to the data of a namespace.
+/// Kind of command, by its effect on the data of a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandKind {
-    /// Read.
+    /// Read commands.
     Read,
-    /// Write.
+    /// Write commands.
     Write,
-    /// Everything else.
+    /// All other commands.
     Other,
 }
 
 impl CommandKind {
-    /// All kinds, in the order in which they are counted.
+    /// All kinds, in the order of the counters.
     pub const ALL: [CommandKind; 3] = [CommandKind::Read, CommandKind::Write, CommandKind::Other];
 
-    /// The kind of an I/O command.
+    /// Kind of an I/O command.
     #[inline]
     pub fn of(opcode: u8) -> CommandKind {
         match opcode {
@@ -39,7 +41,7 @@ impl CommandKind {
         }
     }
 
-    /// Its name in tables.
+    /// Name of the kind in tables.
     pub fn name(self) -> &'static str {
         match self {
             CommandKind::Read => "read",
@@ -52,15 +54,17 @@ impl CommandKind {
 const READ: u8 = IoOpcode::Read as u8;
 const WRITE: u8 = IoOpcode::Write as u8;
 
-/// Buckets of each doubling of a latency, and log2 of it: a latency is known to an eighth.
+/// Buckets of each doubling of a latency, and log2 of the number. The resolution is an eighth.
 const BUCKETS_PER_DOUBLING: usize = 1 << DOUBLING_LOG2;
 const DOUBLING_LOG2: u32 = 3;
-/// Latencies above so many doublings of a microsecond, 16.8 s, are not told apart.
+/// Doublings of a microsecond up to the longest bucket bound, 16.8 s. Longer latencies share one
+/// bucket.
 pub const DOUBLINGS: u32 = 24;
-/// Buckets: of one microsecond each up to eight, of each doubling from there on, and of what is longer than all.
+/// Number of buckets. They are one microsecond wide up to 8 us. Each doubling above has eight, and
+/// one bucket has the rest.
 const BUCKETS: usize = first_above(DOUBLINGS) + 1;
 
-/// The first bucket of latencies above so many doublings of a microsecond.
+/// First bucket for latencies above 2^`doublings` us.
 const fn first_above(doublings: u32) -> usize {
     match doublings.checked_sub(DOUBLING_LOG2) {
         None => 1 << doublings,
@@ -68,8 +72,8 @@ const fn first_above(doublings: u32) -> usize {
     }
 }
 
-/// How many commands took how long, in buckets of logarithmic width. Another histogram of this shape, of the library, is kept where
-/// it is not in the way of every command ([`crate::pacing`]).
+/// Latency histogram with buckets of logarithmic width. [`crate::pacing`] uses a library's
+/// histogram of this shape, because not every command passes there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LatencyHistogram {
     counts: [u64; BUCKETS],
@@ -86,7 +90,7 @@ impl Default for LatencyHistogram {
 }
 
 impl LatencyHistogram {
-    /// The bucket of a latency. A bucket has its upper bound and not its lower one.
+    /// Bucket of a latency. A bucket includes its upper bound and excludes its lower one.
     #[inline]
     fn bucket(latency_ns: Nanos) -> usize {
         let whole_us = latency_ns.saturating_sub(1) / 1000;
@@ -98,7 +102,7 @@ impl LatencyHistogram {
         (first_above(doublings) + within).min(BUCKETS - 1)
     }
 
-    /// The longest latency of a bucket; of the last one, what all of it is longer than.
+    /// Upper bound of a bucket. For the last bucket, its lower bound.
     fn upper_ns(bucket: usize) -> Nanos {
         let (doubling, within) = (bucket / BUCKETS_PER_DOUBLING, bucket % BUCKETS_PER_DOUBLING);
         let us = match doubling.checked_sub(1) {
@@ -109,34 +113,34 @@ impl LatencyHistogram {
         us * 1000
     }
 
-    /// So many commands took so long each.
+    /// Records `commands` commands of `latency_ns` each.
     #[inline]
     pub(crate) fn record(&mut self, latency_ns: Nanos, commands: u64) {
         self.counts[LatencyHistogram::bucket(latency_ns)] += commands;
         self.sum_ns = self.sum_ns.saturating_add(latency_ns.saturating_mul(commands));
     }
 
-    /// Commands.
+    /// Number of recorded commands.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// What they took together.
+    /// Sum of all recorded latencies.
     pub fn sum_ns(&self) -> Nanos {
         self.sum_ns
     }
 
-    /// Commands that took at most so many doublings of a microsecond.
+    /// Number of commands that took at most 2^`doublings` us.
     ///
     /// # Panics
-    /// Beyond [`DOUBLINGS`].
+    /// `doublings` exceeds [`DOUBLINGS`].
     pub fn count_within(&self, doublings: u32) -> u64 {
         assert!(doublings <= DOUBLINGS, "2^{doublings} us is not told apart");
         self.counts[..first_above(doublings)].iter().sum()
     }
 
-    /// What such a share of the commands took at most, to an eighth of it above; of those longer than 2^[`DOUBLINGS`] us, that. `None`
-    /// without commands.
+    /// Latency that the fraction `share` of the commands does not exceed. The value is up to an
+    /// eighth too high, and never above 2^[`DOUBLINGS`] us. `None` without commands.
     pub fn quantile_ns(&self, share: f64) -> Option<Nanos> {
         assert!((0.0..=1.0).contains(&share), "{share} is no share");
         let count = self.count();
@@ -149,7 +153,7 @@ impl LatencyHistogram {
         Some(LatencyHistogram::upper_ns(bucket))
     }
 
-    /// What was counted after `earlier`, a copy of the same histogram.
+    /// Difference to `earlier`, a copy of the same histogram.
     pub fn since(&self, earlier: &LatencyHistogram) -> LatencyHistogram {
         let mut since = self.clone();
         for (count, before) in since.counts.iter_mut().zip(&earlier.counts) {
@@ -161,19 +165,19 @@ impl LatencyHistogram {
     }
 }
 
-/// What a host has a namespace do.
+/// Counters of one host and one namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamespaceTraffic {
     /// Commands of each kind, in the order of [`CommandKind::ALL`].
     pub commands: [u64; 3],
-    /// Bytes of logical blocks that they read or wrote; those of other kinds count as none.
+    /// Bytes of logical blocks read or written. Always 0 for other commands.
     pub bytes: [u64; 3],
-    /// How long they took, all kinds together.
+    /// Latencies of all kinds of commands.
     pub latency: LatencyHistogram,
 }
 
 impl NamespaceTraffic {
-    /// What was counted after `earlier`, a copy of the same counters.
+    /// Difference to `earlier`, a copy of the same counters.
     pub fn since(&self, earlier: &NamespaceTraffic) -> NamespaceTraffic {
         let less = |now: [u64; 3], then: [u64; 3]| {
             let mut less = now;
@@ -190,27 +194,28 @@ impl NamespaceTraffic {
     }
 }
 
-/// How many commands of a queue were outstanding when the drive took some of them.
+/// Outstanding commands of a queue, sampled when the drive fetches commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueDepth {
-    /// Times that it took some.
+    /// Number of samples.
     pub looks: u64,
-    /// Commands that were submitted and not completed then, over all times.
+    /// Sum of the outstanding commands over all samples.
     pub commands: u64,
 }
 
-/// What the host of a controller has the drive do. There is a row for each namespace and each queue that it uses: their numbers are
-/// bounded, and so is this.
+/// Counters of the commands of a controller's host. A row exists for each used namespace and queue.
+/// The limits on namespaces and queues bound the size.
 #[derive(Clone, Debug, Default)]
 pub struct HostTraffic {
-    /// By identifier - 1.
+    /// Rows by namespace identifier - 1.
     namespaces: Vec<Option<Box<NamespaceTraffic>>>,
-    /// By identifier.
+    /// Rows by queue identifier.
     queues: Vec<QueueDepth>,
 }
 
 impl HostTraffic {
-    /// Commands of a namespace that exists are done, which took so long each and moved so much together.
+    /// Counts `commands` completed commands of an existing namespace. Each took `latency_ns`, and
+    /// together they moved `bytes`.
     #[inline]
     pub(crate) fn note(&mut self, nsid: u32, kind: CommandKind, commands: u64, bytes: u64, latency_ns: Nanos) {
         assert!(nsid > 0, "a namespace that exists has an identifier");
@@ -224,7 +229,7 @@ impl HostTraffic {
         row.latency.record(latency_ns, commands);
     }
 
-    /// Commands of a queue that exists are taken while so many are outstanding.
+    /// Adds a sample of the outstanding commands of an existing queue.
     #[inline]
     pub(crate) fn note_depth(&mut self, queue: u16, commands: u64) {
         let place = usize::from(queue);
@@ -236,13 +241,13 @@ impl HostTraffic {
         depth.commands += commands;
     }
 
-    /// The namespaces that it used, with their identifiers.
+    /// Used namespaces with their identifiers.
     pub fn namespaces(&self) -> impl Iterator<Item = (u32, &NamespaceTraffic)> {
         let numbered = (1..).zip(&self.namespaces);
         numbered.filter_map(|(nsid, row)| Some((nsid, &**row.as_ref()?)))
     }
 
-    /// Its queues by their identifiers; those that it never used are all zero, as is the admin queue.
+    /// Queues by identifier. Unused queues and the admin queue are all zero.
     pub fn queues(&self) -> &[QueueDepth] {
         &self.queues
     }

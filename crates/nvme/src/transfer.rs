@@ -1,16 +1,17 @@
-//! What data a command moves: which way, and how much. Where in the host's memory or message it is, is the transport's.
+//! Direction and length of a command's data transfer. The transport knows the place of the data in
+//! memory or messages.
 
 use crate::error::{Failure, Parameter};
 
-/// Log2 of the most data that a command moves, in units of 4 KiB (MDTS): 1 MiB.
+/// Log2 of the largest data transfer in units of 4 KiB (MDTS). The limit is 1 MiB.
 pub const MAX_DATA_TRANSFER_SIZE: u8 = 8;
-/// The same in bytes.
+/// Largest data transfer in bytes.
 pub const TRANSFER_BYTES_MAX: u64 = 4096 << MAX_DATA_TRANSFER_SIZE;
 
-/// Which way a command's data goes.
+/// Direction of a command's data transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// No data.
+    /// No transfer.
     None,
     /// From host to controller.
     ToController,
@@ -18,20 +19,20 @@ pub enum Direction {
     ToHost,
 }
 
-/// The data of a command.
+/// Data transfer of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Which way.
+    /// Direction of the transfer.
     pub direction: Direction,
-    /// How much, interleaved metadata included; 0 without direction.
+    /// Length in bytes with interleaved metadata. 0 for [`Direction::None`].
     pub bytes: usize,
-    /// Metadata in a buffer of its own (MPTR), which follows the data in what
-    /// [`Subsystem::execute`](crate::Subsystem::execute) takes and gives.
+    /// Bytes of metadata in a separate buffer (MPTR). In the buffer of
+    /// [`Subsystem::execute`](crate::Subsystem::execute) the metadata follows the data.
     pub metadata_bytes: usize,
 }
 
 impl Transfer {
-    /// No data.
+    /// No transfer.
     pub const NONE: Transfer = Transfer {
         direction: Direction::None,
         bytes: 0,
@@ -48,7 +49,7 @@ impl Transfer {
         Transfer::of(Direction::ToHost, bytes)
     }
 
-    /// Nothing has no direction.
+    /// An empty transfer has no direction.
     fn of(direction: Direction, bytes: u64) -> Transfer {
         Transfer {
             direction: if bytes == 0 { Direction::None } else { direction },
@@ -57,13 +58,14 @@ impl Transfer {
         }
     }
 
-    /// Data and separate metadata together.
+    /// Bytes of data and separate metadata.
     pub fn total_bytes(&self) -> usize {
         self.bytes + self.metadata_bytes
     }
 }
 
-/// Refuses more than a command may move (MDTS), which counts no metadata (CTRATT.MEM); the length is said at `place`.
+/// Refuses transfers above the limit (MDTS), which excludes metadata (CTRATT.MEM). `place` is the
+/// field with the length.
 pub(crate) fn check_transfer_bytes(bytes: u64, place: Parameter) -> Result<u64, Failure> {
     if bytes > TRANSFER_BYTES_MAX {
         let cause = format!("{bytes} bytes in one command; the limit (MDTS) is {TRANSFER_BYTES_MAX}");

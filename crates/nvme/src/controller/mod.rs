@@ -1,8 +1,9 @@
-//! A controller: the properties a host sees as registers, and what belongs to one host's session with the drive.
+//! A controller, which has the properties that a host sees as registers and the state of one host's
+//! session.
 //!
-//! On PCI Express the properties are registers in BAR0, on Fabrics they are read and written by Property Get and Set;
-//! the state machine is the same. Queues in host memory, doorbells and interrupts are not here but in `pcie`; on
-//! Fabrics the transport has connections instead.
+//! On PCI Express the properties are registers in BAR0. On Fabrics, Property Get and Set access
+//! them. The state machine is the same. `pcie` has the queues in host memory, doorbells and
+//! interrupts. The Fabrics transport has connections instead.
 
 mod async_events;
 mod error_log;
@@ -22,7 +23,7 @@ pub(crate) use list::Controllers;
 
 use crate::traffic::HostTraffic;
 
-/// How a host reaches a controller.
+/// Transport between a host and a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Transport {
     /// Queues in host memory (vfio-user).
@@ -31,7 +32,7 @@ pub enum Transport {
     Fabrics,
 }
 
-/// What a controller is for.
+/// Controller type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControllerKind {
     /// Namespaces and I/O queues.
@@ -40,31 +41,32 @@ pub enum ControllerKind {
     Discovery,
 }
 
-/// Who connects.
+/// The host of a controller.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
-    /// Host NQN; empty on PCI Express.
+    /// Host NQN, empty on PCI Express.
     pub nqn: String,
     /// Host identifier.
     pub id: [u8; 16],
 }
 
-/// Called when a controller has an asynchronous completion to deliver; must not block and may be called from any
-/// thread.
+/// Called when a controller has an asynchronous completion to deliver. The callback must not block
+/// and must accept calls from any thread.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
-/// What writing a property did, for the transport.
+/// Effect of a property write on the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PropertyEffect {
-    /// Nothing that concerns it.
+    /// No effect.
     None,
-    /// The controller was enabled: its admin queue may be used.
+    /// The controller was enabled, and its admin queue may be used.
     Enabled,
-    /// The controller was reset: queues and outstanding commands are gone.
+    /// The controller was reset. Its queues and outstanding commands no longer exist.
     Reset,
-    /// The host asked for a shutdown; everything must be made durable, then [`Controller::finish_shutdown`].
+    /// The host requested a shutdown. Make all data durable, then call
+    /// [`Controller::finish_shutdown`].
     Shutdown,
-    /// The whole subsystem is reset (NSSR): every controller.
+    /// The whole subsystem, with every controller, is reset (NSSR).
     SubsystemReset,
 }
 
@@ -72,13 +74,13 @@ pub enum PropertyEffect {
 pub struct Controller {
     /// CNTLID.
     pub id: u16,
-    /// How its host reaches it.
+    /// Transport of the controller.
     pub transport: Transport,
-    /// What it is for.
+    /// Type of the controller.
     pub kind: ControllerKind,
-    /// Its host.
+    /// Host of the controller.
     pub host: Host,
-    /// Whether the host is who it says: it has proved that, or does not need to.
+    /// The host has authenticated, or does not need to.
     pub established: bool,
     /// Controller Capabilities.
     pub cap: Cap,
@@ -88,32 +90,33 @@ pub struct Controller {
     pub csts: Csts,
     /// Keep alive timeout, 0 for none (KATO, milliseconds).
     pub keep_alive_ms: u32,
-    /// When it was made for its host.
+    /// Time at which the controller was created for its host.
     pub connected_at: Nanos,
-    /// When something was last heard of the host.
+    /// Time of the last message from the host.
     pub heard_of: Nanos,
-    /// I/O queues that it may have beside what the configuration says, where its transport shares what there is.
+    /// Limit of the I/O queues beside the configured one, for transports that share queues between
+    /// controllers.
     pub io_queues_max: u16,
-    /// Current values of its features.
+    /// Current feature values of the controller.
     pub features: Features,
     /// Asynchronous event requests and events.
     pub async_events: AsyncEvents,
-    /// Its error log.
+    /// Error log of the controller.
     pub errors: ErrorLog,
-    /// What its host has the drive do.
+    /// Counters of the host's commands.
     pub traffic: HostTraffic,
-    /// Whom to call for asynchronous completions.
+    /// Callback for asynchronous completions.
     pub waker: Option<Waker>,
 }
 
 /// Most entries of a queue (MQES + 1).
 pub const QUEUE_ENTRIES_MAX: u32 = 4096;
-/// Keep alive timeouts are rounded up to a multiple of this (KAS, which counts it in units of 100 ms).
+/// Granularity of keep alive timeouts, which are rounded up (KAS, in units of 100 ms).
 pub const KEEP_ALIVE_GRANULARITY_MS: u32 = 100;
 /// Worst time to become ready, in units of 500 ms (CAP.TO).
 const READY_TIMEOUT: u8 = 20;
 
-/// What the controllers of a transport can do (CAP).
+/// Capabilities of the controllers of a transport (CAP).
 fn capabilities(transport: Transport) -> Cap {
     Cap::new()
         .with_mqes((QUEUE_ENTRIES_MAX - 1) as u16)
@@ -124,7 +127,7 @@ fn capabilities(transport: Transport) -> Cap {
         .with_css(register::CSS_NVM | register::CSS_IOCS)
         .with_mpsmin(0)
         .with_mpsmax(0)
-        // Controller ready independent of media: not offered; ready with media is.
+        // Offers only Controller Ready With Media, not Independent of Media.
         .with_crms(register::CRMS_CRWMS)
 }
 
@@ -151,15 +154,15 @@ impl Controller {
         }
     }
 
-    /// The version of the standard that it implements: the Version property.
+    /// Version of the implemented standard, for the Version property.
     pub const VERSION: Vs = Vs::V2_1;
 
-    /// Whether it takes commands.
+    /// True if the controller accepts commands.
     pub fn is_ready(&self) -> bool {
         self.csts.rdy()
     }
 
-    /// Whether nothing was heard of the host for longer than its keep alive timeout.
+    /// True if no message came from the host within the keep alive timeout.
     pub(crate) fn is_expired(&self, now: Nanos) -> bool {
         let timeout_ns = u64::from(self.keep_alive_ms) * 1_000_000;
         timeout_ns > 0 && now.saturating_sub(self.heard_of) > timeout_ns
@@ -194,17 +197,17 @@ impl Controller {
         PropertyEffect::None
     }
 
-    /// What the host chose is something that CAP offers (NVMe 2.1, section 3.1.4.5).
+    /// True if CAP offers the configuration that the host chose (NVMe 2.1, section 3.1.4.5).
     fn configuration_is_valid(&self) -> bool {
         // IOSQES and IOCQES may be set later, before the first I/O queue is made.
         let command_sets = matches!(self.cc.css(), register::CC_CSS_NVM | register::CC_CSS_ALL);
         self.cc.mps() == 0 && command_sets && self.cc.ams() == 0
     }
 
-    /// Controller Level Reset: everything but what the standard keeps. Saved feature values are applied by the
-    /// subsystem.
+    /// Controller Level Reset. It clears all that the standard does not preserve. The subsystem
+    /// applies the saved feature values.
     pub(crate) fn reset(&mut self) {
-        // That there was an NVM Subsystem Reset stays known until the host clears it (NVMe 2.1, "Controller Status").
+        // NSSRO stays set until the host clears it (NVMe 2.1, "Controller Status").
         self.csts = Csts::new().with_nssro(self.csts.nssro());
         self.async_events = AsyncEvents::default();
         self.features = Features::default();
@@ -212,18 +215,18 @@ impl Controller {
             !self.csts.rdy() && !self.csts.cfs(),
             "a reset ends readiness and failure"
         );
-        // On Fabrics the identifier is that of the Connect command, for as long as the association lasts.
+        // On Fabrics the Connect command sets the host identifier for the whole association.
         if self.transport == Transport::Pcie {
             self.host = Host::default();
         }
     }
 
-    /// Everything is durable: the shutdown that the host asked for is complete.
+    /// Marks the host's shutdown as complete. All data is durable now.
     pub(crate) fn finish_shutdown(&mut self) {
         self.csts.set_shst(register::SHST_COMPLETE);
     }
 
-    /// Tells the transport that an asynchronous completion waits.
+    /// Tells the transport about a pending asynchronous completion.
     pub(crate) fn wake(&self) {
         if let Some(waker) = &self.waker {
             waker();

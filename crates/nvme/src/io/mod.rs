@@ -1,8 +1,9 @@
-//! I/O commands: parsed once, then executed on the device (placement, counters) and on the media (bytes).
+//! I/O commands, parsed once and then executed on the device (placement, counters) and the media
+//! (bytes).
 //!
-//! `parse` makes a [`Command`] of a submission queue entry; whatever is 0-based or packed ends there, and executors see
-//! only values that make sense by themselves. What depends on the namespace (range, format, protection) is checked at
-//! execution, because a namespace may change while a command's data is on its way.
+//! `parse` converts a submission queue entry into a [`Command`]. It decodes all 0-based and packed
+//! fields, so executors see only values that are valid on their own. Checks of range, format and
+//! protection run at execution. The namespace may change during the data transfer.
 
 pub(crate) mod context;
 mod metadata;
@@ -25,35 +26,35 @@ use crate::subsystem::Subsystem;
 use crate::traffic::CommandKind;
 use crate::transfer::{Direction, TRANSFER_BYTES_MAX, Transfer, check_transfer_bytes};
 
-/// Bytes of the room for data that no host sees: of the largest transfer, with its metadata.
+/// Bytes of the scratch buffer, which holds the largest transfer with its metadata.
 const SCRATCH_BYTES_MAX: u64 = bytes_for(TRANSFER_BYTES_MAX);
 
-/// A range of logical blocks of the command's namespace; at least one.
+/// A range of logical blocks of the command's namespace. It has at least one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Blocks {
     pub first: u64,
     pub count: u64,
 }
 
-/// Data of a Read or Write in pieces that follow each other, each copied once.
+/// Consecutive pieces of the data of a Read or Write, each copied once.
 pub(crate) enum StraightData<'a> {
-    /// Takes what was read.
+    /// Consumes the data that was read.
     ToHost(&'a mut dyn FnMut(&[u8]) -> Result<(), Failure>),
-    /// Puts what is to be written.
+    /// Produces the data to write.
     FromHost(&'a mut dyn FnMut(Room<'_>) -> Result<(), Failure>),
 }
 
-/// How far a command of many parts is.
+/// Progress of a command with several parts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Progress {
     /// Logical blocks that are done.
     pub blocks_done: u64,
-    /// Where its data goes, which is decided once.
+    /// Placement of the command's data, decided once.
     pub placement: Option<Placement>,
 }
 
 impl Progress {
-    /// A part of `blocks` of `all` is done. Returns whether the whole is.
+    /// Adds a finished part of `blocks` blocks. Returns true if all `all` blocks are done.
     fn advance(&mut self, blocks: u64, all: u64) -> bool {
         self.blocks_done += blocks;
         assert!(self.blocks_done <= all, "parts are the command, no more");
@@ -61,14 +62,14 @@ impl Progress {
     }
 }
 
-/// An I/O command of a namespace, with its fields in plain form.
+/// An I/O command with decoded fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Command {
     nsid: u32,
     operation: Operation,
 }
 
-/// What an I/O command does, with its fields in plain form.
+/// Operation of an I/O command, with decoded fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operation {
     Flush,
@@ -98,7 +99,7 @@ enum Operation {
         force_unit_access: bool,
         directive: WriteDirective,
     },
-    /// Reclaim unit handle status; `bytes` is the room that the host has for it.
+    /// Reclaim unit handle status. `bytes` is the size of the host's buffer.
     HandleStatus {
         bytes: u64,
     },
@@ -111,19 +112,20 @@ enum Operation {
 }
 
 impl Command {
-    /// Parses the entry of an I/O queue. `None`: it is no command, and [`Subsystem::accept`] says why.
+    /// Parses the entry of an I/O queue. `None` for an invalid command. [`Subsystem::accept`] then
+    /// returns the reason.
     #[inline]
     pub fn of(entry: &SubmissionEntry) -> Option<Command> {
         parse(entry).ok().filter(|_| entry.flags.fuse() == 0)
     }
 
-    /// Its namespace.
+    /// Namespace identifier of the command.
     #[inline]
     pub fn nsid(&self) -> u32 {
         self.nsid
     }
 
-    /// The logical blocks that it touches, those of Copy's sources too.
+    /// Logical blocks that the command accesses, sources of Copy included.
     pub(crate) fn ranges(&self, data: &[u8]) -> Vec<Blocks> {
         match self.operation {
             Operation::Read(blocks)
@@ -141,8 +143,8 @@ impl Command {
     }
 }
 
-/// Makes a command of an entry. PRINFO is not looked at: it means nothing in a namespace without protection
-/// information, and fio's passthrough engine sets PRACT always.
+/// Parses a submission queue entry. It ignores PRINFO, which has no meaning without protection
+/// information. The fio passthrough engine always sets PRACT.
 pub(crate) fn parse(entry: &SubmissionEntry) -> Result<Command, Failure> {
     Ok(Command {
         nsid: entry.nsid.get(),
@@ -211,19 +213,19 @@ fn parse_operation(entry: &SubmissionEntry) -> Result<Operation, Failure> {
     })
 }
 
-/// Refuses more data than a command may move.
+/// Refuses transfers above the limit of one command.
 fn limited(bytes: u64) -> Result<u64, Failure> {
     check_transfer_bytes(bytes, Parameter::dword(12, 0))
 }
 
-/// The pages that a byte range touches: the first one, and how many.
+/// First page and number of pages that a byte range covers.
 pub(crate) fn pages_of(piece: ByteRange, page_bytes: u64) -> (Lpn, u32) {
     let first = piece.offset / page_bytes;
     let end = (piece.offset + piece.bytes).div_ceil(page_bytes);
     (Lpn(first as u32), (end - first) as u32)
 }
 
-/// The storage could not be read for a command.
+/// Failure of a command whose data the storage could not read.
 fn unreadable(media_errors: &mut u64, error: &MediaError) -> Failure {
     context::media_failure(media_errors, Status::UNRECOVERED_READ_ERROR, error)
 }
@@ -234,7 +236,7 @@ fn unknown_management_operation(operation: u32) -> Failure {
 }
 
 impl Subsystem {
-    /// What data a command moves, with the format that the namespace has now.
+    /// Data that a command moves with the current format of the namespace.
     pub(crate) fn io_transfer(&self, id: u16, command: &Command) -> Result<Transfer, Failure> {
         let nsid = command.nsid;
         Ok(match command.operation {
@@ -261,8 +263,8 @@ impl Subsystem {
         })
     }
 
-    /// Carries out an I/O command, or a part of one that has parts: `progress` is how far the parts before have come,
-    /// and this one adds to it. Data of the host has the length that the command says.
+    /// Carries out an I/O command, or one part of it. `progress` has the parts done so far, and
+    /// this call adds to it. Data from the host has the length of the command.
     pub(crate) fn execute_io(
         &mut self,
         id: u16,
@@ -271,16 +273,17 @@ impl Subsystem {
         progress: &mut Progress,
     ) -> Result<Execution, Failure> {
         let &Command { nsid, operation } = command;
-        // Flush is the one I/O command that a sanitize operation lets through (Base Specification, "Sanitize
-        // Operations"), and the one that takes all namespaces.
+        // Flush is the only I/O command that runs during a sanitize operation (Base Specification,
+        // "Sanitize Operations"). It is also the only one that accepts all namespaces.
         if operation == Operation::Flush {
             return self.flush(id, nsid);
         }
         self.with_namespace(id, nsid, |io| io.execute(operation, data, progress))
     }
 
-    /// Runs a command in the context of its namespace, and stores the state if the command changed it. Refuses a
-    /// namespace that the controller has not, and any while a sanitize operation stands in the way.
+    /// Runs a command in the context of its namespace, and stores the state if the command changed
+    /// it. Refuses namespaces that the controller does not have. Refuses all commands during a
+    /// sanitize operation.
     fn with_namespace(
         &mut self,
         id: u16,
@@ -301,7 +304,7 @@ impl Subsystem {
         }
     }
 
-    /// The context of a command of a namespace that exists.
+    /// Context for commands of an existing namespace.
     pub(crate) fn namespace_io(&mut self, nsid: u32) -> NamespaceIo<'_> {
         NamespaceIo {
             nsid,
@@ -320,7 +323,7 @@ impl Subsystem {
         }
     }
 
-    /// Which way a command's data may go straight between the host and the storage.
+    /// Direction in which a command's data may move directly between host and storage.
     #[inline]
     pub(crate) fn straight_direction(&self, id: u16, command: &Command) -> Option<Direction> {
         let direction = match command.operation {
@@ -332,8 +335,9 @@ impl Subsystem {
         (namespace.metadata_bytes() == 0).then_some(direction)
     }
 
-    /// A command will be carried out soon. If it is a Read or Write, what it touches first is asked for, so that memory that is waited for
-    /// comes while others are carried out. Nothing depends on it, so nothing is checked but that there is such a place.
+    /// Prefetches memory for a command that will run soon. For a Read or Write, the memory that it
+    /// accesses first arrives while earlier commands run. Prefetching has no effect on results, so
+    /// only the range is checked.
     #[inline]
     pub fn expect(&self, entry: &SubmissionEntry) {
         let kind = CommandKind::of(entry.opcode);
@@ -350,7 +354,7 @@ impl Subsystem {
         }
         let page_bytes = self.page_bytes();
         if let Some(piece) = namespace.locate(first, count, page_bytes).next() {
-            // What is written anew is not waited for, and costs more if it was read before.
+            // A write overwrites the data without reading it, and prefetching would make it slower.
             if kind == CommandKind::Read {
                 self.media.expect(piece.offset, piece.bytes);
             }
@@ -359,7 +363,7 @@ impl Subsystem {
         }
     }
 
-    /// Carries out a Read or Write whose data goes straight between the host and the storage.
+    /// Carries out a Read or Write whose data moves directly between host and storage.
     pub(crate) fn execute_io_straight(
         &mut self,
         id: u16,
@@ -380,7 +384,7 @@ impl Subsystem {
         })
     }
 
-    /// Flush of one namespace, or of all that the controller has.
+    /// Flushes one namespace, or all namespaces of the controller.
     fn flush(&mut self, id: u16, nsid: u32) -> Result<Execution, Failure> {
         if nsid != NSID_ALL {
             self.state.namespaces.active(id, nsid)?;
@@ -390,7 +394,7 @@ impl Subsystem {
 }
 
 impl NamespaceIo<'_> {
-    /// The one place where an operation finds its executor.
+    /// Calls the executor of an operation.
     fn execute(
         &mut self,
         operation: Operation,
