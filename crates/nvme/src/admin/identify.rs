@@ -1,8 +1,10 @@
-//! Identify: what the drive, its controllers and its namespaces say of themselves.
+//! The Identify command, with the data structures of the drive, its controllers and its namespaces.
 //!
-//! Every structure is made when it is asked for, from the configuration and the state, so that nothing here can go
-//! stale. Limits are those of the code that keeps them, named by its constants. Not here: NVM sets, domains, secondary
-//! controllers, namespace granularities, user data formats and other command sets, none of which the drive has.
+//! Each request builds its structure from the configuration and the state, so the data is never
+//! stale. Limits come from the constants of the code that enforces them.
+//!
+//! NVM sets, domains, secondary controllers, namespace granularities, user data formats and other
+//! command sets are not supported.
 
 use nvme_spec::command::{IdentifyCdw10, IdentifyCdw11, SubmissionEntry};
 use nvme_spec::identify::{
@@ -32,30 +34,32 @@ use crate::setup::{ENDURANCE_GROUP, NAMESPACES_MAX, VENDOR_ID};
 use crate::subsystem::Subsystem;
 use crate::transfer::{MAX_DATA_TRANSFER_SIZE, TRANSFER_BYTES_MAX};
 
-/// Data that a command capsule of an I/O queue may carry, in bytes (IOCCSZ without the command): most writes need nobody to ask for
-/// their data. It does not take more memory than what is asked for: one capsule comes after the other.
+/// Most data in a command capsule of an I/O queue, in bytes (IOCCSZ without the command). The size
+/// lets most writes carry their data. Capsules arrive one after the other, so in-capsule data needs
+/// no more memory than requested data.
 pub const IN_CAPSULE_DATA_BYTES: u32 = 128 << 10;
-/// Composite temperature that endangers the drive, in kelvins (CCTEMP): 80 degrees Celsius.
+/// Critical composite temperature in kelvins (CCTEMP), 80 degrees Celsius.
 pub const CRITICAL_TEMPERATURE_K: u16 = 353;
 /// Metadata may be in extended logical blocks (MC).
 const METADATA_EXTENDED: u8 = 1 << 0;
-/// Metadata may be in a buffer of its own (MC).
+/// Metadata may be in a separate buffer (MC).
 const METADATA_SEPARATE: u8 = 1 << 1;
 /// Maximum Power of the one power state, in units of 10 mW.
 pub(super) const POWER_MAX_CW: u16 = 2500;
-/// Name of every discovery subsystem.
+/// NQN of every discovery subsystem.
 const DISCOVERY_NQN: &str = nvme_spec::fabrics::DISCOVERY_NQN;
-/// What a write keeps whole over a power failure, in bytes: what [`crate::media::Media::write`] does.
+/// Bytes that a write keeps whole over a power failure. The value follows from
+/// [`crate::media::Media::write`].
 const POWER_FAIL_ATOMIC_BYTES: u64 = 4096;
 
-/// What an Identify command asks for.
+/// Request of an Identify command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     cns: Cns,
     nsid: u32,
-    /// Controller to begin a list with, or to ask about.
+    /// First controller of a list, or the controller to describe.
     controller: u16,
-    /// Endurance group to begin a list with.
+    /// First endurance group of a list.
     specific: u16,
     command_set: u8,
 }
@@ -78,7 +82,7 @@ fn unsupported(cns: u8) -> Failure {
     Failure::invalid_field(Parameter::dword(10, 0), cause)
 }
 
-/// Only the NVM command set exists.
+/// Refuses command sets other than NVM.
 fn check_command_set(request: &Request) -> Result<(), Failure> {
     if request.command_set != CommandSet::Nvm.code() {
         let cause = format!("I/O command set {} is not supported", request.command_set);
@@ -87,7 +91,7 @@ fn check_command_set(request: &Request) -> Result<(), Failure> {
     Ok(())
 }
 
-/// ASCII, padded with spaces or cut.
+/// ASCII field, padded with spaces or cut.
 fn padded<const N: usize>(text: &str) -> [u8; N] {
     let mut field = [b' '; N];
     for (byte, character) in field.iter_mut().zip(text.bytes()) {
@@ -96,7 +100,7 @@ fn padded<const N: usize>(text: &str) -> [u8; N] {
     field
 }
 
-/// UTF-8, padded with zeroes.
+/// UTF-8 field, padded with zeroes.
 fn name_field(text: &str) -> [u8; 256] {
     let mut field = [0; 256];
     // The last byte stays zero.
@@ -150,9 +154,9 @@ impl Subsystem {
         Ok(Execution::DONE)
     }
 
-    // ------------------------------------------------------------------------------------------- controllers --
+    // ----------------------------------------------------------------------- controllers --
 
-    /// What controllers of both kinds say.
+    /// Fields that both kinds of controllers share.
     fn any_controller(&self, id: u16) -> IdentifyController {
         let identity = &self.config.identity;
         let mut structure = IdentifyController {
@@ -169,7 +173,7 @@ impl Subsystem {
         };
         structure.sqes = EntrySize::new().with_min(6).with_max(6);
         structure.cqes = EntrySize::new().with_min(4).with_max(4);
-        // An SGL may describe more than the command moves.
+        // An SGL may describe more data than the command moves.
         structure.sgls = Sgls::new().with_sgls(1).with_sgl_length_larger(true);
         structure.ctratt = Ctratt::new().with_hids(true);
         if self.controller(id).transport == Transport::Fabrics {
@@ -177,7 +181,8 @@ impl Subsystem {
             structure.ctratt = structure.ctratt.with_tbkas(true);
             structure.maxcmd = (QUEUE_ENTRIES_MAX as u16).into();
             structure.sgls = structure.sgls.with_offset(true).with_transport_data_block(true);
-            // In units of 16 bytes; data follows the command at once (ICDOFF 0) in one piece (MSDBD 1).
+            // In units of 16 bytes. Data directly follows the command (ICDOFF 0) in one piece
+            // (MSDBD 1).
             structure.ioccsz = ((64 + IN_CAPSULE_DATA_BYTES) / 16).into();
             structure.iorcsz = 1.into();
             structure.msdbd = 1;
@@ -206,10 +211,10 @@ impl Subsystem {
         structure.cmic = Cmic::new()
             .with_mports(self.config.controllers_max > 1)
             .with_mctrs(self.config.controllers_max > 1);
-        // What a shutdown may take: the storage is made durable.
+        // Time for a shutdown, in microseconds. A shutdown makes the storage durable.
         structure.rtd3e = 10_000_000.into();
         structure.oaes = Oaes::new().with_nsan(true).with_egealpcn(true);
-        // MDTS and the limits of commands count no metadata.
+        // MDTS and the limits of commands exclude metadata.
         structure.ctratt = structure
             .ctratt
             .with_egs(true)
@@ -233,10 +238,10 @@ impl Subsystem {
         structure.tnvmcap = u128::from(self.capacity_bytes()).into();
         structure.unvmcap = u128::from(self.unallocated_bytes()).into();
         structure.megcap = structure.tnvmcap;
-        // One at a time in the subsystem.
+        // The subsystem runs one self-test at a time.
         structure.edstt = EXTENDED_MINUTES.into();
         structure.dsto = 1;
-        // No-Deallocate is refused; the media is not changed further after a sanitize operation.
+        // No-Deallocate is refused. The media does not change after a sanitize operation.
         structure.sanicap = Sanicap::new()
             .with_ces(true)
             .with_bes(true)
@@ -254,12 +259,12 @@ impl Subsystem {
             .with_tss(true)
             .with_nvmvfys(true)
             .with_nvmcpys(true);
-        // A format concerns one namespace, or those of the controller if the host says so.
+        // A format affects one namespace, or on request all namespaces of the controller.
         structure.fna = Fna::new().with_cryes(true);
-        // Flush takes the broadcast namespace identifier.
+        // Flush accepts the broadcast namespace identifier.
         structure.vwc = Vwc::new().with_vwcp(self.media.has_write_cache()).with_fb(3);
         structure.awun = (atomic_blocks() - 1).into();
-        // A power failure leaves whole blocks of either format (AWUPF 0).
+        // A power failure keeps whole blocks of each format (AWUPF 0).
         structure.nwpc = 1;
         structure.cdfs = 1.into();
         structure.psd[0] = PowerState {
@@ -269,7 +274,7 @@ impl Subsystem {
         structure
     }
 
-    /// Controllers with an identifier of at least `from` that can have namespaces and fit.
+    /// I/O controllers with an identifier of at least `from` that `fits` accepts.
     fn controller_list(&self, from: u16, fits: impl Fn(u16) -> bool) -> ControllerList {
         let mut list = ControllerList::default();
         let io = self
@@ -294,9 +299,9 @@ impl Subsystem {
         Ok(self.controller_list(request.controller, |id| namespace.is_attached(id)))
     }
 
-    /// The combinations of command sets that a controller can be used with: the NVM command set by itself.
+    /// Command set combinations of a controller. The only one is the NVM command set.
     fn io_command_sets(&self, id: u16, asked: u16) -> Result<IoCommandSets, Failure> {
-        /// "The controller that processes the command".
+        /// Stands for "the controller that processes the command".
         const THIS_CONTROLLER: u16 = u16::MAX;
         let of = if asked == THIS_CONTROLLER { id } else { asked };
         if !self.is_connected(of) {
@@ -308,10 +313,10 @@ impl Subsystem {
         Ok(sets)
     }
 
-    // -------------------------------------------------------------------------------------------- namespaces --
+    // ------------------------------------------------------------------------ namespaces --
 
-    /// A namespace of a controller (`Some`), or any that exists (`None`); without one the host gets zeroes. The
-    /// broadcast identifier and identifiers that cannot be are errors.
+    /// Finds a namespace of a controller (`Some`), or of the drive (`None`). Without one the host
+    /// gets zeroes. The broadcast identifier and impossible identifiers are errors.
     fn namespace_if_any(&self, nsid: u32, of: Option<u16>) -> Result<Option<&Namespace>, Failure> {
         if !(1..=NAMESPACES_MAX).contains(&nsid) {
             return self.state.namespaces.allocated(nsid).map(Some);
@@ -333,7 +338,8 @@ impl Subsystem {
         Ok(namespace.map_or_else(IdentifyNamespace::default, |namespace| self.describe(id, namespace)))
     }
 
-    /// What all namespaces have in common, or, what follows from the block size, for one format.
+    /// Fields that all namespaces share. With a format, also the fields that depend on the block
+    /// size.
     fn common_namespace_structure(&self, id: u16, format: Option<u8>) -> IdentifyNamespace {
         let mut structure = IdentifyNamespace {
             nlbaf: (FORMATS.len() - 1) as u8,
@@ -341,10 +347,10 @@ impl Subsystem {
                 Transport::Pcie => METADATA_EXTENDED | METADATA_SEPARATE,
                 Transport::Fabrics => METADATA_EXTENDED,
             },
-            // Deallocated blocks read as zeroes; Write Zeroes deallocates if asked to.
+            // Deallocated blocks read as zeroes, and Write Zeroes can deallocate.
             dlfeat: Dlfeat::new().with_dlrb(1).with_wzds(true),
             nsfeat: Nsfeat::new().with_uidreuse(true),
-            // A format is done when its command is.
+            // A format completes with its command.
             fpi: Fpi::new().with_fpis(true),
             msrc: (COPY_RANGES_MAX - 1) as u8,
             ..IdentifyNamespace::default()
@@ -362,7 +368,8 @@ impl Subsystem {
         let block_bytes_log2 = FORMATS[usize::from(format)].data_bytes_log2;
         let zero_based = |bytes: u64| ((bytes >> block_bytes_log2) as u16 - 1).into();
         structure.flbas = Flbas::new().with_fidxl(format & 0xf).with_fidxu(format >> 4);
-        // The device maps pages: less than one is read, changed and written, and cannot be deallocated.
+        // The device maps pages. A partial page is read, modified and written, and cannot be
+        // deallocated.
         structure.nsfeat = structure.nsfeat.with_optperf(1).with_nsabp(true);
         structure.npwg = zero_based(self.page_bytes());
         structure.npwa = structure.npwg;
@@ -370,8 +377,8 @@ impl Subsystem {
         structure.npda = structure.npwg;
         structure.nows = structure.npwg;
         structure.nawun = (atomic_blocks() - 1).into();
-        // Over a power failure what lies inside an aligned piece stays whole (NAWUPF, NABSPF). With metadata it is no
-        // more than a block, the least that can be said.
+        // An aligned piece stays whole over a power failure (NAWUPF, NABSPF). With metadata only
+        // single blocks do, the smallest possible value.
         if FORMATS[usize::from(format)].metadata_bytes == 0 {
             structure.nawupf = zero_based(POWER_FAIL_ATOMIC_BYTES);
             structure.nabspf = structure.nawupf;
@@ -414,8 +421,8 @@ impl Subsystem {
         })
     }
 
-    /// What the NVM command set adds: nothing, because no format has protection information. The namespace must be one
-    /// that can be.
+    /// Fields of the NVM command set. All are zero, because no format has protection information.
+    /// The namespace identifier must be valid.
     fn nvm_namespace(&self, request: &Request, of: Option<u16>) -> Result<NvmIdentifyNamespace, Failure> {
         check_command_set(request)?;
         if request.nsid != NSID_ALL {
@@ -454,7 +461,7 @@ impl Subsystem {
     }
 }
 
-/// Whose log pages there are beside those of NVMe, from index 1 on.
+/// UUIDs that select vendor specific log pages, from index 1 on.
 fn uuids() -> UuidList {
     let mut list = UuidList::default();
     for (entry, uuid) in list.entries.iter_mut().zip(UUIDS) {
@@ -466,8 +473,8 @@ fn uuids() -> UuidList {
     list
 }
 
-/// Blocks, of whichever format, that are written as one unit with respect to other commands: commands are carried out
-/// one after the other, so the largest command of the larger block size sets the number.
+/// Most blocks, in any format, that are written atomically with respect to other commands. Commands
+/// run one after the other, so the limit is the largest command at the larger block size.
 fn atomic_blocks() -> u16 {
     let largest = FORMATS
         .iter()
@@ -477,8 +484,8 @@ fn atomic_blocks() -> u16 {
     (TRANSFER_BYTES_MAX >> largest) as u16
 }
 
-/// Limits of commands of the NVM command set beyond MDTS: there are none that are lower than the fields of the
-/// commands.
+/// Limits of commands of the NVM command set beyond MDTS. Only the widths of the command fields
+/// limit them.
 fn nvm_controller() -> NvmIdentifyController {
     /// Version 1.1 of the NVM command set.
     const VERSION: Vs = Vs::from_bits(0x0001_0100);
@@ -488,7 +495,7 @@ fn nvm_controller() -> NvmIdentifyController {
     }
 }
 
-/// The namespaces after `after`, ascending.
+/// Namespaces after `after`, ascending.
 fn namespace_list(after: u32, nsids: impl Iterator<Item = u32>) -> Result<NamespaceList, Failure> {
     if after >= NSID_ALL - 1 {
         let cause = format!("no namespace identifier is greater than {after:#x}");
@@ -501,7 +508,7 @@ fn namespace_list(after: u32, nsids: impl Iterator<Item = u32>) -> Result<Namesp
     Ok(list)
 }
 
-/// The endurance groups from `from` on.
+/// Endurance groups from `from` on.
 fn endurance_groups(from: u16) -> EnduranceGroupList {
     let mut list = EnduranceGroupList::default();
     if from <= ENDURANCE_GROUP {
@@ -542,7 +549,7 @@ mod tests {
         assert_eq!(counts, [1, 1, 0]);
     }
 
-    /// A command of the largest size is one unit for blocks of either size.
+    /// A command of the largest size is atomic for both block sizes.
     #[test]
     fn no_atomic_unit_is_larger_than_a_command() {
         let largest = u64::from(atomic_blocks()) << FORMATS[0].data_bytes_log2;

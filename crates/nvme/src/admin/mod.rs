@@ -1,15 +1,17 @@
-//! Admin commands: what each one moves, whether it may run now, and which file carries it out.
+//! Admin commands, with their transfers, their checks and the dispatch to the file of each command.
 //!
 //! ```text
 //! accept  -> parse (typed, 0-based fields end here), transfer
 //! execute -> allowed? -> one file per command
 //! ```
 //!
-//! A `Command` holds values that make sense by themselves; what depends on namespaces, controllers or state is checked
-//! by the file that executes it. Not here: creation and deletion of queues and Doorbell Buffer Config, which exist on
-//! PCI Express only (`pcie`), and Fabrics commands, which belong to the transport. They are answered with Invalid
-//! Command Opcode, and so is everything that this controller does not have: firmware updates, security protocols,
-//! NVMe-MI, virtualization, migration.
+//! A `Command` holds values that are valid on their own. The executing file checks the dependencies
+//! on namespaces, controllers or state.
+//!
+//! Queue creation, queue deletion and Doorbell Buffer Config exist only on PCI Express (`pcie`),
+//! and the transport handles Fabrics commands. Commands that this controller does not support get
+//! Invalid Command Opcode. Examples are firmware updates, security protocols, NVMe-MI,
+//! virtualization and migration.
 
 mod abort;
 mod async_event;
@@ -31,7 +33,7 @@ use crate::fdp;
 use crate::subsystem::Subsystem;
 use crate::transfer::Transfer;
 
-/// An admin command with its fields in plain form.
+/// An admin command with decoded fields.
 #[derive(Debug)]
 pub(crate) enum Command {
     GetLogPage(log_page::Request),
@@ -39,7 +41,7 @@ pub(crate) enum Command {
     Abort(abort::Request),
     SetFeatures(features::Setting),
     GetFeatures(features::Question),
-    /// With its command identifier, which is all that is known of it until there is an event.
+    /// Has only the command identifier until an event occurs.
     AsynchronousEventRequest(u16),
     NamespaceManagement(namespace_management::Operation),
     NamespaceAttachment(namespace_management::Attachment),
@@ -51,7 +53,8 @@ pub(crate) enum Command {
     Sanitize(sanitize::Request),
 }
 
-/// Whether a discovery controller has a command (NVMe 2.1, "Discovery Controller - Admin Command Support").
+/// True for commands of a discovery controller (NVMe 2.1, "Discovery Controller - Admin Command
+/// Support").
 fn is_of_discovery(opcode: AdminOpcode) -> bool {
     matches!(
         opcode,
@@ -66,7 +69,7 @@ fn is_of_discovery(opcode: AdminOpcode) -> bool {
 }
 
 impl Command {
-    /// What data it moves; of no admin command does that depend on anything else.
+    /// Data that the command moves. It depends only on the fields of the command.
     pub(crate) fn transfer(&self) -> Transfer {
         match self {
             Command::GetLogPage(request) => request.transfer(),
@@ -86,8 +89,8 @@ impl Command {
         }
     }
 
-    /// Whether it may run while a sanitize operation does, or after one that failed (NVMe 2.1, "Sanitize Operations -
-    /// Admin Commands Allowed"). Sanitize itself decides by what it is to do.
+    /// True if the command may run during a sanitize operation or after a failed one (NVMe 2.1,
+    /// "Sanitize Operations - Admin Commands Allowed"). Sanitize makes its own checks.
     fn is_allowed_during_sanitize(&self) -> bool {
         match self {
             Command::GetLogPage(request) => sanitize::is_log_allowed(request.log),
@@ -109,12 +112,12 @@ impl Command {
 }
 
 impl Subsystem {
-    /// Makes a command of an entry, if the controller has it.
+    /// Parses a submission queue entry, if the controller supports the command.
     pub(crate) fn parse_admin(&self, id: u16, entry: &SubmissionEntry) -> Result<Command, Failure> {
         let unknown = || Failure::unknown_opcode(entry.opcode, "admin");
         let controller = self.controller(id);
         let opcode = AdminOpcode::from_u8(entry.opcode).ok_or_else(unknown)?;
-        // Without connection there is no Keep Alive (Identify Controller, KAS is 0).
+        // Keep Alive exists only on connections (Identify Controller, KAS is 0 on PCI Express).
         let known = match (controller.kind, controller.transport) {
             (ControllerKind::Discovery, _) => is_of_discovery(opcode),
             (ControllerKind::Io, Transport::Pcie) => opcode != AdminOpcode::KeepAlive,

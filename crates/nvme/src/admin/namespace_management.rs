@@ -1,9 +1,12 @@
-//! Namespace Management and Namespace Attachment: creating, deleting, attaching and detaching namespaces.
-//!
-//! A namespace takes its pages from the drive's logical capacity, whole ones, and its placement handles from the
-//! reclaim unit handles of the FDP configuration. Who may see it is decided by attaching. Deleting it deallocates its
-//! pages and discards its bytes. Not here: thin provisioning, NVM sets, ANA groups, protection information, zoned
+//! Namespace Management and Namespace Attachment, which create, delete, attach and detach
 //! namespaces.
+//!
+//! A namespace gets whole pages of the drive's logical capacity. Its placement handles are reclaim
+//! unit handles of the FDP configuration. Attachment determines the controllers that see it.
+//! Deletion deallocates its pages and discards its bytes.
+//!
+//! Thin provisioning, NVM sets, ANA groups, protection information and zoned namespaces are not
+//! supported.
 
 use nvme_spec::command::{
     CONTROLLER_ATTACH, CONTROLLER_DETACH, NAMESPACE_CREATE, NAMESPACE_DELETE, NamespaceAttachmentCdw10,
@@ -28,16 +31,16 @@ use crate::setup::{ENDURANCE_GROUP, NAMESPACES_MAX};
 use crate::subsystem::Subsystem;
 use crate::transfer::Transfer;
 
-/// What a Namespace Management command asks for.
+/// Request of a Namespace Management command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
-    /// Creation; the rest is in the data.
+    /// Creation. The data has the parameters.
     Create,
     /// Deletion of one namespace, or of all.
     Delete { nsid: u32 },
 }
 
-/// What a Namespace Attachment command asks for; the controllers are in the data.
+/// Request of a Namespace Attachment command. The data has the controllers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Attachment {
     nsid: u32,
@@ -83,12 +86,12 @@ impl Operation {
     }
 }
 
-/// Reads a data structure of the host.
+/// Views the host's data as a structure.
 fn structure<T: FromBytes + zerocopy::KnownLayout + zerocopy::Immutable + zerocopy::Unaligned>(data: &[u8]) -> &T {
     T::ref_from_bytes(data).expect("the length was checked")
 }
 
-/// A field of the data that is wrong.
+/// Failure for a wrong field in the data.
 fn wrong(status: Status, cause: String) -> Failure {
     Failure::new(status, cause).at(Parameter::DATA_POINTER)
 }
@@ -106,7 +109,7 @@ impl Subsystem {
         }
     }
 
-    // ----------------------------------------------------------------------------------------------- creation --
+    // --------------------------------------------------------------------------- creation --
 
     fn create_namespace(&mut self, id: u16, fields: &NamespaceCreate) -> Result<Execution, Failure> {
         let format = fields.flbas.fidxu() << 4 | fields.flbas.fidxl();
@@ -139,8 +142,8 @@ impl Subsystem {
         Ok(Execution::of(u64::from(nsid)))
     }
 
-    /// The reclaim unit handle of namespaces whose creator lists none: they all share one, which no host may list (NVM
-    /// Command Set, "Namespace Management command").
+    /// Reclaim unit handle of namespaces without a handle list. They all share one handle, which no
+    /// host may list (NVM Command Set, "Namespace Management command").
     fn controller_chosen_handle(&self) -> Result<RuhId, Failure> {
         let chosen_before = self
             .namespaces()
@@ -161,7 +164,7 @@ impl Subsystem {
         })
     }
 
-    /// The reclaim unit handles that the host lists, entry i for placement handle i.
+    /// Reclaim unit handles from the host's list. Entry i belongs to placement handle i.
     fn listed_handles(&self, fields: &NamespaceCreate, count: u16) -> Result<Vec<RuhId>, Failure> {
         let invalid = |cause| Err(wrong(Status::INVALID_PLACEMENT_HANDLE_LIST, cause));
         let there = self.device.config().handles.count;
@@ -205,10 +208,11 @@ impl Subsystem {
         Ok(handles)
     }
 
-    /// Makes a namespace of free pages, private and attached to nothing; it is not in the list of namespaces yet.
+    /// Builds a namespace from free pages. It is private, unattached and not yet in the list of
+    /// namespaces.
     ///
     /// # Errors
-    /// There is nothing in it, or not enough room for it.
+    /// The namespace is empty, or too few pages are free.
     pub(crate) fn new_namespace(&mut self, blocks: u64, format: u8, handles: Vec<RuhId>) -> Result<Namespace, Failure> {
         let page_bytes = self.page_bytes();
         if blocks == 0 {
@@ -226,7 +230,7 @@ impl Subsystem {
                 "the namespace needs {bytes} bytes, {} are free",
                 self.unallocated_bytes()
             );
-            // The error log says how much it would have taken.
+            // The error log gets the required capacity.
             let needed = u64::try_from(bytes).unwrap_or(u64::MAX);
             return Err(wrong(Status::NAMESPACE_INSUFFICIENT_CAPACITY, cause).specific(needed));
         };
@@ -251,31 +255,33 @@ impl Subsystem {
         })
     }
 
-    /// An identifier that no other namespace ever had: from the names of the drive and a number that is used once.
+    /// Identifier that no other namespace ever had. It follows from the names of the drive and a
+    /// unique number.
     fn unique_identifier(&self, number: u64) -> [u8; 16] {
         let identity = &self.config.identity;
         let drive = Uuid::new_v5(&Uuid::NAMESPACE_URL, identity.nqn.as_bytes());
         let name = format!("{} namespace {number}", identity.serial);
         let mut bytes = Uuid::new_v5(&drive, name.as_bytes()).into_bytes();
-        // As NGUID it has its OUI there: one that is locally administered, and of no group.
+        // Byte 8 starts the OUI of the NGUID. The bits mark it as locally administered and
+        // individual.
         bytes[8] = bytes[8] & !1 | 2;
         bytes
     }
 
-    /// Capacity that no namespace has.
+    /// Unallocated capacity.
     pub(crate) fn unallocated_bytes(&self) -> u64 {
         let taken_bytes = self.state.namespaces.pages() * self.page_bytes();
         assert!(taken_bytes <= self.capacity_bytes(), "namespaces lie inside the drive");
         self.capacity_bytes() - taken_bytes
     }
 
-    /// What holds of the namespaces after every change of them.
+    /// Asserts the invariants of the namespaces after a change.
     pub(super) fn assert_namespaces(&self) {
         let checked = self.state.namespaces.check(self.device.layout());
         assert_eq!(checked, Ok(()), "namespaces are changed so that they fit");
     }
 
-    // ----------------------------------------------------------------------------------------------- deletion --
+    // --------------------------------------------------------------------------- deletion --
 
     fn delete_namespaces(&mut self, nsid: u32) -> Result<Execution, Failure> {
         let nsids: Vec<u32> = match nsid {
@@ -287,15 +293,16 @@ impl Subsystem {
             self.delete_namespace(nsid)?;
         }
         self.end_self_test_of(TestEnd::NamespaceRemoved, &nsids);
-        // What was deleted must not come back with a power loss, in a namespace that gets the pages.
+        // Makes the deletion durable first. A power loss must not bring deleted data back in a
+        // later namespace.
         Ok(Execution::after(true))
     }
 
-    /// Deletes a namespace that exists, with its data: first it is stored that it is gone, then its data goes. A power
-    /// loss in between leaves data that no namespace has, which a restart gives back.
+    /// Deletes an existing namespace. It stores the deletion first and then erases the data. A
+    /// power loss in between leaves data outside all namespaces, which a restart frees.
     ///
     /// # Errors
-    /// The storage failed; the namespace is still there, with its data unless that could not be erased in whole.
+    /// The storage failed. The namespace still exists, but some of its data may be erased.
     pub(crate) fn delete_namespace(&mut self, nsid: u32) -> Result<(), Failure> {
         let saved_features = self.state.saved_features.clone();
         let current_features = self.shared_features.clone();
@@ -307,7 +314,8 @@ impl Subsystem {
             self.state.namespaces.add(nsid, deleted);
             self.state.saved_features = saved_features;
             self.shared_features = current_features;
-            // What could not be erased is not given to others. Should this fail too, the next change stores it.
+            // Pages that could not be erased stay allocated. If storing fails too, the next change
+            // stores the state.
             let _ = self.store_state();
             return Err(failure);
         }
@@ -317,7 +325,8 @@ impl Subsystem {
         Ok(())
     }
 
-    /// Makes pages of the drive read as zeroes, metadata too, and gives them back to the device.
+    /// Makes pages of the drive and their metadata read as zeroes, and deallocates them in the
+    /// device.
     pub(super) fn erase_pages(&mut self, extent: Extent) -> Result<(), Failure> {
         let page_bytes = self.page_bytes();
         let piece = ByteRange {
@@ -338,7 +347,7 @@ impl Subsystem {
         Ok(())
     }
 
-    // --------------------------------------------------------------------------------------------- attachment --
+    // ------------------------------------------------------------------------- attachment --
 
     pub(super) fn attach_namespace(&mut self, attachment: &Attachment, data: &[u8]) -> Result<Execution, Failure> {
         let nsid = attachment.nsid;
@@ -348,7 +357,7 @@ impl Subsystem {
         let namespace = self.state.namespaces.get(nsid);
         let mut attached = namespace.attached.clone();
         if attached.remove(&Namespace::EVERYONE) {
-            // From now on it is attached to each one by itself.
+            // From now on the namespace is attached to each controller individually.
             attached.extend(everyone);
         }
         for &controller in &controllers {
@@ -368,7 +377,7 @@ impl Subsystem {
         }
         let before = std::mem::replace(&mut self.state.namespaces.get_mut(nsid).attached, attached);
         self.assert_namespaces();
-        // What a host asked for stays.
+        // An attachment that a host requested is no longer inherited.
         let inherited = self.state.inherited.clone();
         let asked_for = |its: u32, id: &u16| its == nsid && controllers.contains(id);
         self.state.inherited.retain(|(its, id)| !asked_for(*its, id));
@@ -381,8 +390,8 @@ impl Subsystem {
         Ok(Execution::DONE)
     }
 
-    /// The controllers of a list: at least one, in ascending order, each one that there is and that can have
-    /// namespaces.
+    /// Controllers of a host's list. The list must be ascending and not empty, and each entry must
+    /// be an existing I/O controller.
     fn listed_controllers(&self, list: &ControllerList) -> Result<Vec<u16>, Failure> {
         let count = usize::from(list.numids.get());
         if count == 0 || count > list.cntlid.len() {
@@ -403,9 +412,9 @@ impl Subsystem {
         Ok(listed)
     }
 
-    // -------------------------------------------------------------------------------------------------- views --
+    // ------------------------------------------------------------------------------ views --
 
-    /// The namespaces that a controller has, with their identifiers.
+    /// Namespaces of a controller, with their identifiers.
     pub(super) fn namespaces_of(&self, id: u16) -> impl Iterator<Item = (u32, &Namespace)> {
         let kind = self.controller(id).kind;
         self.state
@@ -415,7 +424,7 @@ impl Subsystem {
     }
 }
 
-/// Refuses what no namespace of this drive can be, whatever its state.
+/// Refuses fields that no namespace of this drive can have, in any state.
 fn check_fields(fields: &NamespaceCreate, format: u8) -> Result<(), Failure> {
     let (blocks, capacity) = (fields.nsze.get(), fields.ncap.get());
     check_format(format, Parameter::DATA_POINTER)?;

@@ -1,4 +1,4 @@
-//! The drive's part in its faults: commands fail, states show, data that was not flushed is lost.
+//! Effects of faults on the drive. Commands fail, states show, and unflushed data is lost.
 
 use nvme_spec::Status;
 use thiserror::Error;
@@ -8,10 +8,10 @@ use crate::error::Failure;
 use crate::io;
 use crate::subsystem::Subsystem;
 
-/// A plan that this drive cannot carry out.
+/// Reason why this drive cannot carry out a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CannotFail {
-    /// There is nothing that a power loss could take.
+    /// A power loss would have no data to destroy.
     #[error(
         "a power loss needs data that outlives the server; serve the drive with --data FILE, or leave the fault out"
     )]
@@ -19,10 +19,10 @@ pub enum CannotFail {
 }
 
 impl Subsystem {
-    /// Has the drive fail as a plan says, from its beginning on; `None`: not any more. Commands that are stuck stay so.
+    /// Sets a fault plan, from its beginning. `None` removes the plan. Stuck commands stay stuck.
     ///
     /// # Errors
-    /// The drive cannot fail like that; what was planned before goes on.
+    /// The drive cannot carry out the plan. The previous plan stays active.
     pub fn set_faults(&mut self, now: ssd::Nanos, plan: Option<Plan>) -> Result<(), CannotFail> {
         self.clock.advance(now);
         let cache_bytes = plan
@@ -40,29 +40,30 @@ impl Subsystem {
         Ok(())
     }
 
-    /// The plan and what has come of it; `None` without a plan.
+    /// Report on the current plan, or `None` without a plan.
     pub fn faults(&self) -> Option<FaultsReport> {
         self.faults.report()
     }
 
-    /// Sets the function to call when power is lost. From then on no command completes and nothing is stored.
+    /// Sets the callback for a power loss. After the loss no command completes and no data is
+    /// stored.
     pub fn on_power_loss(&mut self, tell: OnPowerLoss) {
         self.faults.set_on_power_loss(tell);
     }
 
-    /// Whether power was lost.
+    /// True if power was lost.
     pub fn has_lost_power(&self) -> bool {
         self.faults.has_lost_power()
     }
 
-    /// Time passed.
+    /// Advances the time of the faults.
     pub(crate) fn continue_faults(&mut self) {
         if let Some(decision) = self.faults.tick(self.clock.now()) {
             self.follow(&decision);
         }
     }
 
-    /// Decides on an I/O command that is about to be carried out, and does what that brings about for the drive.
+    /// Decides on an I/O command before its execution, and applies the effects on the drive.
     pub(crate) fn meet_fault(&mut self, command: &io::Command, opcode: u8, data: &[u8]) -> Decision {
         let decision = self.faults.decide(self.clock.now(), command, opcode, data);
         self.follow(&decision);
@@ -72,7 +73,7 @@ impl Subsystem {
         decision
     }
 
-    /// The failure of a command that meets an error.
+    /// Failure of a command that a fault struck.
     pub(crate) fn fault_failure(&mut self, status: Status, fault: &str, lba: Option<u64>) -> Failure {
         let is_of_media = matches!(status, Status::UNRECOVERED_READ_ERROR | Status::WRITE_FAULT);
         self.state.smart.media_errors += u64::from(is_of_media);
@@ -92,7 +93,7 @@ impl Subsystem {
         }
     }
 
-    /// Other states hold than before.
+    /// Applies a change of states.
     fn change_conditions(&mut self, before: &Conditions) {
         let now = self.faults.conditions();
         for &nsid in before.lost.symmetric_difference(&now.lost) {

@@ -1,4 +1,5 @@
-//! A volatile write cache that can be lost: what was there before the newest writes that nobody has flushed.
+//! A volatile write cache that can be lost. It records the old content under the newest unflushed
+//! writes.
 //!
 //! ```text
 //! write   -> the old bytes are noted -> storage          the oldest notes go when there are more than the cache holds
@@ -6,9 +7,9 @@
 //! lost    -> old bytes are put back, piece by piece from the newest write on, until one survives
 //! ```
 //!
-//! A piece of 4 KiB is afterwards as it was after one of the writes to it that were not flushed, or as it was flushed.
-//! Deallocation and zeroes are on the media at once, so nothing comes back through them. Without notes to take it is
-//! the storage itself.
+//! After a power loss, each 4 KiB piece has its flushed content or the content after one of its
+//! unflushed writes. Deallocated and zeroed ranges are final immediately. Without records this type
+//! only forwards to the storage.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,27 +22,27 @@ use super::PowerLoss;
 use crate::media::{Counters, Durable, Integrity, Media, MediaError};
 use crate::namespace::BlockSet;
 
-/// Bytes that survive a power loss as a whole or not at all (AWUPF), where they are aligned.
+/// Size of an aligned piece that survives a power loss completely or not at all (AWUPF).
 const PIECE_BYTES: u64 = 4096;
-/// What a note costs beside its bytes, so that many small ones are bounded too.
+/// Overhead of a note beside its bytes, which also bounds many small notes.
 const NOTE_BYTES: u64 = 64;
 
-/// A part of a piece that was written or discarded.
+/// A written or discarded range.
 struct Note {
     sequence: u64,
     offset: u64,
     bytes: u64,
-    /// What was there; `None`: what came is there to stay.
+    /// Old content. `None` for a change that is final.
     old: Option<Vec<u8>>,
 }
 
-/// What has not been flushed.
+/// Notes on unflushed changes.
 struct Notes {
-    /// Oldest first.
+    /// Notes, oldest first.
     notes: VecDeque<Note>,
     bytes: u64,
     bytes_max: u64,
-    /// Of the next note.
+    /// Sequence number of the next note.
     sequence: u64,
     lost: bool,
 }
@@ -79,7 +80,7 @@ impl Notes {
     }
 }
 
-/// A flush: the storage's, then the notes of what was written before it go.
+/// Flush handle. It flushes the storage and then drops the notes of earlier writes.
 struct Flush {
     storage: Arc<dyn Durable>,
     notes: Arc<Mutex<Notes>>,
@@ -98,7 +99,7 @@ impl Durable for Flush {
     }
 }
 
-/// Nothing panics with the notes half-changed.
+/// Locks the notes. No code panics while they are half-changed.
 fn held(notes: &Mutex<Notes>) -> MutexGuard<'_, Notes> {
     notes.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -107,13 +108,13 @@ fn no_power() -> std::io::Error {
     std::io::Error::other("the drive has no power")
 }
 
-/// Storage with such a cache before it, if it is to have one. See the module.
+/// Storage with an optional cache in front. See the module documentation.
 pub(crate) struct CachedMedia {
     storage: Box<dyn Media>,
     notes: Option<Arc<Mutex<Notes>>>,
-    /// How everything is made durable; `None` if the drive has no volatile write cache.
+    /// Handle that makes all data durable. `None` if the drive has no volatile write cache.
     durable: Option<Arc<dyn Durable>>,
-    /// The counters that were noted last.
+    /// Last recorded counters.
     noted: Counters,
 }
 
@@ -127,14 +128,13 @@ impl CachedMedia {
         }
     }
 
-    /// Whether the drive has a volatile write cache.
+    /// True if the drive has a volatile write cache.
     #[inline]
     pub fn has_write_cache(&self) -> bool {
         self.durable.is_some()
     }
 
-    /// From now on `bytes_max` of what is not flushed can be lost; `None`: nothing, and what was written is there to
-    /// stay.
+    /// Makes up to `bytes_max` unflushed bytes losable. `None` makes all writes final.
     pub fn set_cache(&mut self, bytes_max: Option<u64>) {
         let storage = self.storage.durable();
         self.notes = bytes_max.map(|bytes_max| {
@@ -161,10 +161,11 @@ impl CachedMedia {
         );
     }
 
-    /// Power is lost: of what was not flushed a piece survives with a probability. Nothing is stored any more.
+    /// Loses power. Each unflushed piece survives with the probability `survivors`. No later write
+    /// is stored.
     ///
     /// # Panics
-    /// There is no cache.
+    /// The storage has no losable cache.
     pub fn lose(&mut self, seed: u64, survivors: f64) -> PowerLoss {
         let notes = self.notes.as_ref().expect("only a cache can be lost");
         let mut notes = held(notes);
@@ -207,7 +208,7 @@ impl CachedMedia {
     }
 }
 
-/// What was never written is not written now.
+/// Restores old content. Zeroes are discarded instead of written.
 fn put_back(storage: &mut dyn Media, offset: u64, old: &[u8]) -> Result<(), MediaError> {
     if old.iter().all(|&byte| byte == 0) {
         storage.discard(offset, old.len() as u64)
@@ -216,7 +217,7 @@ fn put_back(storage: &mut dyn Media, offset: u64, old: &[u8]) -> Result<(), Medi
     }
 }
 
-/// Refuses to store what comes after the power was lost.
+/// Refuses to store data after the power loss.
 fn check_power(notes: &Notes, action: &'static str, offset: u64, bytes: u64) -> Result<(), MediaError> {
     if !notes.lost {
         return Ok(());
@@ -235,7 +236,7 @@ impl Media for CachedMedia {
     }
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), MediaError> {
-        // Not `noting`: the storage is read while the notes are held.
+        // Does not use `noting`, because the storage is read while the notes are locked.
         if let Some(mut notes) = self.notes.as_deref().map(held) {
             check_power(&notes, "writing", offset, data.len() as u64)?;
             let mut old = vec![0; data.len()];
@@ -273,7 +274,7 @@ impl Media for CachedMedia {
         if self.notes.is_none() {
             return self.storage.fill(offset, bytes, room, give);
         }
-        // What was there before is noted, so the whole has to be known.
+        // The old content is recorded first, so the new data must be complete.
         self.fill_by_way_of(offset, bytes, room, give)
     }
 

@@ -1,4 +1,4 @@
-//! The faults of a drive: the plan that is carried out, the states that it brings about, and whether power is lost.
+//! Fault state of a drive, which has the active plan, the resulting states and the power state.
 
 use serde::{Deserialize, Serialize};
 use ssd::Nanos;
@@ -9,28 +9,28 @@ use super::{Conditions, Decision, FaultReport, Injector, Plan, PowerLoss};
 use crate::admin::log_page::COMPOSITE_TEMPERATURE_K;
 use crate::io;
 
-/// Called, with the drive held, when its power is lost.
+/// Callback for a power loss, called with the drive locked.
 pub type OnPowerLoss = Box<dyn Fn(&PowerLoss) + Send>;
 
-/// A report on a plan at a moment.
+/// Report on a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultsReport {
-    /// The plan's seed.
+    /// Seed of the plan.
     pub seed: u64,
-    /// I/O commands since it was given.
+    /// I/O commands since the plan was set.
     pub commands: u64,
-    /// Its faults, in its order.
+    /// Faults in the order of the plan.
     pub faults: Vec<FaultReport>,
 }
 
 impl FaultsReport {
-    /// Commands that were struck, and states that began.
+    /// Number of struck commands and begun states.
     pub fn struck(&self) -> u64 {
         self.faults.iter().map(|fault| fault.struck).sum()
     }
 }
 
-/// See the module.
+/// The faults of a drive. See the module documentation.
 #[derive(Default)]
 pub(crate) struct Faults {
     injector: Option<Box<Injector>>,
@@ -39,30 +39,30 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    /// Whether there is a plan.
+    /// True if a plan is set.
     #[inline]
     pub(crate) fn are_planned(&self) -> bool {
         self.injector.is_some()
     }
 
-    /// Whether power was lost.
+    /// True if power was lost.
     #[inline]
     pub(crate) fn has_lost_power(&self) -> bool {
         self.has_lost_power
     }
 
-    /// From now on this plan holds, or none.
+    /// Sets or removes the plan.
     pub(crate) fn set_plan(&mut self, plan: Option<Plan>, now: Nanos) {
         self.injector = plan.map(|plan| Box::new(Injector::new(plan, now)));
         assert_eq!(self.conditions(), Conditions::default(), "a plan begins without states");
     }
 
-    /// Sets the function to call when power is lost.
+    /// Sets the callback for a power loss.
     pub(crate) fn set_on_power_loss(&mut self, tell: OnPowerLoss) {
         self.on_power_loss = Some(tell);
     }
 
-    /// The report on the plan; `None` without one.
+    /// Report on the plan, or `None` without a plan.
     pub(crate) fn report(&self) -> Option<FaultsReport> {
         let injector = self.injector.as_ref()?;
         Some(FaultsReport {
@@ -72,12 +72,12 @@ impl Faults {
         })
     }
 
-    /// Time passed.
+    /// Advances time.
     pub(crate) fn tick(&mut self, now: Nanos) -> Option<Decision> {
         self.injector.as_mut().map(|injector| injector.tick(now))
     }
 
-    /// Decides on an I/O command that is about to be carried out.
+    /// Decides on an I/O command before its execution.
     pub(crate) fn decide(&mut self, now: Nanos, command: &io::Command, opcode: u8, data: &[u8]) -> Decision {
         assert!(!self.has_lost_power, "a drive without power carries nothing out");
         let Some(injector) = &mut self.injector else {
@@ -92,7 +92,7 @@ impl Faults {
         injector.command(now, &seen)
     }
 
-    /// Power is lost: a part of the data in the write cache is gone.
+    /// Loses power, and with it a part of the unflushed data.
     pub(crate) fn lose_power(&mut self, media: &mut CachedMedia) {
         let injector = self.injector.as_ref().expect("a plan wants it");
         let (plan, command) = (injector.plan(), injector.commands());
@@ -105,7 +105,7 @@ impl Faults {
         }
     }
 
-    /// The states that hold.
+    /// Current states of the drive.
     pub(crate) fn conditions(&self) -> Conditions {
         let injector = self.injector.as_ref();
         injector
@@ -119,12 +119,12 @@ impl Faults {
             .is_some_and(|injector| state(injector.conditions()))
     }
 
-    /// Whether the media is read-only.
+    /// True if the media is read-only.
     pub(crate) fn is_read_only(&self) -> bool {
         self.holds(|conditions| conditions.read_only)
     }
 
-    /// Whether the plan degrades reliability.
+    /// True if the plan degrades reliability.
     pub(crate) fn is_degraded(&self) -> bool {
         self.holds(|conditions| conditions.degraded)
     }
@@ -138,7 +138,7 @@ impl Faults {
         planned.unwrap_or(COMPOSITE_TEMPERATURE_K)
     }
 
-    /// Spare left, in percent, if it is not whole.
+    /// Remaining spare in percent, if reduced.
     pub(crate) fn spare_percent(&self) -> Option<u8> {
         self.injector.as_ref()?.conditions().spare_percent
     }

@@ -1,4 +1,4 @@
-//! Plans as TOML: one sentence with line and remedy for whatever is wrong with them.
+//! Parser for fault plans in TOML. Each error is one sentence with line and remedy.
 
 use nvme_spec::{IoOpcode, Status};
 use serde::Deserialize;
@@ -8,33 +8,33 @@ use toml::Spanned;
 use super::{Duration, FAULTS_MAX, Fault, Plan, STUCK_MAX, What, When, Which};
 use crate::setup::NAMESPACES_MAX;
 
-/// Bytes of a plan.
+/// Most bytes of a plan.
 pub const PLAN_BYTES_MAX: usize = 64 << 10;
-/// What a power loss can take, if the plan does not say.
+/// Default for the unflushed bytes that a power loss can destroy.
 const WRITE_CACHE_BYTES: u64 = 16 << 20;
-/// The most that it can: its old data is kept in memory.
+/// Upper bound of that value, because the old data is kept in memory.
 const WRITE_CACHE_BYTES_MAX: u64 = 1 << 30;
-/// Probability that a piece survives, if the plan does not say.
+/// Default probability that a piece survives.
 const SURVIVORS: f64 = 0.5;
-/// Longest delay, and longest time of anything else.
+/// Longest delay, and longest other time.
 const DELAY_MS_MAX: f64 = 3_600_000.0;
 const SECONDS_MAX: f64 = 31_536_000.0;
-/// An exponential delay is no longer than so many means, if the plan does not say.
+/// Default bound of an exponential delay, in multiples of the mean.
 const MEANS_MAX: f64 = 100.0;
-/// Characters of a name.
+/// Most characters of a name.
 const NAME_CHARACTERS_MAX: usize = 64;
 
-/// A plan that is none.
+/// Error of an invalid plan.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}: {problem}")]
 pub struct PlanError {
-    /// Where, from 1 on.
+    /// Line number, from 1.
     pub line: usize,
-    /// What is wrong, and what to do about it.
+    /// Problem and remedy.
     pub problem: String,
 }
 
-/// Commands as plans name them.
+/// Names of commands in plans.
 const COMMANDS: [(&str, IoOpcode); 11] = [
     ("flush", IoOpcode::Flush),
     ("write", IoOpcode::Write),
@@ -49,7 +49,7 @@ const COMMANDS: [(&str, IoOpcode); 11] = [
     ("io_management_send", IoOpcode::IoManagementSend),
 ];
 
-/// Kinds that strike single commands, and those that are states of the drive ([`What::kind`]).
+/// Kinds that strike single commands, and kinds that are states of the drive ([`What::kind`]).
 const STRIKES: [&str; 4] = ["error", "delay", "stuck", "power_loss"];
 const STATES: [&str; 6] = [
     "read_only",
@@ -60,7 +60,7 @@ const STATES: [&str; 6] = [
     "event_overflow",
 ];
 
-/// Statuses as plans name them.
+/// Names of statuses in plans.
 const STATUSES: [(&str, Status); 8] = [
     ("unrecovered_read_error", Status::UNRECOVERED_READ_ERROR),
     ("write_fault", Status::WRITE_FAULT),
@@ -98,7 +98,7 @@ struct BlocksText {
     count: u64,
 }
 
-/// Every key that a fault can have; which of them make sense together is looked at afterwards.
+/// All keys of a fault. Later checks reject invalid combinations.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FaultText {
@@ -122,7 +122,7 @@ struct FaultText {
     celsius: Option<i16>,
 }
 
-/// The line of a byte.
+/// Returns the line number of a byte offset.
 fn line_of(text: &str, at: usize) -> usize {
     1 + text.as_bytes()[..at.min(text.len())]
         .iter()
@@ -131,10 +131,11 @@ fn line_of(text: &str, at: usize) -> usize {
 }
 
 impl Plan {
-    /// Reads a plan.
+    /// Parses a plan.
     ///
     /// # Errors
-    /// It is not TOML, or says something that makes no sense: the line, what it is, and what to write instead.
+    /// The text is not TOML, or a value is invalid. The error names the line, the value and the
+    /// remedy.
     pub fn parse(text: &str) -> Result<Plan, PlanError> {
         let at = |byte: usize| {
             let line = line_of(text, byte);
@@ -213,7 +214,7 @@ impl FaultText {
         })
     }
 
-    /// Refuses keys that say nothing of this kind.
+    /// Refuses keys that have no meaning for the kind.
     fn check_keys(&self) -> Result<(), String> {
         let kind = self.kind.as_str();
         if !STRIKES.contains(&kind) && !STATES.contains(&kind) {
@@ -353,7 +354,7 @@ impl FaultText {
     }
 }
 
-/// What a name stands for.
+/// Looks a name up in a table.
 fn named<T: Copy>(key: &str, name: &str, table: &[(&str, T)]) -> Result<T, String> {
     let found = table.iter().find(|(known, _)| *known == name);
     found.map(|(_, value)| *value).ok_or_else(|| {

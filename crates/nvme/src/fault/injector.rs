@@ -1,5 +1,5 @@
-//! Decides: which fault each command meets, and which states the drive is in. Pure: what it knows of commands and
-//! time it is told.
+//! Decides which faults strike each command, and which states the drive has. The decisions depend
+//! only on the arguments.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -13,48 +13,49 @@ use ssd::Nanos;
 use super::{Duration, FAULTS_MAX, Fault, Plan, What, Which};
 use crate::io::Blocks;
 
-/// States that hold.
+/// Current states of the drive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
     /// The media is read-only.
     pub read_only: bool,
     /// Reliability is degraded.
     pub degraded: bool,
-    /// Spare left in percent, if not all.
+    /// Remaining spare in percent, if reduced.
     pub spare_percent: Option<u8>,
-    /// Temperature in kelvins, if not the usual.
+    /// Temperature in kelvins, if set by a fault.
     pub kelvins: Option<u16>,
-    /// Namespaces that are not there.
+    /// Namespaces that are lost.
     pub lost: BTreeSet<u32>,
 }
 
-/// A command as faults see it.
+/// Command data that faults can match.
 pub(crate) struct Seen<'a> {
     pub opcode: IoOpcode,
     pub nsid: u32,
-    /// The logical blocks that it touches; asked only where a fault is about blocks.
+    /// Returns the accessed logical blocks. Called only for faults with a block range.
     pub ranges: &'a dyn Fn() -> Vec<Blocks>,
 }
 
-/// What happens to a command.
+/// Decision on a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub verdict: Verdict,
-    /// How much later it completes.
+    /// Delay of the completion.
     pub delay_ns: Nanos,
-    /// How often the event log is to be filled now.
+    /// Number of event log overflows to produce now.
     pub overflows: u32,
-    /// The states that held before, if others do now.
+    /// Previous states, if they changed.
     pub before: Option<Conditions>,
 }
 
-/// How a command ends.
+/// End of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// As always.
+    /// Normal execution.
     #[default]
     CarryOut,
-    /// With a status, because of a fault of this name, at this logical block if one was named.
+    /// Failure with a status. `fault` is the name of the fault, and `lba` the logical block if the
+    /// fault has a block range.
     Fail {
         status: Status,
         fault: String,
@@ -64,24 +65,24 @@ pub(crate) enum Verdict {
     PowerLoss,
 }
 
-/// What is to be said of a fault.
+/// Report on a fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultReport {
-    /// Its name.
+    /// Name of the fault.
     pub name: String,
-    /// What it does ([`What::kind`]).
+    /// Kind of the fault ([`What::kind`]).
     pub kind: Cow<'static, str>,
-    /// Whether its time has come and is not over.
+    /// The window of the fault is open.
     pub active: bool,
-    /// Commands that it struck; of a state, how often it began.
+    /// Number of struck commands. For a state, the number of times it began.
     pub struck: u64,
 }
 
-/// How far the time of a fault is.
+/// State of a fault's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Window {
     Before,
-    /// Since this command and time.
+    /// Opened at this command and time.
     Open {
         command: u64,
         at: Nanos,
@@ -89,22 +90,22 @@ enum Window {
     Over,
 }
 
-/// A fault with what it needs to decide.
+/// A fault with its decision state.
 struct Armed {
     fault: Fault,
     window: Window,
-    /// Commands that it was about while its window was open.
+    /// Matching commands while the window was open.
     matched: u64,
     struck: u64,
-    /// Its own, so that other faults do not change what it does.
+    /// Separate generator, so that other faults do not change this fault's decisions.
     random: Xoshiro256PlusPlus,
 }
 
-/// See the module.
+/// The fault injector. See the module documentation.
 pub(crate) struct Injector {
     plan: Plan,
     given_at: Nanos,
-    /// I/O commands since the plan was given.
+    /// I/O commands since the plan was set.
     commands: u64,
     armed: Vec<Armed>,
     conditions: Conditions,
@@ -151,14 +152,14 @@ impl Injector {
         self.armed.iter().map(report).collect()
     }
 
-    /// Time passes without a command.
+    /// Advances time without a command.
     pub fn tick(&mut self, now: Nanos) -> Decision {
         let mut decision = Decision::default();
         self.advance(now, self.commands, &mut decision);
         decision
     }
 
-    /// A command comes.
+    /// Decides on a command.
     pub fn command(&mut self, now: Nanos, seen: &Seen<'_>) -> Decision {
         self.commands += 1;
         let mut decision = Decision::default();
@@ -174,7 +175,7 @@ impl Injector {
         decision
     }
 
-    /// Opens and closes windows; `command` is the number of the last command that came.
+    /// Opens and closes windows. `command` is the number of the last command.
     fn advance(&mut self, now: Nanos, command: u64, decision: &mut Decision) {
         let elapsed = now.saturating_sub(self.given_at);
         let mut changed = false;
@@ -187,7 +188,7 @@ impl Injector {
             }
             if let Window::Open { command: first, at } = armed.window {
                 let when = &armed.fault.when;
-                // A state that begins between two commands is there for the next one.
+                // A state that begins between two commands applies to the next one.
                 let commands_over = when
                     .for_commands
                     .is_some_and(|count| command >= first.saturating_add(count));
@@ -204,7 +205,7 @@ impl Injector {
         }
     }
 
-    /// What the states that hold make together; of two that say a number, the later in the plan counts.
+    /// Combines the open states. Of two values for the same state, the later in the plan wins.
     fn conditions_now(&self) -> Conditions {
         let mut now = Conditions::default();
         let is_open = |armed: &&Armed| matches!(armed.window, Window::Open { .. });
@@ -225,7 +226,7 @@ impl Injector {
 }
 
 impl Armed {
-    /// Its time has come.
+    /// Opens the window.
     fn begin(&mut self, decision: &mut Decision) {
         if self.fault.what.strikes() {
             return;
@@ -234,7 +235,8 @@ impl Armed {
         decision.overflows += u32::from(self.fault.what == What::EventOverflow);
     }
 
-    /// Whether it strikes a command: the first logical block that both are about, if it names some.
+    /// Returns `Some` if the fault strikes a command. The inner value is the first common logical
+    /// block, for faults with a block range.
     fn strikes(&mut self, seen: &Seen<'_>) -> Option<Option<u64>> {
         let is_open = matches!(self.window, Window::Open { .. });
         if !is_open || !self.fault.what.strikes() {
@@ -243,7 +245,8 @@ impl Armed {
         let lba = self.fault.which.matches(seen)?;
         self.matched += 1;
         let when = &self.fault.when;
-        // Drawn for every command that it is about, so that one more strike elsewhere changes nothing here.
+        // The draw happens for every matching command. A strike of another fault therefore changes
+        // no draw here.
         let is_drawn = when.probability >= 1.0 || self.random.random::<f64>() < when.probability;
         let is_left = when.times.is_none_or(|times| self.struck < times);
         (is_drawn && is_left && self.matched.is_multiple_of(when.every)).then_some(lba)
@@ -269,7 +272,7 @@ impl Armed {
 }
 
 impl Which {
-    /// Whether it is about a command; the first block of both.
+    /// Returns `Some` if the filter matches a command. The inner value is the first common block.
     fn matches(&self, seen: &Seen<'_>) -> Option<Option<u64>> {
         let of_namespace = |nsid| seen.nsid == nsid || seen.nsid == NSID_ALL;
         let has_opcode = self.opcodes.is_empty() || self.opcodes.contains(&seen.opcode);
@@ -289,7 +292,7 @@ impl Which {
     }
 }
 
-/// What a medium that fails makes of a command.
+/// Default status of a media failure.
 fn media_status(opcode: IoOpcode) -> Status {
     match opcode {
         IoOpcode::Read | IoOpcode::Compare | IoOpcode::Verify | IoOpcode::IoManagementReceive => {

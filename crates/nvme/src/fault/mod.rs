@@ -1,5 +1,5 @@
-//! Faults on demand: a plan says when which commands meet what, so that host software can be tried on a drive that
-//! fails.
+//! Fault injection, which lets host software be tested on a failing drive. A plan selects commands,
+//! conditions and faults.
 //!
 //! ```text
 //! TOML -> file -> Plan -> Injector: command, time -> Decision -> the command fails, waits, is stuck, or power is lost
@@ -7,12 +7,13 @@
 //!                           cache: what was written since the last flush -> put back at a power loss
 //! ```
 //!
-//! A fault is *when* ([`When`]) x *which commands* ([`Which`]) x *what* ([`What`]). [`Injector`] decides and counts,
-//! from the commands it sees, their times and the plan's seed alone: the same commands at the same times meet the same
-//! faults, and where a plan does not speak of seconds the times do not matter. `apply` is what the drive does about it.
+//! A fault combines a time ([`When`]), a command filter ([`Which`]) and an effect ([`What`]).
+//! [`Injector`] decides and counts, from commands, their times and the plan's seed alone. The same
+//! commands at the same times meet the same faults. Times matter only if the plan uses seconds.
+//! `apply` carries out the effects on the drive.
 //!
-//! Not here: faults of a transport (a peer can make those itself), of admin commands, of the device model. A drive
-//! without a plan asks one question for each command.
+//! Faults of transports, admin commands and the device model are not covered. A peer can produce
+//! transport faults itself. A drive without a plan pays one check for each command.
 
 mod apply;
 pub(crate) mod cache;
@@ -32,122 +33,122 @@ pub use file::{PLAN_BYTES_MAX, PlanError};
 pub use injector::{Conditions, FaultReport};
 pub(crate) use injector::{Decision, Injector, Verdict};
 
-/// Faults of a plan.
+/// Most faults of a plan.
 pub const FAULTS_MAX: usize = 64;
-/// Commands that a fault may leave stuck, together.
+/// Most stuck commands of all faults of a plan together.
 pub const STUCK_MAX: u64 = 1024;
-/// A completion that is due then never is: of a stuck command.
+/// Due time of a stuck command, which never completes.
 pub const NEVER: Nanos = Nanos::MAX;
 
-/// What is to go wrong. See the module.
+/// Faults to inject. See the module documentation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// What probabilities and durations are drawn from.
+    /// Seed of all probabilities and durations.
     pub seed: u64,
-    /// What a power loss can take: the newest bytes written that were not flushed.
+    /// Unflushed bytes that a power loss can destroy, the newest first.
     pub write_cache_bytes: u64,
-    /// Probability that a 4 KiB piece of that is there nevertheless.
+    /// Probability that a 4 KiB piece of the unflushed data survives.
     pub survivors: f64,
-    /// At most [`FAULTS_MAX`].
+    /// Faults of the plan, at most [`FAULTS_MAX`].
     pub faults: Vec<Fault>,
 }
 
-/// One thing that goes wrong.
+/// One fault of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
-    /// What it is called where it is counted.
+    /// Name of the fault in reports.
     pub name: String,
-    /// When.
+    /// Time of the fault.
     pub when: When,
-    /// On which commands.
+    /// Commands that the fault applies to.
     pub which: Which,
-    /// What happens.
+    /// Effect of the fault.
     pub what: What,
 }
 
-/// When a fault holds, and which of its commands it strikes then.
+/// Time window of a fault, and selection of commands inside the window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct When {
-    /// From this I/O command of the drive on, counted from 1 since the plan was given.
+    /// First I/O command of the window, counted from 1 since the plan was set.
     pub from_command: u64,
-    /// From so many nanoseconds after the plan was given on.
+    /// Start of the window, in nanoseconds after the plan was set.
     pub from_ns: Nanos,
-    /// For so many I/O commands of the drive; `None`: for ever.
+    /// Length of the window in I/O commands of the drive. `None` for no limit.
     pub for_commands: Option<u64>,
-    /// For so many nanoseconds.
+    /// Length of the window in nanoseconds. `None` for no limit.
     pub for_ns: Option<Nanos>,
-    /// It strikes each so many of its commands.
+    /// The fault strikes every n-th matching command.
     pub every: u64,
-    /// With this probability.
+    /// Probability of a strike.
     pub probability: f64,
-    /// Not more often than this.
+    /// Most strikes. `None` for no limit.
     pub times: Option<u64>,
 }
 
-/// The commands that a fault is about.
+/// Filter for the commands of a fault.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Which {
-    /// With one of these opcodes; empty: with any.
+    /// Opcodes of the commands. Empty for all opcodes.
     pub opcodes: Vec<IoOpcode>,
-    /// Of this namespace.
+    /// Namespace of the commands.
     pub nsid: Option<u32>,
-    /// That touch one of these logical blocks.
+    /// Logical blocks of which the command accesses at least one.
     pub blocks: Option<RangeInclusive<u64>>,
 }
 
-/// How long a delay is, in nanoseconds.
+/// Distribution of a delay, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Duration {
-    /// Always the same.
+    /// Constant delay.
     Constant(Nanos),
-    /// Between two, each as likely.
+    /// Uniform distribution between two values.
     Uniform(Nanos, Nanos),
-    /// Exponentially distributed around a mean, never above a bound.
+    /// Exponential distribution with an upper bound.
     Exponential {
-        /// The mean.
+        /// Mean delay.
         mean: Nanos,
-        /// The bound.
+        /// Longest delay.
         max: Nanos,
     },
 }
 
-/// What goes wrong.
+/// Effect of a fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What {
-    /// The command fails with this status and does nothing; `None`: Unrecovered Read Error or Write Fault, as it reads
-    /// or writes.
+    /// The command fails with this status and has no effect. `None` selects Unrecovered Read Error
+    /// for reads and Write Fault for writes.
     Error(Option<Status>),
-    /// It is carried out, and completes that much later.
+    /// The command runs, but its completion is delayed.
     Delay(Duration),
-    /// It does nothing, and completes only when it is aborted, or its queue deleted.
+    /// The command has no effect. It completes only when it is aborted or its queue is deleted.
     Stuck,
     /// Power is lost before the command.
     PowerLoss,
-    /// The media is read-only: commands that write fail.
+    /// The media is read-only, and write commands fail.
     ReadOnly,
     /// The drive's reliability is degraded.
     Degraded,
-    /// So much spare is left.
+    /// The available spare is reduced.
     Spare {
-        /// Percent of what it was.
+        /// Remaining percentage of the original spare.
         percent: u8,
     },
     /// The drive has this temperature.
     Temperature {
-        /// Kelvins.
+        /// Temperature in kelvins.
         kelvins: u16,
     },
-    /// A namespace is not there for any controller.
+    /// A namespace disappears for all controllers.
     LostNamespace {
-        /// Which.
+        /// Identifier of the namespace.
         nsid: u32,
     },
-    /// The log of host events is filled once, so that what was in it is lost.
+    /// The log of host events is filled once, so that its entries are lost.
     EventOverflow,
 }
 
 impl What {
-    /// What it is called in a plan.
+    /// Name of the effect in a plan.
     pub fn kind(&self) -> &'static str {
         match self {
             What::Error(_) => "error",
@@ -163,28 +164,28 @@ impl What {
         }
     }
 
-    /// Whether it strikes single commands; the others are states of the drive.
+    /// True for effects on single commands, false for states of the drive.
     pub fn strikes(&self) -> bool {
         matches!(self, What::Error(_) | What::Delay(_) | What::Stuck | What::PowerLoss)
     }
 }
 
 impl Plan {
-    /// Whether power can be lost.
+    /// True if the plan has a power loss.
     pub fn loses_power(&self) -> bool {
         self.faults.iter().any(|fault| fault.what == What::PowerLoss)
     }
 }
 
-/// What a power loss took.
+/// Losses of a power loss.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PowerLoss {
-    /// The I/O command, since the plan was given, before which it happened.
+    /// I/O command before which the power was lost, counted since the plan was set.
     pub command: u64,
-    /// Pieces of 4 KiB, or less, that are as they were before a write that was not flushed.
+    /// Pieces of at most 4 KiB that reverted to their state before an unflushed write.
     pub pieces_lost: u64,
-    /// Writes to such pieces that were not flushed and are there.
+    /// Unflushed writes to such pieces that survived.
     pub pieces_kept: u64,
-    /// What the storage said when an old piece was to be put back.
+    /// Error of the storage while it restored an old piece.
     pub problem: Option<String>,
 }

@@ -1,14 +1,16 @@
-//! The FDP configurations that a drive offers, and the placement identifiers of a configuration.
+//! The FDP configurations of a drive, and the placement identifiers of a configuration.
 
 use ssd::RuhId;
 use ssd::config::{DeviceConfig, Isolation};
 
-/// Bits of a placement identifier that name the reclaim group (RGIF): as few as tell `groups` groups apart.
+/// Bits of a placement identifier for the reclaim group (RGIF), the fewest that can number `groups`
+/// groups.
 pub fn reclaim_group_identifier_bits(groups: u16) -> u32 {
     u16::BITS - (groups - 1).leading_zeros()
 }
 
-/// Splits a placement identifier into reclaim group and placement handle index. Neither is checked.
+/// Splits a placement identifier into reclaim group and placement handle index, without range
+/// checks.
 pub fn split_placement_identifier(pid: u16, groups: u16) -> (u16, u16) {
     let bits = reclaim_group_identifier_bits(groups);
     let handle_bits = u16::BITS - bits;
@@ -16,7 +18,7 @@ pub fn split_placement_identifier(pid: u16, groups: u16) -> (u16, u16) {
     (group as u16, (u32::from(pid) & ((1 << handle_bits) - 1)) as u16)
 }
 
-/// The placement identifier of a reclaim group and a placement handle index.
+/// Builds the placement identifier of a reclaim group and a placement handle index.
 pub fn placement_identifier(group: u16, handle: u16, groups: u16) -> u16 {
     let handle_bits = u16::BITS - reclaim_group_identifier_bits(groups);
     assert!(group < groups, "reclaim group {group} is one of {groups}");
@@ -27,8 +29,8 @@ pub fn placement_identifier(group: u16, handle: u16, groups: u16) -> u16 {
     (u32::from(group) << handle_bits) as u16 | handle
 }
 
-/// The device as it is without Flexible Data Placement: one reclaim group, so reclaim units of the same blocks over all
-/// dies; host writes all go to handle 0.
+/// The device without Flexible Data Placement. It has one reclaim group, so each reclaim unit spans
+/// all dies. All host writes use handle 0.
 pub fn without_fdp(profile: &DeviceConfig) -> DeviceConfig {
     let mut config = profile.clone();
     config.geometry.reclaim_unit_bytes *= u64::from(profile.geometry.reclaim_groups);
@@ -36,7 +38,8 @@ pub fn without_fdp(profile: &DeviceConfig) -> DeviceConfig {
     config
 }
 
-/// The FDP configurations that a drive offers: as its profile says, and with the other isolation on every handle.
+/// The FDP configurations of a drive. The first is the profile's, the second has the other
+/// isolation on every handle.
 pub fn configurations(profile: &DeviceConfig) -> Vec<DeviceConfig> {
     let mut other = profile.clone();
     let any_initially = (0..profile.handles.count)
@@ -50,7 +53,7 @@ pub fn configurations(profile: &DeviceConfig) -> Vec<DeviceConfig> {
         given.isolation = None;
     }
     let mut all = vec![profile.clone()];
-    // Persistent isolation needs more spare room; a drive that has not got it does not offer it.
+    // Persistent isolation needs more over-provisioning. A drive without enough does not offer it.
     all.extend(is_same_flash(profile, &other).then_some(other));
     assert!(
         all.iter().all(|config| config.handles.count == profile.handles.count),
@@ -59,8 +62,8 @@ pub fn configurations(profile: &DeviceConfig) -> Vec<DeviceConfig> {
     all
 }
 
-/// Whether two configurations work and divide the same blocks for the same capacity: only between such can a drive be
-/// switched.
+/// True if both configurations are valid and divide the same blocks for the same capacity. A drive
+/// can switch only between such configurations.
 pub fn is_same_flash(one: &DeviceConfig, other: &DeviceConfig) -> bool {
     match (ssd::Layout::new(one), ssd::Layout::new(other)) {
         (Ok(one), Ok(other)) => one.logical_pages == other.logical_pages && one.blocks() == other.blocks(),
@@ -68,7 +71,8 @@ pub fn is_same_flash(one: &DeviceConfig, other: &DeviceConfig) -> bool {
     }
 }
 
-/// Reclaim unit handle type of the FDP configuration descriptor: 1 initially isolated, 2 persistently isolated.
+/// Reclaim unit handle type of the FDP configuration descriptor. 1 is initially isolated, 2
+/// persistently isolated.
 pub(super) fn handle_type(isolation: Isolation) -> u8 {
     match isolation {
         // An adaptive handle gives no guarantee beyond the weaker of its two modes.
@@ -77,7 +81,7 @@ pub(super) fn handle_type(isolation: Isolation) -> u8 {
     }
 }
 
-/// Default placement handles of a namespace whose creator named none: one, of handle 0.
+/// Default placement handles of a new namespace, which are one placement handle with handle 0.
 pub(crate) fn default_handles() -> Vec<RuhId> {
     vec![RuhId(0)]
 }

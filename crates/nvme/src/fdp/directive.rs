@@ -1,10 +1,9 @@
-//! The Data Placement directive of writes, and Directive Send and Directive Receive, which tell the directives of a
-//! namespace.
+//! The Data Placement directive of writes, and the commands Directive Send and Directive Receive.
 //!
-//! Two exist: Identify, which every controller with directives has, and Data Placement, which is there exactly while
-//! Flexible Data Placement is enabled in the endurance group. A host can see that here but not change it, because Data
-//! Placement is switched with its feature (1Dh); it is used through the fields of writes and has no operations of its
-//! own.
+//! The drive has two directives. Identify exists on every controller with directives. Data
+//! Placement exists exactly while Flexible Data Placement is enabled in the endurance group. A host
+//! can read its state here but not change it. The feature 1Dh enables Data Placement, and writes
+//! select placements in their own fields. Data Placement has no operations.
 
 use nvme_spec::command::{DirectiveCdw11, EnableDirectiveCdw12, SubmissionEntry};
 use nvme_spec::directive::{
@@ -18,19 +17,19 @@ use crate::error::{Failure, Parameter};
 use crate::subsystem::Subsystem;
 use crate::transfer::{Transfer, check_transfer_bytes};
 
-/// The wish of a host where a write goes.
+/// Placement directive of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteDirective {
-    /// The write does not say.
+    /// The write has no directive.
     None,
-    /// Data placement directive with this placement identifier.
+    /// Data placement directive with a placement identifier.
     Placement(u16),
 }
 
 impl WriteDirective {
-    /// The directive of a write with this directive type and directive specific field.
+    /// Parses the directive type and the directive specific field of a write.
     pub(crate) fn parse(kind: u8, specific: u16) -> Result<WriteDirective, Failure> {
-        /// A write without a directive.
+        /// Directive type 0, a write without a directive.
         const NO_DIRECTIVE: u8 = 0;
         const DATA_PLACEMENT: u8 = DirectiveType::DataPlacement.code();
         match kind {
@@ -44,7 +43,8 @@ impl WriteDirective {
     }
 }
 
-/// Directive Send: enable or disable a directive, the one operation of the Identify directive.
+/// Directive Send, which enables or disables a directive. The Identify directive has no other
+/// operation for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DirectiveSend {
     nsid: u32,
@@ -52,14 +52,15 @@ pub(crate) struct DirectiveSend {
     directive: u8,
 }
 
-/// Directive Receive: Return Parameters of the Identify directive, as much as the host has room for.
+/// Directive Receive, which returns the parameters of the Identify directive, cut to the host's
+/// buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DirectiveReceive {
     nsid: u32,
     bytes: u64,
 }
 
-/// Refuses what is not an operation of the Identify directive with this code.
+/// Refuses all operations but the expected one of the Identify directive.
 fn check_operation(entry: &SubmissionEntry, expected: u8) -> Result<(), Failure> {
     let dword = DirectiveCdw11::from_bits(entry.cdw11.get());
     let kind = DirectiveType::from_u8(dword.dtype());
@@ -100,7 +101,7 @@ impl DirectiveReceive {
 }
 
 impl Subsystem {
-    /// Directives are asked about for a namespace, or for all.
+    /// Refuses inactive namespaces. NSID FFFFFFFFh stands for all namespaces.
     fn check_directive_namespace(&self, id: u16, nsid: u32) -> Result<(), Failure> {
         match nsid {
             NSID_ALL => Ok(()),
@@ -132,7 +133,8 @@ impl Subsystem {
         let mut parameters = IdentifyDirectiveParameters::default();
         parameters.supported.types = DirectiveTypes::new().with_id(true).with_dpd(placement);
         parameters.enabled.types = parameters.supported.types;
-        // Data placement is set up for the endurance group, so a controller's reset does not end it.
+        // The endurance group owns the setting of Data Placement, so a controller reset does not
+        // end it.
         parameters.persistent.types = DirectiveTypes::new().with_dpd(placement);
         data.clear();
         data.extend_from_slice(parameters.as_bytes());

@@ -1,12 +1,13 @@
-//! The FDP event log of the endurance group, and the rules that decide what the device reports to hosts.
+//! The FDP event log of the endurance group, and the rules that select the events for hosts.
 //!
 //! ```text
 //! ssd::Event -> DeviceReports: is it of interest? -> EventLog: whose is it, is it enabled? -> FdpEvent
 //! ```
 //!
-//! A host event (types 00h to 7Fh) is in one ring, a controller event in the other. A full ring drops its oldest entry.
-//! The log knows neither a device nor a controller: an [`EventSource`] and [`ReportedNamespace`]s say what it must know
-//! of them. The controller and the placement feedback of simulated runs report through the same functions.
+//! Host events (types 00h to 7Fh) and controller events have separate rings. A full ring drops its
+//! oldest entry. The log has no access to the device or a controller. An [`EventSource`] and
+//! [`ReportedNamespace`]s provide the needed data. The controller and the placement feedback of
+//! simulated runs report through the same functions.
 
 use std::collections::BTreeMap;
 
@@ -24,24 +25,25 @@ use crate::namespace::{EventMask, Extent, Namespace};
 pub struct FdpEvent {
     /// Event type ([`kind`]).
     pub kind: u8,
-    /// Placement identifier, if there is one (PIV).
+    /// Placement identifier, if present (PIV).
     pub pid: Option<u16>,
-    /// Namespace, if there is one (NSIDV).
+    /// Namespace, if present (NSIDV).
     pub nsid: Option<u32>,
     /// Reclaim group and handle, if known (LV).
     pub location: Option<Placement>,
-    /// The 8 bytes of the Timestamp feature when it happened.
+    /// Timestamp feature at the event, 8 bytes.
     pub timestamp: u64,
-    /// Of Media Reallocated: logical blocks moved (NLBAM), and one of them.
+    /// Logical blocks moved, only for Media Reallocated.
     pub reallocated: Option<Reallocation>,
 }
 
-/// The part of an event that only Media Reallocated has.
+/// Event data that only Media Reallocated has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reallocation {
-    /// Logical blocks moved, at most 65535 can be said (NLBAM).
+    /// Logical blocks moved, at most 65535 (NLBAM).
     pub blocks: u16,
-    /// One of the moved blocks, as `events.reported_page` chooses it; `None` if the drive names none.
+    /// One of the moved blocks, chosen by `events.reported_page`. `None` if the drive names no
+    /// block.
     pub lba: Option<u64>,
 }
 
@@ -49,19 +51,19 @@ pub struct Reallocation {
 pub mod kind {
     use nvme_spec::fdp::FdpEventType;
 
-    /// Host: a reclaim unit was left before it was full.
+    /// Host event. A reclaim unit was left before it was full.
     pub const RU_NOT_FULLY_WRITTEN: u8 = FdpEventType::RuNotWrittenToCapacity.code();
-    /// Host: a reclaim unit was open for longer than the limit.
+    /// Host event. A reclaim unit was open for longer than the limit.
     pub const RU_TIME_LIMIT_EXCEEDED: u8 = FdpEventType::RuTimeLimitExceeded.code();
-    /// Host: a reset made handles reference other reclaim units.
+    /// Host event. A reset made handles reference other reclaim units.
     pub const CONTROLLER_RESET_MODIFIED_RUHS: u8 = FdpEventType::ControllerResetModifiedRuhs.code();
-    /// Host: a placement identifier that does not exist.
+    /// Host event. A write named a placement identifier that does not exist.
     pub const INVALID_PLACEMENT_IDENTIFIER: u8 = FdpEventType::InvalidPlacementIdentifier.code();
-    /// Controller: garbage collection moved data.
+    /// Controller event. Garbage collection moved data.
     pub const MEDIA_REALLOCATED: u8 = FdpEventType::MediaReallocated.code();
-    /// Controller: a handle references another reclaim unit without the host's doing.
+    /// Controller event. A handle references another reclaim unit without a host command.
     pub const IMPLICITLY_MODIFIED_RUH: u8 = FdpEventType::ImplicitlyModifiedRuh.code();
-    /// All that the controller can report.
+    /// All types that the controller can report.
     pub const SUPPORTED: [u8; 6] = [
         RU_NOT_FULLY_WRITTEN,
         RU_TIME_LIMIT_EXCEEDED,
@@ -71,45 +73,45 @@ pub mod kind {
         IMPLICITLY_MODIFIED_RUH,
     ];
 
-    /// Whether a type belongs to the host event log (the others to the controller event log).
+    /// True for types of the host event log, false for types of the controller event log.
     pub const fn is_host_event(kind: u8) -> bool {
         kind < 0x80
     }
 }
 
-/// The drive that an event happens on, as far as the reporting rules must know it.
+/// Drive state that the reporting rules need.
 #[derive(Clone, Copy, Debug)]
 pub struct EventSource {
-    /// Reclaim groups.
+    /// Number of reclaim groups.
     pub groups: u16,
-    /// Bytes of a page of the device.
+    /// Size of a device page, in bytes.
     pub page_bytes: u64,
-    /// Entries of each ring of the log.
+    /// Capacity of each ring of the log, in entries.
     pub log_entries: u16,
-    /// The drive's time of the event.
+    /// Timestamp of the event.
     pub timestamp: u64,
-    /// The namespace that hears of collections whose data is mixed already and of which no page is named. `None`: none
-    /// does, because nothing says whose the data is.
+    /// Receiver of events about collections of already mixed data without a named page. With `None`
+    /// no namespace gets these events, because the owner of the data is unknown.
     pub sole_nsid: Option<u32>,
 }
 
-/// A namespace as the reporting rules see it.
+/// Namespace data that the reporting rules need.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportedNamespace<'a> {
-    /// Its identifier.
+    /// Namespace identifier.
     pub nsid: u32,
-    /// Its part of the drive, in the order of its logical blocks.
+    /// Pages of the namespace, in the order of its logical blocks.
     pub extents: &'a [Extent],
-    /// The reclaim unit handle of each placement handle.
+    /// Reclaim unit handle of each placement handle.
     pub placement_handles: &'a [RuhId],
-    /// The events that each placement handle has enabled.
+    /// Enabled events of each placement handle.
     pub events_enabled: &'a [EventMask],
     /// Log2 of the bytes of a logical block.
     pub block_bytes_log2: u8,
 }
 
 impl<'a> ReportedNamespace<'a> {
-    /// A namespace of the drive.
+    /// Collects the data of a namespace of the drive.
     pub(crate) fn of(nsid: u32, namespace: &'a Namespace) -> ReportedNamespace<'a> {
         ReportedNamespace {
             nsid,
@@ -120,7 +122,7 @@ impl<'a> ReportedNamespace<'a> {
         }
     }
 
-    /// The logical block that a page of the drive begins with, if the page is of this namespace.
+    /// First logical block of a page of the drive, if this namespace has the page.
     pub(crate) fn block_of(&self, page: Lpn, page_bytes: u64) -> Option<u64> {
         let mut before = 0;
         for extent in self.extents {
@@ -133,25 +135,25 @@ impl<'a> ReportedNamespace<'a> {
         None
     }
 
-    /// The placement handle that writes through a reclaim unit handle.
+    /// Placement handle that writes through a reclaim unit handle.
     pub(crate) fn placement_handle(&self, handle: RuhId) -> Option<u16> {
         PlacementList::new(self.placement_handles, 1).placement_handle(handle)
     }
 
-    /// Whether a placement handle has an event enabled.
+    /// True if a placement handle has an event enabled.
     fn is_enabled(&self, placement_handle: u16, kind: u8) -> bool {
         let mask = self.events_enabled.get(usize::from(placement_handle));
         mask.is_some_and(|mask| mask.contains(kind))
     }
 
-    /// Whether any placement handle has an event enabled.
+    /// True if any placement handle has an event enabled.
     fn is_enabled_anywhere(&self, kind: u8) -> bool {
         self.events_enabled.iter().any(|mask| mask.contains(kind))
     }
 }
 
 impl EventSource {
-    /// A drive as it is now.
+    /// Collects the current state of a drive.
     pub(crate) fn of(device: &Device<DeviceReports>, clock: &Clock) -> EventSource {
         EventSource {
             groups: device.layout().groups,
@@ -162,7 +164,7 @@ impl EventSource {
         }
     }
 
-    /// An event of this moment without particulars.
+    /// Creates an event with the current time and no optional fields.
     fn event(&self, kind: u8, nsid: Option<u32>) -> FdpEvent {
         FdpEvent {
             kind,
@@ -175,7 +177,7 @@ impl EventSource {
     }
 }
 
-/// The FDP event log: host events and controller events, each oldest first.
+/// The FDP event log, with host events and controller events, each oldest first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct EventLog {
     host: Ring<FdpEvent>,
@@ -193,7 +195,8 @@ impl EventLog {
         &self.controller
     }
 
-    /// Refuses a stored log that no drive can have written. The problem is a sentence without its end.
+    /// Refuses a stored log that no drive can have written. The error is a sentence without its
+    /// end.
     pub(crate) fn check(&self) -> Result<(), String> {
         for (ring, is_host) in [(&self.host, true), (&self.controller, false)] {
             if ring.iter().len() > MAX_FDP_EVENTS {
@@ -206,7 +209,7 @@ impl EventLog {
         Ok(())
     }
 
-    /// Adds an event to the ring that its type belongs to.
+    /// Adds an event to the ring of its type.
     fn append(&mut self, source: &EventSource, event: FdpEvent) {
         let is_of_media = event.kind == kind::MEDIA_REALLOCATED;
         assert_eq!(
@@ -227,7 +230,8 @@ impl EventLog {
         assert_eq!(ring.end(), end + 1, "each event counts once");
     }
 
-    /// A write named a placement identifier that its namespace has not. The event is enabled for placement handle 0.
+    /// Logs a write with a placement identifier that its namespace does not have. Placement handle
+    /// 0 enables this event.
     pub(crate) fn note_invalid_identifier(&mut self, source: &EventSource, of: &ReportedNamespace<'_>, pid: u16) {
         if of.is_enabled(0, kind::INVALID_PLACEMENT_IDENTIFIER) {
             let event = FdpEvent {
@@ -238,7 +242,7 @@ impl EventLog {
         }
     }
 
-    /// A placement handle of a namespace left its reclaim unit of a group, or the device closed it.
+    /// Logs that a placement handle left its reclaim unit, or that the device closed the unit.
     pub(crate) fn note_unit_left(
         &mut self,
         source: &EventSource,
@@ -258,7 +262,7 @@ impl EventLog {
         }
     }
 
-    /// The handles of a namespace reference other reclaim units than before a reset.
+    /// Logs that a reset changed the reclaim units of a namespace's handles.
     pub(crate) fn note_reset(&mut self, source: &EventSource, of: &ReportedNamespace<'_>) {
         if of.is_enabled_anywhere(kind::CONTROLLER_RESET_MODIFIED_RUHS) {
             let event = source.event(kind::CONTROLLER_RESET_MODIFIED_RUHS, Some(of.nsid));
@@ -266,7 +270,7 @@ impl EventLog {
         }
     }
 
-    /// Fills the ring of host events with events that say nothing, so that all that was in it is lost.
+    /// Fills the ring of host events with meaningless events, so that all earlier entries are lost.
     pub(crate) fn overflow_host_events(&mut self, source: &EventSource) {
         for _ in 0..source.log_entries {
             self.append(source, source.event(kind::INVALID_PLACEMENT_IDENTIFIER, None));
@@ -277,11 +281,12 @@ impl EventLog {
         );
     }
 
-    /// Media Reallocated: the device collected a reclaim unit.
+    /// Logs Media Reallocated after the device collected a reclaim unit.
     ///
-    /// The event is for the namespace that the named page belongs to, or, if none is named, the first one that writes
-    /// through the handle. Data that was written through a handle of the namespace is reported if that placement
-    /// handle has the event enabled. Data that collection has mixed with others' before is reported if any has.
+    /// The event belongs to the namespace of the named page, or without a named page to the first
+    /// namespace that writes through the handle. Unmixed data needs the event enabled for its
+    /// placement handle. Data that an earlier collection mixed with other data needs it enabled for
+    /// any placement handle.
     pub fn note_collection<'a>(
         &mut self,
         source: &EventSource,
@@ -338,16 +343,16 @@ impl EventLog {
     }
 }
 
-/// Whether a collection reallocated data: not where all blocks could be remapped.
+/// True if a collection reallocated data, so at least one page had to be copied.
 fn is_reallocation(reclaim: &Reclaim) -> bool {
     reclaim.pages_copied > 0
 }
 
-/// The events of the device that become FDP events, until they are taken, and its recent events.
+/// Pending device events that become FDP events, and the device's recent events.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceReports {
     pending: Vec<Event>,
-    /// Pages that went to other reclaim groups than the host asked for, by where they went.
+    /// Pages that missed their requested reclaim group, by the group that received them.
     redirected: BTreeMap<u16, u64>,
     recent: RecentEvents,
 }
@@ -375,7 +380,8 @@ impl EventSink for DeviceReports {
 }
 
 impl DeviceReports {
-    /// Those of the device that takes the place of another one: nothing is pending, and monitoring goes on.
+    /// Sink for a device that replaces another one. It has no pending events and keeps the recent
+    /// events for monitoring.
     pub fn after(before: &DeviceReports) -> DeviceReports {
         DeviceReports {
             recent: before.recent.clone(),
@@ -388,7 +394,7 @@ impl DeviceReports {
         &self.recent
     }
 
-    /// Whether there is nothing to take.
+    /// True without pending events.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.pending.is_empty()
@@ -399,12 +405,13 @@ impl DeviceReports {
         std::mem::take(&mut self.pending)
     }
 
-    /// Takes the pages that each reclaim group got because the one that the host asked for was full.
+    /// Takes the redirected pages by receiving reclaim group. Pages are redirected when the
+    /// requested group is full.
     pub fn take_redirected(&mut self) -> BTreeMap<u16, u64> {
         std::mem::take(&mut self.redirected)
     }
 
-    /// Drops them.
+    /// Drops the redirected pages.
     #[inline]
     pub fn forget_redirected(&mut self) {
         if !self.redirected.is_empty() {

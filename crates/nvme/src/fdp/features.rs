@@ -1,8 +1,8 @@
-//! The features of Flexible Data Placement: on or off (1Dh), and which events are logged (1Eh).
+//! Features of Flexible Data Placement, which enable FDP (1Dh) and select the logged events (1Eh).
 //!
-//! Changing the configuration is changing the device: other reclaim groups, other handles. The flash and its history
-//! stay, so the new device takes the counters and the wear of the old one; there is no data to keep, because it is
-//! allowed only while no namespace exists.
+//! A change of the configuration replaces the device by one with other reclaim groups and handles.
+//! The flash and its history stay, so the new device takes the counters and the wear of the old
+//! one. No data can be lost, because the change requires that no namespace exists.
 
 use nvme_spec::Status;
 use nvme_spec::fdp::{
@@ -19,19 +19,20 @@ use crate::error::{Failure, Parameter};
 use crate::setup::check_endurance_group;
 use crate::subsystem::Subsystem;
 
-/// Data of Set Features 1Eh: a byte for each event type.
+/// Data length of Set Features 1Eh, one byte for each event type.
 pub(crate) fn event_list_bytes(dword11: u32) -> u64 {
     u64::from(FdpEventsFeatureCdw11::from_bits(dword11).noet())
 }
 
-/// Data of Get Features 1Eh: a descriptor for each event type that there is, no more than the host asks for.
+/// Data length of Get Features 1Eh, one descriptor for each supported event type, up to the
+/// requested number.
 pub(crate) fn event_descriptors_bytes(dword11: u32) -> u64 {
     let asked = event_list_bytes(dword11);
     asked.min(kind::SUPPORTED.len() as u64) * size_of::<SupportedFdpEvent>() as u64
 }
 
-/// The endurance group of feature 1Dh. CacheLib's instructions (`nvme set-feature -f 0x1D -c 1 -s`) leave it at 0, and
-/// drives take that for the only group that they have.
+/// Checks the endurance group of feature 1Dh. CacheLib's instructions (`nvme set-feature -f 0x1D -c
+/// 1 -s`) leave the field at 0, and drives treat 0 as their only group.
 fn check_group(dword11: u32) -> Result<(), Failure> {
     match FdpFeatureCdw11::from_bits(dword11).endgid() {
         0 => Ok(()),
@@ -73,8 +74,8 @@ impl Subsystem {
         Ok(handle)
     }
 
-    /// Set Features 1Eh. Clients send lists with more than is there (255 zeroes, for one), so a type is enabled as often as it is listed,
-    /// and one that this drive does not log stays unlogged, as Get Features tells.
+    /// Set Features 1Eh. Clients send oversized lists (for example 255 zeroes), so repeated types
+    /// are accepted. Unsupported types are ignored, as Get Features shows.
     pub(crate) fn set_fdp_events(
         &mut self,
         nsids: &[u32],
@@ -108,7 +109,7 @@ impl Subsystem {
         })
     }
 
-    /// Get Features 1Eh. Returns the number of descriptors that were put into `data`.
+    /// Get Features 1Eh. Returns the number of descriptors in `data`.
     pub(crate) fn get_fdp_events(
         &self,
         nsid: u32,
@@ -131,11 +132,12 @@ impl Subsystem {
         Ok((data.len() / size_of::<SupportedFdpEvent>()) as u32)
     }
 
-    /// Enables Flexible Data Placement with one of the offered configurations, or disables it (`configuration` then
-    /// means nothing). Event logs start anew.
+    /// Enables Flexible Data Placement with one of the offered configurations, or disables it.
+    /// `configuration` is ignored when disabling. A change clears the event logs.
     ///
     /// # Errors
-    /// Namespaces exist in the endurance group, there is no such configuration, or the state could not be stored.
+    /// Namespaces exist in the endurance group, the configuration does not exist, or the state
+    /// could not be stored.
     fn configure_fdp(&mut self, enabled: bool, configuration: u8) -> Result<(), Failure> {
         if let Some((nsid, _)) = self.state.namespaces.iter().next() {
             let cause = format!(
@@ -170,7 +172,8 @@ impl Subsystem {
         Ok(())
     }
 
-    /// Makes the device that the state asks for, empty, with the history of the one there is.
+    /// Replaces the device by an empty one for the current state. The new device keeps the history
+    /// of the old one.
     fn rebuild_device(&mut self) -> Result<(), Failure> {
         assert!(
             self.state.namespaces.iter().next().is_none(),

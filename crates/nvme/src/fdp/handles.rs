@@ -1,5 +1,6 @@
-//! Reclaim unit handles: where writes go, Reclaim Unit Handle Status and Update (I/O Management Receive and Send), and
-//! the time for which reclaim units may stay open.
+//! Reclaim unit handles. This file resolves the placement of writes, executes Reclaim Unit Handle
+//! Status and Update (I/O Management Receive and Send), and enforces the time limit of open reclaim
+//! units.
 
 use std::collections::BTreeMap;
 
@@ -20,17 +21,17 @@ use crate::subsystem::Subsystem;
 
 const SECOND_NS: Nanos = 1_000_000_000;
 
-/// The time at which each handle's reclaim unit was first written to, for the time limit (ERUTL).
+/// Times of the first write to each handle's reclaim unit, for the time limit (ERUTL).
 #[derive(Debug)]
 pub(crate) struct OpenUnits {
-    /// By reclaim group and handle.
+    /// First write, by reclaim group and handle.
     since: BTreeMap<(u16, u16), Nanos>,
-    /// Seconds that a reclaim unit may stay open; 0 for no limit.
+    /// Seconds that a reclaim unit may stay open, or 0 for no limit.
     limit_s: u32,
 }
 
 impl OpenUnits {
-    /// Nothing is open.
+    /// State without open reclaim units.
     pub(crate) fn new(limit_s: u32) -> OpenUnits {
         OpenUnits {
             since: BTreeMap::new(),
@@ -38,23 +39,23 @@ impl OpenUnits {
         }
     }
 
-    /// Whether there is a time limit. Without one nothing is noted.
+    /// True if a time limit exists. Without one, no times are recorded.
     #[inline]
     pub(crate) fn is_limited(&self) -> bool {
         self.limit_s > 0
     }
 
-    /// All reclaim units are gone.
+    /// Forgets all reclaim units.
     pub(crate) fn clear(&mut self) {
         self.since.clear();
     }
 
-    /// A handle's reclaim unit was written to, in the course of which the one that it had before was `filled` or not.
-    /// `is_begun`: whether something is in the one that it has now.
+    /// Records a write to a handle's reclaim unit. `filled` is true if the write filled the
+    /// previous unit. `is_begun` is true if the current unit has data.
     fn note_written(&mut self, now: Nanos, placement: Placement, is_begun: bool, filled: bool) {
         let key = key_of(placement);
         if !is_begun {
-            // Filled to the last page: the next write begins another one.
+            // The write filled the unit to its last page. The next write begins another one.
             self.since.remove(&key);
         } else if filled {
             self.since.insert(key, now);
@@ -73,12 +74,13 @@ impl OpenUnits {
         );
     }
 
-    /// A handle has a new reclaim unit.
+    /// Forgets a handle's reclaim unit, because the handle has a new one.
     fn forget(&mut self, placement: Placement) {
         self.since.remove(&key_of(placement));
     }
 
-    /// Estimated time until a handle's reclaim unit reaches the limit, in seconds; 0 without limit (EARUTR).
+    /// Estimated seconds until a handle's reclaim unit reaches the limit, or 0 without limit
+    /// (EARUTR).
     fn seconds_left(&self, now: Nanos, placement: Placement) -> u32 {
         match self.since.get(&key_of(placement)) {
             _ if self.limit_s == 0 => 0,
@@ -87,7 +89,7 @@ impl OpenUnits {
         }
     }
 
-    /// The handles whose reclaim units have been open for as long as the limit.
+    /// Handles whose reclaim units have reached the time limit.
     fn expired(&self, now: Nanos) -> Vec<Placement> {
         if self.limit_s == 0 {
             return Vec::new();
@@ -112,7 +114,7 @@ pub(crate) enum UnresolvedDirective {
     Unknown(u16),
 }
 
-/// The placement that a command of a namespace names, if it names one.
+/// Placement that a command names, or `None` for a command without a placement directive.
 #[inline]
 pub(crate) fn named_placement(
     fdp: &FdpState,
@@ -131,7 +133,7 @@ pub(crate) fn named_placement(
     }
 }
 
-/// The placement of a write of a namespace that names this one, or none.
+/// Placement of a write that names a placement, or the default placement.
 #[inline]
 pub(crate) fn named_or_default(
     device: &mut Device<DeviceReports>,
@@ -141,7 +143,7 @@ pub(crate) fn named_or_default(
     named.unwrap_or_else(|| device.default_placement(namespace.placement_handles[0]))
 }
 
-/// Refuses what needs Flexible Data Placement while it is not enabled.
+/// Refuses a command while Flexible Data Placement is disabled.
 pub(super) fn check_enabled(fdp: &FdpState) -> Result<(), Failure> {
     if fdp.enabled {
         return Ok(());
@@ -150,7 +152,8 @@ pub(super) fn check_enabled(fdp: &FdpState) -> Result<(), Failure> {
     Err(Failure::new(Status::FDP_DISABLED, cause))
 }
 
-/// A handle's reclaim unit was written to, in the course of which the one that it had before was `filled` or not.
+/// Records a write to a handle's reclaim unit. `filled` is true if the write filled the previous
+/// unit.
 fn note_unit_written(
     device: &Device<DeviceReports>,
     units: &mut OpenUnits,
@@ -163,10 +166,11 @@ fn note_unit_written(
 }
 
 impl NamespaceIo<'_> {
-    /// The placement of a write.
+    /// Resolves the placement of a write.
     ///
-    /// A placement identifier that does not exist is no error: the data goes where it would go without one
-    /// ([`ssd::Device::default_placement`]), and the host event log says so (NVMe 2.1, Flexible Data Placement).
+    /// An unknown placement identifier is no error. The data goes to the default placement
+    /// ([`ssd::Device::default_placement`]), and the host event log gets an entry (NVMe 2.1,
+    /// Flexible Data Placement).
     pub(crate) fn resolve(&mut self, directive: WriteDirective) -> Result<Placement, Failure> {
         let groups = self.device.layout().groups;
         let named = match named_placement(self.fdp, self.namespace, groups, directive) {
@@ -190,10 +194,10 @@ impl NamespaceIo<'_> {
         Ok(placement)
     }
 
-    /// Pages left in a handle's reclaim unit of every group, if there is a time limit: for
-    /// [`NamespaceIo::note_pages_written`] after writing.
+    /// Remaining pages of a handle's reclaim units in all groups, if a time limit exists. The
+    /// result is for [`NamespaceIo::note_pages_written`] after the write.
     pub(crate) fn pages_before_writing(&mut self, handle: RuhId) -> Option<Vec<u32>> {
-        // Left by a command that failed on its way.
+        // Drops redirections of an earlier command that failed.
         self.device.sink_mut().forget_redirected();
         let left = |group| {
             let left = self.device.available_media_writes(Placement { group, handle });
@@ -203,8 +207,9 @@ impl NamespaceIo<'_> {
         self.units.is_limited().then(|| groups.map(RgId).map(left).collect())
     }
 
-    /// The time of a reclaim unit begins with the first page that is written to it. A reclaim group that is full passes
-    /// pages on to others, and then it is their reclaim units that are written.
+    /// Updates the open times after a write. The time of a reclaim unit starts with its first page.
+    /// A full reclaim group redirects pages to other groups, and their reclaim units are then the
+    /// written ones.
     pub(crate) fn note_pages_written(&mut self, placement: Placement, pages: u64, left_before: Option<Vec<u32>>) {
         let Some(left_before) = left_before else {
             return self.device.sink_mut().forget_redirected();
@@ -222,8 +227,8 @@ impl NamespaceIo<'_> {
         }
     }
 
-    /// Reclaim unit handle status: a descriptor for each placement handle and reclaim group, as much as the host has
-    /// room for; the header counts them all.
+    /// Executes Reclaim Unit Handle Status. The result has a descriptor for each placement handle
+    /// and reclaim group, cut to the size of the host's buffer. The header counts all of them.
     pub(crate) fn handle_status(&mut self, bytes: u64, data: &mut Vec<u8>) -> Result<Execution, Failure> {
         check_enabled(self.fdp)?;
         let groups = self.device.layout().groups;
@@ -256,7 +261,8 @@ impl NamespaceIo<'_> {
         Ok(Execution::DONE)
     }
 
-    /// Reclaim unit handle update: each placement identifier in the list goes on in a new reclaim unit.
+    /// Executes Reclaim Unit Handle Update. Each listed placement identifier gets a new reclaim
+    /// unit.
     pub(crate) fn handle_update(&mut self, data: &[u8]) -> Result<Execution, Failure> {
         check_enabled(self.fdp)?;
         let groups = self.device.layout().groups;
@@ -279,7 +285,7 @@ impl NamespaceIo<'_> {
         Ok(Execution::DONE)
     }
 
-    /// Closes a handle's reclaim unit before it is full, with the event that says why.
+    /// Closes a handle's reclaim unit before it is full, and logs the event of this type.
     fn leave_reclaim_unit(&mut self, placement: Placement, event_kind: u8) {
         let left = self.device.update_handle(self.clock.now(), placement);
         let unwritten = left.expect("a handle of the device");
@@ -292,14 +298,14 @@ impl NamespaceIo<'_> {
     }
 }
 
-/// Bytes of the whole reclaim unit handle status of a namespace with these placements.
+/// Size of the complete reclaim unit handle status for these placements, in bytes.
 fn status_bytes(placements: PlacementList<'_>) -> u64 {
     let descriptors = usize::from(placements.count());
     (size_of::<RuhStatusHeader>() + descriptors * size_of::<RuhStatusDescriptor>()) as u64
 }
 
 impl Subsystem {
-    /// Bytes of the whole reclaim unit handle status of a namespace.
+    /// Size of the complete reclaim unit handle status of a namespace, in bytes.
     pub(crate) fn handle_status_bytes(&self, id: u16, nsid: u32) -> Result<u64, Failure> {
         let namespace = self.state.namespaces.active(id, nsid)?;
         let placements = PlacementList::new(&namespace.placement_handles, self.device.layout().groups);
@@ -322,7 +328,7 @@ impl Subsystem {
         );
     }
 
-    /// Fills the host log with events that say nothing, so that all that was in it is lost.
+    /// Fills the host event log with meaningless events, so that all earlier entries are lost.
     pub(crate) fn overflow_host_events(&mut self) {
         if self.state.fdp.enabled {
             let source = EventSource::of(&self.device, &self.clock);
@@ -330,7 +336,7 @@ impl Subsystem {
         }
     }
 
-    /// Makes controller events of what the device reported.
+    /// Converts the device's reports into controller events.
     pub(crate) fn note_device_events(&mut self) {
         let events = self.device.sink_mut().take();
         if !self.state.fdp.enabled {
@@ -343,7 +349,7 @@ impl Subsystem {
                 Event::Close { group, owner, .. } => {
                     let handle = owner.handle().expect("a handle's unit, or it is not reported");
                     let placement = Placement { group, handle };
-                    // The command that made room may have gone on to write to the reclaim unit after it.
+                    // The command that closed the unit may have written to its successor already.
                     note_unit_written(&self.device, self.fdp.units_mut(), self.clock.now(), placement, true);
                     if let Some(nsid) = namespaces.of_handle(handle) {
                         let of = ReportedNamespace::of(nsid, namespaces.get(nsid));
@@ -356,8 +362,8 @@ impl Subsystem {
         }
     }
 
-    /// Tells every namespace that its handles reference other reclaim units than before (after a restart that lost
-    /// them).
+    /// Reports to every namespace that its handles reference other reclaim units than before.
+    /// Called after a restart that lost the units.
     pub fn note_handles_modified_by_reset(&mut self) {
         if self.state.fdp.enabled {
             let source = EventSource::of(&self.device, &self.clock);

@@ -1,7 +1,8 @@
-//! Log pages of Flexible Data Placement: configurations (20h), handle usage (21h), events (23h).
+//! Log pages of Flexible Data Placement, which are configurations (20h), handle usage (21h) and
+//! events (23h).
 //!
-//! The configurations are answered always. The other pages, with the statistics (22h), need Flexible Data Placement
-//! enabled.
+//! The configurations are always available. The other pages and the statistics (22h) need Flexible
+//! Data Placement enabled.
 
 use nvme_spec::LogId;
 use nvme_spec::fdp::{
@@ -21,7 +22,7 @@ use crate::error::Failure;
 use crate::setup::NAMESPACES_MAX;
 use crate::subsystem::Subsystem;
 
-/// Configuration descriptors are padded to a multiple of this.
+/// Alignment of configuration descriptors, in bytes.
 const DESCRIPTOR_ALIGNMENT_BYTES: usize = 8;
 
 impl Subsystem {
@@ -42,7 +43,7 @@ impl Subsystem {
         page
     }
 
-    /// A configuration with its reclaim unit handles.
+    /// Descriptor of a configuration with its reclaim unit handles.
     fn descriptor(&self, config: &DeviceConfig) -> Vec<u8> {
         let groups = config.geometry.reclaim_groups;
         let handles = config.handles.count;
@@ -77,7 +78,8 @@ impl Subsystem {
         described
     }
 
-    /// A page that there is only while Flexible Data Placement is enabled; `parameter` is the Log Specific Parameter.
+    /// A page that exists only while Flexible Data Placement is enabled. `parameter` is the Log
+    /// Specific Parameter.
     pub(crate) fn enabled_fdp_page(&self, log: LogId, parameter: u8) -> Result<Vec<u8>, Failure> {
         check_enabled(&self.state.fdp)?;
         Ok(match log {
@@ -88,7 +90,8 @@ impl Subsystem {
         })
     }
 
-    /// Of each handle, whether a namespace has it and who said so.
+    /// The handle usage page. It states for each handle if a namespace uses it, and if the host or
+    /// the controller chose it.
     fn handle_usage_page(&self) -> Vec<u8> {
         let handles = self.device.config().handles.count;
         let mut usage = vec![RuhAttributes::Unused; usize::from(handles)];
@@ -100,7 +103,8 @@ impl Subsystem {
             };
             for handle in &namespace.placement_handles {
                 let known = &mut usage[usize::from(handle.0)];
-                // What a host chose stays a host's choice, whoever shares it.
+                // A handle that a host chose stays host-specified, even if other namespaces share
+                // it.
                 if *known != RuhAttributes::HostSpecified {
                     *known = attributes;
                 }
@@ -146,14 +150,16 @@ impl Subsystem {
     }
 }
 
-/// Bytes of a reclaim unit (RUNS): of a whole superblock, unless every handle is given the same smaller ones.
+/// Nominal size of a reclaim unit in bytes (RUNS). The size is a whole superblock, unless every
+/// handle has the same smaller size.
 fn nominal_unit_bytes(config: &DeviceConfig) -> u64 {
     let layout = ssd::Layout::new(config).expect("configurations that are offered work");
     let mut sizes = (0..config.handles.count).map(|handle| config.handles.get(handle).reclaim_unit);
     let first = sizes.next().expect("there is a handle");
     let alike = sizes.all(|size| size == first);
     let whole = first == ReclaimUnitSize::Superblock;
-    // Class 0 is the superblock, so the other one is that of the handles; there is none if it comes to the same size.
+    // Class 0 is the superblock, so the last class is that of the handles. Equal sizes share one
+    // class.
     let class = if alike && !whole {
         layout.classes.last()
     } else {
@@ -162,7 +168,7 @@ fn nominal_unit_bytes(config: &DeviceConfig) -> u64 {
     u64::from(class.expect("a layout has the class of superblocks").pages) * layout.page_bytes
 }
 
-/// An event as the standard lays it out.
+/// Converts an event to the standard's layout.
 fn event_bytes(event: &FdpEvent) -> EventBytes {
     let flags = FdpEventFlags::new()
         .with_piv(event.pid.is_some())
@@ -219,7 +225,8 @@ mod tests {
         assert_eq!(bytes[..4], [0x80, 0b111, 0x05, 0x40]);
         assert_eq!(bytes[4..12], [0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x02, 0x00]);
         assert_eq!(bytes[12..16], [4, 3, 2, 1]);
-        // LBA valid; blocks moved at 18; the first block at 20, where libnvme's structure does not look.
+        // The LBA is valid. NLBAM is at offset 18. The LBA is at offset 20, which libnvme's
+        // structure ignores.
         assert_eq!(bytes[16..28], [1, 0, 0x0b, 0x0a, 8, 7, 6, 5, 4, 3, 2, 1]);
         assert_eq!(bytes[28..32], [0; 4]);
         assert_eq!(bytes[32..36], [1, 0, 7, 0]);

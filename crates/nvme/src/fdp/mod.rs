@@ -1,4 +1,4 @@
-//! Flexible Data Placement (FDP): everything that NVMe 2.1 says of it and this drive has.
+//! Flexible Data Placement (FDP), as far as NVMe 2.1 defines it and this drive supports it.
 //!
 //! ```text
 //! Write with a placement identifier -> directive -> handles (which reclaim unit handle) -> ssd::Device
@@ -16,9 +16,10 @@
 //! | `statistics` | log page 22h |
 //! | `features` | features 1Dh (FDP) and 1Eh (FDP events) |
 //!
-//! The device model knows reclaim groups, reclaim units and handles. This module speaks of them in the standard's
-//! layouts. Every entry of the log passes `EventLog::append`. Its callers are `Subsystem::note_device_events` (the device's events),
-//! the executors of `handles` (host events) and, in simulated runs, placement feedback. The placement feedback of simulated runs uses the same [`EventLog`].
+//! The device model has reclaim groups, reclaim units and handles. This module converts them to the
+//! standard's layouts. Every log entry passes `EventLog::append`. Its callers are
+//! `Subsystem::note_device_events` (the device's events), the executors of `handles` (host events)
+//! and, in simulated runs, placement feedback with the same [`EventLog`].
 
 mod configuration;
 mod directive;
@@ -52,16 +53,18 @@ pub struct FdpState {
     pub events: EventLog,
 }
 
-/// Flexible Data Placement of a drive since its start: what follows from its profile, and the time of reclaim units.
+/// Flexible Data Placement since the drive's start, derived from its profile. It includes the open
+/// times of reclaim units.
 #[derive(Debug)]
 pub(crate) struct Fdp {
-    /// The configurations that are offered, as devices.
+    /// Device configurations of the offered FDP configurations.
     configurations: Vec<DeviceConfig>,
     units: OpenUnits,
 }
 
 impl Fdp {
-    /// Of a drive with this profile, whose reclaim units may stay open for so many seconds; 0 for no limit.
+    /// State for a drive with this profile. Reclaim units may stay open for `time_limit_s` seconds,
+    /// or without limit if 0.
     pub(crate) fn new(profile: &DeviceConfig, time_limit_s: u32) -> Fdp {
         Fdp {
             configurations: configurations(profile),
@@ -69,17 +72,17 @@ impl Fdp {
         }
     }
 
-    /// The configurations that are offered, as devices.
+    /// Device configurations of the offered FDP configurations.
     pub(crate) fn configurations(&self) -> &[DeviceConfig] {
         &self.configurations
     }
 
-    /// The reclaim units that are open.
+    /// Open reclaim units.
     pub(crate) fn units(&self) -> &OpenUnits {
         &self.units
     }
 
-    /// The same, to change them.
+    /// Mutable version of [`Fdp::units`].
     pub(crate) fn units_mut(&mut self) -> &mut OpenUnits {
         &mut self.units
     }

@@ -1,11 +1,12 @@
-//! The FDP Statistics log page (22h): bytes that hosts wrote, bytes that the media wrote and erased.
+//! The FDP Statistics log page (22h), with the bytes that hosts wrote and that the media wrote and
+//! erased.
 
 use nvme_spec::fdp::FdpStatistics;
 use ssd::Stats;
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U128;
 
-/// The page, from the counters of the device alone.
+/// Builds the page from the counters of the device alone.
 pub(super) fn page(stats: &Stats) -> Vec<u8> {
     let (host_bytes, media_bytes) = (stats.host_bytes_written(), stats.media_bytes_written());
     let wide = |bytes: u64| U128::new(u128::from(bytes));

@@ -1,8 +1,9 @@
-//! The context of an I/O command: its namespace, and the parts of the drive that it touches.
+//! Context of an I/O command, which has its namespace and the parts of the drive that it uses.
 //!
-//! It is made once per command ([`Subsystem`](crate::Subsystem) lends its parts to it), after the namespace was found to
-//! be active. The executors are its methods: none of them looks the namespace up again. A change of the non-volatile
-//! state is only noted here. The subsystem stores it before the command completes.
+//! Each command gets one context, after the check that its namespace is active. The
+//! [`Subsystem`](crate::Subsystem) lends its fields to the context. The executors are methods of
+//! the context, so none of them looks the namespace up again. They only mark changes of the
+//! non-volatile state. The subsystem stores the state before the command completes.
 
 use nvme_spec::Status;
 use ssd::{Device, Lpn};
@@ -17,7 +18,7 @@ use crate::media::{ByteRange, Media, MediaError};
 use crate::namespace::Namespace;
 use crate::state::{SanitizeOutcome, SmartCounters};
 
-/// See the module.
+/// Context of an I/O command. See the module documentation.
 pub(crate) struct NamespaceIo<'a> {
     pub nsid: u32,
     pub namespace: &'a mut Namespace,
@@ -29,26 +30,27 @@ pub(crate) struct NamespaceIo<'a> {
     pub fdp: &'a mut FdpState,
     pub units: &'a mut OpenUnits,
     pub clock: &'a mut Clock,
-    /// Room for data that no host sees.
+    /// Buffer for data that no host sees.
     pub scratch: &'a mut Vec<u8>,
     /// A fault makes all media read-only.
     pub is_read_only: bool,
-    /// The command has changed the non-volatile state, which is to be stored before it completes.
+    /// The command changed the non-volatile state. The state must be stored before the command
+    /// completes.
     pub changes_state: bool,
 }
 
 impl NamespaceIo<'_> {
-    /// Logical capacity of the drive.
+    /// Logical capacity of the drive, in bytes.
     pub(super) fn capacity_bytes(&self) -> u64 {
         u64::from(self.device.layout().logical_pages) * self.page_bytes
     }
 
-    /// The drive as the reporting rules of FDP events see it now.
+    /// Current state of the drive for the reporting rules of FDP events.
     pub(crate) fn event_source(&self) -> EventSource {
         EventSource::of(self.device, self.clock)
     }
 
-    /// The storage failed under the command.
+    /// Failure of a command because of the storage.
     pub(super) fn media_failure(&mut self, status: Status, error: &MediaError) -> Failure {
         media_failure(&mut self.smart.media_errors, status, error)
     }
@@ -89,13 +91,13 @@ impl NamespaceIo<'_> {
         }
     }
 
-    /// Counts a command that told the host data. Metadata does not count.
+    /// Counts a command that returned data to the host. Metadata does not count.
     pub(super) fn note_read(&mut self, blocks: Blocks) {
         self.smart.read_commands += 1;
         self.smart.host_bytes_read += blocks.count << self.namespace.block_bytes_log2();
     }
 
-    /// Counts a command that wrote.
+    /// Counts a write command.
     pub(super) fn note_write(&mut self, blocks: Blocks, force_unit_access: bool) -> Execution {
         let block_bytes = self.namespace.block_bytes();
         let is_unaligned = !((blocks.first | blocks.count) * block_bytes).is_multiple_of(self.page_bytes);
@@ -104,8 +106,8 @@ impl NamespaceIo<'_> {
         Execution::written(force_unit_access)
     }
 
-    /// Notes the changes that any kind of writing makes beside the data. They are stored: what was said of the old data
-    /// must not come back after a power loss.
+    /// Updates the state after any kind of write. The change is stored, so that a power loss cannot
+    /// restore marks of the old data.
     pub(super) fn written(&mut self, blocks: Blocks) {
         let was_uncorrectable = self.forget_uncorrectable(blocks);
         let was_sanitized = self.sanitize.note_write();
@@ -116,7 +118,8 @@ impl NamespaceIo<'_> {
         );
     }
 
-    /// Makes blocks readable that Write Uncorrectable made unreadable; returns whether there was one.
+    /// Makes blocks readable again after Write Uncorrectable. Returns true if the range had an
+    /// unreadable block.
     pub(super) fn forget_uncorrectable(&mut self, blocks: Blocks) -> bool {
         let uncorrectable = &mut self.namespace.uncorrectable;
         let there_is = !uncorrectable.is_empty() && uncorrectable.first_in(blocks.first, blocks.count).is_some();
@@ -131,7 +134,7 @@ impl NamespaceIo<'_> {
         there_is
     }
 
-    /// The pages of the device that a piece of whole pages has are deallocated.
+    /// Deallocates the device pages of a piece that consists of whole pages.
     pub(super) fn deallocate_pages(&mut self, piece: ByteRange) {
         assert!(
             piece.is_whole_pages(self.page_bytes),
@@ -144,7 +147,8 @@ impl NamespaceIo<'_> {
         assert!(self.device.lookup(last).is_none(), "the pages were given back");
     }
 
-    /// Makes a range of the namespace read as zeroes with its metadata, without the device's knowing.
+    /// Makes a range of the namespace and its metadata read as zeroes. The device model does not
+    /// see the change.
     pub(super) fn discard_blocks(&mut self, piece: ByteRange) -> Result<(), Failure> {
         discard(self.media, &mut self.smart.media_errors, piece)?;
         if self.namespace.metadata_bytes() > 0 {
@@ -169,7 +173,8 @@ pub(super) fn check_range(namespace: &Namespace, blocks: Blocks) -> Result<(), F
     Err(Failure::new(Status::LBA_OUT_OF_RANGE, cause).at(at).lba(blocks.first))
 }
 
-/// The storage failed under a command. What is damaged is so the next time, too.
+/// Failure of a command because of the storage. Damage is permanent, so such a failure is not
+/// retryable.
 pub(super) fn media_failure(media_errors: &mut u64, status: Status, error: &MediaError) -> Failure {
     *media_errors += 1;
     let failure = Failure::new(status, error.to_string());
@@ -179,7 +184,7 @@ pub(super) fn media_failure(media_errors: &mut u64, status: Status, error: &Medi
     }
 }
 
-/// Makes a range of the storage read as zeroes, without the device's knowing.
+/// Makes a range of the storage read as zeroes. The device model does not see the change.
 pub(crate) fn discard(media: &mut CachedMedia, media_errors: &mut u64, piece: ByteRange) -> Result<(), Failure> {
     let discarded = media.discard(piece.offset, piece.bytes);
     discarded.map_err(|error| media_failure(media_errors, Status::WRITE_FAULT, &error))

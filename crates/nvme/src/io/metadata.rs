@@ -1,14 +1,16 @@
-//! Metadata of logical blocks: how it comes along with the data, and where it is kept.
+//! Metadata of logical blocks, with its transfer forms and its place in the storage.
 //!
 //! ```text
 //! separate buffer  data data data | meta meta meta   (MPTR; PCI Express only)   --> kept as it is: data in its place,
 //! extended LBA     data meta data meta data meta     (in the data)  <-- taken apart    metadata behind the capacity
 //! ```
 //!
-//! Inside, blocks with metadata are always the first form: all data, then all metadata. It means nothing to the drive:
-//! there is no protection information. The device model does not know of it.
+//! Internally, blocks with metadata always have the first form, all data and then all metadata. The
+//! drive does not interpret metadata, because it has no protection information. The device model
+//! does not include metadata.
 //!
-//! A power failure may leave the data of one write with the metadata of another: they are two accesses to the storage.
+//! A power failure may leave the data of one write with the metadata of another. Data and metadata
+//! are two accesses to the storage.
 
 use nvme_spec::Status;
 
@@ -21,7 +23,7 @@ use crate::namespace::{FORMATS, Namespace};
 use crate::subsystem::Subsystem;
 use crate::transfer::Transfer;
 
-/// Makes extended blocks of data and metadata that follow each other.
+/// Converts data followed by metadata into extended blocks.
 fn interleaved(data_then_metadata: &[u8], namespace: &Namespace) -> Vec<u8> {
     let (block_bytes, metadata_bytes) = (namespace.block_bytes() as usize, namespace.metadata_bytes() as usize);
     let blocks = data_then_metadata.len() / (block_bytes + metadata_bytes);
@@ -38,7 +40,7 @@ fn interleaved(data_then_metadata: &[u8], namespace: &Namespace) -> Vec<u8> {
     extended
 }
 
-/// Puts the data of extended blocks first, then their metadata.
+/// Converts extended blocks into data followed by metadata.
 pub(super) fn taken_apart(extended: &[u8], namespace: &Namespace) -> Vec<u8> {
     let (block_bytes, metadata_bytes) = (namespace.block_bytes() as usize, namespace.metadata_bytes() as usize);
     let blocks = || extended.chunks_exact(block_bytes + metadata_bytes);
@@ -50,7 +52,7 @@ pub(super) fn taken_apart(extended: &[u8], namespace: &Namespace) -> Vec<u8> {
 }
 
 impl Subsystem {
-    /// What a command moves whose data is logical blocks.
+    /// Transfer of a command whose data is logical blocks.
     pub(super) fn block_transfer(
         &self,
         id: u16,
@@ -60,7 +62,8 @@ impl Subsystem {
     ) -> Result<Transfer, Failure> {
         let namespace = self.state.namespaces.active(id, nsid)?;
         let data_bytes = limited(blocks.count << namespace.block_bytes_log2())?;
-        // Before the data pointer is looked at: what moves nothing need not say where to.
+        // The range is checked before the data pointer. A command that moves no data needs no
+        // pointer.
         check_range(namespace, blocks)?;
         let metadata_bytes = blocks.count * namespace.metadata_bytes();
         if metadata_bytes == 0 {
@@ -81,8 +84,8 @@ impl Subsystem {
         })
     }
 
-    /// Refuses metadata in a separate buffer where the transport has none (Base Specification: over fabrics metadata is
-    /// transferred as a part of the logical block).
+    /// Refuses metadata in a separate buffer on transports without one. Over fabrics, metadata is a
+    /// part of the logical block (Base Specification).
     pub(crate) fn check_metadata_location(
         &self,
         id: u16,
@@ -100,7 +103,7 @@ impl Subsystem {
 }
 
 impl NamespaceIo<'_> {
-    /// Reads blocks that were found readable, in the form in which the host gets them.
+    /// Reads blocks that are known to be readable, in the form that the host gets.
     pub(super) fn read_for_host(&mut self, blocks: Blocks, data: &mut Vec<u8>) -> Result<(), Failure> {
         self.read_into(blocks, data)?;
         if self.namespace.extended_metadata {
@@ -135,7 +138,7 @@ impl NamespaceIo<'_> {
         Ok(())
     }
 
-    /// Where the metadata of blocks is.
+    /// Place of the metadata of blocks in the storage.
     fn metadata_of(&self, blocks: Blocks) -> Vec<ByteRange> {
         let capacity_bytes = self.capacity_bytes();
         let pieces = self.namespace.locate(blocks.first, blocks.count, self.page_bytes);

@@ -1,13 +1,17 @@
-//! Reads and Writes of a queue that are carried out together, because what each of them would ask of the drive is the same.
+//! Fast-path batches, which carry out reads and writes of a queue together and check the drive once
+//! for all of them.
 //!
 //! ```text
 //! begin_plain_batch (what holds for all: namespace, features) -> plain (what one of them moves, and where)
 //!     -> read_plain, write_plain (its data) -> end_plain_batch (the device, counters and events, once for all) -> settle
 //! ```
 //!
-//! A command is plain if it succeeds for certain, unless its data does not come or the storage fails, and may complete at once. All others
-//! go the road of every command (`command`), which decides what they fail with: nothing is refused here. One after the other or together, the
-//! drive is the same afterwards; the subsystem is held from the first to the last, so nobody sees what is between.
+//! A command is plain (fast-path) if it may complete immediately and can fail only in its data
+//! transfer or in the storage. All other commands take the normal path (`command`), which decides
+//! their status. No command is refused here.
+//!
+//! A batch leaves the drive in the same state as single commands. The subsystem stays locked for
+//! the whole batch, so no thread sees a state in between.
 
 use nvme_spec::Status;
 use prefetch::Room;
@@ -23,30 +27,30 @@ use crate::subsystem::Subsystem;
 use crate::traffic::CommandKind;
 use crate::transfer::{TRANSFER_BYTES_MAX, Transfer};
 
-/// Commands behind one that is carried out of which something is asked for.
+/// Number of later commands whose memory is prefetched during a command.
 pub const EXPECTED_COMMANDS: usize = 2;
-/// So much of what a Read touches is asked for that many commands before it.
+/// Bytes at the start of a Read that are prefetched [`EXPECTED_COMMANDS`] commands earlier.
 const BEGINNING_BYTES: u64 = 1024;
 
-/// A Read or Write that was found plain.
+/// A Read or Write that qualifies as plain.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain {
     blocks: Blocks,
-    /// Where its data lies in the drive, in one piece.
+    /// Place of the data in the drive, in one piece.
     piece: ByteRange,
     access: Access,
 }
 
-/// What a plain command does.
+/// Operation of a plain command.
 #[derive(Clone, Copy, Debug)]
 enum Access {
     Read,
-    /// To the placement that it names, if it names one.
+    /// Write to the named placement, if the command names one.
     Write(Option<Placement>),
 }
 
 impl Command {
-    /// Whether it can be plain: all others need not be looked at more closely.
+    /// True if the command can be plain. Other commands need no closer check.
     #[inline]
     pub fn may_be_plain(&self) -> bool {
         matches!(self.operation, Operation::Read(_) | Operation::Write { .. })
@@ -54,7 +58,7 @@ impl Command {
 }
 
 impl Plain {
-    /// What data it moves.
+    /// Data that the command moves.
     #[inline]
     pub fn transfer(&self) -> Transfer {
         match self.access {
@@ -68,20 +72,20 @@ impl Plain {
     }
 }
 
-/// Commands of one kind.
+/// Totals of commands of one kind.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     commands: u64,
     bytes: u64,
 }
 
-/// Plain commands of a controller and a namespace, and what they add up to.
+/// Batch of plain commands of a controller and a namespace, with their totals.
 #[derive(Debug)]
 #[must_use = "what was written has to reach the device"]
 pub struct PlainBatch {
     controller: u16,
     nsid: u32,
-    /// Whether Writes can be plain, and those that force unit access.
+    /// Writes can be plain, and writes with forced unit access can be plain.
     takes_writes: bool,
     takes_forced: bool,
     block_bytes_log2: u8,
@@ -91,7 +95,7 @@ pub struct PlainBatch {
 }
 
 impl PlainBatch {
-    /// Bytes that were moved so far.
+    /// Bytes moved so far.
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.reads.bytes + self.writes.bytes
@@ -99,14 +103,14 @@ impl PlainBatch {
 }
 
 impl Subsystem {
-    /// Begins with commands of a namespace; `None` if none of them can be plain now.
+    /// Begins a batch for a namespace. `None` if no command of it can be plain now.
     pub fn begin_plain_batch(&mut self, id: u16, now: Nanos, nsid: u32) -> Option<PlainBatch> {
         assert!(
             self.writes.is_empty(),
             "what was written together has reached the device"
         );
         let controller = self.controller(id);
-        // Where commands take time, meet faults, or are looked at one by one, each is a case of its own.
+        // Commands need the normal path if they take time, meet faults or are monitored one by one.
         let is_alike = controller.is_ready()
             && !self.faults.are_planned()
             && !self.faults.has_lost_power()
@@ -138,7 +142,8 @@ impl Subsystem {
         })
     }
 
-    /// What a command moves, if it is plain and of this namespace. What it touches in the device is asked for.
+    /// Returns the command as plain if it qualifies and belongs to the batch's namespace.
+    /// Prefetches device memory for a Write.
     #[inline]
     pub fn plain(&self, together: &PlainBatch, command: &Command) -> Option<Plain> {
         if command.nsid != together.nsid {
@@ -177,9 +182,10 @@ impl Subsystem {
         Some(plain)
     }
 
-    /// While a plain command is carried out: asks for what Reads behind it touch. Of the one after the next that is the beginning, for which
-    /// the processor also finds out where its page is; of the next it is the rest. What is written anew is not waited for, and costs more if
-    /// it was read before.
+    /// Prefetches data of the next reads while a plain command runs. The start is prefetched for
+    /// the command after the next one, so that the processor also translates the page address. The
+    /// rest is prefetched for the next command. Writes are not prefetched, because a write does not
+    /// wait for old data and prefetching makes it slower.
     #[inline]
     pub fn expect_plain<'a>(&self, mut behind: impl Iterator<Item = &'a Plain>) {
         let (next, after_next) = (behind.next(), behind.next());
@@ -193,10 +199,10 @@ impl Subsystem {
         }
     }
 
-    /// Reads for a plain command, in pieces that `take` is given.
+    /// Reads the data of a plain command and passes it to `take` in pieces.
     ///
     /// # Errors
-    /// The storage failed, or `take` did: the command failed.
+    /// The storage or `take` failed, and so did the command.
     #[inline]
     pub fn read_plain(
         &mut self,
@@ -224,10 +230,12 @@ impl Subsystem {
         Ok(())
     }
 
-    /// Has `give` put the data of a plain command into the storage, in pieces; the device hears of it at the end.
+    /// Lets `give` put the data of a plain command into the storage, in pieces. The device model
+    /// executes the write at the end of the batch.
     ///
     /// # Errors
-    /// The storage failed, or `give` did: the command failed, and some of its blocks may have been written.
+    /// The storage or `give` failed, and so did the command. Some of its blocks may have been
+    /// written.
     #[inline]
     pub fn write_plain(
         &mut self,
@@ -258,14 +266,16 @@ impl Subsystem {
         Ok(())
     }
 
-    /// Before another thread has the drive: what was written together is there for it. It waits for that, so it is done once, after hosts are
-    /// told: nobody can look before.
+    /// Makes written data visible to all threads, before another thread gets the drive. The call
+    /// stalls, so it runs once, after the completions are sent. No other thread can read the data
+    /// earlier.
     #[inline]
     pub fn settle(&mut self) {
         self.media.settle();
     }
 
-    /// Ends what was begun: the device carries out what was written, and everything is counted. [`Subsystem::settle`] follows, sooner or later.
+    /// Ends a batch. The device model executes the writes, and all commands are counted.
+    /// [`Subsystem::settle`] must follow at some point.
     pub fn end_plain_batch(&mut self, together: PlainBatch) {
         let PlainBatch {
             controller,

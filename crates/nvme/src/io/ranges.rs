@@ -1,4 +1,5 @@
-//! Dataset Management and Copy: commands whose data is a list of ranges; and how commands without data are cut.
+//! Dataset Management and Copy, whose data is a list of ranges, and the split of commands without
+//! data into parts.
 
 use nvme_spec::Status;
 use nvme_spec::command::{Range, SourceRange0};
@@ -16,22 +17,23 @@ use crate::transfer::TRANSFER_BYTES_MAX;
 /// Source ranges of one Copy command (MSRC + 1).
 pub const COPY_RANGES_MAX: u64 = 128;
 
-/// What a command deallocates or zeroes before others have the drive; a multiple of every page size.
+/// Most bytes that a command deallocates or zeroes in one part. A multiple of every page size.
 const AT_ONCE_BYTES: u64 = 16 << 20;
 
-/// Logical blocks of one Copy command (MCL) for a block size: as many bytes as a command may move.
+/// Most logical blocks of one Copy command (MCL) for a block size. The limit equals that of one
+/// transfer.
 pub fn copy_blocks_max(block_bytes: u64) -> u64 {
     TRANSFER_BYTES_MAX / block_bytes
 }
 
-/// Where Copy puts the blocks.
+/// Destination of a Copy command.
 pub(super) struct Destination {
     pub first: u64,
     pub directive: WriteDirective,
     pub force_unit_access: bool,
 }
 
-/// Bytes of a source range entry.
+/// Size of a source range entry, in bytes.
 pub(super) fn source_range_bytes(descriptor_format: u8) -> Result<u64, Failure> {
     match descriptor_format {
         0 => Ok(size_of::<SourceRange0>() as u64),
@@ -42,13 +44,13 @@ pub(super) fn source_range_bytes(descriptor_format: u8) -> Result<u64, Failure> 
     }
 }
 
-/// The ranges of a Dataset Management command; none if its data is not what it should be.
+/// Ranges of a Dataset Management command. Empty for malformed data.
 pub(super) fn of_dataset(data: &[u8]) -> Vec<Blocks> {
     let ranges = <[Range]>::ref_from_bytes(data).unwrap_or_default();
     ranges.iter().map(deallocated).collect()
 }
 
-/// Where a Copy command reads and writes, likewise.
+/// Source and destination ranges of a Copy command. Malformed data gives no sources.
 pub(super) fn of_copy(destination: u64, data: &[u8]) -> Vec<Blocks> {
     let sources = <[SourceRange0]>::ref_from_bytes(data).unwrap_or_default();
     let mut ranges: Vec<Blocks> = sources.iter().map(copied).collect();
@@ -75,8 +77,8 @@ fn copied(source: &SourceRange0) -> Blocks {
 }
 
 impl NamespaceIo<'_> {
-    /// Where the part of a command ends that begins with a logical block: where pages begin, so that the parts do what
-    /// the whole would.
+    /// End of the part that begins with a logical block. Parts end at page boundaries, so that
+    /// their sum equals the whole command.
     pub(super) fn end_of_part(&self, first: u64) -> u64 {
         let part_blocks = AT_ONCE_BYTES >> self.namespace.block_bytes_log2();
         let end = (first / part_blocks + 1) * part_blocks;
@@ -87,7 +89,7 @@ impl NamespaceIo<'_> {
         end
     }
 
-    /// Deallocates as much as may be done at once.
+    /// Deallocates one part of the ranges.
     pub(super) fn manage_dataset_part(
         &mut self,
         deallocate: bool,
@@ -117,7 +119,7 @@ impl NamespaceIo<'_> {
         Ok(Execution::DONE.done_if(whole))
     }
 
-    /// Deallocates the whole pages of a range; a page that is covered in part stays as it is.
+    /// Deallocates the whole pages of a range. Partly covered pages stay unchanged.
     fn deallocate(&mut self, first: u64, count: u64) -> Result<(), Failure> {
         let page_bytes = self.page_bytes;
         let located = self.namespace.locate(first, count, page_bytes);

@@ -1,6 +1,7 @@
-//! Read, Write, Compare, Verify, Write Zeroes, Write Uncorrectable.
+//! Execution of Read, Write, Compare, Verify, Write Zeroes and Write Uncorrectable.
 //!
-//! Buffers hold data; for a format with metadata, all the data and then all the metadata (see `metadata`).
+//! For a format with metadata, buffers hold all the data and then all the metadata (see
+//! `metadata`).
 
 use nvme_spec::Status;
 use prefetch::Room;
@@ -23,7 +24,7 @@ impl NamespaceIo<'_> {
         Ok(Execution::DONE)
     }
 
-    /// The same, of a format without metadata, in pieces that `take` is given.
+    /// Reads a format without metadata and passes the data to `take` in pieces.
     pub(super) fn read_pieces(
         &mut self,
         blocks: Blocks,
@@ -45,7 +46,7 @@ impl NamespaceIo<'_> {
         Ok(Execution::DONE)
     }
 
-    /// Reads blocks that were found readable.
+    /// Reads blocks that are known to be readable.
     pub(super) fn read_into(&mut self, blocks: Blocks, data: &mut Vec<u8>) -> Result<(), Failure> {
         let metadata_bytes = (blocks.count * self.namespace.metadata_bytes()) as usize;
         let data_bytes = (blocks.count << self.namespace.block_bytes_log2()) as usize;
@@ -63,7 +64,7 @@ impl NamespaceIo<'_> {
         }
     }
 
-    /// Has the storage read each piece of the data of blocks, and the device.
+    /// Reads each piece of the blocks from the storage and the device model.
     fn read_each(
         &mut self,
         blocks: Blocks,
@@ -104,7 +105,8 @@ impl NamespaceIo<'_> {
         Ok(self.note_write(blocks, force_unit_access))
     }
 
-    /// The same, of a format without metadata, in pieces that `give` puts into the storage. Where it fails some may have been written.
+    /// Writes a format without metadata. `give` puts the data into the storage in pieces. A failure
+    /// may leave some blocks written.
     pub(super) fn write_pieces(
         &mut self,
         blocks: Blocks,
@@ -130,7 +132,7 @@ impl NamespaceIo<'_> {
         Ok(self.note_write(blocks, force_unit_access))
     }
 
-    /// Writes blocks that were found writable.
+    /// Writes blocks that are known to be writable.
     pub(super) fn write_from(&mut self, blocks: Blocks, placement: Placement, data: &[u8]) -> Result<(), Failure> {
         let data_bytes = blocks.count << self.namespace.block_bytes_log2();
         let (mut rest, metadata) = data.split_at(data_bytes as usize);
@@ -147,7 +149,8 @@ impl NamespaceIo<'_> {
         Ok(())
     }
 
-    /// Has the storage write each piece of the data of blocks, and the device. `write` says too whether the data came.
+    /// Writes each piece of the blocks to the storage and the device model. `write` also returns
+    /// failures of the host's data transfer.
     fn write_each(
         &mut self,
         blocks: Blocks,
@@ -188,7 +191,7 @@ impl NamespaceIo<'_> {
         Ok(Execution::DONE)
     }
 
-    /// Reads without telling the data, as much as the largest transfer has.
+    /// Reads a part of up to the largest transfer, without returning the data.
     pub(super) fn verify_part(&mut self, blocks: Blocks, progress: &mut Progress) -> Result<Execution, Failure> {
         self.check_readable(blocks)?;
         let block_bytes_log2 = self.namespace.block_bytes_log2();
@@ -202,13 +205,14 @@ impl NamespaceIo<'_> {
         read?;
         let whole = progress.advance(part.count, blocks.count);
         if whole {
-            // Blocks that were verified count as read, the command does not (SMART / Health Information log page).
+            // Verified blocks count as read, the command itself does not (SMART / Health
+            // Information log page).
             self.smart.host_bytes_read += blocks.count << block_bytes_log2;
         }
         Ok(Execution::DONE.done_if(whole))
     }
 
-    /// Zeroes as much as may be done at once.
+    /// Writes zeroes to one part of the range.
     pub(super) fn write_zeroes_part(
         &mut self,
         blocks: Blocks,
@@ -218,7 +222,7 @@ impl NamespaceIo<'_> {
         progress: &mut Progress,
     ) -> Result<Execution, Failure> {
         self.check_writable(blocks)?;
-        // One command goes to one place, as long as there is that place.
+        // All parts of a command use one placement, as long as it exists.
         let placement = match progress.placement.filter(|decided| self.has_place(*decided)) {
             Some(decided) => decided,
             None => self.resolve(directive)?,
@@ -235,7 +239,7 @@ impl NamespaceIo<'_> {
         Ok(Execution::written(force_unit_access).done_if(whole))
     }
 
-    /// Whether the namespace has a handle, and the device the reclaim group.
+    /// True if the namespace has the handle and the device has the reclaim group.
     fn has_place(&self, placement: Placement) -> bool {
         let handles = &self.namespace.placement_handles;
         handles.contains(&placement.handle) && placement.group.0 < self.device.layout().groups
@@ -248,7 +252,7 @@ impl NamespaceIo<'_> {
         let located = self.namespace.locate(blocks.first, blocks.count, page_bytes);
         for piece in located.collect::<Vec<ByteRange>>() {
             self.discard_blocks(piece)?;
-            // What covers only a part of a page is written: the rest of the page stays.
+            // A partly covered page is written, so that the rest of the page survives.
             for part in split_by_page(piece, page_bytes) {
                 if deallocate && part.is_whole_pages(page_bytes) {
                     self.deallocate_pages(part);
@@ -266,7 +270,8 @@ impl NamespaceIo<'_> {
     }
 
     pub(super) fn write_uncorrectable(&mut self, blocks: Blocks) -> Result<Execution, Failure> {
-        /// Ranges that the state keeps; a host that marks more is refused rather than given all memory.
+        /// Most ranges of unreadable blocks in the state. The limit bounds the memory that a host
+        /// can use.
         const RANGES_MAX: usize = 1 << 16;
         self.check_writable(blocks)?;
         let uncorrectable = &mut self.namespace.uncorrectable;
@@ -285,7 +290,8 @@ impl NamespaceIo<'_> {
     }
 }
 
-/// The failure of a command whose blocks could not be read, of which `done_bytes` are before the piece that the storage failed at.
+/// Failure of a command whose blocks could not be read. `done_bytes` precede the piece at which the
+/// storage failed.
 pub(super) fn unread(
     media_errors: &mut u64,
     blocks: Blocks,
@@ -299,7 +305,7 @@ pub(super) fn unread(
     unreadable(media_errors, error).lba(lba.min(blocks.first + blocks.count - 1))
 }
 
-/// The device's view of a byte range that is written.
+/// Device model's view of a written byte range.
 pub(super) fn device_write(piece: ByteRange, page_bytes: u64, placement: Placement) -> Write {
     let (first, pages) = pages_of(piece, page_bytes);
     Write {
@@ -310,7 +316,8 @@ pub(super) fn device_write(piece: ByteRange, page_bytes: u64, placement: Placeme
     }
 }
 
-/// Divides a range into a part of a first page, whole pages, and a part of a last page; empty ones are left out.
+/// Splits a range into a partial first page, whole pages and a partial last page. Empty parts are
+/// left out.
 pub(super) fn split_by_page(piece: ByteRange, page_bytes: u64) -> impl Iterator<Item = ByteRange> {
     let end = piece.offset + piece.bytes;
     let whole_first = piece.offset.next_multiple_of(page_bytes).min(end);

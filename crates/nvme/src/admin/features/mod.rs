@@ -1,14 +1,16 @@
-//! Get Features and Set Features.
+//! Execution of Get Features and Set Features.
 //!
 //! ```text
 //! Set Features -> known? -> Setting  -> saveable? which namespaces? -> current value (a controller's, or shared) ->
 //! saved Get Features -> known? -> Question -> which namespace? -> current, default or saved value, or what may be done
 //! ```
 //!
-//! [`FEATURES`] says of each feature whose value it is and whether it can be saved. Most values are one number, command
-//! dword 11, kept in [`Features`]; those that are more, or that live elsewhere (keep alive timer, timestamp, write
-//! protection, Flexible Data Placement), have functions of their own. A controller takes its values anew from the saved
-//! ones when it is reset; values of a wider scope stay.
+//! [`FEATURES`] contains the scope of each feature's value and its save policy. Most values are one
+//! number (command dword 11) in [`Features`]. Larger values, and values outside of it, have their
+//! own functions. These are the keep alive timer, timestamp, write protection and Flexible Data
+//! Placement.
+//!
+//! A reset of a controller reloads its values from the saved ones. Values of a wider scope stay.
 
 mod number;
 mod special;
@@ -30,25 +32,25 @@ use crate::latency_monitor::LatencyConfiguration;
 use crate::subsystem::Subsystem;
 use crate::transfer::Transfer;
 
-/// Composite temperature above which a host is warned unless it says otherwise, in kelvins (WCTEMP).
+/// Default composite temperature above which the drive warns hosts, in kelvins (WCTEMP).
 pub const WARNING_TEMPERATURE_K: u16 = 343;
 
-/// What may be done with a feature.
+/// Properties of a feature.
 #[derive(Debug)]
 pub(super) struct Feature {
     pub id: FeatureId,
-    /// Whose value it is: a `SCOPE_…` bit.
+    /// Scope of the value, a `SCOPE_…` bit.
     pub scope: u16,
     saving: SavePolicy,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SavePolicy {
-    /// A reset brings the default value back.
+    /// A reset restores the default value.
     Never,
-    /// With the Save bit.
+    /// Saved with the Save bit.
     OnRequest,
-    /// Always, so the Save bit is not for it.
+    /// Always saved, without the Save bit.
     Always,
 }
 
@@ -56,8 +58,8 @@ const fn feature(id: FeatureId, scope: u16, saving: SavePolicy) -> Feature {
     Feature { id, scope, saving }
 }
 
-/// The features, by identifier. Timestamp is the drive's and not the controller's: there is one clock, which also
-/// stamps the FDP events.
+/// Features by identifier. Timestamp has the scope of the drive, because the one clock also stamps
+/// the FDP events.
 #[rustfmt::skip] // One feature, one line.
 pub(super) const FEATURES: [Feature; 21] = [
     feature(FeatureId::Arbitration, SCOPE_CONTROLLER, SavePolicy::OnRequest),
@@ -75,21 +77,21 @@ pub(super) const FEATURES: [Feature; 21] = [
     feature(FeatureId::HostBehaviorSupport, SCOPE_CONTROLLER, SavePolicy::Never),
     feature(FeatureId::SanitizeConfig, SCOPE_NVM_SUBSYSTEM, SavePolicy::OnRequest),
     feature(FeatureId::EnduranceGroupEventConfiguration, SCOPE_ENDURANCE_GROUP, SavePolicy::OnRequest),
-    // Both are kept in any case; nvme-cli asks for it.
+    // Both values are stored even without the Save bit, which nvme-cli sets.
     feature(FeatureId::FlexibleDataPlacement, SCOPE_ENDURANCE_GROUP, SavePolicy::OnRequest),
     feature(FeatureId::FlexibleDataPlacementEvents, SCOPE_NAMESPACE, SavePolicy::OnRequest),
     feature(FeatureId::SoftwareProgressMarker, SCOPE_NVM_SUBSYSTEM, SavePolicy::Always),
     feature(FeatureId::HostIdentifier, SCOPE_CONTROLLER, SavePolicy::Never),
     feature(FeatureId::NamespaceWriteProtectionConfig, SCOPE_NAMESPACE, SavePolicy::Always),
-    // It is kept in any case, and to be taken with the Save bit.
+    // The value is stored even without the Save bit, but the bit must be accepted.
     feature(FeatureId::LatencyMonitor, SCOPE_NVM_SUBSYSTEM, SavePolicy::OnRequest),
 ];
 
-/// What a Set Features asks for. Its dwords mean what the feature says.
+/// Request of a Set Features command. The feature defines the meaning of the dwords.
 #[derive(Debug)]
 pub(crate) struct Setting {
     feature: &'static Feature,
-    /// The value is to outlive a reset (SV).
+    /// The value must survive a reset (SV).
     save: bool,
     nsid: u32,
     dword11: u32,
@@ -97,7 +99,7 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// Whether it is of this feature.
+    /// True if the command sets this feature.
     pub fn is_of(&self, feature: FeatureId) -> bool {
         self.feature.id == feature
     }
@@ -111,7 +113,7 @@ impl Setting {
     }
 }
 
-/// What a Get Features asks for.
+/// Request of a Get Features command.
 #[derive(Debug)]
 pub(crate) struct Question {
     feature: &'static Feature,
@@ -139,7 +141,7 @@ impl Feature {
 }
 
 impl Subsystem {
-    /// Whether a controller has a feature.
+    /// True if a controller has a feature.
     pub(super) fn has_feature(&self, id: u16, feature: FeatureId) -> bool {
         let controller = self.controller(id);
         if controller.kind == ControllerKind::Discovery {
@@ -153,7 +155,7 @@ impl Subsystem {
             FeatureId::InterruptCoalescing | FeatureId::InterruptVectorConfiguration => {
                 controller.transport == Transport::Pcie
             }
-            // There is no connection that could be lost on PCI Express.
+            // PCI Express has no connection that could be lost.
             FeatureId::KeepAliveTimer => controller.transport == Transport::Fabrics,
             _ => FEATURES.iter().any(|known| known.id == feature),
         }
@@ -167,7 +169,7 @@ impl Subsystem {
         })
     }
 
-    /// The values that a controller begins with: the saved ones, else defaults.
+    /// Initial values of a controller, which are the saved values or the defaults.
     pub(crate) fn initial_features(&self) -> Features {
         let mut features = Features::default();
         let of_controllers = FEATURES.iter().filter(|known| known.scope == SCOPE_CONTROLLER);
@@ -180,12 +182,14 @@ impl Subsystem {
         features
     }
 
-    /// Whether writes may stay in the volatile write cache. One host that turned it off is enough to turn it off.
+    /// True if writes may stay in the volatile write cache. One host that disables the cache
+    /// disables it for all.
     pub(crate) fn write_cache_enabled(&self) -> bool {
         self.media.has_write_cache() && !self.controllers.any_turned_off(FeatureId::VolatileWriteCache)
     }
 
-    /// A namespace is gone: another one with its identifier begins with defaults.
+    /// Removes the feature values of a deleted namespace. The next namespace with its identifier
+    /// starts with defaults.
     pub(super) fn forget_namespace_features(&mut self, nsid: u32) {
         self.shared_features.remove(FeatureId::ErrorRecovery, nsid);
         self.state
@@ -193,9 +197,9 @@ impl Subsystem {
             .remove(&(FeatureId::ErrorRecovery.code(), nsid));
     }
 
-    // -------------------------------------------------------------------------------------------------- set --
+    // ------------------------------------------------------------------------------ set --
 
-    /// A Set Features of a feature that the controller has.
+    /// Parses a Set Features command of a supported feature.
     pub(super) fn parse_set_features(&self, id: u16, entry: &SubmissionEntry) -> Result<Setting, Failure> {
         let dword10 = SetFeaturesCdw10::from_bits(entry.cdw10.get());
         let feature = self.feature(id, dword10.fid())?;
@@ -248,13 +252,13 @@ impl Subsystem {
         self.note_health();
         Ok(match feature.id {
             FeatureId::NumberOfQueues => Execution::of(u64::from(value)),
-            // What is in the cache when it is turned off must not stay there.
+            // Disabling the cache must flush its content.
             FeatureId::VolatileWriteCache => Execution::after(value == 0),
             _ => Execution::DONE,
         })
     }
 
-    /// The namespaces that a Set Features is for; none if the feature has nothing to do with them.
+    /// Namespaces of a Set Features command. Empty if the feature is not namespace specific.
     fn namespaces_to_set(&self, id: u16, feature: &Feature, nsid: u32) -> Result<Vec<u32>, Failure> {
         if feature.is_namespace_specific() {
             if nsid == NSID_ALL {
@@ -305,9 +309,9 @@ impl Subsystem {
         Ok(())
     }
 
-    // -------------------------------------------------------------------------------------------------- get --
+    // ------------------------------------------------------------------------------ get --
 
-    /// A Get Features of a feature that the controller has.
+    /// Parses a Get Features command of a supported feature.
     pub(super) fn parse_get_features(&self, id: u16, entry: &SubmissionEntry) -> Result<Question, Failure> {
         let dword10 = GetFeaturesCdw10::from_bits(entry.cdw10.get());
         let feature = self.feature(id, dword10.fid())?;
@@ -335,7 +339,7 @@ impl Subsystem {
         let result = if question.select == FeatureSelect::SupportedCapabilities {
             self.capabilities(id, feature).into_bits()
         } else {
-            // A feature has one value for each namespace, so there is none of all of them.
+            // The feature has one value for each namespace, so the broadcast identifier is invalid.
             if feature.is_namespace_specific() {
                 self.state.namespaces.active(id, question.nsid)?;
             }
@@ -356,7 +360,7 @@ impl Subsystem {
             .with_chang(!fixed)
     }
 
-    /// Completion dword 0; the data that belongs to the value goes to `data`.
+    /// Returns completion dword 0. `data` receives the data of the value.
     fn get_value(&self, id: u16, question: &Question, data: &mut Vec<u8>) -> Result<u32, Failure> {
         let &Question {
             feature,
@@ -365,7 +369,7 @@ impl Subsystem {
             ..
         } = question;
         let default = select == FeatureSelect::Default;
-        // What is never saved has its default value as the saved one.
+        // The saved value of a feature without saving is the default value.
         let unsaved = default || select == FeatureSelect::Saved;
         match feature.id {
             FeatureId::Timestamp => {
@@ -377,7 +381,8 @@ impl Subsystem {
             FeatureId::HostBehaviorSupport => self.get_host_behavior(id, unsaved, data),
             FeatureId::HostIdentifier => self.get_host_identifier(id, dword11, data)?,
             FeatureId::FlexibleDataPlacement => return self.get_fdp(dword11, default),
-            // The specification has only Set Features of it; nvme-cli asks for a number, without data.
+            // The specification defines only Set Features here. The nvme-cli tool requests a number
+            // without data.
             FeatureId::LatencyMonitor if default => return Ok(u32::from(LatencyConfiguration::default().enabled)),
             FeatureId::LatencyMonitor => return Ok(u32::from(self.state.latency_monitor.configuration().enabled)),
             FeatureId::FlexibleDataPlacementEvents => {
@@ -398,7 +403,8 @@ impl Subsystem {
             _ => self.shared_features.value(feature.id, instance),
         };
         let saved = self.state.saved_features.get(&(feature.id.code(), instance)).copied();
-        // A controller took the saved values when it was reset; what was saved since is not its current value.
+        // A controller loads the saved values at reset. Values saved later are not its current
+        // ones.
         let shared = feature.scope != SCOPE_CONTROLLER;
         let chosen = match select {
             FeatureSelect::Current if shared => current.or(saved),

@@ -1,4 +1,4 @@
-//! Features whose value is one number, command dword 11: which bits it has, what it may be, what it is at first.
+//! Features whose value is one number (command dword 11), with their bits, checks and defaults.
 
 use nvme_spec::FeatureId;
 use nvme_spec::feature::{
@@ -12,25 +12,27 @@ use crate::error::{Failure, Parameter};
 use crate::setup::{ENDURANCE_GROUP, check_endurance_group};
 use crate::subsystem::Subsystem;
 
-/// Instances of a value that are not namespaces lie above every namespace identifier, so that they outlive namespaces.
+/// Instances of values that are not namespaces lie above every namespace identifier, so that they
+/// outlive namespaces.
 const NOT_A_NAMESPACE: u32 = 1 << 31;
-/// Instance of feature 04h: the upper threshold of the composite temperature.
+/// Instance of feature 04h for the upper threshold of the composite temperature.
 pub(in crate::admin) const OVER_TEMPERATURE: u32 = NOT_A_NAMESPACE;
-/// Likewise the lower one.
+/// Instance of feature 04h for the lower threshold of the composite temperature.
 pub(in crate::admin) const UNDER_TEMPERATURE: u32 = NOT_A_NAMESPACE | 1;
-/// Threshold Temperature Select of feature 04h: all that there are.
+/// Threshold Temperature Select of feature 04h for all temperatures.
 const ALL_TEMPERATURES: u8 = 0xf;
 
-/// The bits of command dword 11 that are the value; the others are reserved, or can have one value only.
+/// Bits of command dword 11 that form the value. The other bits are reserved or have only one valid
+/// value.
 fn bits(feature: FeatureId) -> u32 {
     match feature {
-        // All but those between burst and weights.
+        // All bits except those between burst and weights.
         FeatureId::Arbitration => 0xffff_ff07,
-        // The workload hint: there is one power state.
+        // Only the workload hint, because the drive has one power state.
         FeatureId::PowerManagement => 0x0000_00e0,
-        // Temperature, and which of the two thresholds.
+        // The temperature and the threshold type.
         FeatureId::TemperatureThreshold => 0x0010_ffff,
-        // The time limit: there is no error for deallocated blocks.
+        // Only the time limit, because deallocated blocks cause no error.
         FeatureId::ErrorRecovery => 0x0000_ffff,
         FeatureId::VolatileWriteCache | FeatureId::WriteAtomicityNormal | FeatureId::SanitizeConfig => 1,
         FeatureId::InterruptCoalescing => 0x0000_ffff,
@@ -41,7 +43,7 @@ fn bits(feature: FeatureId) -> u32 {
     }
 }
 
-/// Which of the values of a feature that is not namespace specific a command dword 11 is about.
+/// Selects one of the values of a feature that is not namespace specific, from command dword 11.
 pub(super) fn instance(feature: FeatureId, dword: u32) -> u32 {
     match feature {
         FeatureId::TemperatureThreshold => match TemperatureThreshold::from_bits(dword).thsel() {
@@ -66,7 +68,7 @@ fn refuse(bit: u8, cause: String) -> Result<(), Failure> {
 }
 
 impl Subsystem {
-    /// What a command dword 11 makes the value.
+    /// Value that results from a command dword 11.
     pub(super) fn value_to_set(&self, id: u16, feature: FeatureId, dword: u32) -> Result<u32, Failure> {
         match feature {
             FeatureId::PowerManagement => check_power_state(PowerManagement::from_bits(dword))?,
@@ -99,7 +101,7 @@ impl Subsystem {
         Ok(granted.into_bits())
     }
 
-    /// There is a vector for each I/O queue pair, and one for the admin queue.
+    /// Refuses unknown vectors. Each I/O queue pair and the admin queue have one vector.
     fn check_vector(&self, dword: u32) -> Result<(), Failure> {
         let vector = InterruptVectorConfiguration::from_bits(dword).iv();
         if vector > self.config.io_queues_max {
@@ -108,7 +110,7 @@ impl Subsystem {
         Ok(())
     }
 
-    /// The asynchronous events that can be configured: those of OAES, and critical warnings.
+    /// Configurable asynchronous events, which are those of OAES and critical warnings.
     fn events_offered(&self, id: u16) -> AsyncEventConfiguration {
         match self.controller(id).kind {
             ControllerKind::Io => AsyncEventConfiguration::new()
@@ -119,7 +121,7 @@ impl Subsystem {
         }
     }
 
-    /// Which of a feature's values the host asks for.
+    /// Selects the requested value of a feature.
     pub(super) fn instance_to_get(&self, question: &Question) -> Result<u32, Failure> {
         let &Question {
             feature,
@@ -144,7 +146,7 @@ impl Subsystem {
         Ok(instance(feature.id, dword))
     }
 
-    /// The value that a feature has before anybody sets it.
+    /// Default value of a feature.
     pub(in crate::admin) fn default_value(&self, feature: FeatureId, instance: u32) -> u32 {
         match feature {
             FeatureId::TemperatureThreshold => match instance {

@@ -1,5 +1,5 @@
-//! Features that are more than a number, or whose value lives elsewhere: timestamp, host behavior, host identifier,
-//! namespace write protection, latency monitor.
+//! Features with more than one number or with a value outside of the common table. These are
+//! timestamp, host behavior, host identifier, namespace write protection and latency monitor.
 
 use nvme_spec::feature::{HostBehaviorSupport, HostIdentifier, NamespaceWriteProtection, WriteProtectionState};
 use nvme_spec::ocp::LatencyMonitorFeature;
@@ -12,14 +12,14 @@ use crate::error::{Failure, Parameter};
 use crate::latency_monitor::{LatencyConfiguration, LatencyStamp};
 use crate::subsystem::Subsystem;
 
-/// Discard Debug Log of feature C5h.
+/// Discard Debug Log of feature C5h. Keeps the debug log.
 const KEEP: u8 = 0;
-/// With the rest of the configuration.
+/// Discards the debug log and applies the rest of the configuration.
 const DISCARD: u8 = 1;
-/// And nothing else.
+/// Discards only the debug log.
 const DISCARD_ALONE: u8 = 2;
 
-/// Data that goes with a feature's value, either way.
+/// Length of a feature's data, for Get and Set Features.
 pub(super) fn data_bytes(feature: FeatureId, dword11: u32) -> u64 {
     match feature {
         FeatureId::Timestamp => size_of::<u64>() as u64,
@@ -31,8 +31,8 @@ pub(super) fn data_bytes(feature: FeatureId, dword11: u32) -> u64 {
 }
 
 impl Subsystem {
-    /// What the latency monitor says of a time: by the clock that a host has set, else how long the drive had been
-    /// powered on (LMLLOG-8).
+    /// Stamp of a time for the latency monitor. It is the timestamp that a host has set, or else
+    /// the power-on time (LMLLOG-8).
     pub(crate) fn latency_stamp(&self, at: Nanos) -> LatencyStamp {
         let timestamp_ms = self.clock.set_ms(at);
         LatencyStamp {
@@ -41,8 +41,8 @@ impl Subsystem {
         }
     }
 
-    /// Feature C5h (Datacenter NVMe SSD Specification 2.0, section 4.12.10). What is configured lasts, saved or not
-    /// (LMLLOG-1).
+    /// Feature C5h (Datacenter NVMe SSD Specification 2.0, section 4.12.10). The configuration
+    /// persists even without the Save bit (LMLLOG-1).
     pub(super) fn set_latency_monitor(&mut self, data: &[u8]) -> Result<(), Failure> {
         let wanted = LatencyMonitorFeature::read_from_bytes(data).expect("the length was checked");
         let refuse = |cause: &'static str| Err(Failure::invalid_field(Parameter::DATA_POINTER, cause));
@@ -113,7 +113,7 @@ impl Subsystem {
         Ok(())
     }
 
-    /// On Fabrics the Connect command has set it, for good.
+    /// On Fabrics only the Connect command sets the host identifier.
     pub(super) fn set_host_identifier(&mut self, id: u16, data: &[u8]) -> Result<(), Failure> {
         let controller = self.controllers.get_mut(id);
         if controller.transport == Transport::Fabrics {
@@ -134,8 +134,8 @@ impl Subsystem {
         NamespaceWriteProtection::new().with_wps(state.code()).into_bits()
     }
 
-    /// Returns whether what was written before must be made durable first: protected data that is lost could not be
-    /// written again.
+    /// Returns true if earlier writes must become durable first. Lost data of a protected namespace
+    /// could not be written again.
     pub(super) fn set_write_protection(&mut self, nsids: &[u32], dword11: u32) -> Result<bool, Failure> {
         let wanted = NamespaceWriteProtection::from_bits(dword11).wps();
         let protect = match WriteProtectionState::from_u8(wanted) {
