@@ -1,7 +1,8 @@
-//! Abort, and Keep Alive: the two commands about other commands and the connection itself.
+//! The commands Abort and Keep Alive.
 //!
-//! Commands are carried out at once and in whole, so the only one that can be found outstanding is an Asynchronous
-//! Event Request. For the same reason Aborts never queue up, and the limit on them (ACL) cannot be exceeded.
+//! Commands are executed immediately and completely. The only command that can be outstanding here
+//! is therefore an Asynchronous Event Request. For the same reason Aborts never queue up and cannot
+//! exceed their limit (ACL).
 
 use nvme_spec::ADMIN_QUEUE_ID;
 use nvme_spec::command::{AbortCdw10, AbortDw0, SubmissionEntry};
@@ -10,7 +11,7 @@ use crate::completion::Execution;
 use crate::error::Failure;
 use crate::subsystem::Subsystem;
 
-/// The command that an Abort is for.
+/// Target of an Abort command.
 #[derive(Debug)]
 pub(crate) struct Request {
     queue: u16,

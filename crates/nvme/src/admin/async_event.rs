@@ -1,4 +1,4 @@
-//! Asynchronous events of the drive: which of its controllers hear of what happens to it.
+//! Asynchronous events of the drive, and the controllers that receive them.
 
 use nvme_spec::FeatureId;
 use nvme_spec::feature::EnduranceGroupEventConfiguration;
@@ -13,7 +13,8 @@ impl Subsystem {
         Ok(told.map_or(Execution::Later, |reply| Execution::of(reply.result)))
     }
 
-    /// Something that critical warnings depend on may have changed: tells each controller of those that are new to it.
+    /// Reports new critical warnings to each controller. Called after any change that may affect
+    /// them.
     pub(crate) fn note_health(&mut self) {
         let configured = self
             .shared_features

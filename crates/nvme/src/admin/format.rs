@@ -1,8 +1,8 @@
-//! Format NVM: gives namespaces another LBA format and makes what they held unreadable.
+//! Format NVM, which changes the LBA format of namespaces and erases their data.
 //!
-//! Every kind of erase does the same here: the namespace's pages are deallocated in the device and its bytes discarded
-//! in the storage, after which they read as zeroes. There is no key to throw away, so a cryptographic erase erases too.
-//! A format is finished when its command completes.
+//! All erase types have the same effect. The device deallocates the namespace's pages, and the
+//! storage discards their bytes, which then read as zeroes. A cryptographic erase does the same,
+//! because the drive has no key to destroy. A format completes with its command.
 
 use nvme_spec::command::{FormatNvmCdw10, SubmissionEntry};
 use nvme_spec::{NSID_ALL, Status};
@@ -13,7 +13,7 @@ use crate::error::{Failure, Parameter};
 use crate::namespace::{BlockSet, Extent, FORMATS};
 use crate::subsystem::Subsystem;
 
-/// What a Format NVM command asks for.
+/// Parameters of a Format NVM command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
     nsid: u32,
@@ -23,7 +23,7 @@ pub(crate) struct Settings {
 }
 
 pub(super) fn parse(entry: &SubmissionEntry) -> Result<Settings, Failure> {
-    /// Highest secure erase setting: cryptographic erase.
+    /// Highest secure erase setting, cryptographic erase.
     const SES_MAX: u8 = 2;
     let dword = FormatNvmCdw10::from_bits(entry.cdw10.get());
     if dword.ses() > SES_MAX {
@@ -32,7 +32,7 @@ pub(super) fn parse(entry: &SubmissionEntry) -> Result<Settings, Failure> {
     }
     let format = dword.lbafu() << 4 | dword.lbafl();
     check_format(format, Parameter::dword(10, 0))?;
-    // PIL means nothing without protection information, nor MSET without metadata.
+    // PIL is ignored without protection information, and MSET without metadata.
     if dword.pi() != 0 {
         let cause = "protection information is not supported (DPC)";
         return Err(Failure::new(Status::INVALID_FORMAT, cause).at(Parameter::dword(10, 5)));
@@ -56,7 +56,7 @@ pub(super) fn check_format(format: u8, parameter: Parameter) -> Result<(), Failu
     Err(Failure::new(Status::INVALID_FORMAT, cause).at(parameter))
 }
 
-/// Whether an LBA format that exists has metadata; without it MSET, and FLBAS bit 4, is ignored.
+/// True if an existing LBA format has metadata. Without metadata, MSET and FLBAS bit 4 are ignored.
 pub(super) fn has_metadata(format: u8) -> bool {
     FORMATS[usize::from(format)].metadata_bytes > 0
 }
@@ -78,7 +78,8 @@ impl Subsystem {
                     .check_shared_format(handles, settings.format, &nsids, at)?;
             }
         }
-        // First it is stored, then the data goes: what cannot be stored changes nothing.
+        // The state is stored before the data is erased. A state that cannot be stored changes no
+        // data.
         let before = self.state.namespaces.clone();
         nsids.iter().for_each(|&nsid| self.change_format(nsid, settings));
         self.assert_namespaces();
@@ -91,7 +92,7 @@ impl Subsystem {
         });
         if let Err(failure) = erased {
             self.state.namespaces = before;
-            // Should this fail too, the next change stores it.
+            // If storing fails too, the next change stores the state.
             let _ = self.store_state();
             return Err(failure);
         }
@@ -102,11 +103,11 @@ impl Subsystem {
             }
         }
         self.end_self_test_of(TestEnd::Formatted, &nsids);
-        // What was erased must not come back with a power loss.
+        // Makes the erasure durable, so that a power loss cannot bring the data back.
         Ok(Execution::after(true))
     }
 
-    /// What a format changes of a namespace beside its data.
+    /// Applies the changes of a format other than the erasure.
     fn change_format(&mut self, nsid: u32, settings: &Settings) {
         let page_bytes = self.page_bytes();
         let namespace = self.state.namespaces.get_mut(nsid);
@@ -122,7 +123,7 @@ impl Subsystem {
         );
     }
 
-    /// Makes extents of the drive read as zeroes, metadata too.
+    /// Makes extents of the drive and their metadata read as zeroes.
     pub(super) fn erase_extents(&mut self, extents: &[Extent]) -> Result<(), Failure> {
         extents.iter().try_for_each(|&extent| self.erase_pages(extent))
     }

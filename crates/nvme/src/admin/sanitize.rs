@@ -1,13 +1,15 @@
-//! Sanitize: makes everything that was ever written unreadable, in the background.
+//! Sanitize, which makes all data ever written unreadable, in the background.
 //!
 //! ```text
 //! Sanitize command -> state Running (stored) -> each tick erases a piece -> durable -> Succeeded or Failed (stored)
 //! ```
 //!
-//! Block erase and cryptographic erase do the same: the pages are deallocated in the device and their data and metadata
-//! discarded in the storage, over the whole drive, allocated or not. It goes on over resets, and begins again after a
-//! restart. Overwrite and media verification are not offered; sanitizing without deallocation is refused, or
-//! deallocates anyway, as the host prefers (feature 17h).
+//! Block erase and cryptographic erase have the same effect on the whole drive, allocated or not.
+//! The device deallocates the pages, and the storage discards their data and metadata. The
+//! operation survives resets and begins again after a restart.
+//!
+//! Overwrite and media verification are not supported. Feature 17h selects the treatment of
+//! sanitizing without deallocation. The drive refuses it, or deallocates anyway.
 
 use nvme_spec::command::{SanitizeAction, SanitizeCdw10, SubmissionEntry};
 use nvme_spec::feature::SanitizeConfig;
@@ -21,12 +23,13 @@ use crate::namespace::BlockSet;
 use crate::state::SanitizeOutcome;
 use crate::subsystem::Subsystem;
 
-/// Bytes erased in one tick at least: little enough that no command waits long for it.
+/// Fewest bytes erased in one tick. The value keeps the delay of other commands short.
 const PIECE_BYTES_MIN: u64 = 256 << 20;
-/// Pieces that the whole drive is erased in at most: half a minute of ticks, however large it is.
+/// Most pieces of a whole drive. They bound the operation to half a minute of ticks for every
+/// capacity.
 const PIECES_MAX: u64 = 512;
 
-/// What a Sanitize command asks for.
+/// Request of a Sanitize command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
     ExitFailureMode,
@@ -50,8 +53,8 @@ pub(super) fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
     Ok(Request::Start(dword))
 }
 
-/// Whether a log page may be read while a sanitize operation is under way or after one that failed: those that say
-/// nothing of user data.
+/// True if a log page may be read during a sanitize operation or after a failed one. These pages
+/// have no user data.
 pub(super) fn is_log_allowed(log: LogId) -> bool {
     matches!(
         log,
@@ -75,7 +78,7 @@ fn piece_pages(capacity_bytes: u64, page_bytes: u64) -> u32 {
 }
 
 impl Subsystem {
-    /// Refuses what a sanitize operation stands in the way of: one that is under way, or one that failed.
+    /// Refuses commands while a sanitize operation runs or after one failed.
     pub(crate) fn check_no_sanitize(&self) -> Result<(), Failure> {
         if self.background.is_sanitizing() {
             let cause = "a sanitize operation is in progress";
@@ -122,8 +125,8 @@ impl Subsystem {
         Ok(Execution::DONE)
     }
 
-    /// No-Deallocate Response Mode of feature 17h: a host that asks for no deallocation gets a sanitize operation all
-    /// the same, and is told afterwards, instead of an error.
+    /// No-Deallocate Response Mode of feature 17h. True if a request without deallocation is
+    /// carried out with deallocation and a later warning. False if it is an error.
     fn sanitizes_despite_no_deallocate(&self) -> bool {
         let configured = self.shared_features.value(FeatureId::SanitizeConfig, 0).unwrap_or(0);
         SanitizeConfig::from_bits(configured).nodrm()
@@ -151,10 +154,10 @@ impl Subsystem {
         Ok(Execution::DONE)
     }
 
-    /// Erases the next piece of the drive, if a sanitize operation is under way.
+    /// Erases the next piece of the drive, if a sanitize operation runs.
     ///
-    /// The last step waits until the storage is durable, with the subsystem held: a sanitize operation that is reported
-    /// as completed must not be undone by a power loss.
+    /// The last step waits for durability with the subsystem locked. A power loss must not undo a
+    /// sanitize operation that was reported as completed.
     pub(crate) fn continue_sanitize(&mut self) {
         let piece_pages = piece_pages(self.capacity_bytes(), self.page_bytes());
         let Some((piece, is_last)) = self.background.next_piece(piece_pages) else {
@@ -187,7 +190,8 @@ impl Subsystem {
                 namespace.uncorrectable = BlockSet::default();
             }
         }
-        // What cannot be recorded has not happened: the drive stays in the failure mode, and a restart begins again.
+        // A result that cannot be stored does not count. The drive stays in the failure mode, and a
+        // restart begins the operation again.
         if self.store_state().is_err() {
             self.state.sanitize = failed;
         }

@@ -1,8 +1,9 @@
-//! Device Self-test: there is nothing that could be broken, so a test takes its time, passes, and the log says so.
+//! Device Self-test. The drive has no parts that can break, so a test waits for its duration,
+//! passes and logs the result.
 //!
-//! One test at a time runs in the subsystem (Identify Controller, DSTO). It is ended by the clock, by its host, or by what
-//! takes away what it tests. A restart of the drive forgets a test that is under way. What came of a test is stored with
-//! the next thing that is.
+//! The subsystem runs one test at a time (Identify Controller, DSTO). The clock, the host, or a
+//! change of the tested namespaces ends it. A restart forgets a running test. The next store of the
+//! state includes the result.
 
 use nvme_spec::command::{DeviceSelfTestCdw10, SelfTestCode, SubmissionEntry};
 use nvme_spec::{NSID_ALL, Status};
@@ -13,12 +14,12 @@ use crate::error::{Failure, Parameter};
 use crate::state::SelfTest;
 use crate::subsystem::Subsystem;
 
-/// Results that the Device Self-test log keeps.
+/// Most results in the Device Self-test log.
 pub const RESULTS_MAX: usize = 20;
-/// EDSTT.
+/// Duration of an extended self-test in minutes (EDSTT).
 pub(crate) const EXTENDED_MINUTES: u16 = EXTENDED_SELF_TEST_NS.div_ceil(60_000_000_000) as u16;
 
-/// How a test ended: the result codes of the Device Self-test log.
+/// End of a test, with the result codes of the Device Self-test log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TestEnd {
     Completed = 0,
@@ -29,7 +30,7 @@ pub(crate) enum TestEnd {
     Sanitized = 9,
 }
 
-/// What a Device Self-test command asks for.
+/// Request of a Device Self-test command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     nsid: u32,
@@ -56,7 +57,7 @@ impl Subsystem {
             self.end_self_test(TestEnd::AbortedByHost, |_| true);
             return Ok(Execution::DONE);
         }
-        // 0 is the controller alone, FFFFFFFFh the controller with every namespace it has.
+        // NSID 0 tests the controller alone, FFFFFFFFh also every namespace of the controller.
         if request.nsid != 0 && request.nsid != NSID_ALL {
             self.state.namespaces.active(id, request.nsid)?;
         }
@@ -73,25 +74,25 @@ impl Subsystem {
         Ok(Execution::DONE)
     }
 
-    /// Ends a test whose time is over.
+    /// Ends a test that has run its full duration.
     pub(crate) fn continue_self_test(&mut self) {
         let now = self.clock.now();
         self.end_self_test(TestEnd::Completed, |test| test.is_over(now));
     }
 
-    /// Ends a test of namespaces that are changed like this.
+    /// Ends a test of changed namespaces.
     pub(super) fn end_self_test_of(&mut self, end: TestEnd, nsids: &[u32]) {
         let tests = |nsid: u32| nsids.contains(&nsid) || (nsid == NSID_ALL && !nsids.is_empty());
         self.end_self_test(end, |test| tests(test.nsid));
     }
 
-    /// A reset ends a short test of the controller; an extended one goes on.
+    /// A reset ends a short test of the controller. An extended test continues.
     pub(crate) fn end_self_test_by_reset(&mut self, id: u16) {
         let is_its = |test: &RunningTest| test.controller == id && test.code == SelfTestCode::Short;
         self.end_self_test(TestEnd::ControllerReset, is_its);
     }
 
-    /// Ends a test that is under way, if it is meant, and notes what came of it.
+    /// Ends the running test if `is_meant` accepts it, and records its result.
     pub(super) fn end_self_test(&mut self, end: TestEnd, is_meant: impl FnOnce(&RunningTest) -> bool) {
         let Some(test) = self.background.end_self_test(is_meant) else {
             return;
@@ -108,19 +109,19 @@ impl Subsystem {
         assert_eq!(results[0], result, "the newest result is the first");
     }
 
-    /// Stores what came of tests, if that was not done yet. Should it fail, the next change stores it.
+    /// Stores a new test result. If storing fails, the next change stores it.
     pub(crate) fn store_test_results(&mut self) {
         if self.background.take_new_result() {
             let _ = self.store_state();
         }
     }
 
-    /// Time that the drive has been up in its life.
+    /// Total power-on time of the drive.
     pub(crate) fn powered_on_ns(&self) -> u64 {
         self.powered_on_ns_at(self.clock.now())
     }
 
-    /// The same at another time.
+    /// Total power-on time of the drive at another time.
     pub(crate) fn powered_on_ns_at(&self, at: ssd::Nanos) -> u64 {
         self.state.smart.powered_on_ns + self.clock.uncounted_ns(at)
     }

@@ -1,12 +1,12 @@
-//! Asynchronous events: what happens without the host's asking, told through Asynchronous Event Requests.
+//! Asynchronous events of a controller, which hosts receive through Asynchronous Event Requests.
 //!
 //! ```text
 //! something happens -> enabled (feature 0Bh)? -> waiting -> a request is there and the type not masked? -> completion
 //! the host reads the log page (RAE = 0)       -> unmasked, the next one may be told
 //! ```
 //!
-//! Events are of one controller and do not outlive its reset. An event that waits already is not put in a second time,
-//! so there are never more of them than kinds.
+//! Events belong to one controller and end with its reset. An equal event is not queued twice, so
+//! the number of kinds bounds the queue.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -24,16 +24,16 @@ use super::Controller;
 use crate::completion::Reply;
 use crate::error::{Failure, Parameter};
 
-/// Asynchronous Event Requests that a controller holds at the same time (AERL + 1).
+/// Most outstanding Asynchronous Event Requests of a controller (AERL + 1).
 pub const ASYNC_EVENT_REQUESTS_MAX: usize = 4;
 
-/// Something that a host is told.
+/// An event for a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Event {
     kind: AsyncEventType,
     /// Asynchronous Event Information.
     information: u8,
-    /// The log page that says more; reading it allows the next event of this type.
+    /// Log page with the details. Reading the page allows the next event of this type.
     log: LogId,
 }
 
@@ -74,64 +74,65 @@ impl Event {
     }
 }
 
-/// A completion of an Asynchronous Event Request.
+/// Completion of an Asynchronous Event Request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AsyncCompletion {
-    /// The command that it completes.
+    /// Command identifier of the request.
     pub cid: u16,
-    /// What the host is told.
+    /// Completion as the host sees it.
     pub reply: Reply,
 }
 
-/// A doorbell that was written wrongly.
+/// Error of a doorbell write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DoorbellError {
-    /// Of a queue that does not exist.
+    /// The queue does not exist.
     Register,
-    /// With a value that the queue does not have, or that it has already.
+    /// The value is out of range for the queue, or unchanged.
     Value,
 }
 
-/// Requests and events of one controller. See the module.
+/// Requests and events of one controller. See the module documentation.
 #[derive(Clone, Debug, Default)]
 pub struct AsyncEvents {
     /// Command identifiers of the outstanding requests, oldest first.
     requests: VecDeque<u16>,
-    /// Events that were not told yet, oldest first, each once.
+    /// Undelivered events, oldest first, each once.
     waiting: VecDeque<Event>,
-    /// Events told whose log page was not read since: one for each type.
+    /// Delivered events with an unread log page, one for each type.
     masked: Vec<Event>,
     completions: VecDeque<AsyncCompletion>,
-    /// Namespaces that changed since the host read the list.
+    /// Namespaces that changed since the host last read the list.
     changed_namespaces: BTreeSet<u32>,
-    /// Critical warnings that the host was told of and that still hold.
+    /// Reported critical warnings that still hold.
     announced: u8,
-    /// Critical warnings of the endurance group, likewise.
+    /// Reported critical warnings of the endurance group that still hold.
     group_announced: u8,
-    /// The endurance group has had an event since the host read its log page.
+    /// The endurance group had an event since the host last read its log page.
     group_event: bool,
 }
 
 impl AsyncEvents {
-    /// Takes the completions that are to be delivered, oldest first.
+    /// Takes the completions to deliver, oldest first.
     pub fn take_completions(&mut self) -> Vec<AsyncCompletion> {
         self.completions.drain(..).collect()
     }
 
-    /// Namespaces that changed since the host read the list, ascending.
+    /// Namespaces that changed since the host last read the list, ascending.
     pub(crate) fn changed_namespaces(&self) -> impl Iterator<Item = u32> {
         self.changed_namespaces.iter().copied()
     }
 
-    /// Whether the endurance group has had an event since the host read its log page.
+    /// True if the endurance group had an event since the host last read its log page.
     pub(crate) fn has_group_event(&self) -> bool {
         self.group_event
     }
 
-    /// Takes a request: it is answered at once with an event that waits, or held until there is one (`None`).
+    /// Adds a request. Returns the reply if an event is waiting, or `None` if the request has to
+    /// wait.
     ///
     /// # Errors
-    /// Too many are held, or one with this identifier is.
+    /// Too many requests are outstanding, or one with this identifier is.
     pub(crate) fn request(&mut self, cid: u16) -> Result<Option<Reply>, Failure> {
         if self.requests.len() == ASYNC_EVENT_REQUESTS_MAX {
             let cause =
@@ -150,12 +151,12 @@ impl AsyncEvents {
         Ok(None)
     }
 
-    /// Forgets events that wait and that a log page says more of.
+    /// Drops waiting events of a log page.
     pub(crate) fn forget(&mut self, log: LogId) {
         self.waiting.retain(|event| event.log != log);
     }
 
-    /// Puts an event in. Returns whether there is something to deliver.
+    /// Adds an event. Returns true if a completion can be delivered.
     fn raise(&mut self, event: Event) -> bool {
         if !self.waiting.contains(&event) {
             self.waiting.push_back(event);
@@ -163,7 +164,7 @@ impl AsyncEvents {
         self.deliver()
     }
 
-    /// Completes requests with events while there are both. Returns whether there is something to deliver.
+    /// Completes requests with waiting events. Returns true if a completion can be delivered.
     fn deliver(&mut self) -> bool {
         while let Some(&cid) = self.requests.front() {
             let Some(event) = self.next_event() else {
@@ -180,13 +181,13 @@ impl AsyncEvents {
         !self.completions.is_empty()
     }
 
-    /// Place of the oldest event whose type is not masked.
+    /// Position of the oldest event with an unmasked type.
     fn next_index(&self) -> Option<usize> {
         let masked = |event: &Event| self.masked.iter().any(|told| told.kind == event.kind);
         self.waiting.iter().position(|event| !masked(event))
     }
 
-    /// Takes the oldest event whose type is not masked, and masks the type.
+    /// Takes the oldest event with an unmasked type, and masks the type.
     fn next_event(&mut self) -> Option<Event> {
         let index = self.next_index()?;
         let event = self.waiting.remove(index).expect("the index was just found");
@@ -195,8 +196,8 @@ impl AsyncEvents {
         Some(event)
     }
 
-    /// The host read a log page and wants to hear of what happens from now on. Returns whether there is something to
-    /// deliver: another event that the one told had masked.
+    /// Handles a read of a log page, which unmasks its events. Returns true if a previously masked
+    /// event can now be delivered.
     fn read(&mut self, log: LogId) -> bool {
         self.forget(log);
         self.masked.retain(|event| event.log != log);
@@ -210,7 +211,7 @@ impl AsyncEvents {
 }
 
 impl Controller {
-    /// What the host wants to hear of (feature 0Bh).
+    /// Events that the host has enabled (feature 0Bh).
     fn event_configuration(&self) -> AsyncEventConfiguration {
         AsyncEventConfiguration::from_bits(
             self.features
@@ -225,7 +226,8 @@ impl Controller {
         }
     }
 
-    /// A namespace that it has, or had, was deleted, attached, detached or formatted, or its attributes changed.
+    /// Reports a change of a namespace that the controller has or had. Changes are deletion,
+    /// attachment, detachment, formatting and new attributes.
     pub(crate) fn note_namespace_changed(&mut self, nsid: u32) {
         self.async_events.changed_namespaces.insert(nsid);
         if self.event_configuration().nan() {
@@ -233,7 +235,8 @@ impl Controller {
         }
     }
 
-    /// A sanitize operation ended; blocks may have been `deallocated` although the host asked for the opposite.
+    /// Reports the end of a sanitize operation. `deallocated` is true if blocks were deallocated
+    /// against the host's request.
     pub(crate) fn note_sanitize_completed(&mut self, deallocated: bool) {
         self.raise(Event {
             kind: AsyncEventType::IoCommandSpecific,
@@ -246,7 +249,7 @@ impl Controller {
         });
     }
 
-    /// The host wrote a doorbell wrongly; there is no command that could fail for it.
+    /// Reports an invalid doorbell write, which belongs to no command.
     pub(crate) fn note_doorbell_error(&mut self, error: DoorbellError) {
         self.raise(Event {
             kind: AsyncEventType::Error,
@@ -258,7 +261,7 @@ impl Controller {
         });
     }
 
-    /// Aborts an Asynchronous Event Request. Returns whether there was one.
+    /// Aborts an Asynchronous Event Request. Returns true if it was outstanding.
     pub(crate) fn abort_event_request(&mut self, cid: u16) -> bool {
         let requests = &mut self.async_events.requests;
         let Some(index) = requests.iter().position(|&outstanding| outstanding == cid) else {
@@ -272,14 +275,14 @@ impl Controller {
         true
     }
 
-    /// The host read a log page with RAE = 0.
+    /// Handles a read of a log page with RAE = 0.
     pub(crate) fn note_log_read(&mut self, log: LogId) {
         if self.async_events.read(log) {
             self.wake();
         }
     }
 
-    /// Tells of critical warnings that hold now and did not before.
+    /// Reports new critical warnings.
     pub(crate) fn note_warnings(&mut self, warnings: CriticalWarning, group_enabled: u8, group_warnings: u8) {
         let configuration = self.event_configuration();
         let wanted = warnings.into_bits() & configuration.shcw();
@@ -288,7 +291,7 @@ impl Controller {
         if new.ttc() {
             self.raise(Event::TEMPERATURE);
         }
-        // The standard has no event of its own for read-only media: it is a matter of reliability.
+        // The standard has no separate event for read-only media, so the reliability event is used.
         if new.ndr() || new.amro() {
             self.raise(Event::RELIABILITY);
         }

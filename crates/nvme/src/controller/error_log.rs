@@ -1,6 +1,7 @@
-//! The Error Information log: an entry for every command that failed, newest first.
+//! The Error Information log, with one entry for each failed command, newest first.
 //!
-//! Each controller has its own entries, in memory only; the error count that numbers them goes on through power cycles.
+//! Each controller has its own entries in memory. The error count that numbers them survives power
+//! cycles.
 
 use std::borrow::Cow;
 
@@ -12,26 +13,26 @@ use zerocopy::IntoBytes;
 use crate::completion::Reply;
 use crate::error::Failure;
 
-/// Entries that the log keeps (ELPE + 1).
+/// Most entries of the log (ELPE + 1).
 pub const ERROR_LOG_ENTRIES_MAX: usize = 64;
-/// Log Page Version of entries that say command set and opcode.
+/// Log Page Version of entries with command set and opcode.
 const ENTRY_VERSION: u8 = 1;
-/// Parameter Error Location of an error without a place in the command.
+/// Parameter Error Location of an error without a location.
 const NO_PLACE: u16 = 0xffff;
 
-/// The errors of one controller. See the module.
+/// Error log of one controller. See the module documentation.
 #[derive(Clone, Debug, Default)]
 pub struct ErrorLog {
     entries: Ring<(ErrorInformationEntry, Cow<'static, str>)>,
 }
 
 impl ErrorLog {
-    /// The entries, newest first, each with what went wrong in a sentence, which the host does not get to see.
+    /// Entries, newest first, each with its cause. The host does not see the cause.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&ErrorInformationEntry, &str)> {
         self.entries.iter().rev().map(|(entry, cause)| (entry, &**cause))
     }
 
-    /// Makes an entry for a command of `queue` that failed, the `count`th of the drive.
+    /// Adds an entry for a failed command of `queue`, the `count`th failure of the drive.
     pub(crate) fn note(&mut self, count: u64, queue: u16, entry: &SubmissionEntry, failure: &Failure) {
         let place = failure
             .parameter
@@ -61,7 +62,7 @@ impl ErrorLog {
         self.entries.push((entry, cause), ERROR_LOG_ENTRIES_MAX);
     }
 
-    /// The log page: as many entries as there can be, unused ones zero.
+    /// The log page at its full length, with zeroes for unused entries.
     pub(crate) fn page(&self) -> Vec<u8> {
         let mut page: Vec<u8> = self.iter().flat_map(|(entry, _)| entry.as_bytes()).copied().collect();
         assert!(

@@ -8,15 +8,15 @@ use ssd::Nanos;
 use super::{Controller, ControllerKind, Transport};
 use crate::namespace::Namespace;
 
-/// See the module.
+/// The controllers of a drive. See the module documentation.
 pub(crate) struct Controllers {
-    /// By identifier - 1.
+    /// Slots by identifier - 1.
     slots: Vec<Option<Controller>>,
     most: u16,
 }
 
 impl Controllers {
-    /// Room for so many.
+    /// Creates an empty list for at most `most` controllers.
     pub(crate) fn new(most: u16) -> Controllers {
         Controllers {
             slots: Vec::new(),
@@ -24,7 +24,7 @@ impl Controllers {
         }
     }
 
-    /// A connected controller. Transports use only identifiers that they were given.
+    /// Returns a connected controller. Transports use only identifiers from `connect`.
     #[inline]
     pub(crate) fn get(&self, id: u16) -> &Controller {
         self.slots[usize::from(id) - 1]
@@ -32,7 +32,7 @@ impl Controllers {
             .expect("a connected controller")
     }
 
-    /// The same, to change it.
+    /// Mutable version of [`Controllers::get`].
     #[inline]
     pub(crate) fn get_mut(&mut self, id: u16) -> &mut Controller {
         self.slots[usize::from(id) - 1]
@@ -40,23 +40,23 @@ impl Controllers {
             .expect("a connected controller")
     }
 
-    /// Whether a controller is connected.
+    /// True if a controller is connected.
     pub(crate) fn is_connected(&self, id: u16) -> bool {
         let slot = self.slots.get(usize::from(id).wrapping_sub(1));
         slot.is_some_and(Option::is_some)
     }
 
-    /// All of them.
+    /// All connected controllers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Controller> {
         self.slots.iter().flatten()
     }
 
-    /// The same, to change them.
+    /// Mutable version of [`Controllers::iter`].
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Controller> {
         self.slots.iter_mut().flatten()
     }
 
-    /// Identifiers that no connected controller has.
+    /// Identifiers without a connected controller.
     pub(crate) fn free_identifiers(&self) -> impl Iterator<Item = u16> {
         (1..=self.most).filter(|&id| !self.is_connected(id))
     }
@@ -73,14 +73,14 @@ impl Controllers {
         assert!(before.is_none(), "controller {id} was free");
     }
 
-    /// A controller is gone.
+    /// Removes a controller.
     pub(crate) fn remove(&mut self, id: u16) {
         let gone = self.slots[usize::from(id) - 1].take();
         assert!(gone.is_some(), "controller {id} was connected");
     }
 
-    /// Another I/O controller of the host that a controller on Fabrics is for. Only those count whose host is who it
-    /// says.
+    /// Another I/O controller of the same host on Fabrics. Only controllers of authenticated hosts
+    /// count.
     pub(crate) fn twin_of(&self, id: u16) -> Option<u16> {
         let controller = self.get(id);
         let is_io = |its: &Controller| (its.transport, its.kind) == (Transport::Fabrics, ControllerKind::Io);
@@ -89,21 +89,22 @@ impl Controllers {
         twin.filter(|_| controller.established && is_io(controller))
     }
 
-    /// Whether a host has turned a feature off that is a switch. One is enough.
+    /// True if at least one host has turned a switch feature off.
     pub(crate) fn any_turned_off(&self, feature: FeatureId) -> bool {
         const OFF: Option<u32> = Some(0);
         self.iter()
             .any(|controller| controller.features.value(feature, 0) == OFF)
     }
 
-    /// The controllers whose keep alive timeout is over.
+    /// Controllers whose keep alive timeout has passed.
     pub(crate) fn expired(&self, now: Nanos) -> Vec<u16> {
         let expired = self.iter().filter(|controller| controller.is_expired(now));
         expired.map(|controller| controller.id).collect()
     }
 
-    /// A namespace was deleted, attached, detached or formatted, or its attributes changed; `attached` are the
-    /// controllers that had or have it (see [`Namespace::attached`]).
+    /// Reports a changed namespace to its controllers. Changes are deletion, attachment,
+    /// detachment, formatting and new attributes. `attached` are the controllers that had or have
+    /// the namespace (see [`Namespace::attached`]).
     pub(crate) fn note_namespace_changed(&mut self, nsid: u32, attached: &BTreeSet<u16>) {
         let has_it = |id: u16| attached.contains(&id) || attached.contains(&Namespace::EVERYONE);
         let concerned = |its: &&mut Controller| its.kind == ControllerKind::Io && has_it(its.id);
@@ -112,14 +113,16 @@ impl Controllers {
         }
     }
 
-    /// A sanitize operation begins: events of the one before are history (Base Specification, "Sanitize Operations").
+    /// Drops events of the previous sanitize operation when a new one begins (Base Specification,
+    /// "Sanitize Operations").
     pub(crate) fn forget_sanitize_events(&mut self) {
         for controller in self.iter_mut() {
             controller.async_events.forget(LogId::SanitizeStatus);
         }
     }
 
-    /// A sanitize operation ended; blocks may have been `deallocated` although the host asked for the opposite.
+    /// Reports the end of a sanitize operation. `deallocated` is true if blocks were deallocated
+    /// against the host's request.
     pub(crate) fn note_sanitize_completed(&mut self, deallocated: bool) {
         let is_io = |its: &&mut Controller| its.kind == ControllerKind::Io;
         for controller in self.iter_mut().filter(is_io) {

@@ -1,4 +1,4 @@
-//! The admin commands that only PCI Express has: I/O queues and shadow doorbells.
+//! Admin commands of PCI Express alone, which manage I/O queues and shadow doorbells.
 
 use nvme_spec::command::{
     CreateIoCompletionQueueCdw11, CreateIoSubmissionQueueCdw11, CreateQueueCdw10, DeleteQueueCdw10, SubmissionEntry,
@@ -17,20 +17,20 @@ const SUBMISSION_ENTRY_SIZE: u8 = 6;
 /// CC.IOCQES of 16-byte entries.
 const COMPLETION_ENTRY_SIZE: u8 = 4;
 
-/// A command about queues with its fields in plain form. It moves no data.
+/// A command about queues with decoded fields. It moves no data.
 #[derive(Debug)]
 pub(super) enum QueueCommand {
     CreateCompletion {
         queue: u16,
         ring: Ring,
         vector: u16,
-        /// Whether it raises the vector.
+        /// Completions raise the vector.
         interrupts: bool,
     },
     CreateSubmission {
         queue: u16,
         ring: Ring,
-        /// The completion queue that its commands complete in.
+        /// Completion queue of the queue's commands.
         target: u16,
     },
     DeleteSubmission(u16),
@@ -39,7 +39,7 @@ pub(super) enum QueueCommand {
     SetShadowDoorbells(ShadowDoorbells),
 }
 
-/// A ring as its creator describes it.
+/// Ring of a queue creation command.
 #[derive(Debug)]
 pub(super) struct Ring {
     base: u64,
@@ -47,7 +47,7 @@ pub(super) struct Ring {
     contiguous: bool,
 }
 
-/// Makes a command of an entry; `None` if it is not one about queues.
+/// Parses a queue command. `None` for other commands.
 pub(super) fn parse(entry: &SubmissionEntry) -> Option<QueueCommand> {
     let dword10 = CreateQueueCdw10::from_bits(entry.cdw10.get());
     let ring = |contiguous| Ring {
@@ -111,7 +111,8 @@ impl PcieController {
         self.completion.iter().skip(1).any(Option::is_some)
     }
 
-    /// I/O submission and completion queues that the host may create: what Set Features granted, or all.
+    /// I/O submission and completion queues that the host may create. Set Features sets the limits,
+    /// else all are allowed.
     fn queues_granted(&self, subsystem: &Subsystem) -> (u16, u16) {
         let all = subsystem.config().io_queues_max;
         subsystem.io_queues_granted(self.id).unwrap_or((all, all))
@@ -172,7 +173,7 @@ impl PcieController {
         Ok(())
     }
 
-    /// Outstanding commands of the queue are aborted; those that were not fetched never existed for us.
+    /// Aborts the outstanding commands of the queue. Unfetched commands are ignored.
     fn delete_submission_queue(&mut self, bus: Bus<'_>, queue: u16) -> Result<(), Failure> {
         check_deletable(&self.submission, queue)?;
         self.abort_commands(bus, queue);
@@ -200,7 +201,7 @@ impl PcieController {
         Ok(())
     }
 
-    /// A completion queue knows how many submission queues complete in it.
+    /// Asserts that a completion queue counts its submission queues correctly.
     fn check_users(&self, queue: u16) {
         let users = self
             .submission
@@ -215,7 +216,7 @@ impl PcieController {
         );
     }
 
-    /// Doorbell Buffer Config: from here on the doorbells of I/O queues are read in host memory.
+    /// Doorbell Buffer Config. From now on the doorbells of I/O queues are read from host memory.
     fn set_shadow_doorbells(&mut self, bus: Bus<'_>, shadow: ShadowDoorbells) -> Result<(), Failure> {
         for (address, dword) in [(shadow.values, 6), (shadow.event_indexes, 8)] {
             let usable = address != 0 && address.is_multiple_of(PAGE_BYTES) && bus.memory.load(address).is_ok();
@@ -229,7 +230,7 @@ impl PcieController {
     }
 }
 
-/// Whether a queue may be created.
+/// Refuses a queue that cannot be created.
 fn check_free<Q>(queues: &[Option<Q>], queue: u16, granted: u16) -> Result<(), Failure> {
     let is_free = queues.get(usize::from(queue)).is_some_and(Option::is_none);
     if queue == 0 || queue > granted || !is_free {
@@ -253,7 +254,7 @@ fn exists<Q>(queues: &[Option<Q>], queue: u16) -> bool {
 }
 
 impl Ring {
-    /// Where the ring lies, and its entries, if there can be such a ring.
+    /// Returns the base and the entries of the ring after checking them.
     fn checked(&self) -> Result<(u64, u16), Failure> {
         if !(2..=QUEUE_ENTRIES_MAX).contains(&self.entries) {
             let cause = format!("{} entries; there must be 2 to {QUEUE_ENTRIES_MAX}", self.entries);

@@ -1,8 +1,8 @@
-//! The data of a command in host memory: PRPs and SGLs become a list of segments, which are then copied from or to.
-//! Metadata in a buffer of its own (MPTR) follows the data.
+//! A command's data in host memory. PRPs and SGLs are converted to a list of segments for copying.
+//! Metadata in a separate buffer (MPTR) follows the data.
 //!
-//! Everything is checked before a command is executed, so that a bad data pointer changes nothing. Work and memory are
-//! bounded by the size of the transfer, whatever the host chains together.
+//! All checks precede the execution of a command, so that a bad data pointer changes no data. The
+//! size of the transfer bounds work and memory, even for long chains of the host.
 
 use nvme_spec::Status;
 use nvme_spec::command::{PSDT_PRP, PSDT_SGL_MPTR_SGL, SGL_SUBTYPE_ADDRESS, SglDescriptor, SglType, SubmissionEntry};
@@ -16,32 +16,33 @@ use crate::transfer::{Direction, Transfer};
 /// A piece of a command's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
-    /// Where in host memory; `None` if the host does not want it (SGL bit bucket).
+    /// Address in host memory. `None` if the host discards the data (SGL bit bucket).
     pub address: Option<u64>,
     pub bytes: usize,
 }
 
 impl Segment {
-    /// Where data for the controller is.
+    /// Address of data for the controller.
     fn address_of_data(&self) -> u64 {
         self.address
             .expect("bit buckets are left out of data for the controller")
     }
 }
 
-/// Descriptors beyond one for each byte that an SGL may have before it is taken for an endless one.
+/// Most descriptors of an SGL beyond one for each byte. A longer SGL counts as endless.
 const SPARE_DESCRIPTORS: usize = 1024;
-/// Descriptors of an SGL segment that are read at once.
+/// Descriptors of an SGL segment read in one access.
 const DESCRIPTORS_AT_ONCE: usize = 64;
-/// The second half of the data pointer: PRP entry 2, or the length and type of an SGL descriptor.
+/// Second half of the data pointer, which is PRP entry 2 or the length and type of an SGL
+/// descriptor.
 const SECOND_HALF: Parameter = Parameter::dword(8, 0);
 const PSDT: Parameter = Parameter::dword(0, 14);
 const METADATA_POINTER: Parameter = Parameter::dword(4, 0);
 
-/// Finds the segments of a command's data, and behind them those of its metadata if that has a buffer of its own.
+/// Finds the segments of a command's data, followed by those of metadata in a separate buffer.
 ///
 /// # Errors
-/// The data or metadata pointer is malformed, or leads to where there is no memory.
+/// The data or metadata pointer is malformed, or points outside host memory.
 pub(super) fn describe(
     memory: &dyn HostMemory,
     queue: u16,
@@ -79,8 +80,8 @@ pub(super) fn describe(
     }
 }
 
-/// Metadata in one piece, at a dword-aligned address (Identify Controller, SGLS: no byte aligned metadata). Address 0 is
-/// a host's that gives no buffer, as PRP entry 2 is.
+/// Adds contiguous metadata at a dword-aligned address (Identify Controller, SGLS without byte
+/// aligned metadata). Address 0 means that the host gave no buffer, as for PRP entry 2.
 fn describe_contiguous_metadata(address: u64, bytes: usize, segments: &mut Vec<Segment>) -> Result<(), Failure> {
     if address == 0 {
         let cause = format!("the command moves {bytes} bytes of metadata, and the metadata pointer is 0");
@@ -94,7 +95,7 @@ fn describe_contiguous_metadata(address: u64, bytes: usize, segments: &mut Vec<S
     Ok(())
 }
 
-/// The one SGL descriptor that the metadata pointer leads to.
+/// Reads the SGL descriptor at the metadata pointer.
 fn metadata_descriptor(memory: &dyn HostMemory, address: u64) -> Result<SglDescriptor, Failure> {
     if !address.is_multiple_of(8) {
         let cause = format!("the metadata's SGL segment ({address:#x}) is not qword aligned");
@@ -110,7 +111,7 @@ fn metadata_descriptor(memory: &dyn HostMemory, address: u64) -> Result<SglDescr
 /// Copies the host's data into `data`, which gets exactly that size.
 ///
 /// # Errors
-/// There is no memory at an address.
+/// An address is outside host memory.
 pub(super) fn gather(
     memory: &dyn HostMemory,
     segments: &[Segment],
@@ -127,18 +128,18 @@ pub(super) fn gather(
     Ok(())
 }
 
-/// Copies `data` to the host; it may be shorter than the segments.
+/// Copies `data` to the host. `data` may be shorter than the segments.
 ///
 /// # Errors
-/// There is no memory at an address.
+/// An address is outside host memory.
 pub(super) fn scatter(memory: &dyn HostMemory, segments: &[Segment], data: &[u8]) -> Result<(), Failure> {
     Walk::new(memory, segments).write(data)
 }
 
-/// Refuses segments where there is no memory to read data of the host from.
+/// Refuses segments outside of readable host memory.
 ///
 /// # Errors
-/// There is none at an address.
+/// An address is outside host memory.
 pub(super) fn check_readable(memory: &dyn HostMemory, segments: &[Segment]) -> Result<(), Failure> {
     segments.iter().try_for_each(|segment| {
         let checked = memory.check_readable(segment.address_of_data(), segment.bytes);
@@ -146,16 +147,16 @@ pub(super) fn check_readable(memory: &dyn HostMemory, segments: &[Segment]) -> R
     })
 }
 
-/// A way through segments, for data that comes or goes in pieces that follow each other.
+/// Cursor over segments, for data in consecutive pieces.
 pub(super) struct Walk<'a> {
     memory: &'a dyn HostMemory,
     segments: std::slice::Iter<'a, Segment>,
-    /// What is left of the segment that it is in.
+    /// Rest of the current segment.
     rest: Segment,
 }
 
 impl<'a> Walk<'a> {
-    /// At the beginning.
+    /// Creates a cursor at the first segment.
     pub(super) fn new(memory: &'a dyn HostMemory, segments: &'a [Segment]) -> Walk<'a> {
         Walk {
             memory,
@@ -167,7 +168,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The next part of a segment, of `bytes` at most.
+    /// Returns the next part of a segment, at most `bytes` long.
     #[inline]
     fn part(&mut self, bytes: usize) -> Segment {
         while self.rest.bytes == 0 {
@@ -178,7 +179,8 @@ impl<'a> Walk<'a> {
             ..self.rest
         };
         self.rest.bytes -= part.bytes;
-        // A segment that wraps around the end of the address space has no memory, which is found when its beginning is looked for.
+        // A segment that wraps around the address space has no memory. The access to its start
+        // detects this.
         self.rest.address = self.rest.address.map(|address| address.wrapping_add(part.bytes as u64));
         part
     }
@@ -186,7 +188,7 @@ impl<'a> Walk<'a> {
     /// Copies data to the host.
     ///
     /// # Errors
-    /// There is no memory at an address.
+    /// An address is outside host memory.
     pub(super) fn write(&mut self, mut data: &[u8]) -> Result<(), Failure> {
         while !data.is_empty() {
             let part = self.part(data.len());
@@ -202,7 +204,7 @@ impl<'a> Walk<'a> {
     /// Copies data from the host.
     ///
     /// # Errors
-    /// There is no memory at an address.
+    /// An address is outside host memory.
     pub(super) fn read(&mut self, mut room: Room<'_>) -> Result<(), Failure> {
         while !room.is_empty() {
             let part = self.part(room.len());
@@ -218,7 +220,7 @@ fn not_transferred(fault: Fault) -> Failure {
     Failure::new(Status::DATA_TRANSFER_ERROR, fault.to_string()).at(Parameter::DATA_POINTER)
 }
 
-/// Adds a piece, making one of pieces that follow each other in memory.
+/// Adds a piece, merged with the previous one if both are contiguous.
 fn push(segments: &mut Vec<Segment>, address: u64, bytes: usize) {
     if let Some(last) = segments.last_mut()
         && last
@@ -234,7 +236,7 @@ fn push(segments: &mut Vec<Segment>, address: u64, bytes: usize) {
     });
 }
 
-// ---------------------------------------------------------------------------------------------------------- PRPs --
+// -------------------------------------------------------------------------------------- PRPs --
 
 fn offset_invalid(parameter: Parameter, cause: impl Into<std::borrow::Cow<'static, str>>) -> Failure {
     Failure::new(Status::PRP_OFFSET_INVALID, cause).at(parameter)
@@ -278,8 +280,8 @@ fn describe_prps(
     Ok(())
 }
 
-/// Follows a PRP list (Base Specification, "Physical Region Page Entry and List"): entries up to the end of the list's
-/// page, where the last one leads to the next page if more are needed.
+/// Follows a PRP list (Base Specification, "Physical Region Page Entry and List"). Entries run to
+/// the end of the list's page. The last entry there points to the next page if more are needed.
 fn describe_prp_list(
     memory: &dyn HostMemory,
     list: u64,
@@ -296,7 +298,8 @@ fn describe_prp_list(
     let mut page = [zerocopy::little_endian::U64::ZERO; (PAGE_BYTES / ENTRY_BYTES) as usize];
     let mut address = list;
     let mut rest = bytes;
-    // Each turn but the first, whose list may begin at the last entry of a page, describes at least 511 pages.
+    // Each turn describes at least 511 pages, except for a first list that starts at the end of a
+    // page.
     while rest > 0 {
         let slots = ((PAGE_BYTES - address % PAGE_BYTES) / ENTRY_BYTES) as usize;
         let needed = rest.div_ceil(PAGE_BYTES as usize);
@@ -323,13 +326,13 @@ fn describe_prp_list(
     Ok(())
 }
 
-// ---------------------------------------------------------------------------------------------------------- SGLs --
+// -------------------------------------------------------------------------------------- SGLs --
 
-/// What an SGL is of, for its errors.
+/// Kind of data of an SGL, for error messages.
 struct Subject {
     name: &'static str,
     parameter: Parameter,
-    /// The SGL describes less than the command moves.
+    /// Status for an SGL that is shorter than the transfer.
     too_short: Status,
 }
 
@@ -350,9 +353,9 @@ struct SglWalk<'a> {
     subject: &'a Subject,
     segments: &'a mut Vec<Segment>,
     to_host: bool,
-    /// Bytes of the transfer that have no place yet.
+    /// Bytes of the transfer without a segment yet.
     rest: usize,
-    /// Descriptors that may still come.
+    /// Remaining limit of descriptors.
     descriptors: usize,
 }
 
@@ -408,14 +411,15 @@ impl<'a> SglWalk<'a> {
         self.failure(Status::INVALID_NUMBER_OF_SGL_DESCRIPTORS, cause)
     }
 
-    /// Uses a descriptor: data is added to the segments, a descriptor of a segment is returned to be followed.
+    /// Processes a descriptor. Data is added to the segments. A segment descriptor is returned, so
+    /// that the caller follows it.
     fn take(&mut self, descriptor: &SglDescriptor) -> Result<Option<SglDescriptor>, Failure> {
         let kind = SglType::from_u8(descriptor.id.sgl_type());
         let bytes = descriptor.length.get() as usize;
         match kind {
             _ if descriptor.id.subtype() != SGL_SUBTYPE_ADDRESS => Err(self.type_invalid(descriptor)),
             Some(SglType::DataBlock) => {
-                // More than the command moves is allowed (Identify Controller, SGLS bit 18).
+                // An SGL longer than the transfer is allowed (Identify Controller, SGLS bit 18).
                 let used = bytes.min(self.rest);
                 if used > 0 {
                     push(self.segments, descriptor.addr.get(), used);
@@ -424,7 +428,7 @@ impl<'a> SglWalk<'a> {
                 Ok(None)
             }
             Some(SglType::BitBucket) => {
-                // In data for the controller a bit bucket has no length.
+                // A bit bucket has no length in data for the controller.
                 if self.to_host {
                     let bytes = bytes.min(self.rest);
                     self.segments.push(Segment { address: None, bytes });
@@ -437,7 +441,7 @@ impl<'a> SglWalk<'a> {
         }
     }
 
-    /// Uses all descriptors of a segment, and returns the one of the next segment.
+    /// Processes all descriptors of a segment. Returns the descriptor of the next segment.
     fn follow(&mut self, pointer: &SglDescriptor) -> Result<Option<SglDescriptor>, Failure> {
         const DESCRIPTOR_BYTES: usize = size_of::<SglDescriptor>();
         let is_last = pointer.id.sgl_type() == SglType::LastSegment.code();

@@ -1,4 +1,5 @@
-//! NVMe over PCI Express: registers in BAR0, queues in host memory, doorbells, PRPs and SGLs, interrupts.
+//! NVMe over PCI Express, with BAR0 registers, queues in host memory, doorbells, PRPs, SGLs and
+//! interrupts.
 //!
 //! ```text
 //! host memory --(submission entries, data, shadow doorbells)--> PcieController --> Subsystem
@@ -6,14 +7,19 @@
 //! host memory <--(data, completion entries)--------------------------+--> interrupts
 //! ```
 //!
-//! A [`PcieController`] is the PCI Express side of one controller of a [`Subsystem`](crate::Subsystem). It owns no
-//! memory, no thread and no clock: whoever drives it (`target::vfio_user`, tests) lends it a [`Bus`] for each call
-//! and calls [`PcieController::process`] when [`PcieController::has_work`] says so. Commands are fetched and completed
-//! in batches, so that the subsystem is locked, and a vector raised, once for many of them.
+//! A [`PcieController`] is the PCI Express side of one controller of a
+//! [`Subsystem`](crate::Subsystem). It owns no memory, no thread and no clock. The caller
+//! (`target::vfio_user`, tests) lends it a [`Bus`] for each call. It calls
+//! [`PcieController::process`] when [`PcieController::has_work`] returns true. Commands are fetched
+//! and completed in batches. One lock of the subsystem and one interrupt therefore serve many
+//! commands.
 //!
-//! The commands that exist only on PCI Express are here too: creation and deletion of I/O queues, Doorbell Buffer
-//! Config. It does not have: a controller memory buffer, a persistent memory region, queues in pieces (CAP.CQR is 1),
-//! weighted arbitration, interrupt coalescing, pin-based interrupts, memory pages other than 4 KiB.
+//! This module also has the commands of PCI Express alone, which are creation and deletion of I/O
+//! queues and Doorbell Buffer Config.
+//!
+//! A controller memory buffer, a persistent memory region and non-contiguous queues (CAP.CQR is 1)
+//! are not supported. Neither are weighted arbitration, interrupt coalescing, pin-based interrupts
+//! and memory pages other than 4 KiB.
 
 mod admin;
 mod data;
@@ -43,31 +49,31 @@ use queue::{CompletionQueue, SubmissionQueue};
 pub const DEVICE_ID: u16 = 0x10f0;
 /// Bytes of a memory page (CC.MPS is 0).
 const PAGE_BYTES: u64 = 4096;
-/// Bytes of BAR0 that are registers; the doorbells follow.
+/// Bytes of the registers in BAR0. The doorbells follow.
 pub const REGISTER_BYTES: u64 = nvme_spec::register::DOORBELLS as u64;
 /// Bytes of the doorbells (CAP.DSTRD is 0).
 pub const DOORBELL_BYTES: u64 = QUEUES_MAX as u64 * 8;
 
-/// An address at which the host has no memory, or none that may be accessed like this.
+/// An access to an address without suitable host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the host has no memory for this at {address:#x}")]
 pub struct Fault {
-    /// The address, as the device sees it.
+    /// Address as the device sees it.
     pub address: u64,
 }
 
-/// The host's memory as the device reaches it.
+/// Access to host memory.
 pub trait HostMemory {
     /// Copies from host memory.
     ///
     /// # Errors
-    /// A part of the range is not memory; `data` is then undefined.
+    /// A part of the range is not memory. `data` is then undefined.
     fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault>;
 
-    /// Copies from host memory into room for it.
+    /// Copies from host memory into a buffer.
     ///
     /// # Errors
-    /// As [`HostMemory::read`].
+    /// The same as [`HostMemory::read`].
     fn read_into(&self, address: u64, room: Room<'_>) -> Result<(), Fault> {
         let mut data = vec![0; room.len()];
         self.read(address, &mut data)?;
@@ -75,43 +81,45 @@ pub trait HostMemory {
         Ok(())
     }
 
-    /// Appends a copy of host memory to `data`. Where the bytes need not be zeroed first this is cheaper than `read`.
+    /// Appends a copy of host memory to `data`. Implementations that need no zeroed buffer are
+    /// faster than `read`.
     ///
     /// # Errors
-    /// A part of the range is not memory; what was appended is then undefined.
+    /// A part of the range is not memory. The appended bytes are then undefined.
     fn append(&self, address: u64, bytes: usize, data: &mut Vec<u8>) -> Result<(), Fault> {
         let start = data.len();
         data.resize(start + bytes, 0);
         self.read(address, &mut data[start..])
     }
 
-    /// Whether a range can be read from.
+    /// Checks that a range is readable.
     ///
     /// # Errors
-    /// A part of it is not memory.
+    /// A part of the range is not memory.
     fn check_readable(&self, address: u64, bytes: usize) -> Result<(), Fault>;
 
     /// Copies to host memory.
     ///
     /// # Errors
-    /// A part of the range is not writable memory. Bytes of the rest may have been written, no matter which: copies go up or
-    /// down.
+    /// A part of the range is not writable memory. Any other part may have been written, because
+    /// copies run in either direction.
     fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault>;
 
-    /// Copies to host memory so that whoever sees the last dword sees all of it, and what was written before (release).
+    /// Copies to host memory with release semantics. A reader that sees the last dword sees the
+    /// whole entry and all earlier writes.
     ///
     /// # Errors
-    /// It is not writable memory, or the last dword is not aligned to 4 bytes.
+    /// The range is not writable memory, or the last dword is not aligned to 4 bytes.
     fn publish(&self, address: u64, entry: &[u8; 16]) -> Result<(), Fault> {
         let (start, last) = entry.split_last_chunk::<4>().expect("16 bytes");
         self.write(address, start)?;
         self.store(address.wrapping_add(start.len() as u64), u32::from_le_bytes(*last))
     }
 
-    /// Publishes entries that follow each other, as [`HostMemory::publish`] does one after the other.
+    /// Publishes consecutive entries in order, each like [`HostMemory::publish`].
     ///
     /// # Errors
-    /// As [`HostMemory::publish`]; entries before may have been written.
+    /// The same as [`HostMemory::publish`]. Earlier entries may have been written.
     fn publish_all(&self, address: u64, entries: &[[u8; 16]]) -> Result<(), Fault> {
         let places = (0..).map(|place| address.wrapping_add(place * 16));
         places
@@ -119,16 +127,18 @@ pub trait HostMemory {
             .try_for_each(|(place, entry)| self.publish(place, entry))
     }
 
-    /// Reads a 32-bit number; what the host wrote before it is visible afterwards (acquire).
+    /// Reads a 32-bit number with acquire semantics. Earlier writes of the host are visible
+    /// afterwards.
     ///
     /// # Errors
-    /// It is not memory, or not aligned to 4 bytes.
+    /// The address is not memory, or not aligned to 4 bytes.
     fn load(&self, address: u64) -> Result<u32, Fault>;
 
-    /// Writes a 32-bit number; whoever sees it sees what was written before (release).
+    /// Writes a 32-bit number with release semantics. A reader of the number sees all earlier
+    /// writes.
     ///
     /// # Errors
-    /// It is not writable memory, or not aligned to 4 bytes.
+    /// The address is not writable memory, or not aligned to 4 bytes.
     fn store(&self, address: u64, value: u32) -> Result<(), Fault>;
 }
 
@@ -138,13 +148,15 @@ pub trait Interrupts {
     fn raise(&self, vector: u16);
 }
 
-/// The doorbell registers: written by the host, read here. Index 2y is the tail of submission queue y, 2y + 1 the head
-/// of completion queue y; there are `2 * QUEUES_MAX`.
+/// The doorbell registers, which the host writes and the controller reads. Index 2y is the tail of
+/// submission queue y, and 2y + 1 the head of completion queue y. The number of doorbells is `2 *
+/// QUEUES_MAX`.
 pub trait Doorbells {
-    /// The value of a doorbell; what the host wrote before it is visible afterwards (acquire).
+    /// Returns a doorbell value with acquire semantics. Earlier writes of the host are visible
+    /// afterwards.
     fn load(&self, index: usize) -> u32;
 
-    /// Sets a doorbell: the host's write that came as a message, or 0 at a reset.
+    /// Sets a doorbell to a value from a message of the host, or to 0 at a reset.
     fn store(&self, index: usize, value: u32);
 }
 
@@ -158,45 +170,45 @@ impl Doorbells for Vec<AtomicU32> {
     }
 }
 
-/// What a controller reaches over the bus.
+/// Bus access of a controller.
 #[derive(Clone, Copy)]
 pub struct Bus<'a> {
-    /// The host's memory.
+    /// Host memory.
     pub memory: &'a dyn HostMemory,
-    /// Its interrupts.
+    /// Interrupt messages.
     pub interrupts: &'a dyn Interrupts,
-    /// The doorbells.
+    /// Doorbell registers.
     pub doorbells: &'a dyn Doorbells,
 }
 
-/// Buffers in host memory that stand in for the doorbells of I/O queues (Doorbell Buffer Config).
+/// Buffers in host memory that replace the doorbells of I/O queues (Doorbell Buffer Config).
 #[derive(Clone, Copy, Debug)]
 struct ShadowDoorbells {
-    /// Where the host writes tails and heads.
+    /// Address at which the host writes tails and heads.
     values: u64,
-    /// Where the controller writes which value is to be announced by a real doorbell.
+    /// Address at which the controller writes the values that need a real doorbell.
     event_indexes: u64,
 }
 
-/// A command that is carried out, with its place in the completion queue.
+/// An executed command with a reserved place in the completion queue.
 #[derive(Debug)]
 struct Completion {
-    /// The submission queue.
+    /// Submission queue of the command.
     queue: u16,
     entry: SubmissionEntry,
     reply: Reply,
 }
 
-/// A command of which a part is done, with its data. Its place in the completion queue stays reserved.
+/// A partly executed command with its data. Its place in the completion queue stays reserved.
 #[derive(Debug)]
 struct Unfinished {
-    /// The submission queue.
+    /// Submission queue of the command.
     queue: u16,
     command: AcceptedCommand,
     data: Vec<u8>,
 }
 
-/// The registers that only PCI Express has.
+/// Registers of PCI Express alone.
 #[derive(Clone, Copy, Debug, Default)]
 struct AdminQueueRegisters {
     attributes: u32,
@@ -205,34 +217,34 @@ struct AdminQueueRegisters {
     interrupt_mask: u32,
 }
 
-/// The PCI Express side of a controller. See the module.
+/// The PCI Express side of a controller. See the module documentation.
 pub struct PcieController {
-    /// CNTLID: which controller of the subsystem this is the front of.
+    /// CNTLID of the controller in the subsystem.
     id: u16,
-    /// MSI-X vectors.
+    /// Number of MSI-X vectors.
     vectors: u16,
     registers: AdminQueueRegisters,
-    /// Whether queues exist: enabled, and neither failed nor reset since.
+    /// The controller is enabled, without a failure or reset since. Queues exist.
     running: bool,
     submission: Vec<Option<SubmissionQueue>>,
     completion: Vec<Option<CompletionQueue>>,
-    /// Submission queues exist below this identifier only, so that few queues are quickly looked at.
+    /// All submission queues have lower identifiers. The bound keeps the scan of few queues short.
     submission_end: u16,
-    /// Submission queue that is looked at first in the next batch.
+    /// First submission queue of the next batch.
     next_queue: u16,
     shadow: Option<ShadowDoorbells>,
     backlog: Backlog<Completion>,
-    /// Commands of which a part is done; the one that waited longest first.
+    /// Partly executed commands, in the order of their waiting time.
     unfinished: VecDeque<Unfinished>,
     /// Vectors to raise at the end of the batch.
     raise: Vec<u16>,
-    /// Fatal: host memory of a queue is not there.
+    /// Fatal error. The host memory of a queue does not exist.
     fault: Option<Fault>,
-    /// Wrong doorbell writes that the subsystem was not told of yet.
+    /// Invalid doorbell writes that were not reported to the subsystem yet.
     mistakes: Vec<DoorbellError>,
-    /// Completions of asynchronous event requests that found the admin completion queue full.
+    /// Completions of asynchronous event requests that wait for room in the admin completion queue.
     events: VecDeque<AsyncCompletion>,
-    // Buffers that are kept to be used again.
+    // Reused buffers.
     entries: Vec<SubmissionEntry>,
     parsed: Vec<Option<IoCommand>>,
     plain: Vec<Plain>,
@@ -243,10 +255,11 @@ pub struct PcieController {
 }
 
 impl PcieController {
-    /// The front of controller `id`, with `queues` I/O queue pairs and `vectors` MSI-X vectors.
+    /// Creates the PCI Express side of controller `id`, with `queues` I/O queue pairs and `vectors`
+    /// MSI-X vectors.
     ///
     /// # Panics
-    /// There are more queues than doorbells, or no vectors.
+    /// `queues` exceeds the doorbells, or `vectors` is 0.
     pub fn new(id: u16, queues: u16, vectors: u16) -> PcieController {
         assert!(
             queues < QUEUES_MAX,
@@ -281,29 +294,29 @@ impl PcieController {
         }
     }
 
-    /// CNTLID.
+    /// CNTLID of the controller.
     pub fn id(&self) -> u16 {
         self.id
     }
 
-    /// Whether there are queues to look at: the host enabled the controller.
+    /// True if the host enabled the controller, so that queues exist.
     pub fn is_running(&self) -> bool {
         self.running
     }
 
-    /// Whether the host uses shadow doorbells.
+    /// True if the host uses shadow doorbells.
     pub fn has_shadow_doorbells(&self) -> bool {
         self.shadow.is_some()
     }
 
-    /// Puts a submission queue into its place, or takes it away.
+    /// Adds or removes a submission queue.
     fn set_submission(&mut self, queue: u16, submission: Option<SubmissionQueue>) {
         self.submission[usize::from(queue)] = submission;
         let last = self.submission.iter().rposition(Option::is_some);
         self.submission_end = last.map_or(0, |last| last as u16 + 1);
     }
 
-    /// Forgets queues and outstanding commands, as every reset does.
+    /// Drops queues and outstanding commands, as every reset does.
     fn clear(&mut self, bus: Bus<'_>) {
         self.running = false;
         self.submission.fill_with(|| None);
@@ -322,12 +335,12 @@ impl PcieController {
     }
 }
 
-/// Index of the doorbell of a submission queue's tail.
+/// Doorbell index of a submission queue's tail.
 fn tail_index(queue: u16) -> usize {
     usize::from(queue) * 2
 }
 
-/// Index of the doorbell of a completion queue's head.
+/// Doorbell index of a completion queue's head.
 fn head_index(queue: u16) -> usize {
     usize::from(queue) * 2 + 1
 }

@@ -1,8 +1,9 @@
-//! Fetching, carrying out and completing commands.
+//! Fetching, execution and completion of commands.
 //!
-//! A batch takes a bounded number of commands from the submission queues in turn, but never more than their completion
-//! queues have room for: a host that does not take its completions is not served until it does. A command whose data
-//! must become durable, or whose time has not come, keeps its place in the completion queue reserved.
+//! A batch takes a bounded number of commands from the submission queues in turn. It never takes
+//! more than the completion queues have room for. A host that does not consume its completions is
+//! not served until it does. A command that waits for durability or its due time keeps its reserved
+//! place in the completion queue.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -28,34 +29,34 @@ use crate::media::Durable;
 use crate::subsystem::Subsystem;
 use crate::transfer::{Direction, Transfer};
 
-/// Commands of a batch: the subsystem is locked that long.
+/// Most commands of a batch. The subsystem is locked for the whole batch.
 const BATCH_COMMANDS: u16 = 64;
-/// Commands of one queue in a batch, so that a busy queue does not hold up the others.
+/// Most commands of one queue in a batch, so that a busy queue does not delay the others.
 const BURST_COMMANDS: u16 = 32;
-/// Plain commands that complete together: enough that what is the same for all of them costs each little, few enough that the host has
-/// completions to take while the next are carried out.
+/// Plain commands that complete together. The number spreads the fixed costs over several commands,
+/// but lets the host consume completions while later commands run.
 const TOGETHER_COMMANDS: usize = 8;
-/// So many bytes of data end them, because then data is what costs.
+/// Bytes of data that end a fast-path batch. Beyond this size the data dominates the cost.
 const TOGETHER_BYTES: u64 = 64 << 10;
-/// Commands of which a part is done. While there are as many, nothing new is fetched from I/O queues.
+/// Most partly executed commands. At this limit no new commands are fetched from I/O queues.
 const UNFINISHED_MAX: usize = 64;
 
-/// A command of a queue.
+/// A command of a queue, by its executor.
 enum Command {
-    /// About the queues themselves.
+    /// Command about the queues themselves.
     Queue(QueueCommand),
-    /// For the drive.
+    /// Command for the drive.
     Drive(AcceptedCommand),
 }
 
 impl PcieController {
-    /// Whether a long command has parts left: other hosts of the drive have a pause before the next.
+    /// True if a long command has parts left. Other hosts of the drive can run between two parts.
     pub fn is_in_parts(&self) -> bool {
         !self.unfinished.is_empty()
     }
 
-    /// Looks at the doorbells. Whether [`PcieController::process`] has something to do; events and commands whose time
-    /// comes are not seen here.
+    /// Polls the doorbells. Returns true if [`PcieController::process`] has work. Events and due
+    /// commands are not included.
     pub fn has_work(&mut self, bus: Bus<'_>) -> bool {
         if !self.running {
             return false;
@@ -70,7 +71,7 @@ impl PcieController {
         work || event || !self.unfinished.is_empty() || !self.mistakes.is_empty() || self.fault.is_some()
     }
 
-    /// Carries out a batch of commands and completes them. Returns how many there were.
+    /// Executes and completes a batch of commands. Returns the number of commands.
     pub fn process(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos) -> usize {
         if !self.is_still_running(subsystem, bus) {
             return 0;
@@ -84,7 +85,8 @@ impl PcieController {
         let mut budget = BATCH_COMMANDS;
         let queues = self.submission_end;
         for turn in 0..queues {
-            // An admin command may have deleted queues meanwhile; their places are empty then.
+            // An admin command may have deleted queues in the same batch. Their places are then
+            // empty.
             let queue = (self.next_queue + turn) % queues;
             if queue > 0 && self.unfinished.len() >= UNFINISHED_MAX {
                 continue;
@@ -101,18 +103,18 @@ impl PcieController {
         usize::from(BATCH_COMMANDS - budget)
     }
 
-    /// When the next command is due whose completion is held back for that.
+    /// Next due time of a delayed completion.
     pub fn next_due(&self) -> Option<Nanos> {
         self.backlog.next_due()
     }
 
-    /// What has to be made durable now for commands or for a shutdown, if anything. The caller does that without the
-    /// subsystem's lock, then calls [`PcieController::finish_sync`].
+    /// Starts a sync for commands or a shutdown, if needed. The caller runs the sync without the
+    /// subsystem's lock, and then calls [`PcieController::finish_sync`].
     pub fn start_sync(&mut self) -> Option<Arc<dyn Durable>> {
         self.backlog.start_sync()
     }
 
-    /// Completes what waited for the [`PcieController::start_sync`] before.
+    /// Completes the commands that waited for the last [`PcieController::start_sync`].
     pub fn finish_sync(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos, result: &std::io::Result<()>) {
         let synced = self.backlog.finish_sync();
         if !self.is_still_running(subsystem, bus) {
@@ -138,16 +140,16 @@ impl PcieController {
         self.finish_batch(subsystem, bus);
     }
 
-    /// Before nobody looks at the doorbells for a while: asks for a real doorbell at the next change of a shadow
-    /// doorbell. Returns whether there is work that came meanwhile.
+    /// Prepares a pause in polling. Requests a real doorbell at the next change of a shadow
+    /// doorbell. Returns true if work arrived in the meantime.
     pub fn announce_sleep(&mut self, bus: Bus<'_>) -> bool {
         let Some(shadow) = self.shadow else {
             return self.has_work(bus);
         };
         for queue in 1..self.submission.len() {
             let slot = |index: usize| shadow.event_indexes + index as u64 * 4;
-            // A buffer that is gone means missing wake-ups for a host that took it away; its doorbells are polled
-            // anyway.
+            // A missing buffer means that the host removed it and gets no wake-ups. Its doorbells
+            // are polled anyway.
             if let Some(submission) = &self.submission[queue] {
                 let _ = bus
                     .memory
@@ -161,15 +163,17 @@ impl PcieController {
                     .store(slot(head_index(queue as u16)), u32::from(completion.head()));
             }
         }
-        // The host writes the shadow doorbell, then reads the event index; here it is the other way round. With a full
-        // barrier on both sides at least one of us sees the other's write.
+        // The host writes the shadow doorbell and then reads the event index. The controller does
+        // the opposite. Full barriers on both sides ensure that at least one side sees the other's
+        // write.
         fence(Ordering::SeqCst);
         self.has_work(bus)
     }
 
-    /// Raises the vectors of all completions that the host has not taken. What was raised just before Bus Master Enable
-    /// was cleared may have been lost on its way (PCI Local Bus Specification: no messages then), so this is called
-    /// when it is set again; a host that finds nothing new ignores an interrupt.
+    /// Raises the vectors of all completions that the host has not consumed. Call it when Bus
+    /// Master Enable is set again. Interrupts raised just before the bit was cleared may be lost
+    /// (PCI Local Bus Specification, no messages while it is clear). A host without new completions
+    /// ignores an interrupt.
     pub fn raise_again(&mut self, bus: Bus<'_>) {
         for queue in 0..self.completion.len() {
             let Some(completion) = &self.completion[queue] else {
@@ -178,7 +182,7 @@ impl PcieController {
             let vector = completion.vector;
             let head = self.doorbell(bus, head_index(queue as u16));
             let completion = self.completion(queue as u16);
-            // A wrong value is reported when somebody needs the room.
+            // An invalid value is reported when the controller needs the room.
             let _ = completion.set_head(head);
             if let Some(vector) = vector.filter(|_| completion.has_untaken()) {
                 bus.interrupts.raise(vector);
@@ -186,10 +190,10 @@ impl PcieController {
         }
     }
 
-    // ------------------------------------------------------------------------------------------------- doorbells --
+    // ----------------------------------------------------------------------------- doorbells --
 
-    /// The value of a doorbell: of the shadow where there is one. A host that uses shadows still writes the real
-    /// doorbells of the admin queue.
+    /// Returns a doorbell value, from the shadow if one exists. A host with shadows still writes
+    /// the real doorbells of the admin queue.
     #[inline]
     fn doorbell(&mut self, bus: Bus<'_>, index: usize) -> u32 {
         match self.shadow {
@@ -204,7 +208,7 @@ impl PcieController {
         }
     }
 
-    /// Takes over the tail of a submission queue. Whether commands wait.
+    /// Updates the tail of a submission queue. Returns true if commands wait.
     #[inline]
     fn look_at_tail(&mut self, bus: Bus<'_>, queue: u16) -> bool {
         if self.submission[usize::from(queue)].is_none() {
@@ -220,8 +224,8 @@ impl PcieController {
         pending > 0
     }
 
-    /// Entries that the completion queue of a submission queue has room for, after a look at its doorbell if it seems
-    /// to be less than `wanted`.
+    /// Room in the completion queue of a submission queue. Reads the doorbell if the known room is
+    /// less than `wanted`.
     #[inline]
     fn room_for(&mut self, bus: Bus<'_>, queue: u16, wanted: u16) -> u16 {
         let queue = self.submission(queue).completion_queue;
@@ -235,9 +239,9 @@ impl PcieController {
         self.completion(queue).room()
     }
 
-    // -------------------------------------------------------------------------------------------------- commands --
+    // ------------------------------------------------------------------------------ commands --
 
-    /// Whether queues exist; they do not if the controller was reset behind our back (subsystem reset).
+    /// True if queues exist. A subsystem reset may have reset the controller without a call here.
     fn is_still_running(&mut self, subsystem: &Subsystem, bus: Bus<'_>) -> bool {
         if self.running && !subsystem.controller(self.id).is_ready() {
             self.clear(bus);
@@ -245,8 +249,8 @@ impl PcieController {
         self.running
     }
 
-    /// Carries out up to `budget` commands of a queue, and none behind one of which only a part is done: the subsystem
-    /// was locked long enough. Returns how many there were.
+    /// Executes up to `budget` commands of a queue. Stops after a partly executed command, because
+    /// the subsystem was locked long enough. Returns the number of commands.
     fn process_queue(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos, queue: u16, budget: u16) -> u16 {
         let pending = self.submission[usize::from(queue)]
             .as_ref()
@@ -266,7 +270,7 @@ impl PcieController {
         let fetched = &mut entries[..usize::from(count)];
         match self.submission(queue).fetch(bus.memory, fetched) {
             Ok(()) => {
-                // Events that are completed between these commands must not take their places.
+                // Reserves the places of these commands, so that events cannot take them.
                 self.completion_of(queue).reserved += count;
                 let unfinished = self.unfinished.len();
                 parsed.clear();
@@ -299,8 +303,9 @@ impl PcieController {
         done
     }
 
-    /// Carries out the plain commands that a queue's entries, and what was parsed of them, begin with, a few at most, which complete together: what they touch is fetched
-    /// together, and what they ask of the drive is done once. Returns how many there were; for one that is not plain, 0.
+    /// Executes and completes the plain commands at the start of a queue's entries together, up to
+    /// a limit. `commands` are the parsed entries. Prefetching and the checks of the drive run once
+    /// for all of them. Returns the number of commands, or 0 if the first one is not plain.
     fn carry_out_together(
         &mut self,
         subsystem: &mut Subsystem,
@@ -310,7 +315,7 @@ impl PcieController {
         entries: &[SubmissionEntry],
         commands: &[Option<IoCommand>],
     ) -> u16 {
-        // There are none of the admin queue.
+        // The admin queue has no plain commands.
         let first = commands.first().and_then(Option::as_ref);
         let Some(first) = first.filter(|first| first.may_be_plain()) else {
             return 0;
@@ -325,7 +330,7 @@ impl PcieController {
         let mut done = 0;
         let mut failed = None;
         for (place, (entry, command)) in entries.iter().zip(&plain).enumerate().take(TOGETHER_COMMANDS) {
-            // A bad data pointer is to change nothing; the command fails on the road of all.
+            // A bad data pointer must change no data. The normal path fails the command.
             let transfer = command.transfer();
             let described = data::describe(bus.memory, queue, entry, transfer, &mut self.segments);
             if described.is_err()
@@ -350,7 +355,8 @@ impl PcieController {
             }
         }
         self.plain = plain;
-        // They succeed for certain now. What the device makes of them nobody sees before the drive is let go, so the host need not wait for it.
+        // The commands can no longer fail. The device executes the writes before the drive is
+        // unlocked, so no thread sees the gap and the host need not wait.
         self.succeed(bus, queue, &entries[..usize::from(done)]);
         subsystem.end_plain_batch(together);
         if let Some(failure) = failed {
@@ -363,7 +369,7 @@ impl PcieController {
         done
     }
 
-    /// Completes commands of a queue that succeeded, and whose places in the completion queue are reserved.
+    /// Completes successful commands of a queue that have reserved places in the completion queue.
     fn succeed(&mut self, bus: Bus<'_>, queue: u16, entries: &[SubmissionEntry]) {
         if entries.is_empty() {
             return;
@@ -388,7 +394,7 @@ impl PcieController {
         }
     }
 
-    /// Carries out the next part of the command that has waited longest for that.
+    /// Executes the next part of the longest waiting command.
     fn go_on(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos) {
         let Some(Unfinished {
             queue,
@@ -405,7 +411,7 @@ impl PcieController {
         }
     }
 
-    /// Carries out a command that has a place in the completion queue reserved.
+    /// Executes a command that has a reserved place in the completion queue.
     fn carry_out(
         &mut self,
         subsystem: &mut Subsystem,
@@ -427,14 +433,15 @@ impl PcieController {
             Ok(Command::Drive(accepted)) => match self.execute(subsystem, bus, now, queue, accepted) {
                 ControlFlow::Break(outcome) => outcome,
                 ControlFlow::Continue(command) => {
-                    // What it needs and no more: the buffer has room for the largest write.
+                    // Copies only the used bytes, because the buffer has the size of the largest
+                    // write.
                     let data = self.host_data.as_slice().to_vec();
                     return self.unfinished.push_back(Unfinished { queue, command, data });
                 }
             },
             Err(failure) => Outcome::at(now, subsystem.fail(self.id, queue, entry, failure)),
         };
-        // A command that is aborted completes before the Abort (Base Specification, "Abort command").
+        // An aborted command completes before the Abort (Base Specification, "Abort command").
         let mut outcome = outcome;
         if queue == 0 && entry.opcode == AdminOpcode::Abort.code() {
             self.post_events(subsystem, bus);
@@ -445,7 +452,7 @@ impl PcieController {
         self.end(bus, now, queue, *entry, outcome);
     }
 
-    /// Completes the command that an Abort is for, if it is stuck. Returns whether it was.
+    /// Completes the target of an Abort if it is stuck. Returns true if it was.
     fn abort_stuck(&mut self, bus: Bus<'_>, abort: &SubmissionEntry) -> bool {
         let wanted = AbortCdw10::from_bits(abort.cdw10.get());
         let is_meant = |stuck: &Completion| (stuck.queue, stuck.entry.cid.get()) == (wanted.sqid(), wanted.cid());
@@ -457,17 +464,17 @@ impl PcieController {
         true
     }
 
-    /// A command is carried out.
+    /// Ends an executed command.
     fn end(&mut self, bus: Bus<'_>, now: Nanos, queue: u16, entry: SubmissionEntry, outcome: Outcome) {
         self.release(queue);
-        // Without a reply it is an Asynchronous Event Request, which is completed by an event.
+        // A command without a reply is an Asynchronous Event Request, which an event completes.
         if let Some(reply) = outcome.reply {
             let completion = Completion { queue, entry, reply };
             self.complete(bus, now, outcome.due, outcome.durable, completion);
         }
     }
 
-    /// Whose command it is, and what it says.
+    /// Parses a command, as a queue command or as a command for the drive.
     fn accept(
         &self,
         subsystem: &Subsystem,
@@ -486,7 +493,7 @@ impl PcieController {
         Ok(Command::Drive(accepted))
     }
 
-    /// Moves a command's data and executes it, or a part of it.
+    /// Moves a command's data and executes the command or a part of it.
     fn execute(
         &mut self,
         subsystem: &mut Subsystem,
@@ -515,7 +522,7 @@ impl PcieController {
         ControlFlow::Break(outcome)
     }
 
-    /// The same for a command whose data is copied once, between host memory and storage.
+    /// Executes a command whose data is copied once, between host memory and storage.
     fn execute_straight(
         &mut self,
         subsystem: &mut Subsystem,
@@ -529,7 +536,7 @@ impl PcieController {
         assert_eq!(transfer.direction, direction, "a command moves its data one way");
         let mut found = data::describe(bus.memory, queue, accepted.entry(), transfer, &mut self.segments);
         if direction == Direction::ToController {
-            // A bad data pointer is to change nothing.
+            // A bad data pointer must change no data.
             found = found.and_then(|()| data::check_readable(bus.memory, &self.segments));
         }
         if let Err(failure) = found {
@@ -548,7 +555,7 @@ impl PcieController {
         }
     }
 
-    /// Finds where a command's data is, and takes it if it comes from the host.
+    /// Locates a command's data, and fetches it if it comes from the host.
     fn fetch_data(&mut self, bus: Bus<'_>, queue: u16, accepted: &AcceptedCommand) -> Result<(), Failure> {
         let transfer = accepted.transfer();
         data::describe(bus.memory, queue, accepted.entry(), transfer, &mut self.segments)?;
@@ -560,9 +567,9 @@ impl PcieController {
         Ok(())
     }
 
-    // ----------------------------------------------------------------------------------------------- completions --
+    // --------------------------------------------------------------------------- completions --
 
-    /// Completes a command now, or holds it back.
+    /// Completes a command immediately, or delays its completion.
     fn complete(
         &mut self,
         bus: Bus<'_>,
@@ -586,7 +593,7 @@ impl PcieController {
         }
     }
 
-    /// Completes asynchronous event requests, as far as there is room.
+    /// Completes asynchronous event requests while the completion queue has room.
     fn post_events(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>) {
         self.events.extend(subsystem.async_completions(self.id));
         while !self.events.is_empty() && self.room_for(bus, 0, 1) > 0 {
@@ -595,7 +602,7 @@ impl PcieController {
         }
     }
 
-    /// Writes a completion queue entry; there is room.
+    /// Writes a completion queue entry. The caller ensures that the queue has room.
     #[inline]
     fn post(&mut self, bus: Bus<'_>, queue: u16, cid: u16, reply: &Reply) {
         let submission = self.submission(queue);
@@ -609,7 +616,7 @@ impl PcieController {
         self.note_posted(target);
     }
 
-    /// A completion queue has entries that its vector is to be raised for, at the end of the batch.
+    /// Schedules the vector of a completion queue for the end of the batch.
     #[inline]
     fn note_posted(&mut self, target: u16) {
         let vectors = self.vectors;
@@ -623,7 +630,8 @@ impl PcieController {
         }
     }
 
-    /// Raises the vectors of the batch; ends everything if host memory of a queue was found missing.
+    /// Raises the vectors of the batch. Stops the controller if the host memory of a queue was
+    /// missing.
     fn finish_batch(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>) {
         for queue in std::mem::take(&mut self.raise) {
             if let Some(completion) = &mut self.completion[usize::from(queue)] {
@@ -634,14 +642,14 @@ impl PcieController {
             }
         }
         if self.fault.is_some() {
-            // The host sees Controller Fatal Status; only a reset helps.
+            // The host sees Controller Fatal Status and must reset the controller.
             self.clear(bus);
             subsystem.controllers.get_mut(self.id).csts.set_cfs(true);
         }
         subsystem.settle();
     }
 
-    /// Keeps a place for the completion of a command of a submission queue.
+    /// Reserves a completion queue place for a command of a submission queue.
     fn reserve(&mut self, queue: u16) {
         self.completion_of(queue).reserved += 1;
     }
@@ -669,7 +677,7 @@ impl PcieController {
             .expect("outlives its submission queues")
     }
 
-    /// Completes the commands of a submission queue that is deleted.
+    /// Completes the commands of a submission queue that is being deleted.
     pub(super) fn abort_commands(&mut self, bus: Bus<'_>, queue: u16) {
         let outstanding = self.backlog.take(|completion| completion.queue == queue);
         let mut cids: Vec<u16> = outstanding

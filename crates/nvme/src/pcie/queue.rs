@@ -1,4 +1,4 @@
-//! The two kinds of ring in host memory: where they lie, how full they are, and how entries get in and out.
+//! Submission and completion queues as rings in host memory, with their positions and accesses.
 
 use nvme_spec::command::{CompletionEntry, SubmissionEntry};
 use zerocopy::IntoBytes;
@@ -17,9 +17,9 @@ pub(super) struct SubmissionQueue {
     head: u16,
     /// First entry that is not a command yet.
     tail: u16,
-    /// Where its commands complete.
+    /// Completion queue of the queue's commands.
     pub completion_queue: u16,
-    /// Last doorbell value that was found wrong, so that it is reported once.
+    /// Last invalid doorbell value, so that it is reported once.
     pub refused: Option<u32>,
 }
 
@@ -33,15 +33,15 @@ pub(super) struct CompletionQueue {
     /// Next entry to fill.
     tail: u16,
     phase: bool,
-    /// Interrupt vector; `None` if the host polls.
+    /// Interrupt vector, or `None` if the host polls.
     pub vector: Option<u16>,
-    /// Entries that belong to commands which are being carried out.
+    /// Entries reserved for executing commands.
     pub reserved: u16,
     /// Submission queues that complete here.
     pub users: u16,
-    /// Its vector waits to be raised.
+    /// The vector will be raised at the end of the batch.
     pub raised: bool,
-    /// Last doorbell value that was found wrong, so that it is reported once.
+    /// Last invalid doorbell value, so that it is reported once.
     pub refused: Option<u32>,
 }
 
@@ -58,7 +58,7 @@ impl SubmissionQueue {
         }
     }
 
-    /// Next entry to fetch; what the host is told in completions (SQHD).
+    /// Next entry to fetch, which completions report (SQHD).
     pub fn head(&self) -> u16 {
         self.head
     }
@@ -68,7 +68,7 @@ impl SubmissionQueue {
         self.tail
     }
 
-    /// Takes over a doorbell's value; `false` if the queue has no such entry.
+    /// Applies a doorbell value. Returns `false` if it is out of range.
     #[inline]
     pub fn set_tail(&mut self, value: u32) -> bool {
         if value >= u32::from(self.size) {
@@ -78,16 +78,17 @@ impl SubmissionQueue {
         true
     }
 
-    /// Commands that wait.
+    /// Number of unfetched commands.
     #[inline]
     pub fn pending(&self) -> u16 {
         distance(self.head, self.tail, self.size)
     }
 
-    /// Fetches `entries.len()` commands, at most what is pending. They stay in the queue until [`SubmissionQueue::pass`].
+    /// Fetches `entries.len()` commands, at most the pending ones. They stay in the queue until
+    /// [`SubmissionQueue::pass`].
     ///
     /// # Errors
-    /// The queue's memory is gone.
+    /// The queue's memory no longer exists.
     pub fn fetch(&self, memory: &dyn HostMemory, entries: &mut [SubmissionEntry]) -> Result<(), Fault> {
         assert!(
             entries.len() <= usize::from(self.pending()),
@@ -105,7 +106,7 @@ impl SubmissionQueue {
         Ok(())
     }
 
-    /// The next commands are carried out: their entries are the host's again.
+    /// Returns the entries of executed commands to the host.
     #[inline]
     pub fn pass(&mut self, commands: u16) {
         assert!(self.pending() >= commands, "the commands were fetched");
@@ -140,7 +141,7 @@ impl CompletionQueue {
         self.phase
     }
 
-    /// Takes over a doorbell's value; `false` if it frees entries that were never filled.
+    /// Applies a doorbell value. Returns `false` if it frees entries that were never filled.
     #[inline]
     pub fn set_head(&mut self, value: u32) -> bool {
         if value >= u32::from(self.size) {
@@ -164,34 +165,35 @@ impl CompletionQueue {
         (self.size - 1 - self.used()).saturating_sub(self.reserved)
     }
 
-    /// Whether the host has entries to take.
+    /// True if the host has entries to consume.
     pub fn has_untaken(&self) -> bool {
         self.used() > 0
     }
 
-    /// Whether an entry is free for a completion that reserved none.
+    /// True if an entry is neither filled nor reserved.
     pub fn has_room(&self) -> bool {
         self.room() > 0
     }
 
-    /// Fills the next entry; the caller has made sure of room and used [`CompletionQueue::phase`].
+    /// Fills the next entry. The caller has checked the room and used [`CompletionQueue::phase`].
     ///
     /// # Errors
-    /// The queue's memory is gone.
+    /// The queue's memory no longer exists.
     #[inline]
     pub fn post(&mut self, memory: &dyn HostMemory, entry: &CompletionEntry) -> Result<(), Fault> {
         debug_assert!(self.used() < self.size - 1, "the ring has room");
         let address = self.base + u64::from(self.tail) * COMPLETION_ENTRY_BYTES;
-        // The host takes the entry as soon as it sees the phase, so the dword that has it comes last.
+        // The host consumes the entry as soon as it sees the phase, so the dword with the phase is
+        // written last.
         memory.publish(address, zerocopy::transmute_ref!(entry))?;
         self.take_entries(1);
         Ok(())
     }
 
-    /// The same for completions of one command each, all of them successes without a result; `filled` is room for them.
+    /// Fills entries for successful commands without a result. `filled` is a reused buffer.
     ///
     /// # Errors
-    /// The queue's memory is gone.
+    /// The queue's memory no longer exists.
     pub fn post_successes(
         &mut self,
         memory: &dyn HostMemory,
@@ -224,7 +226,7 @@ impl CompletionQueue {
         Ok(())
     }
 
-    /// Entries were filled, up to the end of the ring at most.
+    /// Advances the tail over filled entries, at most to the end of the ring.
     #[inline]
     fn take_entries(&mut self, count: u16) {
         self.tail = advance(self.tail, count, self.size);
@@ -234,7 +236,7 @@ impl CompletionQueue {
     }
 }
 
-/// The position `count` entries further in a ring of `size`.
+/// Position `count` entries later in a ring of `size`.
 #[inline]
 fn advance(position: u16, count: u16, size: u16) -> u16 {
     let next = u32::from(position) + u32::from(count);
@@ -245,7 +247,7 @@ fn advance(position: u16, count: u16, size: u16) -> u16 {
     }
 }
 
-/// Entries from one position of a ring up to another.
+/// Number of entries from one position of a ring to another.
 #[inline]
 fn distance(from: u16, to: u16, size: u16) -> u16 {
     if to >= from { to - from } else { size - from + to }

@@ -1,4 +1,4 @@
-//! Register accesses: what the host reads and writes in BAR0, and what a reset does.
+//! Register accesses of the host in BAR0, and the effects of resets.
 
 use nvme_spec::register::{self, Aqa, Property};
 use ssd::Nanos;
@@ -11,7 +11,7 @@ use crate::controller::{DoorbellError, PropertyEffect};
 use crate::subsystem::Subsystem;
 
 impl PcieController {
-    /// Reads registers. What is not a register reads as 0, and so do doorbells, which nobody may read.
+    /// Reads registers. Unknown offsets read as 0. So do doorbells, which hosts must not read.
     pub fn read_register(&self, subsystem: &Subsystem, offset: u64, data: &mut [u8]) {
         for (at, byte) in (offset..).zip(data) {
             let dword = match u32::try_from(at & !3) {
@@ -22,7 +22,7 @@ impl PcieController {
         }
     }
 
-    /// The dword of a register at an offset.
+    /// Dword of the register at an offset.
     fn register(&self, subsystem: &Subsystem, offset: u32) -> u32 {
         let high = |value: u64| (value >> 32) as u32;
         let AdminQueueRegisters {
@@ -46,8 +46,8 @@ impl PcieController {
         }
     }
 
-    /// Writes a register or a doorbell: an aligned access of 4 or 8 bytes. What else is written is undefined by the
-    /// standard, and ignored here.
+    /// Writes a register or a doorbell with an aligned access of 4 or 8 bytes. The standard leaves
+    /// other writes undefined, and they are ignored here.
     pub fn write_register(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos, offset: u64, data: &[u8]) {
         if !offset.is_multiple_of(4) || !matches!(data.len(), 4 | 8) {
             return;
@@ -61,8 +61,8 @@ impl PcieController {
         }
     }
 
-    /// A doorbell that was written by a message. The value is taken over where the doorbells are looked at, so that it
-    /// makes no difference how it came there.
+    /// Stores a doorbell value that arrived as a message. The next poll of the doorbells applies
+    /// it, like a direct write.
     fn ring(&mut self, bus: Bus<'_>, offset: u64, value: u32) {
         if offset >= DOORBELL_BYTES || !self.running {
             return;
@@ -83,7 +83,7 @@ impl PcieController {
     fn set_register(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos, offset: u32, value: u32) {
         let set_low = |register: &mut u64| *register = *register & !0xffff_ffff | u64::from(value);
         let set_high = |register: &mut u64| *register = *register & 0xffff_ffff | u64::from(value) << 32;
-        // The admin queue's registers are not to change while it exists.
+        // The admin queue's registers must not change while the queue exists.
         let enabled = subsystem.controller(self.id).cc.en();
         match offset {
             register::INTMS => self.registers.interrupt_mask |= value,
@@ -102,7 +102,7 @@ impl PcieController {
         }
     }
 
-    /// What a change of the controller's state means for its queues.
+    /// Applies a state change of the controller to its queues.
     fn follow(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, effect: PropertyEffect) {
         match effect {
             PropertyEffect::None => {}
@@ -119,7 +119,7 @@ impl PcieController {
         }
     }
 
-    /// Makes the admin queues as the registers say.
+    /// Creates the admin queues from the registers.
     fn start(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>) {
         self.clear(bus);
         let attributes = Aqa::from_bits(self.registers.attributes);
@@ -144,8 +144,8 @@ impl PcieController {
         assert_eq!(self.submission_end, 1, "the admin queue is the only one at first");
     }
 
-    /// A reset that is not the host's writing a register: function level reset, the bus's reset, a client that is gone.
-    /// The admin queue's registers are reset too.
+    /// A reset without a register write, such as a function level reset, a bus reset or a lost
+    /// client. The admin queue's registers are reset too.
     pub fn reset_function(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>) {
         self.clear(bus);
         self.registers = AdminQueueRegisters::default();
@@ -154,7 +154,8 @@ impl PcieController {
     }
 }
 
-/// NVM Subsystem Reset. The other transports are woken, and look at [`Subsystem::is_subsystem_reset`].
+/// NVM Subsystem Reset. It wakes the other transports, which check
+/// [`Subsystem::is_subsystem_reset`].
 fn reset_all_controllers(subsystem: &mut Subsystem) {
     let ids: Vec<u16> = subsystem.controllers().map(|controller| controller.id).collect();
     for id in ids {

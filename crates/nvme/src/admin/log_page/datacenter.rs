@@ -1,9 +1,10 @@
-//! The log pages of the Datacenter NVMe SSD Specification: that from which tools compute write amplification without
-//! FDP, what to do after a panic, which commands took long ([`crate::latency_monitor`]), and what the drive can do.
+//! The log pages of the Datacenter NVMe SSD Specification. They have the data for write
+//! amplification without FDP, panic recovery, slow commands ([`crate::latency_monitor`]) and the
+//! capabilities of the drive.
 //!
-//! All of it follows from counters of the device and the controller. The modelled flash has no errors of its own, no
-//! system area and no throttling, its capacitor does not age, and a drive that panics is a process that ends: those
-//! fields are what a drive says that has had none.
+//! All values follow from counters of the device and the controller. The modelled flash has no
+//! errors, no system area and no throttling, and its capacitor does not age. A panic of the drive
+//! ends its process. The related fields have the values of a drive without such events.
 
 use nvme_spec::LogId;
 use nvme_spec::ocp::{
@@ -18,17 +19,17 @@ use crate::admin::identify::POWER_MAX_CW;
 use crate::controller::Transport;
 use crate::subsystem::Subsystem;
 
-/// Version of the specification.
+/// Major version of the specification.
 const MAJOR_VERSION: u8 = 2;
-/// Normalized counts of bad blocks, and capacitor health: percent that is left.
+/// Full value, in percent, of normalized bad block counts and capacitor health.
 const WHOLE: u16 = 100;
-/// Device Recovery Action 1: none required.
+/// Device Recovery Action 1 for no required action.
 const NO_ACTION: u8 = 1;
-/// Device Capabilities of Error Recovery: Controller Fatal Status says that a controller has failed.
+/// Device Capabilities of Error Recovery. Controller Fatal Status shows a failed controller.
 const TELLS_BY_CFS: u32 = 1 << 1;
 
 impl Subsystem {
-    /// A page of the specification.
+    /// Builds a page of the specification.
     pub(super) fn datacenter_page(&self, id: u16, log: LogId) -> Vec<u8> {
         match log {
             LogId::SmartExtended => self.smart_extended_page(),
@@ -44,7 +45,7 @@ impl Subsystem {
         let counted = &self.state.smart;
         let stats = self.device.stats();
         let wear = self.device.wear();
-        // Collections read what they copy.
+        // Garbage collection reads the pages that it copies.
         let media_bytes_read = counted.host_bytes_read + stats.total().gc_pages_copied * stats.page_bytes;
         SmartExtendedLog {
             pmuw: wide(stats.media_bytes_written()),
@@ -73,7 +74,7 @@ impl Subsystem {
         .to_vec()
     }
 
-    /// Share of the blocks that no reclaim unit holds, in percent.
+    /// Percentage of the blocks outside all reclaim units.
     fn free_percent(&self) -> u8 {
         let pages = u64::from(self.device.layout().physical_pages);
         let taken: u64 = self.device.occupancy().iter().map(|owner| owner.pages).sum();
@@ -85,7 +86,7 @@ impl Subsystem {
     }
 }
 
-/// Error Recovery (C1h): there was no panic.
+/// Error Recovery (C1h), without a panic.
 fn error_recovery_page() -> Vec<u8> {
     ErrorRecoveryLog {
         device_recovery_action_1: NO_ACTION,
@@ -98,8 +99,8 @@ fn error_recovery_page() -> Vec<u8> {
     .to_vec()
 }
 
-/// Device Capabilities (C4h). Nobody has tested the drive for compliance, and the times that NVMe-IO-5 asks of Write
-/// Zeroes are the model's.
+/// Device Capabilities (C4h). The drive was never tested for compliance. Write Zeroes takes the
+/// times of the model, which NVMe-IO-5 limits.
 fn capabilities_page(transport: Transport) -> Vec<u8> {
     let mut page = DeviceCapabilitiesLog {
         pcie_ports: u16::from(transport == Transport::Pcie).into(),
@@ -125,7 +126,7 @@ fn capabilities_page(transport: Transport) -> Vec<u8> {
         lpg: DEVICE_CAPABILITIES_GUID,
         ..DeviceCapabilitiesLog::default()
     };
-    // The one NVMe power state is 0, in every number of watts that is enough for it.
+    // The only NVMe power state 0 serves every power limit that suffices for it.
     let least_w = POWER_MAX_CW.div_ceil(100);
     page.minimum_power_state = least_w.into();
     page.power_states[usize::from(least_w)..].fill(DssdPowerState::new().with_valid(true));

@@ -1,4 +1,4 @@
-//! Log pages of what a controller can do: log pages, commands, features.
+//! Log pages about the supported log pages, commands and features of a controller.
 
 use nvme_spec::log::{
     CommandEffects, CommandsSupportedAndEffects, FeatureIdentifiersSupportedAndEffects, FidSupportedAndEffects,
@@ -13,9 +13,9 @@ use crate::subsystem::Subsystem;
 
 /// Command Set Identifier of the NVM command set.
 const NVM_COMMAND_SET: u8 = 0;
-/// Command Submission and Execution: nothing else on the same namespace meanwhile.
+/// Command Submission and Execution. No other command may run on the same namespace.
 const ALONE_ON_NAMESPACE: u8 = 1;
-/// Command Submission and Execution: nothing else on any namespace meanwhile.
+/// Command Submission and Execution. No other command may run on any namespace.
 const ALONE_ON_SUBSYSTEM: u8 = 2;
 
 const SUPPORTED: CommandEffects = CommandEffects::new().with_csupp(true);
@@ -31,7 +31,7 @@ const ADMIN: [(AdminOpcode, CommandEffects); 6] = [
     (AdminOpcode::AsynchronousEventRequest, SUPPORTED),
 ];
 
-/// Admin commands of controllers for I/O.
+/// Admin commands of I/O controllers.
 const ADMIN_OF_DRIVE: [(AdminOpcode, CommandEffects); 7] = [
     (AdminOpcode::NamespaceManagement, SUPPORTED.with_nic(true)),
     (AdminOpcode::NamespaceAttachment, SUPPORTED.with_nic(true)),
@@ -45,7 +45,7 @@ const ADMIN_OF_DRIVE: [(AdminOpcode, CommandEffects); 7] = [
     (AdminOpcode::Sanitize, WRITES.with_cse(ALONE_ON_SUBSYSTEM)),
 ];
 
-/// Admin commands that only PCI Express has.
+/// Admin commands of PCI Express alone.
 const ADMIN_OF_PCIE: [(AdminOpcode, CommandEffects); 5] = [
     (AdminOpcode::DeleteIoSubmissionQueue, SUPPORTED),
     (AdminOpcode::CreateIoSubmissionQueue, SUPPORTED),
@@ -54,10 +54,11 @@ const ADMIN_OF_PCIE: [(AdminOpcode, CommandEffects); 5] = [
     (AdminOpcode::DoorbellBufferConfig, SUPPORTED),
 ];
 
-/// Admin commands that only Fabrics has.
+/// Admin commands of Fabrics alone.
 const ADMIN_OF_FABRICS: [(AdminOpcode, CommandEffects); 1] = [(AdminOpcode::KeepAlive, SUPPORTED)];
 
-/// I/O commands of the NVM command set. Linux warns of I/O commands with any effect beyond these two, scopes included.
+/// I/O commands of the NVM command set. Linux warns about any effect beyond these two, scopes
+/// included.
 const IO: [(IoOpcode, CommandEffects); 11] = [
     (IoOpcode::Flush, SUPPORTED),
     (IoOpcode::Write, WRITES),
@@ -81,8 +82,8 @@ impl Subsystem {
         page.as_bytes().to_vec()
     }
 
-    /// A command set that the drive has not got has no I/O commands. (nvme-cli asks for the zoned one on any controller
-    /// that can select command sets, and gives up at an error.)
+    /// An unsupported command set has no I/O commands. It is not refused, because nvme-cli queries
+    /// the zoned set on every controller with selectable command sets and stops at an error.
     pub(super) fn command_effects_page(&self, id: u16, command_set: u8) -> Vec<u8> {
         let controller = self.controller(id);
         let mut page = CommandsSupportedAndEffects::default();

@@ -1,8 +1,8 @@
-//! Log pages of how the drive is and what it has done: SMART, endurance group, self-tests, sanitize.
+//! Log pages about health and history, which are SMART, endurance group, self-tests and sanitize.
 //!
-//! What hosts did is counted by the I/O commands, what the media did by the device. How much of its life is used
-//! follows from the erases that the profile says the flash survives; without such a limit none is. Worn blocks are not
-//! retired, so spare is whole, and temperature is a constant, unless a fault plan says otherwise.
+//! I/O commands count the host's actions, and the device counts the media's. The used life follows
+//! from the rated erases of the profile, and is zero without rated erases. Worn blocks are not
+//! retired, so the spare is always full. The temperature is constant. A fault plan can change both.
 
 use nvme_spec::FeatureId;
 use nvme_spec::feature::TemperatureThreshold;
@@ -17,42 +17,42 @@ use crate::admin::features::{OVER_TEMPERATURE, UNDER_TEMPERATURE};
 use crate::state::{SanitizeOutcome, SelfTest};
 use crate::subsystem::Subsystem;
 
-/// Composite temperature, in kelvins: 40 degrees Celsius, what a drive has in a ventilated server.
+/// Composite temperature in kelvins, 40 degrees Celsius, as in a ventilated server.
 pub const COMPOSITE_TEMPERATURE_K: u16 = 313;
-/// Spare blocks left, in percent.
+/// Available spare in percent.
 const AVAILABLE_SPARE: u8 = 100;
-/// Percentage of spare below which a drive warns.
+/// Available spare below which the drive warns, in percent.
 const AVAILABLE_SPARE_THRESHOLD: u8 = 10;
 
-/// A data unit of the SMART log: thousand times 512 bytes.
+/// Data unit of the SMART log, 1000 times 512 bytes.
 const DATA_UNIT_BYTES: u64 = 512_000;
-/// A unit of the endurance group log.
+/// Unit of the endurance group log.
 const BILLION_BYTES: u64 = 1_000_000_000;
 const MINUTE_NS: u64 = 60_000_000_000;
 const HOUR_NS: u64 = 60 * MINUTE_NS;
 
-/// Device Self-test Status of an entry that no test has filled.
+/// Device Self-test Status of an unused entry.
 const UNUSED_RESULT: u8 = 0xf;
-/// Valid Diagnostic Information: the namespace identifier is.
+/// Valid Diagnostic Information for a valid namespace identifier.
 const NSID_VALID: u8 = 1 << 0;
-/// Critical Warning of the endurance group: its spare is below the threshold, its reliability degraded, all its
-/// namespaces read-only.
+/// Critical Warning bits of the endurance group, for low spare, degraded reliability and read-only
+/// namespaces.
 const GROUP_SPARE: u8 = 1 << 0;
 const GROUP_DEGRADED: u8 = 1 << 2;
 const GROUP_READ_ONLY: u8 = 1 << 3;
 
-/// Sanitize Progress when no operation is under way.
+/// Sanitize Progress without a running operation.
 const NO_PROGRESS: u16 = 0xffff;
-/// Estimated time that is not known.
+/// Estimated time without an estimate.
 const NO_ESTIMATE: u32 = 0xffff_ffff;
 
 impl Subsystem {
-    /// Whether the storage failed since the start.
+    /// True if the storage failed since the start, or a fault degrades the drive.
     fn is_degraded(&self) -> bool {
         self.state.smart.has_new_media_errors() || self.faults.is_degraded()
     }
 
-    /// Spare left, in percent.
+    /// Available spare in percent.
     fn available_spare(&self) -> u8 {
         self.faults.spare_percent().unwrap_or(AVAILABLE_SPARE)
     }
@@ -61,7 +61,7 @@ impl Subsystem {
         self.available_spare() < AVAILABLE_SPARE_THRESHOLD
     }
 
-    /// Critical warnings of the drive; the temperature thresholds are a controller's own.
+    /// Critical warnings of the drive. Each controller has its own temperature thresholds.
     pub(in crate::admin) fn critical_warnings(&self, id: u16) -> CriticalWarning {
         let threshold_k = |instance| {
             let set = self
@@ -139,13 +139,13 @@ impl Subsystem {
         .to_vec()
     }
 
-    /// Percentage Used: 255 stands for more than 254, 0 for a drive without a limit.
+    /// Percentage Used. 255 stands for more than 254. 0 for a drive without rated erases.
     fn percentage_used(&self) -> u8 {
         (100.0 * self.device.life_used().unwrap_or(0.0)).min(255.0) as u8
     }
 
-    /// Endurance Estimate, in billions of bytes: what could be written to a new drive at a write amplification of 1, whatever it is now;
-    /// 0 for a drive without a limit.
+    /// Endurance Estimate in billions of bytes, or 0 without rated erases. The estimate is the
+    /// total for a new drive at a write amplification of 1.
     pub(super) fn endurance_estimate(&self) -> u64 {
         let layout = self.device.layout();
         let rated_erases = self
@@ -174,8 +174,9 @@ impl Subsystem {
         page.as_bytes().to_vec()
     }
 
-    /// Sanitize Operation Status, Global Data Erased, and state of the state machine (SANS): 0 idle, 1 and 2 restricted
-    /// processing and failure, 3 and 4 the unrestricted ones.
+    /// Sanitize Operation Status with Global Data Erased, and the state of the state machine
+    /// (SANS). 0 is idle. 1 and 2 are restricted processing and failure, 3 and 4 the unrestricted
+    /// ones.
     fn sanitize_status(&self) -> (SanitizeStatus, u8) {
         let command = self.state.sanitize.command();
         let status = SanitizeStatus::new();
@@ -185,7 +186,7 @@ impl Subsystem {
                 (status.with_gde(never_written), 0)
             }
             SanitizeOutcome::Succeeded { written_since, .. } => {
-                // 4: with deallocation, although the host had asked for none.
+                // 4 means that blocks were deallocated against the host's request.
                 let outcome = if command.ndas() { 4 } else { 1 };
                 (status.with_sos(outcome).with_gde(!written_since), 0)
             }
@@ -232,7 +233,7 @@ fn self_test_result(test: &SelfTest) -> SelfTestResult {
     }
 }
 
-/// Counters of log pages have 128 bits.
+/// Converts a counter to the 128 bits of log pages.
 pub(super) fn wide(count: u64) -> U128 {
     U128::new(u128::from(count))
 }

@@ -1,14 +1,16 @@
-//! Get Log Page: what the drive tells of itself beside Identify.
+//! The Get Log Page command, which returns the log pages of the drive and its controllers.
 //!
 //! ```text
 //! Get Log Page -> Request (dwords, offset, what to retain) -> the whole page -> the piece that was asked for
 //!                                                                           -> RAE = 0: its event is cleared
 //! ```
 //!
-//! No page is large, so each is made in whole for every read; that makes any piece of it right. Beyond its end the host
-//! reads zeroes, as far as it asked. Endurance groups are checked, namespaces only where a page could be of one
-//! (SMART): clients put anything there. Not here: the discovery log page, which is the transport's; telemetry,
-//! persistent events, LBA status, ANA, lockdown.
+//! All pages are small, so each read builds the whole page and returns the requested piece. Bytes
+//! beyond the end read as zeroes. Endurance groups are checked. Namespaces are checked only for
+//! SMART, the only page that could belong to one, because clients send arbitrary identifiers.
+//!
+//! The transport provides the discovery log page. Telemetry, persistent events, LBA status, ANA and
+//! lockdown are not supported.
 
 mod datacenter;
 mod effects;
@@ -32,7 +34,7 @@ use crate::transfer::{Transfer, check_transfer_bytes};
 /// UUIDs under which vendor specific log pages and features can be selected, from index 1 on.
 pub(super) const UUIDS: [[u8; 16]; 1] = [ocp::UUID];
 
-/// Log pages of a controller for I/O.
+/// Log pages of an I/O controller.
 const PAGES: [LogId; 20] = [
     LogId::SupportedLogPages,
     LogId::ErrorInformation,
@@ -56,7 +58,7 @@ const PAGES: [LogId; 20] = [
     LogId::DeviceCapabilities,
 ];
 
-/// Log pages of a discovery controller; the transport answers for the last.
+/// Log pages of a discovery controller. The transport provides the last one.
 const DISCOVERY_PAGES: [LogId; 5] = [
     LogId::SupportedLogPages,
     LogId::ErrorInformation,
@@ -65,27 +67,27 @@ const DISCOVERY_PAGES: [LogId; 5] = [
     LogId::Discovery,
 ];
 
-/// A Get Log Page command with its fields in plain form.
+/// A Get Log Page command with decoded fields.
 #[derive(Debug)]
 pub(crate) struct Request {
-    /// The page.
+    /// Requested page.
     pub log: LogId,
     nsid: u32,
     /// Log Specific Parameter.
     parameter: u8,
-    /// Log Specific Identifier: the endurance group.
+    /// Log Specific Identifier, which is the endurance group.
     group: u16,
     /// Command Set Identifier.
     command_set: u8,
-    /// UUID Index: whose vendor specific page it is; 0 if the host does not say.
+    /// UUID Index that selects the vendor specific page. 0 if the host selects none.
     uuid_index: u8,
-    /// Reading leaves the page's event as it is (RAE).
+    /// Retain Asynchronous Event. Reading does not clear the page's event.
     retain_event: bool,
     offset_bytes: u64,
     bytes: u64,
 }
 
-/// Refuses a UUID index that selects nothing; 0 is for hosts that do not say whose page or feature they mean.
+/// Refuses an unknown UUID index. 0 means no selection.
 pub(super) fn check_uuid_index(index: u8) -> Result<(), Failure> {
     if usize::from(index) > UUIDS.len() {
         let cause = format!("the UUID list has no index {index}");
@@ -135,7 +137,7 @@ impl Request {
 }
 
 impl Subsystem {
-    /// Log pages that a controller has.
+    /// Log pages of a controller.
     fn pages(&self, id: u16) -> &'static [LogId] {
         match self.controller(id).kind {
             ControllerKind::Io => &PAGES,
@@ -143,7 +145,7 @@ impl Subsystem {
         }
     }
 
-    /// A Get Log Page of a page that the controller has.
+    /// Parses a Get Log Page command for a supported page.
     pub(super) fn parse_log_page(&self, id: u16, entry: &SubmissionEntry) -> Result<Request, Failure> {
         let request = parse(entry)?;
         if !self.pages(id).contains(&request.log) {
@@ -171,7 +173,7 @@ impl Subsystem {
         self.give_log_page(id, request, &page, data)
     }
 
-    /// The piece of a page that was asked for.
+    /// Returns the requested piece of a page.
     pub(crate) fn give_log_page(
         &mut self,
         id: u16,
@@ -197,7 +199,7 @@ impl Subsystem {
         Ok(Execution::DONE)
     }
 
-    /// The whole page.
+    /// Builds the whole page.
     fn page(&self, id: u16, request: &Request) -> Result<Vec<u8>, Failure> {
         let place_of_group = Parameter::dword(11, 16);
         match request.log {
@@ -220,7 +222,7 @@ impl Subsystem {
             }
             LogId::EnduranceGroupEventAggregate => Ok(self.group_events_page(id)),
             LogId::FeatureIdentifiersSupportedAndEffects => Ok(self.feature_effects_page(id)),
-            // There are none.
+            // The drive supports no NVMe-MI commands.
             LogId::NvmeMiCommandsSupportedAndEffects => {
                 Ok(NvmeMiCommandsSupportedAndEffects::default().as_bytes().to_vec())
             }
@@ -241,9 +243,9 @@ impl Subsystem {
         }
     }
 
-    /// One slot, with the firmware that runs.
+    /// The firmware page, with the running firmware in its only slot.
     fn firmware_page(&self) -> Vec<u8> {
-        /// Active Firmware Info: slot 1 is active, nothing changes at the next reset.
+        /// Active Firmware Info. Slot 1 is active, also after the next reset.
         const SLOT_1: u8 = 1;
         let mut page = FirmwareSlotInformation {
             afi: SLOT_1,
@@ -265,7 +267,7 @@ impl Subsystem {
         page.as_bytes().to_vec()
     }
 
-    /// Endurance groups with an event: a count, and their identifiers.
+    /// Endurance groups with an event, a count followed by their identifiers.
     fn group_events_page(&self, id: u16) -> Vec<u8> {
         let with_event = self.controller(id).async_events.has_group_event();
         let groups: &[U16] = if with_event { &[U16::new(ENDURANCE_GROUP)] } else { &[] };
