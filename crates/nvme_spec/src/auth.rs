@@ -1,7 +1,8 @@
-//! In-band authentication with DH-HMAC-CHAP (Base Specification, "NVMe In-band Authentication"): the headers of the
-//! messages that Authentication Send and Receive carry, and their codes.
+//! In-band authentication with DH-HMAC-CHAP (Base Specification, "NVMe In-band Authentication").
+//! The module has the headers and codes of the messages that Authentication Send and Receive carry.
 //!
-//! Values of variable length follow the headers; their lengths are in the headers. Nothing is computed here.
+//! Values of variable length follow the headers, which contain their lengths. The module computes
+//! no values.
 
 use zerocopy::little_endian::{U16, U32};
 
@@ -9,7 +10,7 @@ use zerocopy::little_endian::{U16, U32};
 pub const SECURITY_PROTOCOL: u8 = 0xe9;
 /// SP Specific 0 and SP Specific 1 of the NVMe authentication.
 pub const SECURITY_PROTOCOL_SPECIFIC: u8 = 0x01;
-/// Authentication type of messages common to all protocols: Negotiate and the Failures.
+/// Authentication type of messages common to all protocols, Negotiate and the Failures.
 pub const AUTH_TYPE_COMMON: u8 = 0x00;
 /// Authentication type of DH-HMAC-CHAP messages.
 pub const AUTH_TYPE_DHCHAP: u8 = 0x01;
@@ -60,7 +61,7 @@ layout! {
 }
 
 impl DhGroupId {
-    /// The length of a public value in bytes; 0 for the NULL group.
+    /// The length of a public value in bytes, or 0 for the NULL group.
     pub const fn public_value_length(self) -> u16 {
         match self {
             DhGroupId::Null => 0,
@@ -86,15 +87,15 @@ layout! {
     }
 }
 
-/// The only reason code of the failure messages: authentication failure.
+/// The only reason code of the failure messages, authentication failure.
 pub const REASON_AUTHENTICATION_FAILURE: u8 = 0x01;
 
 layout! {
-    /// What every message starts with.
+    /// First bytes of every message.
     MessageHeader(6) {
-        /// Authentication type: [`AUTH_TYPE_COMMON`] or [`AUTH_TYPE_DHCHAP`].
+        /// Authentication type, [`AUTH_TYPE_COMMON`] or [`AUTH_TYPE_DHCHAP`].
         auth_type @ 0: u8,
-        /// Message identifier: a [`MessageId`].
+        /// Message identifier, a [`MessageId`].
         auth_id @ 1: u8,
         _reserved2 @ 2: [u8; 2],
         /// Transaction identifier.
@@ -103,7 +104,7 @@ layout! {
 }
 
 impl MessageId {
-    /// Authentication type of such messages: negotiation and failures belong to no protocol.
+    /// Authentication type of the message. Negotiation and failures belong to no protocol.
     pub fn auth_type(self) -> u8 {
         match self {
             MessageId::Negotiate | MessageId::Failure1 | MessageId::Failure2 => AUTH_TYPE_COMMON,
@@ -125,11 +126,11 @@ impl MessageHeader {
 }
 
 layout! {
-    /// AUTH_Negotiate; `napd` [`ProtocolDescriptor`]s follow.
+    /// AUTH_Negotiate, `napd` [`ProtocolDescriptor`]s follow.
     Negotiate(8) {
         /// Type, identifier and transaction.
         header @ 0: MessageHeader,
-        /// Secure channel concatenation: 0 none, else for TLS.
+        /// Secure channel concatenation (0 none, else for TLS).
         sc_c @ 6: u8,
         /// Number of authentication protocol descriptors.
         napd @ 7: u8,
@@ -137,32 +138,34 @@ layout! {
 
     /// Authentication protocol descriptor of DH-HMAC-CHAP.
     ProtocolDescriptor(64) {
-        /// Authentication protocol identifier: [`AUTH_ID_DHCHAP`].
+        /// Authentication protocol identifier, [`AUTH_ID_DHCHAP`].
         auth_id @ 0: u8,
         _reserved1 @ 1: u8,
         /// Number of hash function identifiers.
         halen @ 2: u8,
         /// Number of DH group identifiers.
         dhlen @ 3: u8,
-        /// Hash function identifiers, then DH group identifiers. The groups start at byte 30 of this list.
+        /// Hash function identifiers, then DH group identifiers. The groups start at byte 30 of the
+        /// list.
         idlist @ 4: [u8; 60],
     }
 }
 
-/// Where the DH group identifiers start in [`ProtocolDescriptor::idlist`].
+/// Start of the DH group identifiers in [`ProtocolDescriptor::idlist`].
 pub const IDLIST_DH_GROUPS: usize = 30;
 
 layout! {
-    /// DH-HMAC-CHAP_Challenge; the challenge value (`hl` bytes) and the DH public value (`dhvlen` bytes) follow.
+    /// DH-HMAC-CHAP_Challenge, followed by the challenge value (`hl` bytes) and the DH public value
+    /// (`dhvlen` bytes).
     Challenge(16) {
         /// Type, identifier and transaction.
         header @ 0: MessageHeader,
         /// Hash length, bytes.
         hl @ 6: u8,
         _reserved7 @ 7: u8,
-        /// Hash function identifier: a [`HashId`].
+        /// Hash function identifier, a [`HashId`].
         hash_id @ 8: u8,
-        /// DH group identifier: a [`DhGroupId`].
+        /// DH group identifier, a [`DhGroupId`].
         dhg_id @ 9: u8,
         /// DH value length, bytes.
         dhvlen @ 10: U16,
@@ -170,24 +173,24 @@ layout! {
         seqnum @ 12: U32,
     }
 
-    /// DH-HMAC-CHAP_Reply; the response value (`hl` bytes), the challenge value (`hl` bytes, zeroes unless `cvalid`)
-    /// and the DH public value (`dhvlen` bytes) follow.
+    /// DH-HMAC-CHAP_Reply. The response value (`hl` bytes), the challenge value (`hl` bytes, zeroes
+    /// unless `cvalid`) and the DH public value (`dhvlen` bytes) follow.
     Reply(16) {
         /// Type, identifier and transaction.
         header @ 0: MessageHeader,
         /// Hash length, bytes.
         hl @ 6: u8,
         _reserved7 @ 7: u8,
-        /// Challenge valid: 1 if the host authenticates the controller as well.
+        /// Challenge valid, 1 if the host authenticates the controller as well.
         cvalid @ 8: u8,
         _reserved9 @ 9: u8,
         /// DH value length, bytes.
         dhvlen @ 10: U16,
-        /// Sequence number; 0 if the host sends no challenge.
+        /// Sequence number, 0 if the host sends no challenge.
         seqnum @ 12: U32,
     }
 
-    /// DH-HMAC-CHAP_Success1; the response value (`hl` bytes) follows if `rvalid`.
+    /// DH-HMAC-CHAP_Success1. The response value (`hl` bytes) follows if `rvalid`.
     Success1(16) {
         /// Type, identifier and transaction.
         header @ 0: MessageHeader,
@@ -210,9 +213,9 @@ layout! {
     Failure(8) {
         /// Type, identifier and transaction.
         header @ 0: MessageHeader,
-        /// Reason code: [`REASON_AUTHENTICATION_FAILURE`].
+        /// Reason code, [`REASON_AUTHENTICATION_FAILURE`].
         rc @ 6: u8,
-        /// Reason code explanation: a [`FailureReason`].
+        /// Reason code explanation, a [`FailureReason`].
         rce @ 7: u8,
     }
 }

@@ -1,9 +1,10 @@
-//! Commands: the submission and completion queue entries, the opcodes, the command dwords of every command as bit
-//! fields, and the data structures that describe where a command's data lies (SGL) or what it is about (ranges).
+//! Commands, with queue entries, opcodes, and the command dwords of every command as bit fields.
+//! The module also has the data structures for SGLs and ranges.
 //!
-//! The dwords of Get Features and Set Features that belong to one feature are in [`crate::feature`], the fabrics
-//! commands in [`crate::fabrics`], the data a command transfers in `identify`, `log`, `directive` and `fdp`. Dwords
-//! that are one plain number (an offset, an address, a count that fills the dword) have no type here.
+//! [`crate::feature`] has the dwords of Get Features and Set Features that belong to one feature,
+//! and [`crate::fabrics`] the fabrics commands. The transferred data of commands is in `identify`,
+//! `log`, `directive` and `fdp`. Dwords with one plain number (an offset, an address, a count) have
+//! no type.
 
 use zerocopy::little_endian::{U16, U32, U64};
 
@@ -12,7 +13,7 @@ use crate::status::Status;
 layout! {
     /// Submission Queue Entry (Base Specification, "Submission Queue Entry").
     SubmissionEntry(64) {
-        /// Opcode (CDW0 bits 7:0): an [`AdminOpcode`] or an [`IoOpcode`].
+        /// Opcode (CDW0 bits 7:0), an [`AdminOpcode`] or an [`IoOpcode`].
         opcode @ 0: u8,
         /// Fused operation and data transfer type (CDW0 bits 15:8).
         flags @ 1: CommandFlags,
@@ -26,7 +27,7 @@ layout! {
         cdw3 @ 12: U32,
         /// Metadata Pointer.
         mptr @ 16: U64,
-        /// Data Pointer: two PRP entries ([`SubmissionEntry::prp1`]) or one [`SglDescriptor`]
+        /// Data Pointer, two PRP entries ([`SubmissionEntry::prp1`]) or one [`SglDescriptor`]
         /// ([`SubmissionEntry::sgl1`]).
         dptr @ 24: [u8; 16],
         /// Command dword 10.
@@ -67,7 +68,7 @@ impl SubmissionEntry {
         self.dptr = zerocopy::transmute!([U64::new(prp1), U64::new(prp2)]);
     }
 
-    /// Sets the data pointer to an SGL descriptor; the PSDT bits are the caller's.
+    /// Sets the data pointer to an SGL descriptor. The caller sets the PSDT bits.
     pub fn set_sgl1(&mut self, sgl1: SglDescriptor) {
         self.dptr = zerocopy::transmute!(sgl1);
     }
@@ -76,25 +77,26 @@ impl SubmissionEntry {
 layout! {
     /// Byte 1 of a submission queue entry.
     CommandFlags(u8) {
-        /// Fused Operation: see [`FUSE_NONE`], [`FUSE_FIRST`] and [`FUSE_SECOND`].
+        /// Fused Operation, see [`FUSE_NONE`], [`FUSE_FIRST`] and [`FUSE_SECOND`].
         fuse(2): u8,
         __(4): u8,
-        /// PRP or SGL for Data Transfer: see [`PSDT_PRP`], [`PSDT_SGL_MPTR_CONTIGUOUS`] and [`PSDT_SGL_MPTR_SGL`].
+        /// PRP or SGL for Data Transfer, see [`PSDT_PRP`], [`PSDT_SGL_MPTR_CONTIGUOUS`] and
+        /// [`PSDT_SGL_MPTR_SGL`].
         psdt(2): u8,
     }
 }
 
-/// FUSE: normal operation.
+/// FUSE value of a normal operation.
 pub const FUSE_NONE: u8 = 0;
-/// FUSE: first command of a fused operation.
+/// FUSE value of the first command of a fused operation.
 pub const FUSE_FIRST: u8 = 1;
-/// FUSE: second command of a fused operation.
+/// FUSE value of the second command of a fused operation.
 pub const FUSE_SECOND: u8 = 2;
-/// PSDT: PRPs are used.
+/// PSDT value for PRPs.
 pub const PSDT_PRP: u8 = 0;
-/// PSDT: SGLs are used; MPTR is the address of one contiguous buffer.
+/// PSDT value for SGLs, with MPTR as the address of one contiguous buffer.
 pub const PSDT_SGL_MPTR_CONTIGUOUS: u8 = 1;
-/// PSDT: SGLs are used; MPTR is the address of an SGL segment.
+/// PSDT value for SGLs, with MPTR as the address of an SGL segment.
 pub const PSDT_SGL_MPTR_SGL: u8 = 2;
 
 layout! {
@@ -106,7 +108,7 @@ layout! {
         dw1 @ 4: U32,
         /// SQ Head Pointer.
         sqhd @ 8: U16,
-        /// SQ Identifier; reserved over fabrics.
+        /// SQ Identifier, reserved over fabrics.
         sqid @ 10: U16,
         /// Command Identifier.
         cid @ 12: U16,
@@ -114,17 +116,17 @@ layout! {
         status @ 14: StatusField,
     }
 
-    /// The Phase Tag and the Status field: the upper half of completion dword 3.
+    /// The Phase Tag and the Status field, the upper half of completion dword 3.
     StatusField(U16) {
-        /// Phase Tag; reserved over fabrics.
+        /// Phase Tag, reserved over fabrics.
         p: bool,
         /// Status Code.
         sc: u8,
         /// Status Code Type.
         sct(3): u8,
-        /// Command Retry Delay: 0 none, else which of CRDT1 to CRDT3.
+        /// Command Retry Delay (0 none, else which of CRDT1 to CRDT3).
         crd(2): u8,
-        /// More: the Error Information log has more about this.
+        /// More. The Error Information log has details.
         m: bool,
         /// Do Not Retry.
         dnr: bool,
@@ -232,7 +234,7 @@ pub enum DataTransfer {
 }
 
 impl DataTransfer {
-    /// The direction in an opcode's bits 1:0. Fabrics commands have it in their command type instead.
+    /// Direction in bits 1:0 of an opcode. Fabrics commands have it in their command type instead.
     pub const fn of_opcode(opcode: u8) -> DataTransfer {
         match opcode & 3 {
             0 => DataTransfer::None,
@@ -243,12 +245,12 @@ impl DataTransfer {
     }
 }
 
-// ---- Administration commands ------------------------------------------------------------------------------------
+// ---- Administration commands --------------------------------------------------------------------
 
 layout! {
     /// Identify, command dword 10.
     IdentifyCdw10(u32) {
-        /// Controller or Namespace Structure: a [`crate::identify::Cns`].
+        /// Controller or Namespace Structure, a [`crate::identify::Cns`].
         cns: u8,
         __: u8,
         /// Controller Identifier.
@@ -257,39 +259,40 @@ layout! {
 
     /// Identify, command dword 11.
     IdentifyCdw11(u32) {
-        /// CNS Specific Identifier: NVM set, domain or endurance group.
+        /// CNS Specific Identifier, NVM set, domain or endurance group.
         cnssid: u16,
         __: u8,
-        /// Command Set Identifier: a [`crate::identify::CommandSet`].
+        /// Command Set Identifier, a [`crate::identify::CommandSet`].
         csi: u8,
     }
 
     /// Get Log Page, command dword 10.
     GetLogPageCdw10(u32) {
-        /// Log Page Identifier: a [`crate::log::LogId`].
+        /// Log Page Identifier, a [`crate::log::LogId`].
         lid: u8,
         /// Log Specific Parameter.
         lsp(7): u8,
         /// Retain Asynchronous Event.
         rae: bool,
-        /// Number of Dwords Lower: bits 15:0 of the zeroes based number.
+        /// Number of Dwords Lower, bits 15:0 of the zeroes based number.
         numdl: u16,
     }
 
     /// Get Log Page, command dword 11.
     GetLogPageCdw11(u32) {
-        /// Number of Dwords Upper: bits 31:16 of the zeroes based number.
+        /// Number of Dwords Upper, bits 31:16 of the zeroes based number.
         numdu: u16,
-        /// Log Specific Identifier: for the FDP and endurance group logs the endurance group.
+        /// Log Specific Identifier, for the FDP and endurance group logs the endurance group.
         lsi: u16,
     }
 
-    /// Get Log Page, command dword 14. Dwords 12 and 13 are the lower and upper half of the Log Page Offset.
+    /// Get Log Page, command dword 14. Dwords 12 and 13 are the lower and upper half of the Log
+    /// Page Offset.
     GetLogPageCdw14(u32) {
         /// UUID Index.
         uidx(7): u8,
         __(16): u16,
-        /// Offset Type: the offset is an index into a list of data structures instead of bytes.
+        /// Offset Type, the offset is an index into a list of data structures instead of bytes.
         ot: bool,
         /// Command Set Identifier.
         csi: u8,
@@ -325,7 +328,7 @@ layout! {
     CreateIoSubmissionQueueCdw11(u32) {
         /// Physically Contiguous.
         pc: bool,
-        /// Queue Priority: 0 urgent, 1 high, 2 medium, 3 low.
+        /// Queue Priority (0 urgent, 1 high, 2 medium, 3 low).
         qprio(2): u8,
         __(13): u16,
         /// Completion Queue Identifier.
@@ -349,23 +352,23 @@ layout! {
 
     /// Abort, completion dword 0.
     AbortDw0(u32) {
-        /// Immediate Abort Not Performed: the command was *not* aborted.
+        /// Immediate Abort Not Performed. The command was *not* aborted.
         ianp: bool,
         __(31): u32,
     }
 
     /// Get Features, command dword 10.
     GetFeaturesCdw10(u32) {
-        /// Feature Identifier: a [`crate::feature::FeatureId`].
+        /// Feature Identifier, a [`crate::feature::FeatureId`].
         fid: u8,
-        /// Select: a [`crate::feature::FeatureSelect`].
+        /// Select, a [`crate::feature::FeatureSelect`].
         sel(3): u8,
         __(21): u32,
     }
 
     /// Set Features, command dword 10.
     SetFeaturesCdw10(u32) {
-        /// Feature Identifier: a [`crate::feature::FeatureId`].
+        /// Feature Identifier, a [`crate::feature::FeatureId`].
         fid: u8,
         __(23): u32,
         /// Save.
@@ -374,12 +377,12 @@ layout! {
 
     /// Asynchronous Event Request, completion dword 0.
     AsyncEventDw0(u32) {
-        /// Asynchronous Event Type: an [`AsyncEventType`].
+        /// Asynchronous Event Type, an [`AsyncEventType`].
         aet(3): u8,
         __(5): u8,
-        /// Asynchronous Event Information; its meaning is the type's: see the `AEI_…` constants.
+        /// Asynchronous Event Information. The type defines its meaning, see the `AEI_…` constants.
         aei: u8,
-        /// Log Page Identifier that holds more and whose reading clears the event.
+        /// Log Page Identifier with the details. Reading the page clears the event.
         lid: u8,
         __: u8,
     }
@@ -396,71 +399,71 @@ layout! {
     }
 }
 
-/// Error status: write to an invalid doorbell register.
+/// Error status, write to an invalid doorbell register.
 pub const AEI_ERROR_INVALID_DOORBELL_REGISTER: u8 = 0x00;
-/// Error status: an invalid doorbell value was written.
+/// Error status, an invalid doorbell value was written.
 pub const AEI_ERROR_INVALID_DOORBELL_VALUE: u8 = 0x01;
-/// Error status: diagnostic failure.
+/// Error status, diagnostic failure.
 pub const AEI_ERROR_DIAGNOSTIC_FAILURE: u8 = 0x02;
-/// Error status: persistent internal error.
+/// Error status, persistent internal error.
 pub const AEI_ERROR_PERSISTENT_INTERNAL: u8 = 0x03;
-/// Error status: transient internal error.
+/// Error status, transient internal error.
 pub const AEI_ERROR_TRANSIENT_INTERNAL: u8 = 0x04;
-/// Error status: firmware image load error.
+/// Error status, firmware image load error.
 pub const AEI_ERROR_FIRMWARE_IMAGE_LOAD: u8 = 0x05;
-/// SMART / Health: the NVM subsystem's reliability is degraded.
+/// SMART / Health, the NVM subsystem's reliability is degraded.
 pub const AEI_SMART_RELIABILITY: u8 = 0x00;
-/// SMART / Health: temperature threshold.
+/// SMART / Health, temperature threshold.
 pub const AEI_SMART_TEMPERATURE_THRESHOLD: u8 = 0x01;
-/// SMART / Health: spare below threshold.
+/// SMART / Health, spare below threshold.
 pub const AEI_SMART_SPARE_BELOW_THRESHOLD: u8 = 0x02;
-/// Notice: Attached Namespace Attribute Changed.
+/// Notice, Attached Namespace Attribute Changed.
 pub const AEI_NOTICE_NAMESPACE_ATTRIBUTE_CHANGED: u8 = 0x00;
-/// Notice: Firmware Activation Starting.
+/// Notice, Firmware Activation Starting.
 pub const AEI_NOTICE_FIRMWARE_ACTIVATION_STARTING: u8 = 0x01;
-/// Notice: Telemetry Log Changed.
+/// Notice, Telemetry Log Changed.
 pub const AEI_NOTICE_TELEMETRY_LOG_CHANGED: u8 = 0x02;
-/// Notice: Asymmetric Namespace Access Change.
+/// Notice, Asymmetric Namespace Access Change.
 pub const AEI_NOTICE_ANA_CHANGE: u8 = 0x03;
-/// Notice: Predictable Latency Event Aggregate Log Change.
+/// Notice, Predictable Latency Event Aggregate Log Change.
 pub const AEI_NOTICE_PREDICTABLE_LATENCY_CHANGE: u8 = 0x04;
-/// Notice: LBA Status Information Alert.
+/// Notice, LBA Status Information Alert.
 pub const AEI_NOTICE_LBA_STATUS_ALERT: u8 = 0x05;
-/// Notice: Endurance Group Event Aggregate Log Page Change.
+/// Notice, Endurance Group Event Aggregate Log Page Change.
 pub const AEI_NOTICE_ENDURANCE_GROUP_CHANGE: u8 = 0x06;
-/// Notice: Reachability Group Change.
+/// Notice, Reachability Group Change.
 pub const AEI_NOTICE_REACHABILITY_GROUP_CHANGE: u8 = 0x07;
-/// Notice: Reachability Association Change.
+/// Notice, Reachability Association Change.
 pub const AEI_NOTICE_REACHABILITY_ASSOCIATION_CHANGE: u8 = 0x08;
-/// Notice: Allocated Namespace Attribute Changed.
+/// Notice, Allocated Namespace Attribute Changed.
 pub const AEI_NOTICE_ALLOCATED_NAMESPACE_CHANGED: u8 = 0x09;
-/// Notice: Discovery Log Page Change.
+/// Notice, Discovery Log Page Change.
 pub const AEI_NOTICE_DISCOVERY_LOG_CHANGE: u8 = 0xf0;
-/// Notice: Zone Descriptor Changed.
+/// Notice, Zone Descriptor Changed.
 pub const AEI_NOTICE_ZONE_DESCRIPTOR_CHANGED: u8 = 0xef;
-/// Notice: Host Discovery Log Page Change.
+/// Notice, Host Discovery Log Page Change.
 pub const AEI_NOTICE_HOST_DISCOVERY_LOG_CHANGE: u8 = 0xf1;
-/// Notice: AVE Discovery Log Page Change.
+/// Notice, AVE Discovery Log Page Change.
 pub const AEI_NOTICE_AVE_DISCOVERY_LOG_CHANGE: u8 = 0xf2;
-/// Notice: Pull Model DDC Request.
+/// Notice, Pull Model DDC Request.
 pub const AEI_NOTICE_PULL_MODEL_DDC_REQUEST: u8 = 0xf3;
-/// One-Shot: Controller Data Queue Tail Pointer.
+/// One-Shot, Controller Data Queue Tail Pointer.
 pub const AEI_ONE_SHOT_CDQ_TAIL_POINTER: u8 = 0x00;
-/// I/O Command specific: Reservation Log Page Available.
+/// I/O Command specific, Reservation Log Page Available.
 pub const AEI_IO_RESERVATION_LOG_AVAILABLE: u8 = 0x00;
-/// I/O Command specific: Sanitize Operation Completed.
+/// I/O Command specific, Sanitize Operation Completed.
 pub const AEI_IO_SANITIZE_COMPLETED: u8 = 0x01;
-/// I/O Command specific: Sanitize Operation Completed With Unexpected Deallocation.
+/// I/O Command specific, Sanitize Operation Completed With Unexpected Deallocation.
 pub const AEI_IO_SANITIZE_UNEXPECTED_DEALLOCATION: u8 = 0x02;
-/// Immediate: NVM Subsystem Normal Shutdown.
+/// Immediate, NVM Subsystem Normal Shutdown.
 pub const AEI_IMMEDIATE_NORMAL_SHUTDOWN: u8 = 0x00;
-/// Immediate: Temperature Threshold Hysteresis Recovery.
+/// Immediate, Temperature Threshold Hysteresis Recovery.
 pub const AEI_IMMEDIATE_TEMPERATURE_RECOVERY: u8 = 0x01;
 
 layout! {
     /// Namespace Management, command dword 10.
     NamespaceManagementCdw10(u32) {
-        /// Select: see [`NAMESPACE_CREATE`] and [`NAMESPACE_DELETE`].
+        /// Select, see [`NAMESPACE_CREATE`] and [`NAMESPACE_DELETE`].
         sel(4): u8,
         __(28): u32,
     }
@@ -473,50 +476,50 @@ layout! {
     }
 }
 
-/// Namespace Management SEL: create.
+/// Namespace Management SEL value for create.
 pub const NAMESPACE_CREATE: u8 = 0;
-/// Namespace Management SEL: delete.
+/// Namespace Management SEL value for delete.
 pub const NAMESPACE_DELETE: u8 = 1;
 
 layout! {
     /// Namespace Attachment, command dword 10.
     NamespaceAttachmentCdw10(u32) {
-        /// Select: see [`CONTROLLER_ATTACH`] and [`CONTROLLER_DETACH`].
+        /// Select, see [`CONTROLLER_ATTACH`] and [`CONTROLLER_DETACH`].
         sel(4): u8,
         __(28): u32,
     }
 }
 
-/// Namespace Attachment SEL: attach the namespace to the listed controllers.
+/// Namespace Attachment SEL value to attach the namespace to the listed controllers.
 pub const CONTROLLER_ATTACH: u8 = 0;
-/// Namespace Attachment SEL: detach the namespace from the listed controllers.
+/// Namespace Attachment SEL value to detach the namespace from the listed controllers.
 pub const CONTROLLER_DETACH: u8 = 1;
 
 layout! {
     /// Format NVM, command dword 10.
     FormatNvmCdw10(u32) {
-        /// LBA Format Lower: bits 3:0 of the format index.
+        /// LBA Format Lower, bits 3:0 of the format index.
         lbafl(4): u8,
-        /// Metadata Settings: metadata is part of an extended logical block.
+        /// Metadata Settings, metadata is part of an extended logical block.
         mset: bool,
-        /// Protection Information: 0 none, else type 1 to 3.
+        /// Protection Information (0 none, else type 1 to 3).
         pi(3): u8,
-        /// Protection Information Location: first bytes of the metadata (for guards of 16 bits).
+        /// Protection Information Location, first bytes of the metadata (for guards of 16 bits).
         pil: bool,
-        /// Secure Erase Settings: 0 none, 1 user data erase, 2 cryptographic erase.
+        /// Secure Erase Settings (0 none, 1 user data erase, 2 cryptographic erase).
         ses(3): u8,
-        /// LBA Format Upper: bits 5:4 of the format index.
+        /// LBA Format Upper, bits 5:4 of the format index.
         lbafu(2): u8,
         __(18): u32,
     }
 
     /// Sanitize, command dword 10. Dword 11 is the Overwrite Pattern.
     SanitizeCdw10(u32) {
-        /// Sanitize Action: a [`SanitizeAction`].
+        /// Sanitize Action, a [`SanitizeAction`].
         sanact(3): u8,
         /// Allow Unrestricted Sanitize Exit.
         ause: bool,
-        /// Overwrite Pass Count; 0 means 16.
+        /// Overwrite Pass Count, 0 means 16.
         owpass(4): u8,
         /// Overwrite Invert Pattern Between Passes.
         oipbp: bool,
@@ -538,7 +541,7 @@ layout! {
 
     /// Device Self-test, command dword 10.
     DeviceSelfTestCdw10(u32) {
-        /// Self-test Code: a [`SelfTestCode`].
+        /// Self-test Code, a [`SelfTestCode`].
         stc(4): u8,
         __(28): u32,
     }
@@ -552,17 +555,18 @@ layout! {
         Abort = 0xf => "Abort device self-test operation",
     }
 
-    /// Directive Send and Directive Receive, command dword 11. Dword 10 is the zeroes based number of dwords (NUMD).
+    /// Directive Send and Directive Receive, command dword 11. Dword 10 is the zeroes based number
+    /// of dwords (NUMD).
     DirectiveCdw11(u32) {
         /// Directive Operation, specific to the type.
         doper: u8,
-        /// Directive Type: a [`crate::directive::DirectiveType`].
+        /// Directive Type, a [`crate::directive::DirectiveType`].
         dtype: u8,
         /// Directive Specific.
         dspec: u16,
     }
 
-    /// Directive Send, Identify directive, Enable Directive operation: command dword 12.
+    /// Directive Send, Identify directive, Enable Directive operation, command dword 12.
     EnableDirectiveCdw12(u32) {
         /// Enable Directive.
         endir: bool,
@@ -573,21 +577,23 @@ layout! {
     }
 }
 
-// ---- I/O commands -----------------------------------------------------------------------------------------------
+// ---- I/O commands -------------------------------------------------------------------------------
 
 layout! {
-    /// Command dword 12 of Read, Write, Compare, Verify and Write Zeroes. Dwords 10 and 11 are the starting LBA.
+    /// Command dword 12 of Read, Write, Compare, Verify and Write Zeroes. Dwords 10 and 11 are the
+    /// starting LBA.
     ReadWriteCdw12(u32) {
         /// Number of Logical Blocks, zeroes based.
         nlb: u16,
         __(4): u8,
-        /// Directive Type (Write, Write Uncorrectable and Write Zeroes): a [`crate::directive::DirectiveType`].
+        /// Directive Type (Write, Write Uncorrectable and Write Zeroes), a
+        /// [`crate::directive::DirectiveType`].
         dtype(4): u8,
         /// Storage Tag Check.
         stc: bool,
-        /// Deallocate (Write Zeroes only; elsewhere reserved).
+        /// Deallocate. Reserved except in Write Zeroes.
         deac: bool,
-        /// Protection Information Field: PRCHK in bits 2:0, PRACT in bit 3.
+        /// Protection Information Field, PRCHK in bits 2:0, PRACT in bit 3.
         prinfo(4): u8,
         /// Force Unit Access.
         fua: bool,
@@ -602,13 +608,13 @@ layout! {
         __(4): u8,
         /// Directive Type.
         dtype(3): u8,
-        /// Namespace Zeroes: all blocks of the namespace.
+        /// Namespace Zeroes, all blocks of the namespace.
         nsz: bool,
         /// Storage Tag Check.
         stc: bool,
         /// Deallocate.
         deac: bool,
-        /// Protection Information Field: PRCHK in bits 2:0, PRACT in bit 3.
+        /// Protection Information Field, PRCHK in bits 2:0, PRACT in bit 3.
         prinfo(4): u8,
         /// Force Unit Access.
         fua: bool,
@@ -629,9 +635,9 @@ layout! {
 
     /// Dataset Management, Range definition (NVM Command Set).
     Range(16) {
-        /// Context Attributes: a [`RangeAttributes`].
+        /// Context Attributes, a [`RangeAttributes`].
         cattr @ 0: RangeAttributes,
-        /// Length in logical blocks; *not* zeroes based.
+        /// Length in logical blocks, *not* zeroes based.
         nlb @ 4: U32,
         /// Starting LBA.
         slba @ 8: U64,
@@ -659,9 +665,9 @@ layout! {
     CopyCdw12(u32) {
         /// Number of Ranges, zeroes based.
         nr: u8,
-        /// Descriptor Format: 0 to 3 for [`SourceRange0`] to [`SourceRange3`].
+        /// Descriptor Format (0 to 3 for [`SourceRange0`] to [`SourceRange3`]).
         desfmt(4): u8,
-        /// Protection Information Field Read: PRCHK in bits 2:0, PRACT in bit 3.
+        /// Protection Information Field Read, PRCHK in bits 2:0, PRACT in bit 3.
         prinfor(4): u8,
         __(4): u8,
         /// Directive Type.
@@ -670,7 +676,7 @@ layout! {
         stcw: bool,
         /// Storage Tag Check Read.
         stcr: bool,
-        /// Protection Information Field Write: PRCHK in bits 2:0, PRACT in bit 3.
+        /// Protection Information Field Write, PRCHK in bits 2:0, PRACT in bit 3.
         prinfow(4): u8,
         /// Force Unit Access.
         fua: bool,
@@ -678,7 +684,7 @@ layout! {
         lr: bool,
     }
 
-    /// Copy, Source Range Entry of descriptor format 0: same namespace, 16-bit guard.
+    /// Copy, Source Range Entry of descriptor format 0 (same namespace, 16-bit guard).
     SourceRange0(32) {
         /// Reserved (parameters of other command sets).
         _reserved0 @ 0: [u8; 8],
@@ -697,36 +703,37 @@ layout! {
 
     /// I/O Management Receive and I/O Management Send, command dword 10.
     ///
-    /// Dword 11 of Receive is the zeroes based number of dwords (NUMD); Send has no length.
+    /// Dword 11 of Receive is the zeroes based number of dwords (NUMD). Send has no length.
     IoManagementCdw10(u32) {
-        /// Management Operation: see the `MO_…` constants of [`crate::fdp`].
+        /// Management Operation, see the `MO_…` constants of [`crate::fdp`].
         mo: u8,
         __: u8,
-        /// Management Operation Specific: for Reclaim Unit Handle Update the zeroes based number of placement
-        /// identifiers.
+        /// Management Operation Specific. The zeroes based number of placement identifiers for
+        /// Reclaim Unit Handle Update.
         mos: u16,
     }
 }
 
-// ---- Scatter Gather Lists ---------------------------------------------------------------------------------------
+// ---- Scatter Gather Lists -----------------------------------------------------------------------
 
 layout! {
-    /// SGL descriptor (Base Specification, "Scatter Gather List"), in the form of all types that are not keyed.
+    /// SGL descriptor (Base Specification, "Scatter Gather List"), in the form of all types without
+    /// a key.
     SglDescriptor(16) {
-        /// Address, or for the offset subtype an offset; reserved in bit buckets.
+        /// Address, or offset for the offset subtype. Reserved in bit buckets.
         addr @ 0: U64,
         /// Length in bytes.
         length @ 8: U32,
         _reserved12 @ 12: [u8; 3],
-        /// SGL Identifier: type and subtype.
+        /// SGL Identifier, type and subtype.
         id @ 15: SglIdentifier,
     }
 
-    /// SGL Identifier: byte 15 of an SGL descriptor.
+    /// SGL Identifier, byte 15 of an SGL descriptor.
     SglIdentifier(u8) {
-        /// SGL Descriptor Sub Type: see the `SGL_SUBTYPE_…` constants.
+        /// SGL Descriptor Sub Type, see the `SGL_SUBTYPE_…` constants.
         subtype(4): u8,
-        /// SGL Descriptor Type: an [`SglType`].
+        /// SGL Descriptor Type, an [`SglType`].
         sgl_type(4): u8,
     }
 
@@ -742,13 +749,14 @@ layout! {
     }
 }
 
-/// SGL subtype: the address field is an address.
+/// SGL subtype whose address field is an address.
 pub const SGL_SUBTYPE_ADDRESS: u8 = 0x0;
-/// SGL subtype: the address field is an offset (into the capsule's data).
+/// SGL subtype whose address field is an offset into the capsule's data.
 pub const SGL_SUBTYPE_OFFSET: u8 = 0x1;
-/// SGL subtype A of the transport: for TCP with [`SglType::TransportDataBlock`] command data in H2CData and C2HData.
+/// SGL subtype A of the transport. For TCP with [`SglType::TransportDataBlock`], the data moves in
+/// H2CData and C2HData.
 pub const SGL_SUBTYPE_TRANSPORT_A: u8 = 0xa;
-/// SGL subtype of keyed data blocks (RDMA): invalidate the key.
+/// SGL subtype of keyed data blocks (RDMA) that invalidates the key.
 pub const SGL_SUBTYPE_INVALIDATE_KEY: u8 = 0xf;
 
 #[cfg(test)]
@@ -761,7 +769,7 @@ mod tests {
         let field = StatusField::of(Status::INVALID_FIELD).with_dnr(true);
         assert_eq!(field.as_bytes(), [0x04, 0x80]);
         assert_eq!(field.into_bits().get() >> 1, 0x4002);
-        // 0x4002 is what Linux prints, the field without the phase tag: DNR is bit 14 there.
+        // Linux prints 0x4002, the field without the phase tag. DNR is bit 14 in that form.
         let field = StatusField::from_bits(U16::new(0x4002 << 1 | 1));
         assert_eq!(field.status(), Status::INVALID_FIELD);
         assert!(field.p());

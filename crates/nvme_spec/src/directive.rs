@@ -1,7 +1,8 @@
-//! Directives (Base Specification, "Directives"): types, operations and the return parameters.
+//! Directives (Base Specification, "Directives"), with their types, operations and return
+//! parameters.
 //!
-//! The command dwords of Directive Send and Receive are in [`crate::command`]. The data placement directive has no
-//! operations of its own; it is used through DTYPE and DSPEC of a write.
+//! [`crate::command`] has the command dwords of Directive Send and Receive. The data placement
+//! directive has no operations. Writes use it through DTYPE and DSPEC.
 
 layout! {
     /// Directive Type.
@@ -12,23 +13,25 @@ layout! {
     }
 }
 
-/// Identify directive, Directive Receive operation: Return Parameters, an [`IdentifyDirectiveParameters`].
+/// Identify directive, Directive Receive operation, Return Parameters, an
+/// [`IdentifyDirectiveParameters`].
 pub const IDENTIFY_RETURN_PARAMETERS: u8 = 0x01;
-/// Identify directive, Directive Send operation: Enable Directive.
+/// Identify directive, Directive Send operation, Enable Directive.
 pub const IDENTIFY_ENABLE_DIRECTIVE: u8 = 0x01;
-/// Streams directive, Directive Receive operation: Return Parameters, a [`StreamsParameters`].
+/// Streams directive, Directive Receive operation, Return Parameters, a [`StreamsParameters`].
 pub const STREAMS_RETURN_PARAMETERS: u8 = 0x01;
-/// Streams directive, Directive Receive operation: Get Status.
+/// Streams directive, Directive Receive operation, Get Status.
 pub const STREAMS_GET_STATUS: u8 = 0x02;
-/// Streams directive, Directive Receive operation: Allocate Resources.
+/// Streams directive, Directive Receive operation, Allocate Resources.
 pub const STREAMS_ALLOCATE_RESOURCES: u8 = 0x03;
-/// Streams directive, Directive Send operation: Release Identifier.
+/// Streams directive, Directive Send operation, Release Identifier.
 pub const STREAMS_RELEASE_IDENTIFIER: u8 = 0x01;
-/// Streams directive, Directive Send operation: Release Resources.
+/// Streams directive, Directive Send operation, Release Resources.
 pub const STREAMS_RELEASE_RESOURCES: u8 = 0x02;
 
 layout! {
-    /// Identify directive, Return Parameters data structure: bit n of each field is directive type n.
+    /// Identify directive, Return Parameters data structure. Bit n of each field is directive type
+    /// n.
     IdentifyDirectiveParameters(4096) {
         /// Directives Supported.
         supported @ 0: DirectiveBits,

@@ -1,8 +1,9 @@
-//! NVMe over Fabrics (Base Specification, "Fabrics Command Set"): the fabrics commands as 64-byte capsules, their
-//! responses, the data of Connect, and the codes of the discovery log.
+//! NVMe over Fabrics (Base Specification, "Fabrics Command Set"). The module has the fabrics
+//! commands as 64-byte capsules, their responses, the data of Connect, and the codes of the
+//! discovery log.
 //!
-//! The discovery log's structures are in [`crate::log`], the authentication messages in [`crate::auth`], the PDUs of
-//! the TCP transport in [`crate::tcp`]. The RDMA transport's private data is not here.
+//! [`crate::log`] has the discovery log's structures, [`crate::auth`] the authentication messages,
+//! and [`crate::tcp`] the PDUs of the TCP transport. The RDMA transport's private data is missing.
 
 use zerocopy::little_endian::{U16, U32, U64};
 
@@ -14,7 +15,7 @@ pub const OPCODE: u8 = 0x7f;
 /// The well-known name of the discovery subsystem.
 pub const DISCOVERY_NQN: &str = "nqn.2014-08.org.nvmexpress.discovery";
 
-/// What a name made of a UUID starts with.
+/// Prefix of a name made from a UUID.
 pub const UUID_NQN_PREFIX: &str = "nqn.2014-08.org.nvmexpress:uuid:";
 
 /// The longest NVMe Qualified Name, in bytes without the terminating zero.
@@ -23,7 +24,8 @@ pub const NQN_MAX_LENGTH: usize = 223;
 /// The controller identifier that asks Connect for any controller (dynamic controller model).
 pub const CNTLID_DYNAMIC: u16 = 0xffff;
 
-/// The controller identifier that asks Connect for any available controller of the static controller model.
+/// Controller identifier that requests any available controller of the static controller model in
+/// Connect.
 pub const CNTLID_STATIC: u16 = 0xfffe;
 
 /// The smallest Admin Max SQ Size a discovery entry may have.
@@ -42,40 +44,40 @@ layout! {
 
     /// Connect command (Base Specification 2.1, Figure 545).
     ConnectCommand(64) {
-        /// Opcode: [`OPCODE`].
+        /// Opcode, [`OPCODE`].
         opcode @ 0: u8,
-        /// Byte 1: PSDT in bits 7:6.
+        /// Byte 1, PSDT in bits 7:6.
         flags @ 1: u8,
         /// Command Identifier.
         cid @ 2: U16,
-        /// Fabrics Command Type: [`FabricsCommandType::Connect`].
+        /// Fabrics Command Type, [`FabricsCommandType::Connect`].
         fctype @ 4: u8,
         _reserved5 @ 5: [u8; 19],
         /// SGL Descriptor 1, of the [`ConnectData`].
         sgl1 @ 24: SglDescriptor,
-        /// Record Format: 0.
+        /// Record Format, 0.
         recfmt @ 40: U16,
-        /// Queue ID; 0 is the Admin queue.
+        /// Queue ID, 0 is the Admin queue.
         qid @ 42: U16,
         /// Submission Queue Size, zeroes based.
         sqsize @ 44: U16,
         /// Connect Attributes.
         cattr @ 46: ConnectAttributes,
         _reserved47 @ 47: u8,
-        /// Keep Alive Timeout, milliseconds; 0 disables.
+        /// Keep Alive Timeout, milliseconds, 0 disables.
         kato @ 48: U32,
         _reserved52 @ 52: [u8; 12],
     }
 
-    /// CATTR: Connect Attributes.
+    /// Connect Attributes (CATTR).
     ConnectAttributes(u8) {
-        /// Priority Class: 0 urgent to 3 low.
+        /// Priority Class (0 urgent to 3 low).
         prioclass(2): u8,
         /// Disable SQ Flow Control.
         dissqfc: bool,
         /// Support Deletion of Individual I/O Queues.
         indivioqdels: bool,
-        /// Connecting Entity: a discovery controller connects, not a host.
+        /// Connecting Entity. A discovery controller connects, not a host.
         connent: bool,
         __(3): u8,
     }
@@ -84,7 +86,7 @@ layout! {
     ConnectData(1024) {
         /// Host Identifier.
         hostid @ 0: [u8; 16],
-        /// Controller ID: [`CNTLID_DYNAMIC`], [`CNTLID_STATIC`] or one the host knows.
+        /// Controller ID, which is [`CNTLID_DYNAMIC`], [`CNTLID_STATIC`] or a known controller's.
         cntlid @ 16: U16,
         _reserved18 @ 18: [u8; 238],
         /// NVM Subsystem Qualified Name, padded with zeroes.
@@ -94,10 +96,10 @@ layout! {
         _reserved768 @ 768: [u8; 256],
     }
 
-    /// AUTHREQ: Authentication and Security Requirements.
+    /// Authentication and Security Requirements (AUTHREQ).
     AuthenticationRequirements(U16) {
         __: bool,
-        /// Authentication Transaction Required: NVMe in-band authentication.
+        /// Authentication Transaction Required, NVMe in-band authentication.
         atr: bool,
         /// Authentication and Secure Channel Required.
         ascr: bool,
@@ -106,45 +108,45 @@ layout! {
 
     /// Property Get command.
     PropertyGetCommand(64) {
-        /// Opcode: [`OPCODE`].
+        /// Opcode, [`OPCODE`].
         opcode @ 0: u8,
         _reserved1 @ 1: u8,
         /// Command Identifier.
         cid @ 2: U16,
-        /// Fabrics Command Type: [`FabricsCommandType::PropertyGet`].
+        /// Fabrics Command Type, [`FabricsCommandType::PropertyGet`].
         fctype @ 4: u8,
         _reserved5 @ 5: [u8; 35],
         /// Attributes.
         attrib @ 40: PropertyAttributes,
         _reserved41 @ 41: [u8; 3],
-        /// Offset of the property: a [`crate::register::Property`].
+        /// Offset of the property, a [`crate::register::Property`].
         ofst @ 44: U32,
         _reserved48 @ 48: [u8; 16],
     }
 
-    /// Property Set command. Its response has no fields of its own.
+    /// Property Set command. Its response has no fields.
     PropertySetCommand(64) {
-        /// Opcode: [`OPCODE`].
+        /// Opcode, [`OPCODE`].
         opcode @ 0: u8,
         _reserved1 @ 1: u8,
         /// Command Identifier.
         cid @ 2: U16,
-        /// Fabrics Command Type: [`FabricsCommandType::PropertySet`].
+        /// Fabrics Command Type, [`FabricsCommandType::PropertySet`].
         fctype @ 4: u8,
         _reserved5 @ 5: [u8; 35],
         /// Attributes.
         attrib @ 40: PropertyAttributes,
         _reserved41 @ 41: [u8; 3],
-        /// Offset of the property: a [`crate::register::Property`].
+        /// Offset of the property, a [`crate::register::Property`].
         ofst @ 44: U32,
-        /// Value; the upper half is reserved for a 4-byte property.
+        /// Value, the upper half is reserved for a 4-byte property.
         value @ 48: U64,
         _reserved56 @ 56: [u8; 8],
     }
 
     /// ATTRIB of Property Get and Property Set.
     PropertyAttributes(u8) {
-        /// Property Size: see [`PROPERTY_SIZE_4`] and [`PROPERTY_SIZE_8`].
+        /// Property Size, see [`PROPERTY_SIZE_4`] and [`PROPERTY_SIZE_8`].
         size(3): u8,
         __(5): u8,
     }
@@ -158,9 +160,9 @@ pub const PROPERTY_SIZE_8: u8 = 1;
 layout! {
     /// Authentication Send and Authentication Receive commands.
     AuthenticationCommand(64) {
-        /// Opcode: [`OPCODE`].
+        /// Opcode, [`OPCODE`].
         opcode @ 0: u8,
-        /// Byte 1: PSDT in bits 7:6.
+        /// Byte 1, PSDT in bits 7:6.
         flags @ 1: u8,
         /// Command Identifier.
         cid @ 2: U16,
@@ -170,11 +172,11 @@ layout! {
         /// SGL Descriptor 1.
         sgl1 @ 24: SglDescriptor,
         _reserved40 @ 40: u8,
-        /// SP Specific 0: 01h.
+        /// SP Specific 0, 01h.
         spsp0 @ 41: u8,
-        /// SP Specific 1: 01h.
+        /// SP Specific 1, 01h.
         spsp1 @ 42: u8,
-        /// Security Protocol: [`crate::auth::SECURITY_PROTOCOL`].
+        /// Security Protocol, [`crate::auth::SECURITY_PROTOCOL`].
         secp @ 43: u8,
         /// Transfer Length (Send) or Allocation Length (Receive), bytes.
         length @ 44: U32,
@@ -209,7 +211,7 @@ layout! {
 
     /// Discovery log, Transport Requirements.
     TransportRequirements(u8) {
-        /// Secure Channel: 0 not specified, 1 required, 2 not required.
+        /// Secure Channel (0 not specified, 1 required, 2 not required).
         sc(2): u8,
         /// Disabling SQ flow control is supported.
         dsqfc: bool,

@@ -1,19 +1,20 @@
-//! Flexible Data Placement (Base Specification, "Flexible Data Placement"): the four log pages, the two features, the
-//! I/O management structures and the attributes that go with them.
+//! Flexible Data Placement (Base Specification, "Flexible Data Placement"). The module has the four
+//! log pages, the two features, the I/O management structures and their attributes.
 //!
-//! A placement identifier (PID) is the reclaim group in its top RGIF bits and the placement handle in the rest; what
-//! one means to a namespace is not computed here. The directive itself is [`crate::directive::DirectiveType`], the
-//! placement handle list of a new namespace is in [`crate::identify::NamespaceCreate`].
+//! A placement identifier (PID) has the reclaim group in its top RGIF bits and the placement handle
+//! in the rest. This module does not resolve it. The directive itself is
+//! [`crate::directive::DirectiveType`]. [`crate::identify::NamespaceCreate`] has the placement
+//! handle list of a new namespace.
 
 use zerocopy::little_endian::{U16, U32, U64, U128};
 
 layout! {
-    /// FDP Configurations log page header (LID 20h; Base Specification 2.1, Figure 279); the configuration descriptors
-    /// follow.
+    /// FDP Configurations log page header (LID 20h, Base Specification 2.1, Figure 279). The
+    /// configuration descriptors follow.
     FdpConfigurationsHeader(16) {
         /// Number of FDP Configurations, zeroes based.
         numfdpc @ 0: U16,
-        /// Version: 0.
+        /// Version, 0.
         ver @ 2: u8,
         _reserved3 @ 3: u8,
         /// Size of the whole page in bytes, this header included.
@@ -21,36 +22,36 @@ layout! {
         _reserved8 @ 8: [u8; 8],
     }
 
-    /// FDP Configuration Descriptor (Base Specification 2.1, Figure 280); `nruh` [`RuhDescriptor`]s, then `vss` vendor
-    /// specific bytes follow, and padding to a multiple of 8 bytes.
+    /// FDP Configuration Descriptor (Base Specification 2.1, Figure 280). It is followed by `nruh`
+    /// [`RuhDescriptor`]s, `vss` vendor specific bytes, and padding to a multiple of 8 bytes.
     FdpConfigurationDescriptor(64) {
-        /// Descriptor Size in bytes, with everything that follows; a multiple of 8.
+        /// Descriptor Size in bytes, including all that follows it, a multiple of 8.
         dsze @ 0: U16,
         /// FDP Attributes.
         fdpa @ 2: Fdpa,
         /// Vendor Specific Size, bytes.
         vss @ 3: u8,
-        /// Number of Reclaim Groups; *not* zeroes based.
+        /// Number of Reclaim Groups, *not* zeroes based.
         nrg @ 4: U32,
-        /// Number of Reclaim Unit Handles; *not* zeroes based.
+        /// Number of Reclaim Unit Handles, *not* zeroes based.
         nruh @ 8: U16,
         /// Max Placement Identifiers, zeroes based.
         maxpids @ 10: U16,
-        /// Number of Namespaces Supported; 0 if limited by Identify Controller only.
+        /// Number of Namespaces Supported, 0 if limited by Identify Controller only.
         nnss @ 12: U32,
         /// Reclaim Unit Nominal Size, bytes.
         runs @ 16: U64,
-        /// Estimated Reclaim Unit Time Limit, seconds; 0 for not reported.
+        /// Estimated Reclaim Unit Time Limit, seconds, or 0 for not reported.
         erutl @ 24: U32,
         _reserved28 @ 28: [u8; 36],
     }
 
-    /// FDPA: FDP Attributes of a configuration.
+    /// FDP Attributes of a configuration (FDPA).
     Fdpa(u8) {
-        /// Reclaim Group Identifier Format: the number of top bits of a placement identifier that are the reclaim
-        /// group.
+        /// Reclaim Group Identifier Format, the number of top bits of a placement identifier for
+        /// the reclaim group.
         rgif(4): u8,
-        /// FDP Volatile Write Cache: present and may be enabled with this configuration.
+        /// FDP Volatile Write Cache, present and may be enabled with this configuration.
         fdpvwc: bool,
         __(2): u8,
         /// FDP Configuration Valid.
@@ -59,7 +60,7 @@ layout! {
 
     /// Reclaim Unit Handle Descriptor.
     RuhDescriptor(4) {
-        /// Reclaim Unit Handle Type: a [`RuhType`], or C0h to FFh vendor specific.
+        /// Reclaim Unit Handle Type, a [`RuhType`]. C0h to FFh are vendor specific.
         ruht @ 0: u8,
         _reserved1 @ 1: [u8; 3],
     }
@@ -70,7 +71,7 @@ layout! {
         PersistentlyIsolated = 2 => "Persistently Isolated",
     }
 
-    /// Reclaim Unit Handle Usage log page header (LID 21h); `nruh` [`RuhUsageDescriptor`]s follow.
+    /// Reclaim Unit Handle Usage log page header (LID 21h), `nruh` [`RuhUsageDescriptor`]s follow.
     RuhUsageHeader(8) {
         /// Number of Reclaim Unit Handles.
         nruh @ 0: U16,
@@ -79,19 +80,19 @@ layout! {
 
     /// Reclaim Unit Handle Usage Descriptor.
     RuhUsageDescriptor(8) {
-        /// Reclaim Unit Handle Attributes: a [`RuhAttributes`].
+        /// Reclaim Unit Handle Attributes, a [`RuhAttributes`].
         ruha @ 0: u8,
         _reserved1 @ 1: [u8; 7],
     }
 
-    /// Reclaim Unit Handle Attributes: whose the handle is.
+    /// Reclaim Unit Handle Attributes, which state the user of the handle.
     RuhAttributes(u8, from_u8) {
         Unused = 0 => "Unused by a namespace",
         HostSpecified = 1 => "Host Specified Reclaim Unit Handle",
         ControllerSpecified = 2 => "Controller Specified Reclaim Unit Handle",
     }
 
-    /// FDP Statistics log page (LID 22h; Base Specification 2.1, Figure 286).
+    /// FDP Statistics log page (LID 22h, Base Specification 2.1, Figure 286).
     FdpStatistics(64) {
         /// Host Bytes with Metadata Written.
         hbmw @ 0: U128,
@@ -102,28 +103,28 @@ layout! {
         _reserved48 @ 48: [u8; 16],
     }
 
-    /// FDP Events log page header (LID 23h); up to [`MAX_FDP_EVENTS`] events follow.
+    /// FDP Events log page header (LID 23h), up to [`MAX_FDP_EVENTS`] events follow.
     FdpEventsHeader(64) {
-        /// Number of FDP Events; *not* zeroes based.
+        /// Number of FDP Events, *not* zeroes based.
         nevents @ 0: U32,
         _reserved4 @ 4: [u8; 60],
     }
 }
 
-/// The most events that the FDP Events log page holds: the page is 4096 bytes.
+/// Most events of the FDP Events log page, which has 4096 bytes.
 pub const MAX_FDP_EVENTS: usize = 63;
 
-/// Log Specific Parameter of the FDP Events log page: report controller events.
+/// Log Specific Parameter of the FDP Events log page to report controller events.
 pub const LSP_CONTROLLER_EVENTS: u8 = 0;
-/// Log Specific Parameter of the FDP Events log page: report host events.
+/// Log Specific Parameter of the FDP Events log page to report host events.
 pub const LSP_HOST_EVENTS: u8 = 1;
 
 layout! {
     /// FDP Event (Base Specification 2.1, Figure 289).
     FdpEvent(64) {
-        /// Event Type: a [`FdpEventType`], or vendor specific.
+        /// Event Type, a [`FdpEventType`], or vendor specific.
         event_type @ 0: u8,
-        /// FDP Event Flags: which fields are valid.
+        /// FDP Event Flags, which mark the valid fields.
         fdpef @ 1: FdpEventFlags,
         /// Placement Identifier.
         pid @ 2: U16,
@@ -131,11 +132,12 @@ layout! {
         timestamp @ 4: crate::feature::Timestamp,
         /// Namespace Identifier.
         nsid @ 12: U32,
-        /// Event Type Specific: for [`FdpEventType::MediaReallocated`] a [`MediaReallocated`].
+        /// Event Type Specific, for [`FdpEventType::MediaReallocated`] a [`MediaReallocated`].
         type_specific @ 16: [u8; 16],
         /// Reclaim Group Identifier.
         rgid @ 32: U16,
-        /// Reclaim Unit Handle Identifier. The standard has two bytes; libnvme and QEMU read the first only.
+        /// Reclaim Unit Handle Identifier. The standard has two bytes, but libnvme and QEMU read
+        /// only the first.
         ruhid @ 34: U16,
         _reserved36 @ 36: [u8; 4],
         /// Vendor Specific.
@@ -157,7 +159,7 @@ layout! {
         piv: bool,
         /// NSID Valid.
         nsidv: bool,
-        /// Location Valid: reclaim group and reclaim unit handle.
+        /// Location Valid, reclaim group and reclaim unit handle.
         lv: bool,
         __(5): u8,
     }
@@ -174,7 +176,7 @@ layout! {
 }
 
 impl FdpEventType {
-    /// Whether the event is a host event (00h to 7Fh) and not a controller event.
+    /// True for host events (00h to 7Fh), false for controller events.
     pub const fn is_host_event(self) -> bool {
         self.code() < 0x80
     }
@@ -191,9 +193,9 @@ layout! {
         /// Specific Event Flags.
         sef @ 0: MediaReallocatedFlags,
         _reserved1 @ 1: u8,
-        /// Number of LBAs Moved: 0 for not reported, FFFFh for that many or more.
+        /// Number of LBAs Moved. 0 means not reported, and FFFFh that many or more.
         nlbam @ 2: U16,
-        /// Logical Block Address: one of those moved. It lies at byte 4, not 8.
+        /// Logical Block Address of one of the moved blocks. The offset is 4, not 8.
         lba @ 4: U64,
         _reserved12 @ 12: [u8; 4],
     }
@@ -206,21 +208,23 @@ layout! {
     }
 }
 
-/// I/O management operation, Receive and Send: no action.
+/// I/O management operation (Receive and Send) without an action.
 pub const MO_NO_ACTION: u8 = 0x00;
-/// I/O Management Receive operation: Reclaim Unit Handle Status.
+/// I/O Management Receive operation, Reclaim Unit Handle Status.
 pub const MO_RUH_STATUS: u8 = 0x01;
-/// I/O Management Send operation: Reclaim Unit Handle Update; the data is a list of placement identifiers.
+/// I/O Management Send operation, Reclaim Unit Handle Update. The data is a list of placement
+/// identifiers.
 pub const MO_RUH_UPDATE: u8 = 0x01;
-/// I/O management operation, Receive and Send: vendor specific.
+/// I/O management operation (Receive and Send), vendor specific.
 pub const MO_VENDOR_SPECIFIC: u8 = 0xff;
 
 layout! {
-    /// Reclaim Unit Handle Status header (I/O Management Receive; Base Specification 2.1, Figure 563); the descriptors
-    /// follow.
+    /// Reclaim Unit Handle Status header (I/O Management Receive, Base Specification 2.1, Figure
+    /// 563). The descriptors follow.
     RuhStatusHeader(16) {
         _reserved0 @ 0: [u8; 14],
-        /// Number of Reclaim Unit Handle Status Descriptors: all there are, however few were transferred.
+        /// Number of Reclaim Unit Handle Status Descriptors, including those that were not
+        /// transferred.
         nruhsd @ 14: U16,
     }
 
@@ -244,7 +248,8 @@ layout! {
         __: u16,
     }
 
-    /// Flexible Data Placement feature (1Dh): command dword 12 of Set Features, dword 0 of Get Features' completion.
+    /// Flexible Data Placement feature (1Dh), command dword 12 of Set Features and dword 0 of Get
+    /// Features' completion.
     FdpFeature(u32) {
         /// Flexible Data Placement Enable.
         fdpe: bool,
@@ -258,7 +263,7 @@ layout! {
     FdpEventsFeatureCdw11(u32) {
         /// Placement Handle.
         phndl: u16,
-        /// Number of FDP Event Types: in Set Features the number of bytes of data.
+        /// Number of FDP Event Types, in Set Features the number of bytes of data.
         noet: u8,
         __: u8,
     }
@@ -270,11 +275,11 @@ layout! {
         __(31): u32,
     }
 
-    /// Supported FDP Event Descriptor (Base Specification 2.1, Figure 422): Get Features' data of the events feature is
-    /// a list of these; the completion's dword
-    /// 0 is their number.
+    /// Supported FDP Event Descriptor (Base Specification 2.1, Figure 422). The data of Get
+    /// Features for the events feature is a list of these descriptors. Dword 0 of the completion is
+    /// their number.
     SupportedFdpEvent(2) {
-        /// Event Type: a [`FdpEventType`], or vendor specific.
+        /// Event Type, a [`FdpEventType`], or vendor specific.
         event_type @ 0: u8,
         /// FDP Event Type Attributes.
         fdpeta @ 1: FdpEventTypeAttributes,

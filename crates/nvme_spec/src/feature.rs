@@ -1,8 +1,8 @@
-//! Features: identifiers, the dwords of Get Features and Set Features that belong to one feature, and their data.
+//! Features, with their identifiers, their dwords of Get Features and Set Features, and their data.
 //!
-//! Unless said otherwise a type is command dword 11 of Set Features and dword 0 of the completion of Get Features. The
-//! features of flexible data placement are in [`crate::fdp`], the vendor specific one in [`crate::ocp`]. Features that
-//! nothing here takes apart have no type.
+//! By default a type is command dword 11 of Set Features and dword 0 of the completion of Get
+//! Features. [`crate::fdp`] has the features of flexible data placement, and [`crate::ocp`] the
+//! vendor specific one. Features that this crate does not decode have no type.
 
 use zerocopy::little_endian::U16;
 
@@ -88,9 +88,9 @@ layout! {
     TemperatureThreshold(u32) {
         /// Temperature Threshold in kelvins.
         tmpth: u16,
-        /// Threshold Temperature Select: 0 composite, 1 to 8 sensors, Fh all (Set Features).
+        /// Threshold Temperature Select (0 composite, 1 to 8 sensors, Fh all in Set Features).
         tmpsel(4): u8,
-        /// Threshold Type Select: 0 over, 1 under.
+        /// Threshold Type Select (0 over, 1 under).
         thsel(2): u8,
         /// Temperature Threshold Hysteresis in kelvins.
         tmpthh(3): u8,
@@ -113,7 +113,7 @@ layout! {
         __(31): u32,
     }
 
-    /// Number of Queues (07h): requested in command dword 11, allocated in completion dword 0.
+    /// Number of Queues (07h), requested in command dword 11, allocated in completion dword 0.
     NumberOfQueues(u32) {
         /// Number of I/O Submission Queues requested or allocated (NSQR, NSQA), zeroes based.
         nsq: u16,
@@ -132,7 +132,7 @@ layout! {
 
     /// Asynchronous Event Configuration (0Bh).
     AsyncEventConfiguration(u32) {
-        /// SMART / Health Critical Warnings: the bits of [`crate::log::CriticalWarning`].
+        /// SMART / Health Critical Warnings, the bits of [`crate::log::CriticalWarning`].
         shcw: u8,
         /// Attached Namespace Attribute Notices.
         nan: bool,
@@ -173,18 +173,18 @@ layout! {
 
     /// Data of the Timestamp feature (0Eh), 8 bytes.
     Timestamp(8) {
-        /// Milliseconds since 1 January 1970, or since the last reset; 48 bits little-endian.
+        /// Milliseconds since 1 January 1970, or since the last reset, 48 bits little-endian.
         timestamp @ 0: [u8; 6],
-        /// Attributes; zero in Set Features.
+        /// Attributes, zero in Set Features.
         attributes @ 6: TimestampAttributes,
         _reserved7 @ 7: u8,
     }
 
     /// Timestamp, attributes.
     TimestampAttributes(u8) {
-        /// Synch: the controller may have stopped counting.
+        /// Synch, the controller may have stopped counting.
         synch: bool,
-        /// Timestamp Origin: 0 cleared by a controller level reset, 1 set by Set Features.
+        /// Timestamp Origin (0 cleared by a controller level reset, 1 set by Set Features).
         timestamp_origin(3): u8,
         __(4): u8,
     }
@@ -199,7 +199,7 @@ layout! {
         lbafee @ 2: u8,
         /// Host Dispersed Namespace Support.
         hdisns @ 3: u8,
-        /// Copy Descriptor Formats Enable: bits 2 to 4 for formats 2 to 4.
+        /// Copy Descriptor Formats Enable, bits 2 to 4 for formats 2 to 4.
         cdfe @ 4: U16,
         _reserved6 @ 6: [u8; 506],
     }
@@ -222,14 +222,14 @@ layout! {
 
     /// Host Identifier (81h), command dword 11. Its data is 8 or 16 bytes.
     HostIdentifier(u32) {
-        /// Enable Extended Host Identifier: the data is 16 bytes. Required over fabrics.
+        /// Enable Extended Host Identifier, with 16 bytes of data. Required over fabrics.
         exhid: bool,
         __(31): u32,
     }
 
     /// Namespace Write Protection Config (84h).
     NamespaceWriteProtection(u32) {
-        /// Write Protection State: a [`WriteProtectionState`].
+        /// Write Protection State, a [`WriteProtectionState`].
         wps(3): u8,
         __(29): u32,
     }

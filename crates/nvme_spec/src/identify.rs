@@ -1,14 +1,14 @@
-//! Identify (Base Specification, "Identify command"; NVM Command Set, "Identify command"): the data structures by CNS
-//! value, and the structure a host sends to create a namespace.
+//! Identify data structures by CNS value, and the structure with which a host creates a namespace.
+//! Sources are the sections "Identify command" of the Base Specification and the NVM Command Set.
 //!
-//! It does not hold the structures of the Zoned Namespace and Key Value command sets and of virtualization, the NVM set,
-//! domain and ports lists, the namespace granularity list, and the user data format variants (CNS 09h and 0Ah use [`IdentifyNamespace`] and
-//! [`NvmIdentifyNamespace`]).
+//! Structures of the Zoned Namespace and Key Value command sets and of virtualization are missing.
+//! So are the NVM set, domain and ports lists, the namespace granularity list and the user data
+//! format variants. CNS 09h and 0Ah use [`IdentifyNamespace`] and [`NvmIdentifyNamespace`].
 
 use zerocopy::little_endian::{U16, U32, U64, U128};
 
 layout! {
-    /// Controller or Namespace Structure: what Identify returns.
+    /// Controller or Namespace Structure, what Identify returns.
     Cns(u8, from_u8) {
         Namespace = 0x00 => "Identify Namespace data structure",
         Controller = 0x01 => "Identify Controller data structure",
@@ -57,7 +57,7 @@ layout! {
         Administrative = 3 => "Administrative controller",
     }
 
-    /// Identify Controller data structure (CNS 01h; Base Specification 2.1, Figure 312).
+    /// Identify Controller data structure (CNS 01h, Base Specification 2.1, Figure 312).
     IdentifyController(4096) {
         /// PCI Vendor ID.
         vid @ 0: U16,
@@ -75,7 +75,8 @@ layout! {
         ieee @ 73: [u8; 3],
         /// Controller Multi-Path I/O and Namespace Sharing Capabilities.
         cmic @ 76: Cmic,
-        /// Maximum Data Transfer Size: `2 ^ mdts` units of the minimum memory page size; 0 for no limit.
+        /// Maximum Data Transfer Size, `2 ^ mdts` units of the minimum memory page size, or 0 for
+        /// no limit.
         mdts @ 77: u8,
         /// Controller ID.
         cntlid @ 78: U16,
@@ -99,7 +100,7 @@ layout! {
         _reserved108 @ 108: [u8; 2],
         /// Power Loss Signaling Information.
         plsi @ 110: u8,
-        /// Controller Type: a [`ControllerType`].
+        /// Controller Type, a [`ControllerType`].
         cntrltype @ 111: u8,
         /// FRU Globally Unique Identifier.
         fguid @ 112: [u8; 16],
@@ -111,7 +112,7 @@ layout! {
         crdt3 @ 132: U16,
         /// Controller Reachability Capabilities.
         crcap @ 134: u8,
-        /// Reserved; bytes 240 to 252 belong to the management interface.
+        /// Reserved, bytes 240 to 252 belong to the management interface.
         _reserved135 @ 135: [u8; 118],
         /// NVM Subsystem Report.
         nvmsr @ 253: u8,
@@ -157,9 +158,9 @@ layout! {
         edstt @ 316: U16,
         /// Device Self-test Options.
         dsto @ 318: u8,
-        /// Firmware Update Granularity, in units of 4 KiB; 0 not reported, FFh no restriction.
+        /// Firmware Update Granularity, in units of 4 KiB. 0 is not reported, FFh no restriction.
         fwug @ 319: u8,
-        /// Keep Alive Support: granularity in units of 100 ms; 0 for no support.
+        /// Keep Alive Support, granularity in units of 100 ms, or 0 for no support.
         kas @ 320: U16,
         /// Host Controlled Thermal Management Attributes.
         hctma @ 322: U16,
@@ -209,11 +210,11 @@ layout! {
         cqes @ 513: EntrySize,
         /// Maximum Outstanding Commands.
         maxcmd @ 514: U16,
-        /// Number of Namespaces: the highest valid NSID.
+        /// Number of Namespaces, the highest valid NSID.
         nn @ 516: U32,
         /// Optional NVM Command Support.
         oncs @ 520: Oncs,
-        /// Fused Operation Support: bit 0 compare and write.
+        /// Fused Operation Support. Bit 0 is compare and write.
         fuses @ 522: U16,
         /// Format NVM Attributes.
         fna @ 524: Fna,
@@ -229,7 +230,7 @@ layout! {
         nwpc @ 531: u8,
         /// Atomic Compare and Write Unit, logical blocks, zeroes based.
         acwu @ 532: U16,
-        /// Copy Descriptor Formats Supported: a bit per format.
+        /// Copy Descriptor Formats Supported, a bit per format.
         cdfs @ 534: U16,
         /// SGL Support.
         sgls @ 536: Sgls,
@@ -276,11 +277,12 @@ layout! {
         iorcsz @ 1796: U32,
         /// In Capsule Data Offset, in units of 16 bytes (fabrics).
         icdoff @ 1800: U16,
-        /// Fabrics Controller Attributes: bit 0, 0 for the dynamic and 1 for the static controller model.
+        /// Fabrics Controller Attributes. Bit 0 is 0 for the dynamic and 1 for the static
+        /// controller model.
         fcatt @ 1802: u8,
-        /// Maximum SGL Data Block Descriptors (fabrics); 0 for no limit.
+        /// Maximum SGL Data Block Descriptors (fabrics), or 0 for no limit.
         msdbd @ 1803: u8,
-        /// Optional Fabrics Commands Supported: bit 0 Disconnect.
+        /// Optional Fabrics Commands Supported. Bit 0 is Disconnect.
         ofcs @ 1804: U16,
         /// Discovery Controller Type.
         dctype @ 1806: u8,
@@ -291,20 +293,20 @@ layout! {
         vs @ 3072: [u8; 1024],
     }
 
-    /// CMIC: Controller Multi-Path I/O and Namespace Sharing Capabilities.
+    /// Controller Multi-Path I/O and Namespace Sharing Capabilities (CMIC).
     Cmic(u8) {
         /// Multiple Ports.
         mports: bool,
         /// Multiple Controllers.
         mctrs: bool,
-        /// Function Type: SR-IOV virtual function.
+        /// Function Type, SR-IOV virtual function.
         ft: bool,
         /// Asymmetric Namespace Access Reporting Supported.
         anars: bool,
         __(4): u8,
     }
 
-    /// OAES: Optional Asynchronous Events Supported.
+    /// Optional Asynchronous Events Supported (OAES).
     Oaes(U32) {
         __: u8,
         /// Attached Namespace Attribute Notices Support.
@@ -337,9 +339,9 @@ layout! {
         dlpcn: bool,
     }
 
-    /// CTRATT: Controller Attributes.
+    /// Controller Attributes (CTRATT).
     Ctratt(U32) {
-        /// Host Identifier Support: 128-bit host identifiers.
+        /// Host Identifier Support, 128-bit host identifiers.
         hids: bool,
         /// Non-Operational Power State Permissive Mode.
         nopspm: bool,
@@ -382,7 +384,7 @@ layout! {
         __(12): u16,
     }
 
-    /// OACS: Optional Admin Command Support.
+    /// Optional Admin Command Support (OACS).
     Oacs(U16) {
         /// Security Send and Receive Supported.
         ssrs: bool,
@@ -411,7 +413,7 @@ layout! {
         __(4): u8,
     }
 
-    /// FRMW: Firmware Updates.
+    /// Firmware Updates (FRMW).
     Frmw(u8) {
         /// First Firmware Slot Read Only.
         ffsro: bool,
@@ -424,26 +426,26 @@ layout! {
         __(2): u8,
     }
 
-    /// LPA: Log Page Attributes.
+    /// Log Page Attributes (LPA).
     Lpa(u8) {
-        /// SMART Support: per namespace SMART / Health log.
+        /// SMART Support, per namespace SMART / Health log.
         smarts: bool,
         /// Commands Supported and Effects log.
         cses: bool,
-        /// Log Page Extended Data Support: offset and extended number of dwords.
+        /// Log Page Extended Data Support, offset and extended number of dwords.
         lpeds: bool,
         /// Telemetry Support.
         ts: bool,
         /// Persistent Event log Support.
         pes: bool,
-        /// Miscellaneous Log Page Support: LIDs 00h, 05h (scope), 12h and 13h.
+        /// Miscellaneous Log Page Support, LIDs 00h, 05h (scope), 12h and 13h.
         mlps: bool,
         /// Data Area 4 Support.
         da4s: bool,
         __: bool,
     }
 
-    /// SANICAP: Sanitize Capabilities.
+    /// Sanitize Capabilities (SANICAP).
     Sanicap(U32) {
         /// Crypto Erase Support.
         ces: bool,
@@ -456,19 +458,19 @@ layout! {
         __(25): u32,
         /// No-Deallocate Inhibited.
         ndi: bool,
-        /// No-Deallocate Modifies Media After Sanitize: 0 not defined, 1 no, 2 yes.
+        /// No-Deallocate Modifies Media After Sanitize (0 not defined, 1 no, 2 yes).
         nodmmas(2): u8,
     }
 
-    /// SQES and CQES: queue entry sizes, as powers of two.
+    /// Queue entry sizes as powers of two (SQES and CQES).
     EntrySize(u8) {
-        /// Minimum (required) size: 6 for submission, 4 for completion queues.
+        /// Minimum (required) size, 6 for submission, 4 for completion queues.
         min(4): u8,
         /// Maximum size.
         max(4): u8,
     }
 
-    /// ONCS: Optional NVM Command Support.
+    /// Optional NVM Command Support (ONCS).
     Oncs(U16) {
         /// Compare.
         nvmcmps: bool,
@@ -499,11 +501,11 @@ layout! {
         __(3): u8,
     }
 
-    /// FNA: Format NVM Attributes.
+    /// Format NVM Attributes (FNA).
     Fna(u8) {
-        /// Format Namespace Scope: a format applies to all namespaces.
+        /// Format Namespace Scope, a format applies to all namespaces.
         fns: bool,
-        /// Secure Erase Namespace Scope: a secure erase applies to all namespaces.
+        /// Secure Erase Namespace Scope, a secure erase applies to all namespaces.
         sens: bool,
         /// Crypto Erase Supported.
         cryes: bool,
@@ -512,18 +514,18 @@ layout! {
         __(4): u8,
     }
 
-    /// VWC: Volatile Write Cache.
+    /// Volatile Write Cache (VWC).
     Vwc(u8) {
         /// Volatile Write Cache Present.
         vwcp: bool,
-        /// Flush Behavior: 2 no broadcast, 3 broadcast NSID supported.
+        /// Flush Behavior (2 no broadcast, 3 broadcast NSID supported).
         fb(2): u8,
         __(5): u8,
     }
 
-    /// SGLS: SGL Support.
+    /// SGL Support (SGLS).
     Sgls(U32) {
-        /// SGL Support: 0 none, 1 without alignment requirement, 2 dword aligned.
+        /// SGL Support (0 none, 1 without alignment requirement, 2 dword aligned).
         sgls(2): u8,
         /// Keyed SGL Data Block descriptor supported.
         ksdbds: bool,
@@ -588,7 +590,7 @@ layout! {
 
     /// Power State Descriptor, byte 3.
     PowerStateFlags(u8) {
-        /// Max Power Scale: MP is in units of 100 microwatts.
+        /// Max Power Scale, MP is in units of 100 microwatts.
         mxps: bool,
         /// Non-Operational State.
         nops: bool,
@@ -609,7 +611,7 @@ layout! {
         nlbaf @ 25: u8,
         /// Formatted LBA Size.
         flbas @ 26: Flbas,
-        /// Metadata Capabilities: bit 0 extended logical block, bit 1 separate buffer.
+        /// Metadata Capabilities. Bit 0 is extended logical blocks, bit 1 a separate buffer.
         mc @ 27: u8,
         /// End-to-end Data Protection Capabilities.
         dpc @ 28: Dpc,
@@ -686,13 +688,13 @@ layout! {
     LbaFormat(4) {
         /// Metadata Size, bytes.
         ms @ 0: U16,
-        /// LBA Data Size: `2 ^ lbads` bytes; 0 for an unused format.
+        /// LBA Data Size, `2 ^ lbads` bytes, or 0 for an unused format.
         lbads @ 2: u8,
-        /// Relative Performance (bits 1:0): 0 best, 1 better, 2 good, 3 degraded.
+        /// Relative Performance (bits 1:0), 0 best, 1 better, 2 good, 3 degraded.
         rp @ 3: u8,
     }
 
-    /// NSFEAT of CNS 00h: Namespace Features.
+    /// Namespace Features (NSFEAT of CNS 00h).
     Nsfeat(u8) {
         /// Thin Provisioning.
         thinp: bool,
@@ -702,26 +704,27 @@ layout! {
         dae: bool,
         /// NGUID and EUI64 are never reused.
         uidreuse: bool,
-        /// Optimal Performance: which of NPWG, NPWA, NPDG, NPDA, NOWS (and NPDGL) are defined.
+        /// Optimal Performance. Selects the defined ones of NPWG, NPWA, NPDG, NPDA, NOWS (and
+        /// NPDGL).
         optperf(2): u8,
         /// Multiple Atomicity Mode.
         mam: bool,
-        /// Optimal Read Performance: NPRG, NPRA and NORS are defined.
+        /// Optimal Read Performance, NPRG, NPRA and NORS are defined.
         optrperf: bool,
     }
 
-    /// FLBAS: Formatted LBA Size.
+    /// Formatted LBA Size (FLBAS).
     Flbas(u8) {
-        /// Format Index Lower: bits 3:0.
+        /// Format Index Lower, bits 3:0.
         fidxl(4): u8,
         /// Metadata is at the end of the data, as an extended logical block.
         mdtype: bool,
-        /// Format Index Upper: bits 5:4.
+        /// Format Index Upper, bits 5:4.
         fidxu(2): u8,
         __: bool,
     }
 
-    /// DPC: End-to-end Data Protection Capabilities.
+    /// End-to-end Data Protection Capabilities (DPC).
     Dpc(u8) {
         /// Protection Information Type 1 Supported.
         pit1s: bool,
@@ -736,16 +739,16 @@ layout! {
         __(3): u8,
     }
 
-    /// DPS: End-to-end Data Protection Type Settings.
+    /// End-to-end Data Protection Type Settings (DPS).
     Dps(u8) {
-        /// Protection Information Type: 0 disabled, else 1 to 3.
+        /// Protection Information Type (0 disabled, else 1 to 3).
         pit(3): u8,
-        /// Protection Information Position: in the first bytes of metadata.
+        /// Protection Information Position, in the first bytes of metadata.
         pip: bool,
         __(4): u8,
     }
 
-    /// NMIC: Namespace Multi-path I/O and Namespace Sharing Capabilities.
+    /// Namespace Multi-path I/O and Namespace Sharing Capabilities (NMIC).
     Nmic(u8) {
         /// Shared Namespace.
         shrns: bool,
@@ -754,7 +757,7 @@ layout! {
         __(6): u8,
     }
 
-    /// RESCAP: Reservation Capabilities.
+    /// Reservation Capabilities (RESCAP).
     Rescap(u8) {
         /// Persist Through Power Loss Support.
         ptpls: bool,
@@ -774,7 +777,7 @@ layout! {
         iekr: bool,
     }
 
-    /// FPI: Format Progress Indicator.
+    /// Format Progress Indicator (FPI).
     Fpi(u8) {
         /// Percentage of the namespace that remains to be formatted.
         pfr(7): u8,
@@ -782,9 +785,9 @@ layout! {
         fpis: bool,
     }
 
-    /// DLFEAT: Deallocate Logical Block Features.
+    /// Deallocate Logical Block Features (DLFEAT).
     Dlfeat(u8) {
-        /// Deallocated Logical Block Read Behavior: 0 not reported, 1 zeroes, 2 ones.
+        /// Deallocated Logical Block Read Behavior (0 not reported, 1 zeroes, 2 ones).
         dlrb(3): u8,
         /// Deallocate bit of Write Zeroes supported.
         wzds: bool,
@@ -793,7 +796,7 @@ layout! {
         __(3): u8,
     }
 
-    /// NSATTR: Namespace Attributes.
+    /// Namespace Attributes (NSATTR).
     Nsattr(u8) {
         /// Currently Write Protected.
         cwp: bool,
@@ -831,7 +834,7 @@ layout! {
         _reserved24 @ 24: [u8; 4072],
     }
 
-    /// NSFEAT of CNS 08h: Common Namespace Features.
+    /// Common Namespace Features (NSFEAT of CNS 08h).
     IndependentNsfeat(u8) {
         __(3): u8,
         /// NGUID and EUI64 are never reused.
@@ -843,11 +846,11 @@ layout! {
         __(2): u8,
     }
 
-    /// NSTAT: Namespace Status.
+    /// Namespace Status (NSTAT).
     Nstat(u8) {
         /// Namespace Ready.
         nrdy: bool,
-        /// I/O Impacted: see the NVM subsystem's Sanitize and Format operations.
+        /// I/O Impacted, see the NVM subsystem's Sanitize and Format operations.
         ioi(2): u8,
         __(5): u8,
     }
@@ -856,7 +859,7 @@ layout! {
     NvmIdentifyNamespace(4096) {
         /// Logical Block Storage Tag Mask.
         lbstm @ 0: U64,
-        /// Protection Information Capabilities: bit 0 16BPISTS, bit 1 16BPISTM, bit 2 STCRS.
+        /// Protection Information Capabilities. Bit 0 is 16BPISTS, bit 1 16BPISTM, bit 2 STCRS.
         pic @ 8: u8,
         /// Protection Information Format Attribute.
         pifa @ 9: u8,
@@ -884,7 +887,7 @@ layout! {
     ExtendedLbaFormat(U32) {
         /// Storage Tag Size, bits.
         sts(7): u8,
-        /// Protection Information Format: 0 for a 16-bit, 1 for a 32-bit, 2 for a 64-bit guard, 3 for QPIF.
+        /// Protection Information Format (0 16-bit guard, 1 32-bit guard, 2 64-bit guard, 3 QPIF).
         pif(2): u8,
         /// Qualified Protection Information Format.
         qpif(4): u8,
@@ -893,17 +896,17 @@ layout! {
 
     /// NVM Command Set specific Identify Controller data structure (CNS 06h, CSI 00h).
     NvmIdentifyController(4096) {
-        /// Verify Size Limit: `2 ^ vsl` units of the minimum memory page size; 0 for no limit.
+        /// Verify Size Limit, `2 ^ vsl` units of the minimum memory page size, or 0 for no limit.
         vsl @ 0: u8,
         /// Write Zeroes Size Limit, in the same form.
         wzsl @ 1: u8,
         /// Write Uncorrectable Size Limit, in the same form.
         wusl @ 2: u8,
-        /// Dataset Management Ranges Limit; 0 for no limit.
+        /// Dataset Management Ranges Limit, or 0 for no limit.
         dmrl @ 3: u8,
-        /// Dataset Management Range Size Limit, logical blocks; 0 for no limit.
+        /// Dataset Management Range Size Limit, logical blocks, or 0 for no limit.
         dmrsl @ 4: U32,
-        /// Dataset Management Size Limit, logical blocks; 0 for no limit.
+        /// Dataset Management Size Limit, logical blocks, or 0 for no limit.
         dmsl @ 8: U64,
         /// Key Per I/O Capabilities.
         kpiocap @ 16: u8,
@@ -918,10 +921,10 @@ layout! {
         _reserved25 @ 25: [u8; 4071],
     }
 
-    /// Header of a Namespace Identification Descriptor (CNS 03h); `nidl` bytes of identifier follow. A descriptor with
-    /// `nidl` zero ends the list.
+    /// Header of a Namespace Identification Descriptor (CNS 03h), followed by `nidl` bytes of
+    /// identifier. A descriptor with `nidl` zero ends the list.
     NamespaceIdentificationDescriptor(4) {
-        /// Namespace Identifier Type: a [`NamespaceIdentifierType`].
+        /// Namespace Identifier Type, a [`NamespaceIdentifierType`].
         nidt @ 0: u8,
         /// Namespace Identifier Length, bytes.
         nidl @ 1: u8,
@@ -949,7 +952,8 @@ impl NamespaceIdentifierType {
 }
 
 layout! {
-    /// Namespace List (CNS 02h, 07h, 10h, 1Ah and the Changed Namespace log): ascending, padded with zeroes.
+    /// Namespace List (CNS 02h, 07h, 10h, 1Ah and the Changed Namespace log), ascending and padded
+    /// with zeroes.
     NamespaceList(4096) {
         /// Namespace identifiers.
         nsid @ 0: [U32; 1024],
@@ -973,11 +977,11 @@ layout! {
 
     /// Identify I/O Command Set data structure (CNS 1Ch).
     IoCommandSets(4096) {
-        /// I/O Command Set Combinations; the first zero vector ends the list.
+        /// I/O Command Set Combinations. The first zero vector ends the list.
         iocsc @ 0: [IoCommandSetVector; 512],
     }
 
-    /// I/O Command Set Vector: which command sets can be used together.
+    /// I/O Command Set Vector, a set of command sets that can be used together.
     IoCommandSetVector(U64) {
         /// NVM Command Set.
         nvm: bool,
@@ -995,20 +999,21 @@ layout! {
     /// UUID List (CNS 17h).
     UuidList(4096) {
         _reserved0 @ 0: [u8; 32],
-        /// UUIDs, of which the first has index 1; all zeroes behind the last.
+        /// UUIDs. The first has index 1, and all entries after the last are zero.
         entries @ 32: [UuidListEntry; 127],
     }
 
     /// UUID List Entry.
     UuidListEntry(32) {
-        /// Bits 1:0, whose it is: 0 nobody's in particular, 1 the PCI vendor's, 2 the PCI subsystem vendor's.
+        /// Owner of the UUID in bits 1:0 (0 no association, 1 PCI vendor, 2 PCI subsystem vendor).
         header @ 0: u8,
         _reserved1 @ 1: [u8; 15],
         /// UUID.
         uuid @ 16: [u8; 16],
     }
 
-    /// Namespace Management, Host Software Specified Fields: the data of the create operation (NVM command set).
+    /// Namespace Management, Host Software Specified Fields, the data of the create operation (NVM
+    /// command set).
     NamespaceCreate(4096) {
         /// Namespace Size, logical blocks.
         nsze @ 0: U64,
@@ -1033,11 +1038,12 @@ layout! {
         _reserved104 @ 104: [u8; 280],
         /// Logical Block Storage Tag Mask.
         lbstm @ 384: U64,
-        /// Number of Placement Handles; ignored unless flexible data placement is enabled.
+        /// Number of Placement Handles, ignored unless flexible data placement is enabled.
         nphndls @ 392: U16,
-        /// Reserved; bytes 499 to 511 belong to the Zoned Namespace command set.
+        /// Reserved, bytes 499 to 511 belong to the Zoned Namespace command set.
         _reserved394 @ 394: [u8; 118],
-        /// Placement Handle List: entry i is the reclaim unit handle identifier of placement handle i.
+        /// Placement Handle List. Entry i is the reclaim unit handle identifier of placement handle
+        /// i.
         phndl @ 512: [U16; 128],
         _reserved768 @ 768: [u8; 3328],
     }

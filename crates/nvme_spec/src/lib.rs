@@ -1,22 +1,27 @@
-//! The byte layouts of the NVMe 2.1 family of standards: Base Specification 2.1, NVM Command Set 1.1, PCIe transport
-//! 1.1 and TCP transport 1.1, with flexible data placement (FDP).
+//! Byte layouts of the NVMe 2.1 family of standards. The crate covers Base Specification 2.1, NVM
+//! Command Set 1.1, PCIe transport 1.1 and TCP transport 1.1, with flexible data placement (FDP).
 //!
-//! Two kinds of type live here:
+//! The crate has two kinds of types.
 //!
-//! * **Structures** are what lies in memory or on the wire. They are `repr(C)`, have alignment 1, store their integers
-//!   little-endian and carry a compile-time proof of their size and of the offsets of their fields. All of them can be
-//!   read from and written as bytes with `zerocopy`; reserved bytes are fields named `_reserved…` or `reserved…`, and
-//!   `Default` is all zeroes. Bit fields inside a structure are typed.
-//! * **Words** are numbers that travel by value: controller properties and command dwords. They are bit fields over
-//!   `u32` or `u64`; `from_bits` and `into_bits` convert. Their reserved bits are kept by `from_bits`, so
-//!   `T::from_bits(x).into_bits() == x` always holds.
+//! * **Structures** are data in memory or on the wire. They are `repr(C)`, have alignment 1 and
+//!   store their integers little-endian. Compile-time asserts prove their size and the offsets of
+//!   their fields. `zerocopy` reads and writes all of them as bytes. Reserved bytes are fields
+//!   named `_reserved…` or `reserved…`, and `Default` is all zeroes. Bit fields inside a structure
+//!   are typed.
+//! * **Words** are numbers that travel by value, which are controller properties and command
+//!   dwords. They are bit fields over `u32` or `u64` with conversions `from_bits` and `into_bits`.
+//!   `from_bits` keeps reserved bits, so `T::from_bits(x).into_bits() == x` always holds.
 //!
-//! The field names are the standard's abbreviations; the documentation spells them out. Zeroes-based values ("0's
-//! based" in the standard) are marked and are *not* converted: the field holds what is on the wire.
+//! The field names are the standard's abbreviations, and the documentation spells them out.
+//! Zeroes-based values ("0's based" in the standard) are marked and *not* converted. The field
+//! holds the value on the wire.
 //!
-//! The crate holds no logic: nothing here parses a command, checks a value or knows what a controller does with it. It
-//! does not hold the Zoned Namespace and Key Value command sets, the management interface, the RDMA and Fibre Channel
-//! transports, or the persistent event, predictable latency and lockdown logs.
+//! The crate has no logic. It parses no commands, checks no values and implements no controller
+//! behavior.
+//!
+//! The Zoned Namespace and Key Value command sets and the management interface are missing. So are
+//! the RDMA and Fibre Channel transports and the persistent event, predictable latency and lockdown
+//! logs.
 
 #![expect(
     clippy::result_unit_err,

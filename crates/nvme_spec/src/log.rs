@@ -1,8 +1,11 @@
-//! Log pages (Base Specification, "Log Page Identifiers"): the identifiers and the structures of the pages.
+//! Log pages (Base Specification, "Log Page Identifiers"), with their identifiers and structures.
 //!
-//! The pages of flexible data placement (20h to 23h) are in [`crate::fdp`], the vendor specific ones in [`crate::ocp`].
-//! Not here: the persistent event, ANA, predictable latency, LBA status, media unit, capacity configuration, lockdown,
-//! boot partition, rotational media and reservation notification pages.
+//! [`crate::fdp`] has the pages of flexible data placement (20h to 23h), and [`crate::ocp`] the
+//! vendor specific ones.
+//!
+//! The persistent event, ANA, predictable latency, LBA status, media unit and capacity
+//! configuration pages are missing. So are the lockdown, boot partition, rotational media and
+//! reservation notification pages.
 
 use zerocopy::little_endian::{U16, U32, U64, U128};
 
@@ -77,21 +80,22 @@ layout! {
 
     /// Error Information Log Entry (01h).
     ErrorInformationEntry(64) {
-        /// Error Count: 0 marks an unused entry.
+        /// Error Count. 0 marks an unused entry.
         ecnt @ 0: U64,
         /// Submission Queue ID.
         sqid @ 8: U16,
         /// Command ID.
         cid @ 10: U16,
-        /// Status Information: status field and phase tag of the command.
+        /// Status Information, status field and phase tag of the command.
         status @ 12: StatusField,
-        /// Parameter Error Location: byte in bits 7:0, bit in bits 10:8; FFFFh for none.
+        /// Parameter Error Location, with the byte in bits 7:0 and the bit in bits 10:8. FFFFh for
+        /// none.
         pel @ 14: U16,
         /// LBA.
         lba @ 16: U64,
         /// Namespace.
         nsid @ 24: U32,
-        /// Vendor Specific Information Available: a log page identifier, or 0.
+        /// Vendor Specific Information Available, a log page identifier, or 0.
         vsia @ 28: u8,
         /// Transport Type.
         trtype @ 29: u8,
@@ -104,7 +108,7 @@ layout! {
         /// Transport Type Specific Information.
         ttsi @ 40: U16,
         _reserved42 @ 42: [u8; 21],
-        /// Log Page Version: 1 if CSI and OPCODE are defined.
+        /// Log Page Version, 1 if CSI and OPCODE are defined.
         lpver @ 63: u8,
     }
 
@@ -118,7 +122,7 @@ layout! {
         avsp @ 3: u8,
         /// Available Spare Threshold, percent.
         avspt @ 4: u8,
-        /// Percentage Used; can exceed 100.
+        /// Percentage Used, can exceed 100.
         pused @ 5: u8,
         /// Endurance Group Critical Warning Summary.
         egcws @ 6: u8,
@@ -147,7 +151,7 @@ layout! {
         wctt @ 192: U32,
         /// Critical Composite Temperature Time, minutes.
         cctt @ 196: U32,
-        /// Temperature Sensors 1 to 8, kelvins; 0 for none.
+        /// Temperature Sensors 1 to 8, kelvins, or 0 for none.
         tsen @ 200: [U16; 8],
         /// Thermal Management Temperature 1 Transition Count.
         tmt1tc @ 216: U32,
@@ -179,7 +183,7 @@ layout! {
 
     /// Firmware Slot Information (03h).
     FirmwareSlotInformation(512) {
-        /// Active Firmware Info: bits 2:0 the active slot, bits 6:4 the slot of the next reset.
+        /// Active Firmware Info. Bits 2:0 are the active slot, bits 6:4 the slot of the next reset.
         afi @ 0: u8,
         _reserved1 @ 1: [u8; 7],
         /// Firmware Revisions of slots 1 to 7, ASCII.
@@ -211,7 +215,7 @@ layout! {
         __(9): u16,
         /// Command Submission and Execution Relaxations.
         cser(2): u8,
-        /// Command Submission and Execution: 0 no restriction, 1 per namespace, 2 whole subsystem.
+        /// Command Submission and Execution (0 no restriction, 1 per namespace, 2 whole subsystem).
         cse(3): u8,
         /// UUID Selection Supported.
         uss: bool,
@@ -220,25 +224,26 @@ layout! {
     }
 }
 
-/// Command or feature scope bit: namespace.
+/// Command or feature scope bit, namespace.
 pub const SCOPE_NAMESPACE: u16 = 1 << 0;
-/// Command or feature scope bit: controller.
+/// Command or feature scope bit, controller.
 pub const SCOPE_CONTROLLER: u16 = 1 << 1;
-/// Command or feature scope bit: NVM set.
+/// Command or feature scope bit, NVM set.
 pub const SCOPE_NVM_SET: u16 = 1 << 2;
-/// Command or feature scope bit: endurance group.
+/// Command or feature scope bit, endurance group.
 pub const SCOPE_ENDURANCE_GROUP: u16 = 1 << 3;
-/// Command or feature scope bit: domain.
+/// Command or feature scope bit, domain.
 pub const SCOPE_DOMAIN: u16 = 1 << 4;
-/// Command or feature scope bit: NVM subsystem.
+/// Command or feature scope bit, NVM subsystem.
 pub const SCOPE_NVM_SUBSYSTEM: u16 = 1 << 5;
-/// Feature scope bit: controller data queue.
+/// Feature scope bit, controller data queue.
 pub const SCOPE_CONTROLLER_DATA_QUEUE: u16 = 1 << 6;
 
 layout! {
     /// Device Self-test (06h).
     DeviceSelfTestLog(564) {
-        /// Current Device Self-Test Operation (bits 3:0): 0 none, 1 short, 2 extended, 3 host-initiated refresh.
+        /// Current Device Self-Test Operation in bits 3:0 (0 none, 1 short, 2 extended, 3
+        /// host-initiated refresh).
         cdsto @ 0: u8,
         /// Current Device Self-Test Completion (bits 6:0), percent.
         cdstc @ 1: u8,
@@ -249,11 +254,12 @@ layout! {
 
     /// Self-test Result data structure.
     SelfTestResult(28) {
-        /// Device Self-test Status: bits 3:0 result (0 success, Fh unused entry), bits 7:4 self-test code.
+        /// Device Self-test Status. Bits 3:0 are the result (0 success, Fh unused entry), bits 7:4
+        /// the self-test code.
         dsts @ 0: u8,
         /// Segment Number.
         segnum @ 1: u8,
-        /// Valid Diagnostic Information: bit 0 NSID, 1 FLBA, 2 SCT, 3 SC.
+        /// Valid Diagnostic Information. Bit 0 is NSID, 1 FLBA, 2 SCT, 3 SC.
         vdi @ 2: u8,
         _reserved3 @ 3: u8,
         /// Power On Hours.
@@ -272,16 +278,17 @@ layout! {
 
     /// Endurance Group Information (09h).
     EnduranceGroupInformation(512) {
-        /// Critical Warning: bit 0 spare below threshold, bit 2 reliability degraded, bit 3 read-only.
+        /// Critical Warning. Bit 0 is spare below threshold, bit 2 reliability degraded, bit 3
+        /// read-only.
         cw @ 0: u8,
-        /// Endurance Group Features: bit 0 rotational media.
+        /// Endurance Group Features, bit 0 rotational media.
         egfeat @ 1: u8,
         _reserved2 @ 2: u8,
         /// Available Spare, percent.
         avsp @ 3: u8,
         /// Available Spare Threshold, percent.
         avspt @ 4: u8,
-        /// Percentage Used; can exceed 100.
+        /// Percentage Used, can exceed 100.
         pused @ 5: u8,
         /// Domain Identifier.
         did @ 6: U16,
@@ -317,7 +324,7 @@ layout! {
 
     /// NVMe-MI Commands Supported and Effects (13h).
     NvmeMiCommandsSupportedAndEffects(4096) {
-        /// Whether each NVMe-MI command is supported, and its effects, by opcode.
+        /// Support and effects of each NVMe-MI command, by opcode.
         nmics @ 0: [U32; 256],
         _reserved1024 @ 1024: [u8; 3072],
     }
@@ -337,19 +344,20 @@ layout! {
         __(14): u16,
         /// UUID Selection Supported.
         uss: bool,
-        /// FID Scope: the `SCOPE_…` bits.
+        /// FID Scope, the `SCOPE_…` bits.
         fsp(12): u16,
     }
 
-    /// Discovery log page header (70h); [`DiscoveryEntry`]s follow.
+    /// Discovery log page header (70h), [`DiscoveryEntry`]s follow.
     DiscoveryHeader(1024) {
         /// Generation Counter.
         genctr @ 0: U64,
         /// Number of Records.
         numrec @ 8: U64,
-        /// Record Format: 0.
+        /// Record Format, 0.
         recfmt @ 16: U16,
-        /// Discovery Log Page Flags: bit 0 extended entries, bit 1 port local, bit 2 all subsystems.
+        /// Discovery Log Page Flags. Bit 0 is extended entries, bit 1 port local, bit 2 all
+        /// subsystems.
         dlpf @ 18: u8,
         _reserved19 @ 19: u8,
         /// Total Discovery Log Page Length, bytes (with extended entries).
@@ -359,43 +367,43 @@ layout! {
 
     /// Discovery Log Page Entry (70h).
     DiscoveryEntry(1024) {
-        /// Transport Type: a [`crate::fabrics::TransportType`].
+        /// Transport Type, a [`crate::fabrics::TransportType`].
         trtype @ 0: u8,
-        /// Address Family: a [`crate::fabrics::AddressFamily`].
+        /// Address Family, a [`crate::fabrics::AddressFamily`].
         adrfam @ 1: u8,
-        /// Subsystem Type: a [`crate::fabrics::SubsystemType`].
+        /// Subsystem Type, a [`crate::fabrics::SubsystemType`].
         subtype @ 2: u8,
         /// Transport Requirements.
         treq @ 3: crate::fabrics::TransportRequirements,
         /// Port ID.
         portid @ 4: U16,
-        /// Controller ID; FFFFh for the dynamic controller model.
+        /// Controller ID, FFFFh for the dynamic controller model.
         cntlid @ 6: U16,
         /// Admin Max SQ Size, at least 32.
         asqsz @ 8: U16,
-        /// Entry Flags: bit 0 DUPRETINFO, bit 1 EPCSD, bit 2 NCC.
+        /// Entry Flags. Bit 0 is DUPRETINFO, bit 1 EPCSD, bit 2 NCC.
         eflags @ 10: U16,
         _reserved12 @ 12: [u8; 20],
-        /// Transport Service Identifier: for TCP the port in decimal, ASCII padded with spaces.
+        /// Transport Service Identifier, for TCP the port in decimal, ASCII padded with spaces.
         trsvcid @ 32: [u8; 32],
         _reserved64 @ 64: [u8; 192],
         /// NVM Subsystem Qualified Name.
         subnqn @ 256: [u8; 256],
         /// Transport Address, ASCII padded with spaces.
         traddr @ 512: [u8; 256],
-        /// Transport Specific Address Subtype: for TCP byte 0 is 0 without TLS, 2 with TLS 1.3.
+        /// Transport Specific Address Subtype. For TCP, byte 0 is 0 without TLS and 2 with TLS 1.3.
         tsas @ 768: [u8; 256],
     }
 
     /// Sanitize Status (81h).
     SanitizeStatusLog(512) {
-        /// Sanitize Progress, in 65,536ths; FFFFh when none is in progress.
+        /// Sanitize Progress, in 65,536ths. FFFFh without a running operation.
         sprog @ 0: U16,
         /// Sanitize Status.
         sstat @ 2: SanitizeStatus,
         /// Sanitize Command Dword 10 of the operation.
         scdw10 @ 4: U32,
-        /// Estimated Time For Overwrite, seconds; FFFFFFFFh for none.
+        /// Estimated Time For Overwrite, seconds, FFFFFFFFh for none.
         eto @ 8: U32,
         /// Estimated Time For Block Erase.
         etbe @ 12: U32,
@@ -409,14 +417,15 @@ layout! {
         etcenmm @ 28: U32,
         /// Estimated Time For Post-Verification Deallocation State.
         etpvds @ 32: U32,
-        /// Sanitize State Information: bits 3:0 state, bits 7:4 failed state.
+        /// Sanitize State Information. Bits 3:0 are the state, bits 7:4 the failed state.
         ssi @ 36: u8,
         _reserved37 @ 37: [u8; 475],
     }
 
-    /// SSTAT: Sanitize Status.
+    /// Sanitize Status (SSTAT).
     SanitizeStatus(U16) {
-        /// Sanitize Operation Status: 0 never, 1 completed, 2 in progress, 3 failed, 4 completed without deallocation.
+        /// Sanitize Operation Status (0 never, 1 completed, 2 in progress, 3 failed, 4 completed
+        /// without deallocation).
         sos(3): u8,
         /// Overwrite Passes Completed.
         opc(5): u8,

@@ -1,4 +1,4 @@
-//! The macro that the layouts are written with. It knows what a type is by what stands behind its name:
+//! The macro that defines the layouts. The text after the name selects the kind of the type:
 //!
 //! ```text
 //! Name(64) { field @ 0: type, }                 a structure of 64 bytes
@@ -6,9 +6,9 @@
 //! Name(u8, from_u8) { Variant = 0 => "name", }  code points with the standard's names
 //! ```
 
-/// Structures, bit fields and code points, with all that is derived from them. See the module above.
+/// Defines structures, bit fields and code points, with all derived items. See the module above.
 macro_rules! layout {
-    // A structure: size, alignment and every offset are proved at compile time.
+    // A structure. Compile-time asserts prove its size, its alignment and every offset.
     (@($size:literal) $(#[$meta:meta])* $name:ident {
         $($(#[$about:meta])* $field:ident @ $offset:literal: $type:ty,)*
     }) => {
@@ -50,7 +50,7 @@ macro_rules! layout {
             /// Every value, in the order of the standard's table.
             pub const ALL: &'static [$name] = &[$($name::$variant,)*];
 
-            /// The value with this code, or `None` if the standard reserves it or leaves it to the vendor.
+            /// The value with this code, or `None` for reserved and vendor specific codes.
             pub const fn $from(code: $repr) -> Option<$name> {
                 match code {
                     $($value => Some($name::$variant),)*
@@ -78,8 +78,9 @@ macro_rules! layout {
         }
     };
 
-    // Bit fields, from the lowest bit up; `bits` is left out where the type says it, and `__` is reserved. Over `u32`
-    // and `u64` they are numbers that travel by value, over `u8` and the little-endian words fields of structures.
+    // Bit fields, from the lowest bit up. `bits` is optional if the type implies it, and `__` is
+    // reserved. Bit fields over `u32` and `u64` are numbers that travel by value. Bit fields over
+    // `u8` and the little-endian words are fields of structures.
     (@(u32) $($fields:tt)*) => { layout! { @word(u32) $($fields)* } };
     (@(u64) $($fields:tt)*) => { layout! { @word(u64) $($fields)* } };
     (@(u8) $($fields:tt)*) => { layout! { @stored(u8) $($fields)* } };
@@ -112,7 +113,7 @@ macro_rules! layout {
         }
     };
 
-    // One after the other.
+    // All items of one invocation, in order.
     ($($(#[$meta:meta])* $name:ident($($kind:tt)*) { $($members:tt)* })*) => {
         $(layout! { @($($kind)*) $(#[$meta])* $name { $($members)* } })*
     };

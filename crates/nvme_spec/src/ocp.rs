@@ -1,16 +1,18 @@
-//! What the Datacenter NVMe SSD Specification of the Open Compute Project adds (version 2.0): vendor specific log pages
-//! and a feature that tools of data centers use, under a UUID that says whose they are.
+//! Log pages and a feature of the Datacenter NVMe SSD Specification 2.0 of the Open Compute
+//! Project. They are vendor specific and selected by the specification's UUID. Data center tools
+//! use them.
 //!
-//! Not here: firmware activation (C2h), unsupported requirements (C5h), TCG configuration (C7h), telemetry strings
-//! (C9h), and all features but that of the latency monitor.
+//! Firmware activation (C2h), unsupported requirements (C5h), TCG configuration (C7h) and telemetry
+//! strings (C9h) are missing. The latency monitor is the only feature.
 
 use zerocopy::little_endian::{U16, U32, U64, U128};
 
-/// The UUID under which the specification's log pages and features are selected (C194D55B-E094-4794-A21D-29998F56BE6F),
-/// as it stands in a UUID list.
+/// UUID that selects the specification's log pages and features
+/// (C194D55B-E094-4794-A21D-29998F56BE6F), in the byte order of a UUID list.
 pub const UUID: [u8; 16] = 0xc194_d55b_e094_4794_a21d_2999_8f56_be6f_u128.to_be_bytes();
 
-/// Log Page GUID of SMART / Health Information Extended (AFD514C97C6F4F9CA4F2BFEA2810AFC5h), as it stands in the page.
+/// Log Page GUID of SMART / Health Information Extended (AFD514C97C6F4F9CA4F2BFEA2810AFC5h), in the
+/// byte order of the page.
 pub const SMART_EXTENDED_GUID: [u8; 16] = 0xafd5_14c9_7c6f_4f9c_a4f2_bfea_2810_afc5_u128.to_le_bytes();
 
 /// Log Page Version of SMART / Health Information Extended in version 2.0.
@@ -25,7 +27,7 @@ layout! {
         pmur @ 16: U128,
         /// Bad User NAND Blocks, raw count.
         bunbr @ 32: [u8; 6],
-        /// Bad User NAND Blocks, normalized: percent of spare blocks that are left.
+        /// Bad User NAND Blocks, normalized. The value is the percentage of spare blocks left.
         bunbn @ 38: U16,
         /// Bad System NAND Blocks, raw count.
         bsnbr @ 40: [u8; 6],
@@ -37,17 +39,17 @@ layout! {
         urec @ 56: U64,
         /// Soft ECC Error Count.
         seec @ 64: U64,
-        /// End to End Correction Counts: detected errors.
+        /// End to End Correction Counts, detected errors.
         eedc @ 72: U32,
-        /// End to End Correction Counts: corrected errors.
+        /// End to End Correction Counts, corrected errors.
         eecc @ 76: U32,
         /// System Data % Used.
         sdpu @ 80: u8,
         /// Refresh Counts.
         rfsc @ 81: [u8; 7],
-        /// User Data Erase Counts: the most of a block.
+        /// User Data Erase Counts, maximum of all blocks.
         mxudec @ 88: U32,
-        /// User Data Erase Counts: the fewest of a block.
+        /// User Data Erase Counts, minimum of all blocks.
         mnudec @ 92: U32,
         /// Number of Thermal throttling events.
         ntte @ 96: u8,
@@ -69,7 +71,7 @@ layout! {
         /// % Free Blocks.
         pfb @ 120: u8,
         _reserved121 @ 121: [u8; 7],
-        /// Capacitor Health, percent; FFFFh for a drive without capacitor.
+        /// Capacitor Health in percent, or FFFFh for a drive without capacitor.
         cph @ 128: U16,
         /// NVMe Errata Version.
         nev @ 130: u8,
@@ -78,7 +80,7 @@ layout! {
         uio @ 136: U64,
         /// Security Version Number.
         svn @ 144: U64,
-        /// NUSE: Namespace Utilization, all namespaces together.
+        /// Namespace Utilization, all namespaces together (NUSE).
         nuse @ 152: U64,
         /// PLP Start Count.
         psc @ 160: U128,
@@ -108,7 +110,8 @@ pub const LATENCY_MONITOR_GUID: [u8; 16] = 0x85d4_5e58_d4e6_4370_9c6c_84d0_8cc0_
 /// Log Page Version of Latency Monitor in version 2.0.
 pub const LATENCY_MONITOR_VERSION: u16 = 1;
 
-/// Log Page GUID of Device Capabilities (B7053C914B58495D98C9E1D10D054297h), as it stands in the page.
+/// Log Page GUID of Device Capabilities (B7053C914B58495D98C9E1D10D054297h), in the byte order of
+/// the page.
 pub const DEVICE_CAPABILITIES_GUID: [u8; 16] = 0xb705_3c91_4b58_495d_98c9_e1d1_0d05_4297_u128.to_le_bytes();
 
 /// Log Page Version of Device Capabilities (DCLP-11).
@@ -122,15 +125,16 @@ layout! {
     ErrorRecoveryLog(512) {
         /// Panic Reset Wait Time, milliseconds.
         panic_reset_wait_time @ 0: U16,
-        /// Panic Reset Action: bit 0 Controller Reset, 1 NVM Subsystem Reset, 2 Function Level Reset, 3 PERST#, 4 power
-        /// cycle, 5 Hot Reset.
+        /// Panic Reset Action. Bit 0 is Controller Reset, 1 NVM Subsystem Reset, 2 Function Level
+        /// Reset, 3 PERST#, 4 power cycle, 5 Hot Reset.
         panic_reset_action @ 2: u8,
-        /// Device Recovery Action 1: bit 0 none required, 1 Format NVM, 2 vendor specific command, 3 analysis, 4
-        /// replacement, 5 Sanitize.
+        /// Device Recovery Action 1. Bit 0 is none required, 1 Format NVM, 2 vendor specific
+        /// command, 3 analysis, 4 replacement, 5 Sanitize.
         device_recovery_action_1 @ 3: u8,
-        /// Panic ID; 0 for no panic.
+        /// Panic ID, or 0 for no panic.
         panic_id @ 4: U64,
-        /// Device Capabilities: bit 0 a panic is told by an asynchronous event, 1 by Controller Fatal Status.
+        /// Device Capabilities, the signs of a panic. Bit 0 is an asynchronous event, bit 1
+        /// Controller Fatal Status.
         device_capabilities @ 12: U32,
         /// Vendor Specific Recovery Opcode.
         vendor_specific_recovery_opcode @ 16: u8,
@@ -141,7 +145,7 @@ layout! {
         vendor_specific_cdw13 @ 24: U32,
         /// Vendor Specific Command Timeout, seconds.
         vendor_specific_timeout @ 28: u8,
-        /// Device Recovery Action 2, after the reset: bits as Panic Reset Action.
+        /// Device Recovery Action 2 after the reset, with the bits of Panic Reset Action.
         device_recovery_action_2 @ 29: u8,
         /// Device Recovery Action 2 Timeout, seconds.
         device_recovery_action_2_timeout @ 30: u8,
@@ -152,24 +156,24 @@ layout! {
         lpg @ 496: [u8; 16],
     }
 
-    /// Counters of a bucket of the latency monitor: commands that took so long.
+    /// Counters of a bucket of the latency monitor, by kind of command.
     LatencyCounters(16) {
         _reserved0 @ 0: [u8; 4],
         /// Dataset Management commands that deallocate, Write commands, Read commands.
         commands @ 4: [U32; 3],
     }
 
-    /// The buckets of the latency monitor, active or static. Of a bucket, deallocating commands come first, then writes
-    /// and reads.
+    /// Buckets of the latency monitor, active or static. Each bucket has deallocating commands
+    /// first, then writes and reads.
     LatencyBuckets(186) {
         /// Bucket Counters, bucket 0 first.
         counters @ 0: [LatencyCounters; 4],
-        /// Latency Stamps, milliseconds, bucket 3 first; [`NO_LATENCY_STAMP`] for none.
+        /// Latency Stamps, milliseconds, bucket 3 first, [`NO_LATENCY_STAMP`] for none.
         stamps @ 64: [[U64; 3]; 4],
-        /// Measured Latencies, milliseconds, bucket 3 first; 0 for none.
+        /// Measured Latencies, milliseconds, bucket 3 first, or 0 for none.
         measured @ 160: [[U16; 3]; 4],
-        /// Latency Stamp Units: bits as the modes of [`LatencyMonitorLog`], set where the stamp is of the Timestamp
-        /// feature, else it is time powered on.
+        /// Latency Stamp Units, with the bits of the modes of [`LatencyMonitorLog`]. A set bit
+        /// means the Timestamp feature, else the stamp is power-on time.
         stamp_units @ 184: U16,
     }
 
@@ -180,13 +184,13 @@ layout! {
         _reserved1 @ 1: u8,
         /// Active Bucket Timer, units of 5 minutes.
         active_bucket_timer @ 2: U16,
-        /// Active Bucket Timer Threshold, units of 5 minutes; 0 for none.
+        /// Active Bucket Timer Threshold, units of 5 minutes, or 0 for none.
         active_bucket_timer_threshold @ 4: U16,
         /// Active Thresholds A to D, units of 5 ms, where 00h is one.
         active_thresholds @ 6: [u8; 4],
-        /// Active Latency Configuration: for a bucket and a kind of command whether the longest is measured (mode 1) or
-        /// the first (mode 0). Bits 0 to 2 are read, write and deallocate of bucket 0, bits 3 to 5 those of bucket 1,
-        /// and so on.
+        /// Active Latency Configuration, one bit for each bucket and kind of command. 1 measures
+        /// the longest latency (mode 1), 0 the first (mode 0). Bits 0 to 2 are read, write and
+        /// deallocate of bucket 0, bits 3 to 5 those of bucket 1, and so on.
         active_latency_configuration @ 10: U16,
         /// Active Latency Minimum Window, units of 100 ms.
         active_latency_minimum_window @ 12: u8,
@@ -197,17 +201,17 @@ layout! {
         /// Static Buckets.
         frozen @ 240: LatencyBuckets,
         _reserved426 @ 426: [u8; 22],
-        /// Debug Log Trigger Enable: bits as the modes.
+        /// Debug Log Trigger Enable, with the bits of the modes.
         debug_log_trigger_enable @ 448: U16,
-        /// Debug Log Measured Latency, milliseconds; 0 for none.
+        /// Debug Log Measured Latency, milliseconds, or 0 for none.
         debug_log_measured_latency @ 450: U16,
         /// Debug Log Latency Stamp, milliseconds.
         debug_log_latency_stamp @ 452: U64,
         /// Debug Log Pointer.
         debug_log_pointer @ 460: U16,
-        /// Debug Counter Trigger Source: the bit of the counter.
+        /// Debug Counter Trigger Source, the bit of the counter.
         debug_counter_trigger_source @ 462: U16,
-        /// Debug Log Stamp Units: 1 for the Timestamp feature, 0 for time powered on.
+        /// Debug Log Stamp Units (0 power-on time, 1 Timestamp feature).
         debug_log_stamp_units @ 464: u8,
         _reserved465 @ 465: [u8; 29],
         /// Log Page Version.
@@ -227,7 +231,8 @@ layout! {
         __(5): u8,
     }
 
-    /// Data of Set Features for the latency monitor (C5h). Fields mean what they do in [`LatencyMonitorLog`].
+    /// Data of Set Features for the latency monitor (C5h). The fields have the same meaning as in
+    /// [`LatencyMonitorLog`].
     LatencyMonitorFeature(4096) {
         /// Active Bucket Timer Threshold.
         active_bucket_timer_threshold @ 0: U16,
@@ -239,7 +244,7 @@ layout! {
         active_latency_minimum_window @ 8: u8,
         /// Debug Log Trigger Enable.
         debug_log_trigger_enable @ 9: U16,
-        /// Discard Debug Log: 0 no, 1 yes, 2 yes and nothing else.
+        /// Discard Debug Log (0 no, 1 yes, 2 yes without other changes).
         discard_debug_log @ 11: u8,
         /// Latency Monitor Feature Enable.
         enable @ 12: u8,
@@ -283,7 +288,8 @@ layout! {
         fua: bool,
         /// The requirements of NVMe-IO-5 are met.
         io_5: bool,
-        /// The requirements of NVMe-IO-6 are met: with DEAC, blocks are unmapped and read as zeroes.
+        /// The drive meets the requirements of NVMe-IO-6. With DEAC, blocks are unmapped and read
+        /// as zeroes.
         io_6: bool,
         __(10): u16,
         /// Tested and found to comply.
@@ -324,9 +330,10 @@ layout! {
         supported: bool,
         /// A single logical block is.
         single: bool,
-        /// As many as a command can say are.
+        /// The largest number of blocks in one command is supported.
         most: bool,
-        /// The requirements of NVMe-IO-14 are met: what it marked is no media error.
+        /// The drive meets the requirements of NVMe-IO-14. Marked blocks do not count as media
+        /// errors.
         io_14: bool,
         __(11): u16,
         /// Tested and found to comply.

@@ -1,19 +1,19 @@
-//! PCI Express (PCIe Transport Specification and the PCI standards): what an NVMe function's configuration space and
-//! its MSI-X table consist of.
+//! Configuration space and MSI-X table of an NVMe function on PCI Express. Sources are the PCIe
+//! Transport Specification and the PCI standards.
 //!
-//! Only the header of type 0 and the capabilities that an NVMe function has: power management, MSI-X and PCI Express.
-//! Where the capabilities lie is the function's own choice. MSI, AER, SR-IOV and the extended capabilities are not
-//! here.
+//! The module has only the type 0 header and the power management, MSI-X and PCI Express
+//! capabilities. The function chooses the places of the capabilities. MSI, AER, SR-IOV and the
+//! extended capabilities are missing.
 
 use zerocopy::little_endian::{U16, U32};
 
-/// Base class code: mass storage controller.
+/// Base class code, mass storage controller.
 pub const CLASS_MASS_STORAGE: u8 = 0x01;
-/// Sub class code: non-volatile memory controller.
+/// Sub class code, non-volatile memory controller.
 pub const SUBCLASS_NVM: u8 = 0x08;
-/// Programming interface: NVM Express I/O controller.
+/// Programming interface, NVM Express I/O controller.
 pub const PROG_IF_NVME: u8 = 0x02;
-/// Programming interface: NVM Express administrative controller.
+/// Programming interface, NVM Express administrative controller.
 pub const PROG_IF_NVME_ADMIN: u8 = 0x03;
 /// Vendor identifier of Red Hat, whose device identifiers below are for emulated devices.
 pub const VENDOR_RED_HAT: u16 = 0x1b36;
@@ -24,13 +24,13 @@ pub const CONFIG_SPACE_SIZE: usize = 256;
 /// Size in bytes of the configuration space that PCI Express defines.
 pub const EXTENDED_CONFIG_SPACE_SIZE: usize = 4096;
 
-/// Capability identifier: power management.
+/// Capability identifier, power management.
 pub const CAP_ID_POWER_MANAGEMENT: u8 = 0x01;
-/// Capability identifier: message signaled interrupts.
+/// Capability identifier, message signaled interrupts.
 pub const CAP_ID_MSI: u8 = 0x05;
-/// Capability identifier: PCI Express.
+/// Capability identifier, PCI Express.
 pub const CAP_ID_PCI_EXPRESS: u8 = 0x10;
-/// Capability identifier: MSI-X.
+/// Capability identifier, MSI-X.
 pub const CAP_ID_MSIX: u8 = 0x11;
 
 layout! {
@@ -46,21 +46,22 @@ layout! {
         status @ 6: PciStatus,
         /// Revision ID.
         revision_id @ 8: u8,
-        /// Class code: programming interface.
+        /// Class code, programming interface.
         prog_if @ 9: u8,
-        /// Class code: sub class.
+        /// Class code, sub class.
         sub_class @ 10: u8,
-        /// Class code: base class.
+        /// Class code, base class.
         base_class @ 11: u8,
         /// Cache Line Size.
         cache_line_size @ 12: u8,
         /// Master Latency Timer.
         latency_timer @ 13: u8,
-        /// Header Type: 0; bit 7 for a device of several functions.
+        /// Header Type 0. Bit 7 marks a device with several functions.
         header_type @ 14: u8,
         /// Built In Self Test.
         bist @ 15: u8,
-        /// Base address registers. An NVMe function's BAR0 and BAR1 are one 64-bit memory register ([`BAR_MEMORY_64`]).
+        /// Base address registers. BAR0 and BAR1 of an NVMe function form one 64-bit memory
+        /// register ([`BAR_MEMORY_64`]).
         bars @ 16: [U32; 6],
         /// CardBus CIS Pointer.
         cardbus_cis @ 40: U32,
@@ -70,12 +71,12 @@ layout! {
         subsystem_id @ 46: U16,
         /// Expansion ROM.
         expansion_rom @ 48: U32,
-        /// Capabilities Pointer: offset of the first capability.
+        /// Capabilities Pointer, offset of the first capability.
         capabilities_pointer @ 52: u8,
         _reserved53 @ 53: [u8; 7],
         /// Interrupt Line.
         interrupt_line @ 60: u8,
-        /// Interrupt Pin: 0 for none, 1 for INTA.
+        /// Interrupt Pin (0 for none, 1 for INTA).
         interrupt_pin @ 61: u8,
         /// Minimum Grant.
         min_grant @ 62: u8,
@@ -84,7 +85,7 @@ layout! {
     }
 }
 
-/// Low bits of a base address register: memory, 64 bits wide, not prefetchable.
+/// Low bits of a base address register for 64-bit memory that is not prefetchable.
 pub const BAR_MEMORY_64: u32 = 0x4;
 
 layout! {
@@ -120,11 +121,11 @@ layout! {
 
     /// PCI Power Management capability.
     PowerManagementCapability(8) {
-        /// Capability ID: [`CAP_ID_POWER_MANAGEMENT`].
+        /// Capability ID, [`CAP_ID_POWER_MANAGEMENT`].
         cap_id @ 0: u8,
         /// Next Capability.
         next @ 1: u8,
-        /// Power Management Capabilities: bits 2:0 version (3).
+        /// Power Management Capabilities, bits 2:0 version (3).
         pmc @ 2: U16,
         /// Power Management Control and Status.
         pmcs @ 4: PowerManagementControl,
@@ -136,17 +137,17 @@ layout! {
 
     /// Power Management Control and Status.
     PowerManagementControl(U16) {
-        /// Power State: 0 for D0 to 3 for D3hot.
+        /// Power State (0 for D0 to 3 for D3hot).
         ps(2): u8,
         __: bool,
-        /// No Soft Reset: D3hot to D0 does not reset the function.
+        /// No Soft Reset. The transition from D3hot to D0 does not reset the function.
         nsfrst: bool,
         __(12): u16,
     }
 
     /// MSI-X capability.
     MsixCapability(12) {
-        /// Capability ID: [`CAP_ID_MSIX`].
+        /// Capability ID, [`CAP_ID_MSIX`].
         cap_id @ 0: u8,
         /// Next Capability.
         next @ 1: u8,
@@ -169,17 +170,18 @@ layout! {
         mxe: bool,
     }
 
-    /// Where the MSI-X table or the pending bit array lies.
+    /// Location of the MSI-X table or the pending bit array.
     MsixLocation(U32) {
         /// BAR Indicator Register.
         bir(3): u8,
-        /// Offset into the BAR in units of 8 bytes: the word with its low three bits zero is the offset in bytes.
+        /// Offset into the BAR in units of 8 bytes. The word with its low three bits cleared is the
+        /// offset in bytes.
         offset8(29): u32,
     }
 
     /// PCI Express capability, version 2, of an endpoint.
     PciExpressCapability(60) {
-        /// Capability ID: [`CAP_ID_PCI_EXPRESS`].
+        /// Capability ID, [`CAP_ID_PCI_EXPRESS`].
         cap_id @ 0: u8,
         /// Next Capability.
         next @ 1: u8,
@@ -195,11 +197,11 @@ layout! {
         pxlcap @ 12: PxLinkCap,
         /// Link Control.
         pxlc @ 16: U16,
-        /// Link Status: bits 3:0 speed, bits 9:4 width.
+        /// Link Status, bits 3:0 speed, bits 9:4 width.
         pxls @ 18: U16,
-        /// Slot Capabilities, Control and Status; not of an endpoint.
+        /// Slot Capabilities, Control and Status, unused by endpoints.
         slot @ 20: [u8; 8],
-        /// Root Control, Capabilities and Status; not of an endpoint.
+        /// Root Control, Capabilities and Status, unused by endpoints.
         root @ 28: [u8; 8],
         /// Device Capabilities 2.
         pxdcap2 @ 36: U32,
@@ -213,15 +215,15 @@ layout! {
         pxlc2 @ 48: U16,
         /// Link Status 2.
         pxls2 @ 50: U16,
-        /// Slot Capabilities, Control and Status 2; not of an endpoint.
+        /// Slot Capabilities, Control and Status 2, unused by endpoints.
         slot2 @ 52: [u8; 8],
     }
 
     /// PCI Express Capabilities.
     PxCap(U16) {
-        /// Capability Version: 2.
+        /// Capability Version, 2.
         ver(4): u8,
-        /// Device/Port Type: 0 endpoint, 9 root complex integrated endpoint.
+        /// Device/Port Type (0 endpoint, 9 root complex integrated endpoint).
         dpt(4): u8,
         /// Slot Implemented.
         si: bool,
@@ -232,7 +234,7 @@ layout! {
 
     /// Device Capabilities.
     PxDeviceCap(U32) {
-        /// Max Payload Size Supported: `128 << mps` bytes.
+        /// Max Payload Size Supported, `128 << mps` bytes.
         mps(3): u8,
         /// Phantom Functions Supported.
         pfs(2): u8,
@@ -267,7 +269,7 @@ layout! {
         urre: bool,
         /// Enable Relaxed Ordering.
         ero: bool,
-        /// Max Payload Size: `128 << mps` bytes.
+        /// Max Payload Size, `128 << mps` bytes.
         mps(3): u8,
         /// Extended Tag Enable.
         ete: bool,
@@ -277,9 +279,9 @@ layout! {
         appme: bool,
         /// Enable No Snoop.
         ens: bool,
-        /// Max Read Request Size: `128 << mrrs` bytes.
+        /// Max Read Request Size, `128 << mrrs` bytes.
         mrrs(3): u8,
-        /// Initiate Function Level Reset; always reads 0.
+        /// Initiate Function Level Reset, always reads 0.
         iflr: bool,
     }
 
@@ -302,7 +304,7 @@ layout! {
 
     /// Link Capabilities.
     PxLinkCap(U32) {
-        /// Supported Link Speeds: 1 for 2.5 GT/s to 5 for 32 GT/s.
+        /// Supported Link Speeds, 1 for 2.5 GT/s to 5 for 32 GT/s.
         sls(4): u8,
         /// Maximum Link Width, lanes.
         mlw(6): u8,

@@ -1,8 +1,9 @@
-//! Controller properties (Base Specification, "Controller Properties"): the registers of BAR0 over PCIe, the
-//! properties of Property Get and Property Set over fabrics.
+//! Controller properties (Base Specification, "Controller Properties"). They are the registers of
+//! BAR0 over PCIe, and the properties of Property Get and Property Set over fabrics.
 //!
-//! Holds the offsets and the bit fields of the values; the values are plain numbers, so nothing here has a byte order.
-//! The bits of the registers of memory regions and boot partitions are not here, only their offsets.
+//! The module has the offsets and the bit fields of the values. The values are plain numbers
+//! without a byte order. The registers of memory regions and boot partitions have only offsets
+//! here.
 
 layout! {
     /// Offsets of the controller properties, in bytes.
@@ -39,7 +40,7 @@ layout! {
 }
 
 impl Property {
-    /// Whether the property is 8 bytes wide; all others are 4.
+    /// True for properties of 8 bytes. All others have 4 bytes.
     pub const fn is_64_bit(self) -> bool {
         matches!(
             self,
@@ -88,42 +89,43 @@ pub const NSSD: u32 = 0x64;
 pub const CRTO: u32 = 0x68;
 /// Offset of the persistent memory region's first register.
 pub const PMRCAP: u32 = 0xe00;
-/// Offset of the first doorbell (PCIe transport): queue y's submission tail is at
-/// `DOORBELLS + 2y * (4 << CAP.DSTRD)`, its completion head one stride further.
+/// Offset of the first doorbell (PCIe transport). Queue y's submission tail is at `DOORBELLS + 2y *
+/// (4 << CAP.DSTRD)`, its completion head one stride further.
 pub const DOORBELLS: u32 = 0x1000;
 
-/// The value that written to NSSR starts an NVM subsystem reset: "NVMe" in ASCII.
+/// Value of NSSR that starts an NVM subsystem reset, "NVMe" in ASCII.
 pub const NSSR_RESET: u32 = 0x4e56_4d65;
-/// The value that written to NSSD starts a normal NVM subsystem shutdown: "Nrml" in ASCII.
+/// Value of NSSD that starts a normal NVM subsystem shutdown, "Nrml" in ASCII.
 pub const NSSD_NORMAL: u32 = 0x4e72_6d6c;
-/// The value that written to NSSD starts an abrupt NVM subsystem shutdown: "Abpt" in ASCII.
+/// Value of NSSD that starts an abrupt NVM subsystem shutdown, "Abpt" in ASCII.
 pub const NSSD_ABRUPT: u32 = 0x4162_7074;
 
 layout! {
-    /// CAP: Controller Capabilities.
+    /// Controller Capabilities (CAP).
     Cap(u64) {
         /// Maximum Queue Entries Supported, zeroes based.
         mqes: u16,
         /// Contiguous Queues Required.
         cqr: bool,
-        /// Arbitration Mechanism Supported: bit 0 weighted round robin with urgent class, bit 1 vendor specific.
+        /// Arbitration Mechanism Supported. Bit 0 is weighted round robin with urgent class, bit 1
+        /// vendor specific.
         ams(2): u8,
         __(5): u8,
         /// Timeout, in units of 500 ms.
         to: u8,
-        /// Doorbell Stride: the distance is `4 << dstrd` bytes.
+        /// Doorbell Stride, the distance is `4 << dstrd` bytes.
         dstrd(4): u8,
         /// NVM Subsystem Reset Supported.
         nssrs: bool,
-        /// Command Sets Supported: see [`CSS_NVM`], [`CSS_IOCS`] and [`CSS_NOIOCS`].
+        /// Command Sets Supported, see [`CSS_NVM`], [`CSS_IOCS`] and [`CSS_NOIOCS`].
         css: u8,
         /// Boot Partition Support.
         bps: bool,
-        /// Controller Power Scope: 0 not reported, 1 controller, 2 domain, 3 NVM subsystem.
+        /// Controller Power Scope (0 not reported, 1 controller, 2 domain, 3 NVM subsystem).
         cps(2): u8,
-        /// Memory Page Size Minimum: `2 ^ (12 + mpsmin)` bytes.
+        /// Memory Page Size Minimum, `2 ^ (12 + mpsmin)` bytes.
         mpsmin(4): u8,
-        /// Memory Page Size Maximum: `2 ^ (12 + mpsmax)` bytes.
+        /// Memory Page Size Maximum, `2 ^ (12 + mpsmax)` bytes.
         mpsmax(4): u8,
         /// Persistent Memory Region Supported.
         pmrs: bool,
@@ -131,7 +133,7 @@ layout! {
         cmbs: bool,
         /// NVM Subsystem Shutdown Supported.
         nsss: bool,
-        /// Controller Ready Modes Supported: see [`CRMS_CRWMS`] and [`CRMS_CRIMS`].
+        /// Controller Ready Modes Supported, see [`CRMS_CRWMS`] and [`CRMS_CRIMS`].
         crms(2): u8,
         /// NVM Subsystem Shutdown Enhancements Supported.
         nsses: bool,
@@ -139,15 +141,15 @@ layout! {
     }
 }
 
-/// CAP.CSS bit: the NVM command set is supported.
+/// CAP.CSS bit, the NVM command set is supported.
 pub const CSS_NVM: u8 = 1 << 0;
-/// CAP.CSS bit: one or more I/O command sets are supported, as CNS 1Ch tells (register bit 43).
+/// CAP.CSS bit, one or more I/O command sets are supported, as CNS 1Ch reports (register bit 43).
 pub const CSS_IOCS: u8 = 1 << 6;
-/// CAP.CSS bit: no I/O command set is supported.
+/// CAP.CSS bit, no I/O command set is supported.
 pub const CSS_NOIOCS: u8 = 1 << 7;
-/// CAP.CRMS bit: Controller Ready With Media Support.
+/// CAP.CRMS bit, Controller Ready With Media Support.
 pub const CRMS_CRWMS: u8 = 1 << 0;
-/// CAP.CRMS bit: Controller Ready Independent of Media Support.
+/// CAP.CRMS bit, Controller Ready Independent of Media Support.
 pub const CRMS_CRIMS: u8 = 1 << 1;
 
 layout! {
@@ -170,22 +172,23 @@ impl Vs {
 }
 
 layout! {
-    /// CC: Controller Configuration.
+    /// Controller Configuration (CC).
     Cc(u32) {
         /// Enable.
         en: bool,
         __(3): u8,
-        /// I/O Command Set Selected: see [`CC_CSS_NVM`], [`CC_CSS_ALL`] and [`CC_CSS_ADMIN`].
+        /// I/O Command Set Selected, see [`CC_CSS_NVM`], [`CC_CSS_ALL`] and [`CC_CSS_ADMIN`].
         css(3): u8,
-        /// Memory Page Size: `2 ^ (12 + mps)` bytes.
+        /// Memory Page Size, `2 ^ (12 + mps)` bytes.
         mps(4): u8,
-        /// Arbitration Mechanism Selected: 0 round robin, 1 weighted round robin with urgent class, 7 vendor specific.
+        /// Arbitration Mechanism Selected (0 round robin, 1 weighted round robin with urgent class,
+        /// 7 vendor specific).
         ams(3): u8,
-        /// Shutdown Notification: see [`SHN_NONE`], [`SHN_NORMAL`] and [`SHN_ABRUPT`].
+        /// Shutdown Notification, see [`SHN_NONE`], [`SHN_NORMAL`] and [`SHN_ABRUPT`].
         shn(2): u8,
-        /// I/O Submission Queue Entry Size: `2 ^ iosqes` bytes, 6 for the NVM command set.
+        /// I/O Submission Queue Entry Size, `2 ^ iosqes` bytes, 6 for the NVM command set.
         iosqes(4): u8,
-        /// I/O Completion Queue Entry Size: `2 ^ iocqes` bytes, 4 for the NVM command set.
+        /// I/O Completion Queue Entry Size, `2 ^ iocqes` bytes, 4 for the NVM command set.
         iocqes(4): u8,
         /// Controller Ready Independent of Media Enable.
         crime: bool,
@@ -193,47 +196,47 @@ layout! {
     }
 }
 
-/// CC.CSS: the NVM command set only.
+/// CC.CSS value for the NVM command set only.
 pub const CC_CSS_NVM: u8 = 0;
-/// CC.CSS: all supported I/O command sets.
+/// CC.CSS value for all supported I/O command sets.
 pub const CC_CSS_ALL: u8 = 6;
-/// CC.CSS: the Admin command set only.
+/// CC.CSS value for the Admin command set only.
 pub const CC_CSS_ADMIN: u8 = 7;
-/// CC.SHN: no notification.
+/// CC.SHN value for no notification.
 pub const SHN_NONE: u8 = 0;
-/// CC.SHN: normal shutdown.
+/// CC.SHN value for a normal shutdown.
 pub const SHN_NORMAL: u8 = 1;
-/// CC.SHN: abrupt shutdown.
+/// CC.SHN value for an abrupt shutdown.
 pub const SHN_ABRUPT: u8 = 2;
 
 layout! {
-    /// CSTS: Controller Status.
+    /// Controller Status (CSTS).
     Csts(u32) {
         /// Ready.
         rdy: bool,
         /// Controller Fatal Status.
         cfs: bool,
-        /// Shutdown Status: see [`SHST_NORMAL`], [`SHST_OCCURRING`] and [`SHST_COMPLETE`].
+        /// Shutdown Status, see [`SHST_NORMAL`], [`SHST_OCCURRING`] and [`SHST_COMPLETE`].
         shst(2): u8,
-        /// NVM Subsystem Reset Occurred; cleared by writing 1.
+        /// NVM Subsystem Reset Occurred, cleared by writing 1.
         nssro: bool,
         /// Processing Paused.
         pp: bool,
-        /// Shutdown Type: 0 controller, 1 NVM subsystem.
+        /// Shutdown Type (0 controller, 1 NVM subsystem).
         st: bool,
         __(25): u32,
     }
 }
 
-/// CSTS.SHST: normal operation, no shutdown was requested.
+/// CSTS.SHST value for normal operation without a requested shutdown.
 pub const SHST_NORMAL: u8 = 0;
-/// CSTS.SHST: shutdown processing occurs.
+/// CSTS.SHST value while shutdown processing occurs.
 pub const SHST_OCCURRING: u8 = 1;
-/// CSTS.SHST: shutdown processing is complete.
+/// CSTS.SHST value after complete shutdown processing.
 pub const SHST_COMPLETE: u8 = 2;
 
 layout! {
-    /// AQA: Admin Queue Attributes.
+    /// Admin Queue Attributes (AQA).
     Aqa(u32) {
         /// Admin Submission Queue Size, zeroes based.
         asqs(12): u16,

@@ -1,10 +1,10 @@
-//! Status values (Base Specification, "Status Field Definition"; NVM Command Set and fabrics specific codes too):
-//! every code the standards define, by status code type, with the standard's words for each.
+//! Status values, by status code type (Base Specification, "Status Field Definition"). The list has
+//! every code and name of the standards, including the NVM Command Set and fabrics specific codes.
 //!
-//! A [`Status`] is what happened. The Phase Tag, Do Not Retry, More and Command Retry Delay bits are not part of it;
-//! they are in [`crate::StatusField`]. Which status a command gives is not decided here.
+//! A [`Status`] has no Phase Tag, Do Not Retry, More and Command Retry Delay bits.
+//! [`crate::StatusField`] has them. This module does not decide the status of a command.
 
-/// A status: status code type and status code, without the retry bits.
+/// Status code type and status code, without the retry bits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Status(u16);
 
@@ -14,12 +14,13 @@ impl Status {
         Status(((sct as u16 & 7) << 8) | sc as u16)
     }
 
-    /// A status from bits 10:0, as `new` packs them: Status Code Type in 10:8, Status Code in 7:0.
+    /// Builds a status from bits 10:0, with the Status Code Type in 10:8 and the Status Code in
+    /// 7:0.
     pub const fn from_u16(value: u16) -> Status {
         Status(value & 0x7ff)
     }
 
-    /// Bits 10:0: Status Code Type in 10:8, Status Code in 7:0.
+    /// Bits 10:0, with the Status Code Type in 10:8 and the Status Code in 7:0.
     pub const fn to_u16(self) -> u16 {
         self.0
     }
@@ -34,7 +35,7 @@ impl Status {
         self.0 as u8
     }
 
-    /// Whether this is Successful Completion.
+    /// True for Successful Completion.
     pub const fn is_success(self) -> bool {
         self.0 == 0
     }
@@ -60,7 +61,8 @@ macro_rules! statuses {
                 pub const $name: Status = Status::new($sct, $sc);
             )*
 
-            /// Every named status; a number that means different things to different commands appears more than once.
+            /// Every named status. A number with different meanings for different commands appears
+            /// more than once.
             pub const ALL: &'static [(Status, &'static str)] = &[$((Status::$name, $text),)*];
         }
     };
@@ -223,7 +225,8 @@ statuses! {
     TOO_MANY_OPEN_ZONES = 1, 0xbe => "Too Many Open Zones";
     INVALID_ZONE_STATE_TRANSITION = 1, 0xbf => "Invalid Zone State Transition";
 
-    // Command Specific Status, of the fabrics commands: the numbers are those of the I/O command sets.
+    // Command Specific Status of the fabrics commands, with the same numbers as the I/O command
+    // sets.
     CONNECT_INCOMPATIBLE_FORMAT = 1, 0x80 => "Connect Incompatible Format";
     CONNECT_CONTROLLER_BUSY = 1, 0x81 => "Connect Controller Busy";
     CONNECT_INVALID_PARAMETERS = 1, 0x82 => "Connect Invalid Parameters";
@@ -255,8 +258,8 @@ statuses! {
 }
 
 impl Status {
-    /// The standard's words, or "Vendor Specific" or "Reserved". Where command sets share a number the words are those
-    /// of the I/O command set; see [`Status::name_for_fabrics`].
+    /// Name in the standard, or "Vendor Specific" or "Reserved". For numbers shared between command
+    /// sets, the name is that of the I/O command set. See also [`Status::name_for_fabrics`].
     pub fn name(self) -> &'static str {
         match Status::ALL.iter().find(|(status, _)| *status == self) {
             Some((_, text)) => text,
@@ -265,7 +268,7 @@ impl Status {
         }
     }
 
-    /// The words if the command was a fabrics command.
+    /// Name in the standard for the status of a fabrics command.
     pub fn name_for_fabrics(self) -> &'static str {
         match Status::ALL.iter().rev().find(|(status, _)| *status == self) {
             Some((_, text)) => text,

@@ -1,7 +1,8 @@
-//! NVMe/TCP transport (TCP Transport Specification): the headers of the protocol data units (PDUs) and their codes.
+//! NVMe/TCP transport (TCP Transport Specification), with the headers and codes of its protocol
+//! data units (PDUs).
 //!
-//! Header and data digests (CRC-32C, 4 bytes each), padding and data follow a header and are not part of it. The TLS
-//! handshake is not here.
+//! Header and data digests (CRC-32C, 4 bytes each), padding and data follow a header and are not
+//! part of it. The TLS handshake is missing.
 
 use zerocopy::little_endian::{U16, U32};
 
@@ -41,7 +42,7 @@ impl PduType {
         }
     }
 
-    /// Whether hosts send this type, and controllers receive it.
+    /// True for types that hosts send and controllers receive.
     pub const fn is_from_host(self) -> bool {
         matches!(
             self,
@@ -53,13 +54,13 @@ impl PduType {
 layout! {
     /// PDU common header.
     CommonHeader(8) {
-        /// PDU Type: a [`PduType`].
+        /// PDU Type, a [`PduType`].
         pdu_type @ 0: u8,
         /// PDU type specific flags.
         flags @ 1: PduFlags,
         /// PDU Header Length, bytes, without the header digest.
         hlen @ 2: u8,
-        /// PDU Data Offset, bytes from the start of the PDU; 0 without data.
+        /// PDU Data Offset, in bytes from the start of the PDU, or 0 without data.
         pdo @ 3: u8,
         /// PDU Length, bytes, with header, digests, padding and data.
         plen @ 4: U32,
@@ -80,24 +81,24 @@ impl CommonHeader {
 }
 
 layout! {
-    /// Flags of the PDU common header; which are allowed depends on the type.
+    /// Flags of the PDU common header. The type determines the allowed flags.
     PduFlags(u8) {
-        /// HDGSTF: a header digest is present.
+        /// HDGSTF, a header digest is present.
         hdgst: bool,
-        /// DDGSTF: a data digest is present.
+        /// DDGSTF, a data digest is present.
         ddgst: bool,
-        /// LAST_PDU: the last data PDU of an R2T or of a command (H2CData, C2HData).
+        /// Last data PDU of an R2T or of a command, in H2CData and C2HData (LAST_PDU).
         last_pdu: bool,
-        /// SUCCESS: the command is complete, no CapsuleResp follows (C2HData with LAST_PDU).
+        /// The command is complete without a CapsuleResp, in C2HData with LAST_PDU (SUCCESS).
         success: bool,
         __(4): u8,
     }
 
-    /// ICReq: Initialize Connection Request.
+    /// ICReq, Initialize Connection Request.
     IcReq(128) {
         /// Common header.
         ch @ 0: CommonHeader,
-        /// PDU Format Version: [`PFV_1_0`].
+        /// PDU Format Version, [`PFV_1_0`].
         pfv @ 8: U16,
         /// Host PDU Data Alignment, dwords, zeroes based, at most 31.
         hpda @ 10: u8,
@@ -108,11 +109,11 @@ layout! {
         _reserved16 @ 16: [u8; 112],
     }
 
-    /// ICResp: Initialize Connection Response.
+    /// ICResp, Initialize Connection Response.
     IcResp(128) {
         /// Common header.
         ch @ 0: CommonHeader,
-        /// PDU Format Version: [`PFV_1_0`].
+        /// PDU Format Version, [`PFV_1_0`].
         pfv @ 8: U16,
         /// Controller PDU Data Alignment, dwords, zeroes based, at most 31.
         cpda @ 10: u8,
@@ -125,20 +126,22 @@ layout! {
 
     /// DGST of ICReq and ICResp.
     DigestFlags(u8) {
-        /// HDGST_ENABLE: header digests.
+        /// HDGST_ENABLE, header digests.
         hdgst_enable: bool,
-        /// DDGST_ENABLE: data digests.
+        /// DDGST_ENABLE, data digests.
         ddgst_enable: bool,
         __(6): u8,
     }
 
-    /// H2CTermReq and C2HTermReq: Terminate Connection Request. Up to 128 bytes of the offending PDU follow.
+    /// Terminate Connection Request (H2CTermReq and C2HTermReq). Up to 128 bytes of the offending
+    /// PDU follow.
     TermReq(24) {
         /// Common header.
         ch @ 0: CommonHeader,
-        /// Fatal Error Status: a [`FatalErrorStatus`].
+        /// Fatal Error Status, a [`FatalErrorStatus`].
         fes @ 8: U16,
-        /// Fatal Error Information: for header field errors the offset of the field, for digest errors the digest.
+        /// Fatal Error Information. For header field errors the offset of the field, for digest
+        /// errors the digest.
         fei @ 10: U32,
         _reserved14 @ 14: [u8; 10],
     }
@@ -158,7 +161,7 @@ layout! {
         UnsupportedParameter = 0x06 => "Unsupported Parameter",
     }
 
-    /// CapsuleCmd header; in-capsule data may follow at the data offset.
+    /// CapsuleCmd header. In-capsule data may follow at the data offset.
     CapsuleCmd(72) {
         /// Common header.
         ch @ 0: CommonHeader,
@@ -174,7 +177,7 @@ layout! {
         rccqe @ 8: CompletionEntry,
     }
 
-    /// H2CData header: Host To Controller Data Transfer.
+    /// H2CData header, Host To Controller Data Transfer.
     H2cData(24) {
         /// Common header.
         ch @ 0: CommonHeader,
@@ -189,7 +192,7 @@ layout! {
         _reserved20 @ 20: [u8; 4],
     }
 
-    /// C2HData header: Controller To Host Data Transfer.
+    /// C2HData header, Controller To Host Data Transfer.
     C2hData(24) {
         /// Common header.
         ch @ 0: CommonHeader,
@@ -203,7 +206,7 @@ layout! {
         _reserved20 @ 20: [u8; 4],
     }
 
-    /// R2T: Ready to Transfer.
+    /// Ready to Transfer (R2T).
     R2t(24) {
         /// Common header.
         ch @ 0: CommonHeader,
