@@ -2,9 +2,9 @@
 //! command's data is durable and its due time has come.
 //!
 //! ```text
-//! carried out -> hold -> complete now
-//!                  |---> until durable -> start_sync, finish_sync -> hold again, for their time
-//!                  \---> until due     -> take_due
+//! executed -> hold -> complete now
+//!               |---> until durable -> start_sync, finish_sync -> hold again until due
+//!               \---> until due     -> take_due
 //! ```
 //!
 //! This module makes no data durable and reads no clock. The caller does both, without the

@@ -404,7 +404,7 @@ impl Subsystem {
         self.controllers.get_mut(id).traffic.note_depth(queue, commands);
     }
 
-    /// The reply to a command whose data could not be made durable.
+    /// Fails a command whose data could not be made durable, and returns the reply.
     pub fn failed_to_sync(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, error: &std::io::Error) -> Reply {
         self.state.smart.media_errors += 1;
         let failure = Failure::new(

@@ -1,7 +1,8 @@
 //! Completion of a command. It has a reply, a due time and a durability requirement.
 //!
 //! ```text
-//! executor -> Execution -> Outcome (when, after what) -> the transport's completion, held until then -> Reply -> entry
+//! executor -> Execution -> Outcome (due time, durability) -> delayed completion of the transport
+//!                                                         -> Reply -> completion queue entry
 //! ```
 
 use std::sync::Arc;

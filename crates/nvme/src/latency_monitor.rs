@@ -26,7 +26,7 @@ use ssd::Nanos;
 use crate::setup::COUNT_MAX;
 
 const BUCKETS: usize = 4;
-/// Kinds of commands that are counted.
+/// Number of counted kinds of commands.
 const KINDS: usize = 3;
 const MS_NS: u64 = 1_000_000;
 /// Unit of the thresholds.
@@ -58,7 +58,7 @@ impl Kind {
         }
     }
 
-    /// Its bit in masks of counters, where reads come first.
+    /// Bit of the counter in masks, in which reads come first.
     fn bit(self, bucket: usize) -> u16 {
         1 << (bucket * KINDS + (KINDS - 1 - self as usize))
     }
@@ -274,7 +274,7 @@ impl LatencyMonitor {
         }
     }
 
-    /// The log page (C3h).
+    /// Builds the log page (C3h).
     pub(crate) fn page(&self) -> LatencyMonitorLog {
         let configuration = &self.configuration;
         let mut page = LatencyMonitorLog {

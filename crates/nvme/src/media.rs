@@ -46,7 +46,7 @@ pub const fn metadata_of(capacity_bytes: u64, data: ByteRange) -> ByteRange {
     }
 }
 
-/// The storage behind a subsystem failed.
+/// Error of the storage behind a subsystem.
 #[derive(Debug, Error)]
 #[error("{action} {bytes} bytes at {offset}: {source}")]
 pub struct MediaError {

@@ -53,7 +53,7 @@ impl Namespaces {
         self.slots.resize(NAMESPACES_MAX as usize, None);
     }
 
-    /// A namespace, if it exists.
+    /// Returns a namespace, if it exists.
     #[inline]
     pub fn find(&self, nsid: u32) -> Option<&Namespace> {
         self.slots.get(slot(nsid))?.as_ref()

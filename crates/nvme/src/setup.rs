@@ -15,7 +15,7 @@ pub const NAMESPACES_MAX: u32 = 32;
 pub(crate) const COUNT_MAX: u64 = 1 << 62;
 /// Endurance group identifier of the only endurance group.
 pub const ENDURANCE_GROUP: u16 = 1;
-/// Queues of each kind that the doorbell page has room for, the admin queue included.
+/// Most queues of each kind in the doorbell page, the admin queue included.
 pub const QUEUES_MAX: u16 = 512;
 /// PCI vendor identifier. Its owner leaves a range to experiments without registration (QEMU,
 /// docs/specs/pci-ids.rst). The vendor identifier and [`crate::pcie::DEVICE_ID`] are in that range.

@@ -1,9 +1,9 @@
 //! The NVM subsystem, which is one drive with its namespaces, endurance group and controllers.
 //!
 //! ```text
-//! transport -> connect, property_get/set          -> Controller                                    (controller_commands)
-//!           -> accept (what a command is and moves) -> the transport fetches the data              (command)
-//!           -> execute (command, data)            -> admin or io -> ssd::Device, Media -> Outcome
+//! transport -> connect, property_get/set -> Controller                     (controller_commands)
+//!           -> accept (parse, measure)   -> the transport fetches the data (command)
+//!           -> execute (command, data)   -> admin or io -> ssd::Device, Media -> Outcome
 //!           -> async_completions, tick
 //! ```
 //!

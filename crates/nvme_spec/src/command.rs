@@ -220,7 +220,7 @@ layout! {
     }
 }
 
-/// Data transfer direction, as bits 1:0 of every opcode have it.
+/// Data transfer direction, from bits 1:0 of the opcode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DataTransfer {
     /// No data is transferred.

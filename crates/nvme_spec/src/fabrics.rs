@@ -21,7 +21,7 @@ pub const UUID_NQN_PREFIX: &str = "nqn.2014-08.org.nvmexpress:uuid:";
 /// The longest NVMe Qualified Name, in bytes without the terminating zero.
 pub const NQN_MAX_LENGTH: usize = 223;
 
-/// The controller identifier that asks Connect for any controller (dynamic controller model).
+/// Controller identifier that requests any controller in Connect (dynamic controller model).
 pub const CNTLID_DYNAMIC: u16 = 0xffff;
 
 /// Controller identifier that requests any available controller of the static controller model in

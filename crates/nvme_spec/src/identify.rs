@@ -552,7 +552,7 @@ layout! {
         /// Maximum Power, in units of 10 mW (100 microwatts with MXPS).
         mp @ 0: U16,
         _reserved2 @ 2: u8,
-        /// Scale of MP, and whether the state is non-operational.
+        /// Scale of MP, and the non-operational flag.
         flags @ 3: PowerStateFlags,
         /// Entry Latency, microseconds.
         enlat @ 4: U32,

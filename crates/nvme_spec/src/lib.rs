@@ -51,7 +51,7 @@ pub use identify::{Cns, IdentifyController, IdentifyNamespace};
 pub use log::LogId;
 pub use status::Status;
 
-/// The namespace identifier that means "all namespaces".
+/// Namespace identifier that stands for all namespaces.
 pub const NSID_ALL: u32 = 0xffff_ffff;
 
 /// Size in bytes of an Identify data structure, and of most lists.

@@ -98,13 +98,13 @@ layout! {
     }
 }
 
-/// Log Page GUID of Error Recovery (5A1983BA3DFD4DABAE3430FE2131D944h), as it stands in the page.
+/// Log Page GUID of Error Recovery (5A1983BA3DFD4DABAE3430FE2131D944h), in page order.
 pub const ERROR_RECOVERY_GUID: [u8; 16] = 0x5a19_83ba_3dfd_4dab_ae34_30fe_2131_d944_u128.to_le_bytes();
 
 /// Log Page Version of Error Recovery in version 2.0 (EREC-11).
 pub const ERROR_RECOVERY_VERSION: u16 = 2;
 
-/// Log Page GUID of Latency Monitor (85D45E58D4E643709C6C84D08CC07A92h), as it stands in the page.
+/// Log Page GUID of Latency Monitor (85D45E58D4E643709C6C84D08CC07A92h), in page order.
 pub const LATENCY_MONITOR_GUID: [u8; 16] = 0x85d4_5e58_d4e6_4370_9c6c_84d0_8cc0_7a92_u128.to_le_bytes();
 
 /// Log Page Version of Latency Monitor in version 2.0.
@@ -117,7 +117,7 @@ pub const DEVICE_CAPABILITIES_GUID: [u8; 16] = 0xb705_3c91_4b58_495d_98c9_e1d1_0
 /// Log Page Version of Device Capabilities (DCLP-11).
 pub const DEVICE_CAPABILITIES_VERSION: u16 = 1;
 
-/// Latency Stamp of a counter that has none.
+/// Latency Stamp of a counter without a measured latency.
 pub const NO_LATENCY_STAMP: u64 = u64::MAX;
 
 layout! {
@@ -282,11 +282,11 @@ layout! {
     WriteZeroesSupport(U16) {
         /// The command is supported.
         supported: bool,
-        /// Its Deallocate bit is.
+        /// The Deallocate bit is supported.
         deac: bool,
-        /// Its Force Unit Access bit is.
+        /// The Force Unit Access bit is supported.
         fua: bool,
-        /// The requirements of NVMe-IO-5 are met.
+        /// The drive meets the requirements of NVMe-IO-5.
         io_5: bool,
         /// The drive meets the requirements of NVMe-IO-6. With DEAC, blocks are unmapped and read
         /// as zeroes.
@@ -300,11 +300,11 @@ layout! {
     SanitizeSupport(U16) {
         /// The command is supported.
         supported: bool,
-        /// Crypto Erase is.
+        /// Crypto Erase is supported.
         crypto_erase: bool,
-        /// Block Erase is.
+        /// Block Erase is supported.
         block_erase: bool,
-        /// Overwrite is.
+        /// Overwrite is supported.
         overwrite: bool,
         /// Logical blocks are deallocated.
         deallocates: bool,
@@ -317,7 +317,7 @@ layout! {
     DatasetManagementSupport(U16) {
         /// The command is supported.
         supported: bool,
-        /// Attribute - Deallocate is.
+        /// Attribute - Deallocate is supported.
         deallocate: bool,
         __(13): u16,
         /// Tested and found to comply.
@@ -328,7 +328,7 @@ layout! {
     WriteUncorrectableSupport(U16) {
         /// The command is supported.
         supported: bool,
-        /// A single logical block is.
+        /// A single logical block is supported.
         single: bool,
         /// The largest number of blocks in one command is supported.
         most: bool,

@@ -153,7 +153,7 @@ pub const CRMS_CRWMS: u8 = 1 << 0;
 pub const CRMS_CRIMS: u8 = 1 << 1;
 
 layout! {
-    /// VS: Version. The same format is the VER field of Identify Controller.
+    /// Version (VS), with the format of the VER field of Identify Controller.
     Vs(u32) {
         /// Tertiary Version Number.
         ter: u8,

@@ -68,7 +68,7 @@ layout! {
 }
 
 impl CommonHeader {
-    /// Of a PDU of `bytes` bytes in all, with data at `data_offset`, or without if that is 0.
+    /// Builds the header of a PDU of `bytes` bytes, with data at `data_offset`, or without data if 0.
     pub fn new(kind: PduType, flags: PduFlags, data_offset: u8, bytes: u32) -> CommonHeader {
         CommonHeader {
             pdu_type: kind.code(),
@@ -117,7 +117,7 @@ layout! {
         pfv @ 8: U16,
         /// Controller PDU Data Alignment, dwords, zeroes based, at most 31.
         cpda @ 10: u8,
-        /// Digests that will be used.
+        /// Digests that the connection uses.
         dgst @ 11: DigestFlags,
         /// Maximum Host to Controller Data length of one H2CData PDU, bytes, at least 4096.
         maxh2cdata @ 12: U32,

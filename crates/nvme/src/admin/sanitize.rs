@@ -1,7 +1,8 @@
 //! Sanitize, which makes all data ever written unreadable, in the background.
 //!
 //! ```text
-//! Sanitize command -> state Running (stored) -> each tick erases a piece -> durable -> Succeeded or Failed (stored)
+//! Sanitize command -> state Running (stored) -> each tick erases a piece -> durable
+//!                                            -> Succeeded or Failed (stored)
 //! ```
 //!
 //! Block erase and cryptographic erase have the same effect on the whole drive, allocated or not.
@@ -132,7 +133,7 @@ impl Subsystem {
         SanitizeConfig::from_bits(configured).nodrm()
     }
 
-    /// The last sanitize operation failed and did not allow an unrestricted exit (AUSE).
+    /// True if the last sanitize operation failed and did not allow an unrestricted exit (AUSE).
     fn is_in_restricted_failure(&self) -> bool {
         match self.state.sanitize {
             SanitizeOutcome::Failed { dword10, .. } => !SanitizeCdw10::from_bits(dword10).ause(),

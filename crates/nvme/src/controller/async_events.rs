@@ -1,8 +1,8 @@
 //! Asynchronous events of a controller, which hosts receive through Asynchronous Event Requests.
 //!
 //! ```text
-//! something happens -> enabled (feature 0Bh)? -> waiting -> a request is there and the type not masked? -> completion
-//! the host reads the log page (RAE = 0)       -> unmasked, the next one may be told
+//! event -> enabled (feature 0Bh)? -> waiting -> request present and type unmasked? -> completion
+//! the host reads the log page (RAE = 0)      -> type unmasked, next event may be delivered
 //! ```
 //!
 //! Events belong to one controller and end with its reset. An equal event is not queued twice, so

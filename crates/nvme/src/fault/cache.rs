@@ -2,9 +2,9 @@
 //! writes.
 //!
 //! ```text
-//! write   -> the old bytes are noted -> storage          the oldest notes go when there are more than the cache holds
-//! flush   -> storage made durable -> notes of before go
-//! lost    -> old bytes are put back, piece by piece from the newest write on, until one survives
+//! write   -> note the old bytes -> storage     (a full cache drops its oldest notes)
+//! flush   -> make the storage durable -> drop the notes of earlier writes
+//! lost    -> restore old bytes, piece by piece from the newest write on, until one survives
 //! ```
 //!
 //! After a power loss, each 4 KiB piece has its flushed content or the content after one of its

@@ -2,9 +2,9 @@
 //! conditions and faults.
 //!
 //! ```text
-//! TOML -> file -> Plan -> Injector: command, time -> Decision -> the command fails, waits, is stuck, or power is lost
-//!                                                 -> Conditions -> SMART, events, write protection, namespaces
-//!                           cache: what was written since the last flush -> put back at a power loss
+//! TOML -> file -> Plan -> Injector (command, time) -> Decision: fail, delay, stuck, power loss
+//!                                                  -> Conditions: SMART, events, write protection
+//!                         cache: old content under unflushed writes -> restored at a power loss
 //! ```
 //!
 //! A fault combines a time ([`When`]), a command filter ([`Which`]) and an effect ([`What`]).

@@ -62,7 +62,7 @@ impl Subsystem {
             .into_bits())
     }
 
-    /// The placement handle of a Get or Set Features 1Eh.
+    /// Returns the placement handle of a Get or Set Features 1Eh, if it exists.
     fn placement_handle_of(&self, nsid: u32, dword11: u32) -> Result<usize, Failure> {
         check_enabled(&self.state.fdp)?;
         let handle = usize::from(FdpEventsFeatureCdw11::from_bits(dword11).phndl());

@@ -1,8 +1,8 @@
 //! Flexible Data Placement (FDP), as far as NVMe 2.1 defines it and this drive supports it.
 //!
 //! ```text
-//! Write with a placement identifier -> directive -> handles (which reclaim unit handle) -> ssd::Device
-//! ssd::Event -> DeviceReports (until the command is done) -> EventLog (the reporting rules) -> log_pages -> host
+//! Write with a placement identifier -> directive -> handles (placement) -> ssd::Device
+//! ssd::Event -> DeviceReports (during a command) -> EventLog (rules) -> log_pages -> host
 //!            \-> RecentEvents -> monitoring
 //! ```
 //!
@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `configuration` | the configurations that a drive offers, placement identifiers |
 //! | `directive` | the Data Placement directive of writes, Directive Send and Receive |
-//! | `handles` | where writes go, Reclaim Unit Handle Status and Update, the time limit of reclaim units; tells the log what commands and the device did |
+//! | `handles` | placement of writes, Reclaim Unit Handle Status and Update, time limit, log calls |
 //! | `events` | the FDP event log and its reporting rules |
 //! | `log_pages` | log pages 20h (configurations), 21h (handle usage), 23h (events) |
 //! | `statistics` | log page 22h |

@@ -1,8 +1,9 @@
 //! Metadata of logical blocks, with its transfer forms and its place in the storage.
 //!
 //! ```text
-//! separate buffer  data data data | meta meta meta   (MPTR; PCI Express only)   --> kept as it is: data in its place,
-//! extended LBA     data meta data meta data meta     (in the data)  <-- taken apart    metadata behind the capacity
+//! separate buffer  data data data | meta meta meta  (MPTR, PCI Express only) --> stored unchanged
+//! extended LBA     data meta data meta data meta    (in the data)            <-- taken apart
+//!                                 storage: data in its place, metadata behind the capacity
 //! ```
 //!
 //! Internally, blocks with metadata always have the first form, all data and then all metadata. The

@@ -2,8 +2,9 @@
 //! for all of them.
 //!
 //! ```text
-//! begin_plain_batch (what holds for all: namespace, features) -> plain (what one of them moves, and where)
-//!     -> read_plain, write_plain (its data) -> end_plain_batch (the device, counters and events, once for all) -> settle
+//! begin_plain_batch (common checks: namespace, features) -> plain (transfer and place of a command)
+//!     -> read_plain, write_plain (data of a command)
+//!     -> end_plain_batch (device, counters and events, once for all) -> settle
 //! ```
 //!
 //! A command is plain (fast-path) if it may complete immediately and can fail only in its data

@@ -1,8 +1,8 @@
 //! Execution of Get Features and Set Features.
 //!
 //! ```text
-//! Set Features -> known? -> Setting  -> saveable? which namespaces? -> current value (a controller's, or shared) ->
-//! saved Get Features -> known? -> Question -> which namespace? -> current, default or saved value, or what may be done
+//! Set Features -> known? -> Setting  -> saveable? namespaces -> current value -> saved value
+//! Get Features -> known? -> Question -> namespace -> current, default or saved value, or capabilities
 //! ```
 //!
 //! [`FEATURES`] contains the scope of each feature's value and its save policy. Most values are one

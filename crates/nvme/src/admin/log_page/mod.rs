@@ -1,8 +1,8 @@
 //! The Get Log Page command, which returns the log pages of the drive and its controllers.
 //!
 //! ```text
-//! Get Log Page -> Request (dwords, offset, what to retain) -> the whole page -> the piece that was asked for
-//!                                                                           -> RAE = 0: its event is cleared
+//! Get Log Page -> Request (dwords, offset, RAE) -> the whole page -> the requested piece
+//!                                                                 -> RAE = 0: its event is cleared
 //! ```
 //!
 //! All pages are small, so each read builds the whole page and returns the requested piece. Bytes
