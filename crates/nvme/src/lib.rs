@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! host memory, doorbells -> pcie \
-//!                                 > Subsystem -> admin, io -> ssd::Device (placement, counters) and Media (bytes)
-//! capsules (transport)           /
+//!                                 > Subsystem -> admin, io -> ssd::Device (placement, counters)
+//! capsules (transport)           /                         -> Media (bytes)
 //! ```
 //!
 //! One [`Subsystem`] is one drive with an endurance group, namespaces, and a controller for each

@@ -1,5 +1,5 @@
-//! The non-volatile state of a subsystem, which must survive a power cycle. Data and mapping are
-//! stored elsewhere in the device.
+//! The non-volatile state of a subsystem, which must survive a power cycle. It excludes data and
+//! mapping.
 //!
 //! [`crate::media::Media::keep`] stores the state before the completion of each command that
 //! changed it. Checkpoints store it too, for the counters. The form is a version followed by

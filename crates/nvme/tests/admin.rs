@@ -1,5 +1,5 @@
-//! Identify, namespaces, Format, Sanitize, self-tests, directives, and switching Flexible Data Placement, as a host
-//! sees them.
+//! Identify, namespaces, Format, Sanitize, self-tests, directives and the switching of Flexible
+//! Data Placement, as hosts see them.
 
 mod common;
 
@@ -126,7 +126,7 @@ fn sanitize_log(drive: &mut Drive, id: u16) -> SanitizeStatusLog {
     read(&drive.succeeds(id, &get_log(0x81, 0, 512), &[]).1)
 }
 
-// ---------------------------------------------------------------------------------------------------- Identify --
+// -------------------------------------------------------------------------------- Identify --
 
 #[test]
 fn a_pcie_controller_says_what_it_can_do() {
@@ -161,7 +161,8 @@ fn a_pcie_controller_says_what_it_can_do() {
     assert_eq!((controller.ioccsz.get(), controller.maxcmd.get()), (0, 0));
     // SGLs without alignment, with bit buckets, and longer than the data.
     assert_eq!(controller.sgls.into_bits().get(), 1 | 1 << 16 | 1 << 18 | 1 << 19);
-    // There is no connection to keep alive: neither support, nor traffic based (bit 6).
+    // PCI Express has no connection to keep alive. Neither support nor the traffic based kind (bit
+    // 6) is reported.
     assert_eq!((controller.kas.get(), ctratt & 1 << 6), (0, 0));
 
     let mut uncached = Drive::on(config(), false);
@@ -174,7 +175,7 @@ fn a_fabrics_controller_has_capsules_and_no_doorbells() {
     let mut drive = Drive::new();
     let id = drive.connect(Transport::Fabrics, ControllerKind::Io);
     let controller = identify_controller(&mut drive, id);
-    // A command and 128 KiB of data; a completion; in units of 16 bytes.
+    // A command with 128 KiB of data, and a completion, in units of 16 bytes.
     assert_eq!(
         (
             controller.ioccsz.get(),
@@ -207,7 +208,7 @@ fn a_discovery_controller_has_little_else_than_itself() {
         AdminOpcode::Sanitize,
         AdminOpcode::NamespaceManagement,
     ] {
-        // Block erase; for the others another valid value.
+        // Block erase for Sanitize, another valid value for the others.
         let entry = SubmissionEntry {
             cdw10: if opcode == AdminOpcode::Sanitize { 2 } else { 0 }.into(),
             ..admin(opcode, 1)
@@ -215,7 +216,7 @@ fn a_discovery_controller_has_little_else_than_itself() {
         drive.refuses(id, &entry, &[], Status::INVALID_COMMAND_OPCODE);
     }
     drive.succeeds(id, &admin(AdminOpcode::KeepAlive, 0), &[]);
-    // It is in no list of controllers that could have namespaces.
+    // Lists of controllers for namespaces do not include it.
     assert_eq!(controllers(&mut drive, host, Cns::ControllerList, 0, 0), [host]);
 }
 
@@ -284,7 +285,8 @@ fn a_namespace_says_how_it_is_best_used() {
     let nsid = create(&mut drive, id, &small_blocks);
     attach(&mut drive, id, nsid, &[id]);
     let small = identify_namespace(&mut drive, id, nsid);
-    // 8 blocks to a page, which is what survives a power failure as a whole and what can be deallocated.
+    // A page has 8 blocks. It survives a power failure as a whole, and is the deallocation
+    // granularity.
     assert_eq!(
         (
             small.npwg.get(),
@@ -380,9 +382,9 @@ fn descriptors_identify_a_namespace_for_good() {
     assert_eq!(identify_namespace(&mut other, id, 1).nguid, nguid);
 }
 
-// ------------------------------------------------------------------------------------------------- namespaces --
+// ----------------------------------------------------------------------------- namespaces --
 
-/// What makes fields wrong.
+/// Change that makes fields invalid.
 type Change = fn(&mut NamespaceCreate);
 
 #[test]
@@ -452,7 +454,7 @@ fn capacity_is_handed_out_to_the_last_page_and_comes_back() {
     let unallocated = |drive: &mut Drive| identify_controller(drive, id).unvmcap.get() as u64;
     create(&mut drive, id, &fields(pages - 10, &[0]));
     assert_eq!(unallocated(&mut drive), 10 * PAGE_BYTES);
-    // Blocks of 512 bytes: the last page is taken in whole.
+    // With blocks of 512 bytes, the last page is allocated as a whole.
     let mut small = fields(9 * 8 + 1, &[1]);
     small.flbas = Flbas::new().with_fidxl(1);
     create(&mut drive, id, &small);
@@ -466,7 +468,7 @@ fn capacity_is_handed_out_to_the_last_page_and_comes_back() {
         Status::NAMESPACE_INSUFFICIENT_CAPACITY,
     );
     assert!(reply.more);
-    // The error log says how much it would have taken.
+    // The error log has the required capacity.
     let entry: ErrorInformationEntry = read(&drive.succeeds(id, &get_log(0x01, 0, 64), &[]).1);
     assert_eq!(entry.csinfo.get(), 5 * PAGE_BYTES);
     let absurd = fields(u64::MAX, &[0]);
@@ -502,7 +504,8 @@ fn placement_handle_lists_are_checked() {
     drive.refuses(id, &create_entry(), many.as_bytes(), invalid);
 
     let listed = create(&mut drive, id, &fields(16, &[3, 0]));
-    // The controller takes one that nobody listed, for all namespaces without a list; it is then not for lists.
+    // The controller chooses an unlisted handle for all namespaces without a list. Hosts can then
+    // not list it.
     let chosen = create(&mut drive, id, &fields(16, &[]));
     let chosen_too = create(&mut drive, id, &fields(16, &[]));
     let handles = |drive: &Drive, nsid: u32| -> Vec<u16> {
@@ -516,7 +519,7 @@ fn placement_handle_lists_are_checked() {
     );
     drive.refuses(id, &create_entry(), fields(16, &[2, 1]).as_bytes(), invalid);
 
-    // Who shares a reclaim unit handle has the same format.
+    // Namespaces that share a reclaim unit handle have the same format.
     let mut other_format = fields(16, &[2, 3]);
     other_format.flbas = Flbas::new().with_fidxl(1);
     drive.refuses(id, &create_entry(), other_format.as_bytes(), Status::INVALID_FORMAT);
@@ -524,7 +527,7 @@ fn placement_handle_lists_are_checked() {
     other_format.nphndls = 1.into();
     create(&mut drive, id, &other_format);
 
-    // Nothing is left to choose from.
+    // No handle is left to choose.
     delete(&mut drive, id, chosen);
     delete(&mut drive, id, chosen_too);
     create(&mut drive, id, &fields(16, &[1]));
@@ -578,7 +581,7 @@ fn attaching_says_who_sees_a_namespace() {
     drive.refuses(first, &entry, list.as_bytes(), Status::CONTROLLER_LIST_INVALID);
 }
 
-/// Only the controllers that a change concerns hear of it.
+/// Only affected controllers are notified of a change.
 #[test]
 fn changes_of_namespaces_are_told_to_whom_they_concern() {
     let mut drive = Drive::new();
@@ -612,13 +615,15 @@ fn changes_of_namespaces_are_told_to_whom_they_concern() {
     assert!(drive.try_command(second, 0, &request, &[]).is_none());
     delete(&mut drive, first, nsid);
     assert_eq!(drive.subsystem.async_completions(second)[0].reply.result, 0x0004_0002);
-    // A sanitize operation's end concerns everyone: I/O Command specific, sanitize completed, log page 81h.
+    // The end of a sanitize operation is reported to all controllers (I/O Command specific,
+    // sanitize completed, log page 81h).
     drive.succeeds(first, &sanitize_entry(SanitizeCdw10::new().with_sanact(2)), &[]);
     drive.tick();
     assert_eq!(drive.subsystem.async_completions(first)[0].reply.result, 0x0081_0106);
 }
 
-/// The namespace of a new drive is everyone's; taking it from one controller leaves it to the others.
+/// The namespace of a new drive is attached to all controllers. Detaching one leaves the others
+/// attached.
 #[test]
 fn detaching_from_a_namespace_of_everyone() {
     let mut whole = config();
@@ -706,7 +711,7 @@ fn a_namespace_whose_deletion_cannot_be_stored_keeps_its_features() {
     );
 }
 
-/// What cannot be stored changes nothing, least of all the data.
+/// A change that cannot be stored has no effect, least of all on the data.
 #[test]
 fn a_deletion_or_a_format_that_cannot_be_stored_destroys_nothing() {
     use std::sync::atomic::Ordering;
@@ -731,8 +736,8 @@ fn a_deletion_or_a_format_that_cannot_be_stored_destroys_nothing() {
     assert!(drive.memory.is_zero());
 }
 
-/// "The initial set of attached namespaces should be the same for all controllers that are allocated to a specific
-/// host."
+/// "The initial set of attached namespaces should be the same for all controllers that are
+/// allocated to a specific host."
 #[test]
 fn controllers_of_a_host_have_the_same_namespaces() {
     let mut drive = Drive::new();
@@ -771,10 +776,11 @@ fn controllers_of_a_host_have_the_same_namespaces() {
         "the private one has its controller"
     );
     assert_eq!(active(&mut drive, stranger), []);
-    // The old connection was lost: what was private to it is the host's, not the controller's.
+    // The old connection was lost. Its private namespaces belong to the host, not to the
+    // controller.
     drive.subsystem.disconnect(first);
     assert_eq!(active(&mut drive, second), [shared, private]);
-    // Who only says the host's name has nothing, gets nothing, and leaves nothing.
+    // A client that only claims the host's name gets no namespaces and leaves no traces.
     let before = format!("{:?}", drive.subsystem.state().namespaces);
     let impostor = unproved(&mut drive, "a");
     assert_eq!(format!("{:?}", drive.subsystem.state().namespaces), before);
@@ -789,15 +795,16 @@ fn controllers_of_a_host_have_the_same_namespaces() {
             .is_attached(impostor)
     );
     drive.subsystem.disconnect(impostor);
-    // Others get controllers that the host did not have; it finds everything where it left it.
+    // Other hosts get controllers that the host did not have. The host finds all its namespaces
+    // again.
     let next = connect(&mut drive, "next");
     assert_eq!(active(&mut drive, next), []);
     let back = connect(&mut drive, "a");
     assert_eq!((back, active(&mut drive, back)), (first, vec![shared, private]));
 }
 
-/// A private namespace is attached to a controller of its host, by number: after a restart that number is still its
-/// host's.
+/// A private namespace is attached to a controller number of its host. After a restart the number
+/// still belongs to that host.
 #[test]
 fn controllers_are_those_of_their_hosts_over_a_restart() {
     let connect = |drive: &mut Drive, name: &str| {
@@ -846,7 +853,7 @@ fn namespaces_survive_a_restart() {
     assert_eq!(identify_namespace(&mut drive, id, 2), before);
 }
 
-// ------------------------------------------------------------------------------------ Flexible Data Placement --
+// ---------------------------------------------------------------- Flexible Data Placement --
 
 #[test]
 fn flexible_data_placement_is_switched_without_namespaces_only() {
@@ -861,7 +868,7 @@ fn flexible_data_placement_is_switched_without_namespaces_only() {
     drive.succeeds(id, &set_fdp(false, 0), &[]);
     assert!(!drive.subsystem.state().fdp.enabled && !drive.memory.state().fdp.enabled);
 
-    // Without it lists are ignored, and namespaces have one handle.
+    // Without FDP, lists are ignored and namespaces have one handle.
     let nsid = make_namespace(&mut drive, id, 16, &[77, 77]);
     let (_, namespace) = drive.subsystem.namespaces().next().unwrap();
     assert_eq!(
@@ -906,7 +913,7 @@ fn directives_show_data_placement_while_it_is_enabled() {
         ..admin(AdminOpcode::DirectiveReceive, NSID_ALL)
     };
     let data = drive.succeeds(id, &receive(4096, 1, 0), &[]).1;
-    // Supported, enabled, persistent: bit 0 Identify, bit 2 Data Placement.
+    // Supported, enabled and persistent directives. Bit 0 is Identify, bit 2 Data Placement.
     assert_eq!((data.len(), data[0], data[32], data[64]), (4096, 0b101, 0b101, 0b100));
     assert_eq!(drive.succeeds(id, &receive(64, 1, 0), &[]).1.len(), 64);
     for (doper, dtype) in [(2, 0), (1, 1), (1, 2), (0, 0)] {
@@ -933,7 +940,7 @@ fn directives_show_data_placement_while_it_is_enabled() {
     assert_eq!((data[0], data[32], data[64]), (1, 1, 0));
 }
 
-// ------------------------------------------------------------------------------------------ Format, self-test --
+// ---------------------------------------------------------------------- Format, self-test --
 
 fn format_entry(nsid: u32, dword: FormatNvmCdw10) -> SubmissionEntry {
     SubmissionEntry {
@@ -1019,7 +1026,7 @@ fn self_tests_pass_and_are_remembered() {
     let mut drive = drive.restart();
     let id = drive.host();
     let results = log(&mut drive, id);
-    // Newest first: code in the upper half, result 0.
+    // Newest first, with the code in the upper half and result 0.
     assert_eq!(
         (results.cdsto, results.result[0].dsts, results.result[1].dsts),
         (0, 0x20, 0x10)
@@ -1039,7 +1046,7 @@ fn self_tests_pass_and_are_remembered() {
 const SHORT_TEST_NS: u64 = 2_000_000_000;
 const EXTENDED_TEST_NS: u64 = 10_000_000_000;
 
-/// A host that waits for a test looks every second for a percentage that has grown, and then for one that has not.
+/// A waiting host polls every second. The percentage first grows, and then disappears.
 #[test]
 fn a_self_test_takes_its_time_and_can_be_aborted() {
     let mut drive = Drive::new();
@@ -1069,7 +1076,8 @@ fn a_self_test_takes_its_time_and_can_be_aborted() {
         drive.now += 1;
         assert_eq!(look(&mut drive), (0, 0, code << 4));
     }
-    // By its host, by a format of what it tests, by its removal, by a sanitize operation.
+    // Ended by its host, by a format or deletion of the tested namespace, or by a sanitize
+    // operation.
     drive.succeeds(id, &test(2, 0), &[]);
     drive.succeeds(id, &test(0xf, 0), &[]);
     assert_eq!(look(&mut drive), (0, 0, 0x21));
@@ -1095,7 +1103,7 @@ fn a_self_test_takes_its_time_and_can_be_aborted() {
     assert_eq!(look(&mut drive), (0, 0, 0x23));
 }
 
-// --------------------------------------------------------------------------------------------------- Sanitize --
+// ------------------------------------------------------------------------------- Sanitize --
 
 /// With four reclaim groups of one die each.
 fn grouped() -> nvme::SubsystemConfig {
@@ -1262,7 +1270,7 @@ fn what_sanitize_cannot_do_is_refused() {
     ] {
         drive.refuses(id, &sanitize_entry(dword), &[], Status::INVALID_FIELD);
     }
-    // No-Deallocate Response Mode: do it all the same, and say so.
+    // No-Deallocate Response Mode, which deallocates anyway with a warning.
     let warn = SubmissionEntry {
         cdw10: 0x17.into(),
         cdw11: 1.into(),
@@ -1282,7 +1290,7 @@ fn what_sanitize_cannot_do_is_refused() {
     );
 }
 
-// ------------------------------------------------------------------------------------------------ other opcodes --
+// ---------------------------------------------------------------------------- other opcodes --
 
 #[test]
 fn commands_of_other_drives_are_no_opcodes_here() {

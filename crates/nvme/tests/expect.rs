@@ -1,4 +1,5 @@
-//! Commands that are announced before they are carried out: what is asked of the storage, and that it may be anything.
+//! Prefetching for announced commands, the resulting storage calls, and its safety for arbitrary
+//! commands.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Faults on demand at the controller: one test for each kind, what is said of them, and that they repeat.
+//! Fault plans at the controller. The tests cover each kind, the reports and the repeatability.
 
 mod common;
 
@@ -51,14 +51,14 @@ fn write(first: u64) -> SubmissionEntry {
     io(IoOpcode::Write, 1, first, 1)
 }
 
-/// Of the SMART log: critical warning, temperature in kelvins, spare in percent, media errors.
+/// Critical warning, temperature in kelvins, spare in percent and media errors, from the SMART log.
 fn health(drive: &mut Drive, id: u16) -> (u8, u16, u8, u64) {
     let (_, page) = drive.succeeds(id, &get_log(2, 0, 512), &[]);
     let errors = u64::from_le_bytes(page[160..168].try_into().unwrap());
     (page[0], u16::from_le_bytes([page[1], page[2]]), page[3], errors)
 }
 
-/// The dwords 0 of the asynchronous events that the host is told next.
+/// Dwords 0 of the pending asynchronous events.
 fn events(drive: &mut Drive, id: u16) -> Vec<u64> {
     let told = drive.subsystem.async_completions(id);
     told.iter().map(|event| event.reply.result).collect()
@@ -232,7 +232,7 @@ fn read_only_media_refuses_writes_for_as_long() {
         assert_eq!(status(&mut drive, id, &entry), Status::WRITE_TO_READ_ONLY_RANGE);
     }
     assert_eq!(drive.read(id, 1, 0, 1), [1; 4096]);
-    // SMART / Health status, reliability, log page 02h; critical warning bit 3.
+    // SMART / Health status, reliability, log page 02h, with critical warning bit 3.
     assert_eq!(events(&mut drive, id), [0x0002_0001]);
     assert_eq!(health(&mut drive, id).0, 1 << 3);
     drive.write(id, 1, 0, &[2; 4096]);
@@ -253,7 +253,7 @@ fn health_is_what_the_plan_says() {
         drive.now = seconds * 1000 * NS_PER_MS;
         drive.subsystem.tick(drive.now);
         let told = events(&mut drive, id);
-        // Reading the log lets the next event of the type out.
+        // Reading the log releases the next event of the type.
         let (warning, kelvins, spare, _) = health(&mut drive, id);
         (told, warning, kelvins, spare)
     };
@@ -357,7 +357,7 @@ fn a_drive_that_forgets_cannot_lose_power() {
     assert!(drive.subsystem.faults().is_none());
 }
 
-/// The plans of docs/faults, on a drive that is written and read: everything in them happens.
+/// Runs the plans of docs/faults on a drive with reads and writes. Every fault in them must happen.
 #[test]
 fn plans_of_the_manual_do_what_they_say() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/faults");

@@ -1,4 +1,4 @@
-//! Flexible Data Placement as hosts see it: its log pages, features and events.
+//! Flexible Data Placement as hosts see it, with its log pages, features and events.
 
 mod common;
 
@@ -13,7 +13,7 @@ use nvme_spec::{AdminOpcode, IoOpcode, NSID_ALL, Status};
 #[test]
 fn fdp_configurations_are_as_the_standard_lays_them_out() {
     let (mut drive, id) = drive_with_namespace();
-    // As Linux does: the header, then as much as it says there is.
+    // Reads the header, and then the size in the header, like Linux.
     let (_, header) = drive.succeeds(id, &get_log(0x20, 1, 16), &[]);
     assert_eq!(u16_at(&header, 0), 1, "two configurations, zeroes based");
     assert_eq!(header[2], 0);
@@ -56,7 +56,8 @@ fn reclaim_groups_and_the_time_limit_are_told() {
     assert_eq!(u32_at(descriptor, 24), 77);
 }
 
-/// A full reclaim group passes data on to another: the time of the reclaim unit that takes it begins then.
+/// A full reclaim group redirects data to another one. The time limit of the receiving reclaim unit
+/// starts then.
 #[test]
 fn the_time_limit_counts_for_the_reclaim_unit_that_data_was_passed_on_to() {
     const GROUPS: u16 = 2;
@@ -72,7 +73,7 @@ fn the_time_limit_counts_for_the_reclaim_unit_that_data_was_passed_on_to() {
         cdw11: 1023.into(),
         ..io(IoOpcode::IoManagementReceive, 1, 0, 1)
     };
-    // Of the first handle in the second group: EARUTR and RUAMW.
+    // EARUTR and RUAMW of the first handle in the second group.
     let status = |drive: &mut Drive| {
         let data = drive.command(id, 1, &receive, &[]).data;
         let descriptor = &data[16 + 32..];
@@ -86,7 +87,7 @@ fn the_time_limit_counts_for_the_reclaim_unit_that_data_was_passed_on_to() {
         write_placed(&mut drive, id, first, WRITE_PAGES.min(pages - first), 0);
     }
     assert!(drive.subsystem.device().stats().pages_redirected > 0);
-    // The last pages are in the second group, and so is what is written in their stead.
+    // The last pages are in the second group, and so are their overwrites.
     let full = RECLAIM_UNIT_BYTES / PAGE_BYTES;
     let mut begun = None;
     let (_, mut before) = status(&mut drive);
@@ -160,7 +161,7 @@ fn handle_usage_says_whose_handles_are() {
     let (_, page) = drive.succeeds(id, &get_log(0x21, 1, 8 + 4 * 8), &[]);
     assert_eq!(u16_at(&page, 0), 4);
     assert_eq!(page[2..], [0; 38], "nobody's");
-    // Whoever creates a namespace without a list of handles is given one.
+    // A namespace without a handle list gets a handle from the controller.
     let mut structure = vec![0; 4096];
     structure[..8].copy_from_slice(&100u64.to_le_bytes());
     structure[8..16].copy_from_slice(&100u64.to_le_bytes());
@@ -217,7 +218,7 @@ fn an_invalid_placement_identifier_is_a_host_event() {
     assert_eq!(page[128..], [0; 4096 - 128]);
     let (_, page) = drive.succeeds(id, &get_fdp_events(false, 64), &[]);
     assert_eq!(u32_at(&page, 0), 0, "no controller event");
-    // Reading does not take events away.
+    // Reading does not remove events.
     let (_, page) = drive.succeeds(id, &get_fdp_events(true, 64), &[]);
     assert_eq!(u32_at(&page, 0), 1);
 }
@@ -273,7 +274,8 @@ fn fdp_is_switched_on_and_off() {
         ..set_fdp(false, 0)
     };
     drive.refuses(id, &other_group, &[], Status::INVALID_FIELD);
-    // CacheLib's instructions: `nvme set-feature -f 0x1D -c 0 -s`, no endurance group, namespace 0.
+    // CacheLib's instructions, `nvme set-feature -f 0x1D -c 0 -s`, without endurance group and with
+    // namespace 0.
     let by_hand = SubmissionEntry {
         cdw11: 0.into(),
         ..set_fdp(false, 0)
@@ -287,11 +289,11 @@ fn fdp_is_switched_on_and_off() {
         &[],
     );
     assert_eq!(drive.succeeds(id, &get_feature(0x1d, 0, CURRENT, 0), &[]).0, 0);
-    // Nothing of the capabilities depends on a namespace: saveable, changeable.
+    // The capabilities are saveable and changeable, without a namespace.
     assert_eq!(drive.succeeds(id, &get(CAPABILITIES), &[]).0, 0b101);
 }
 
-/// What a handle has open from the start and never used is not erased (FDP statistics: media bytes erased).
+/// Open but unused reclaim units of a handle are not erased (FDP statistics, media bytes erased).
 #[test]
 fn switching_fdp_erases_what_was_written_only() {
     let mut eager = config();
@@ -334,14 +336,14 @@ fn events_are_enabled_by_handle_and_type() {
     let (mut drive, id) = drive_with_namespace();
     let get = |handle, types| fdp_events(AdminOpcode::GetFeatures, 1, handle, types, false);
     let none = [0x00, 0, 0x01, 0, 0x02, 0, 0x03, 0, 0x80, 0, 0x81, 0];
-    // nvme-cli asks for 255, SPDK for 6.
+    // nvme-cli requests 255 types, SPDK 6.
     for types in [255, 6] {
         assert_eq!(drive.succeeds(id, &get(0, types), &[]), (6, none.to_vec()));
     }
     assert_eq!(drive.succeeds(id, &get(0, 2), &[]), (2, none[..4].to_vec()));
     assert_eq!(drive.succeeds(id, &get(0, 0), &[]), (0, Vec::new()));
 
-    // SPDK lists what there is; nvme-cli says how many it means, and sends 255 bytes.
+    // SPDK lists the existing types. The nvme-cli tool sends a count and 255 bytes.
     drive.succeeds(
         id,
         &fdp_events(AdminOpcode::SetFeatures, 1, 2, 6, true),
@@ -354,7 +356,7 @@ fn events_are_enabled_by_handle_and_type() {
     assert_eq!(drive.succeeds(id, &get(2, 255), &[]), (6, rest.to_vec()));
     assert_eq!(drive.succeeds(id, &get(1, 255), &[]).1, none, "another handle");
 
-    // xNVMe: 255 types, all zero.
+    // xNVMe sends 255 types, all zero.
     drive.succeeds(id, &fdp_events(AdminOpcode::SetFeatures, 1, 1, 255, true), &[0; 255]);
     assert_eq!(drive.succeeds(id, &get(1, 255), &[]).1[..4], [0x00, 1, 0x01, 0]);
     // Types that this drive does not log stay out of its list.

@@ -1,4 +1,4 @@
-//! Features as hosts see them: values, scopes, saving, and the statuses of everything that is refused.
+//! Features as hosts see them, with values, scopes, saving, and the statuses of refused commands.
 
 mod common;
 
@@ -27,7 +27,7 @@ fn a_saved_value_is_the_current_one_after_a_reset() {
     assert_eq!(drive.succeeds(id, &under(SAVED), &[]).0, 1 << 20 | 280);
     assert_eq!(drive.succeeds(id, &under(DEFAULT), &[]).0, 1 << 20);
 
-    // A host that was there keeps what it has, one that comes takes what was saved.
+    // An existing host keeps its values, and a new one gets the saved values.
     let before = drive.host();
     drive.succeeds(id, &save_feature(0x01, 0, 3), &[]);
     assert_eq!(drive.succeeds(before, &get_feature(0x01, 0, CURRENT, 0), &[]).0, 0);
@@ -52,7 +52,8 @@ fn what_is_refused_and_with_which_status() {
     drive.refuses(id, &get_feature(0x01, 0, 4, 0), &[], Status::INVALID_FIELD);
     let pcie = id;
     let fabrics = drive.connect(Transport::Fabrics, ControllerKind::Io);
-    // Never saved: number of queues, timestamp, keep alive, host behavior, host identifier, write protection, marker.
+    // Features that are never saved. They are number of queues, timestamp, keep alive, host
+    // behavior, host identifier, write protection and marker.
     for fid in [0x07, 0x0e, 0x0f, 0x16, 0x81, 0x80, 0x84] {
         let nsid = if fid == 0x84 { 1 } else { 0 };
         let id = if fid == 0x0f { fabrics } else { pcie };

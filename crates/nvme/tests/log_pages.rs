@@ -1,5 +1,6 @@
-//! Log pages, asynchronous events, Abort and Keep Alive as hosts see them: bytes at the standard's offsets, pages in
-//! pieces, statuses of everything that is refused, and what real clients send.
+//! Log pages, asynchronous events, Abort and Keep Alive as hosts see them. The tests check bytes at
+//! the standard's offsets, pages in pieces, the statuses of refused commands, and the commands of
+//! real clients.
 
 mod common;
 
@@ -20,7 +21,7 @@ use nvme_spec::{AdminOpcode, IoOpcode, Status};
 use rand::{RngExt, SeedableRng};
 use zerocopy::FromBytes;
 
-/// Every log page with what it needs beside its number.
+/// Every log page with its other parameters.
 const PAGES: [(u8, u16, u32); 20] = [
     (0x00, 0, 1024),
     (0x01, 0, 4096),
@@ -44,7 +45,8 @@ const PAGES: [(u8, u16, u32); 20] = [
     (0xc4, 0, 4096),
 ];
 
-/// SMART / Health Information Extended: write amplification as tools of data centers compute it is the device's own.
+/// SMART / Health Information Extended. Data center tools compute the same write amplification as
+/// the device.
 #[test]
 fn tools_of_data_centers_find_the_counters_of_the_media() {
     let (mut drive, id) = drive_with_namespace();
@@ -130,7 +132,7 @@ fn what_is_listed_is_there_and_nothing_else() {
             let (_, features) = drive.succeeds(id, &get_log(0x12, 0, 1024), &[]);
             for code in 0..=255u8 {
                 let listed = logs[usize::from(code) * 4] & 1 == 1;
-                // The discovery log page is the transport's.
+                // The transport provides the discovery log page.
                 if code != 0x70 {
                     let reply = drive.admin(id, &get_log(code, 1, 4), &[]).reply;
                     let expected = if listed {
@@ -321,7 +323,8 @@ fn the_error_log_says_which_command_and_where() {
     assert_eq!(u64_at(&page, 0), 3);
 }
 
-/// What Identify Controller says is there, and what answers: log pages by code and admin and I/O commands by opcode.
+/// All log pages (by code) and admin and I/O commands (by opcode) that Identify Controller reports
+/// must work, and no others.
 #[test]
 fn what_identify_says_is_supported_answers_and_nothing_else_does() {
     for transport in [Transport::Pcie, Transport::Fabrics] {
@@ -581,7 +584,8 @@ fn failing_storage_degrades_the_drive_and_its_endurance_group() {
         (Status::UNRECOVERED_READ_ERROR, false)
     );
     drive.memory.broken.store(false, Ordering::Relaxed);
-    // SMART / Health: reliability; Notice: endurance group event aggregate log change, log page 0Fh.
+    // Reliability (SMART / Health), and endurance group event aggregate log change (Notice, log
+    // page 0Fh).
     assert_eq!(events(&mut drive, id), [(1, 0x0002_0001), (2, 0x000f_0602)]);
     let (_, page) = drive.succeeds(id, &get_log(0x02, 0, 512), &[]);
     assert_eq!((page[0], page[6], u128_at(&page, 160)), (0b100, 0b100, 1));
@@ -619,7 +623,7 @@ fn requests_are_limited_and_can_be_aborted() {
     let reply = request_event(&mut drive, id, 4).expect("a completion").reply;
     assert_eq!(reply.status, Status::COMMAND_ID_CONFLICT);
     assert!(request_event(&mut drive, id, 5).is_none());
-    // A reset takes requests with it.
+    // A reset drops the requests.
     drive.subsystem.reset_controller(id);
     drive.enable(id);
     assert_eq!(drive.subsystem.async_completions(id), []);
@@ -658,7 +662,7 @@ fn keep_alive_holds_the_connection() {
     assert!(drive.subsystem.tick(drive.now).is_empty());
 }
 
-/// Without a connection there is nothing to keep alive: no command, no timer, and no word of them.
+/// Without a connection, Keep Alive has no command, no timer and no reported support.
 #[test]
 fn keep_alive_is_not_for_pci_express() {
     let (mut drive, id) = drive_with_namespace();
@@ -696,8 +700,8 @@ fn a_discovery_controller_has_little() {
     assert!(page[1024..].iter().all(|&byte| byte == 0));
 }
 
-/// Fields that nobody sends are answered too: with as much data as was asked for, or with a status and the place to
-/// read more.
+/// Random fields get an answer too, with the requested amount of data or with a status and an error
+/// log entry.
 #[test]
 fn random_fields_are_answered() {
     const SEED: u64 = 23;
@@ -715,7 +719,7 @@ fn random_fields_are_answered() {
     ];
     let mut succeeded = 0;
     for step in 0..20_000 {
-        // Mostly small numbers: they are what nearly makes sense.
+        // Mostly small numbers, which are closest to valid ones.
         let mut number = || random.random::<u32>() >> random.random_range(0..32u32);
         let lid_or_fid = number() & 0xff;
         let mut entry = SubmissionEntry {

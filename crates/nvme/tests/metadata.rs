@@ -1,5 +1,6 @@
-//! Metadata of logical blocks: both formats that have it, in extended blocks and in a buffer of its own, through every
-//! command that touches blocks, and what becomes of it when blocks are formatted, deleted, sanitized or stored.
+//! Metadata of logical blocks. The tests cover both formats with metadata, extended blocks and
+//! separate buffers, every command that accesses blocks, and formatting, deletion, sanitizing and
+//! storing.
 
 mod common;
 
@@ -12,7 +13,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use zerocopy::{FromBytes, IntoBytes};
 
-/// How a namespace divides and moves its blocks.
+/// Format of a namespace and the transfer form of its metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Form {
     format: u8,
@@ -51,7 +52,7 @@ impl Form {
         PAGE_BYTES / self.block_bytes as u64
     }
 
-    /// What a host sends and gets for blocks: as the standard draws it, block by block.
+    /// Bytes that a host transfers for blocks, block by block as in the standard's figures.
     fn bytes(self, blocks: &[Block]) -> Vec<u8> {
         let mut bytes = Vec::new();
         for block in blocks {
@@ -198,7 +199,7 @@ fn deallocate(nsid: u32, first: u64, count: u64) -> (SubmissionEntry, Range) {
     (entry, range)
 }
 
-// ------------------------------------------------------------------------------------------------------ the blocks --
+// ---------------------------------------------------------------------------------- the blocks --
 
 /// A namespace in two pieces, and what its blocks must be.
 struct Mirrored {
@@ -373,7 +374,7 @@ fn data_of_another_length_is_refused() {
     assert_eq!((reply.status, reply.do_not_retry), (Status::DATA_TRANSFER_ERROR, false));
 }
 
-/// What the host sent stays where it is: its buffer is used again, and need not be filled before.
+/// The host's data stays in its buffer, so that the buffer can be reused without filling it.
 #[test]
 fn data_of_the_host_stays_in_its_buffer() {
     let mut drive = without_placement();
@@ -412,7 +413,7 @@ fn the_largest_command_is_measured_without_metadata() {
     }
 }
 
-/// The counters of the device, of the SMART log and of log page 22h are of the data alone.
+/// The counters of the device, the SMART log and log page 22h include only data.
 #[test]
 fn counters_count_data() {
     for form in FORMS {
@@ -439,7 +440,7 @@ fn counters_count_data() {
     }
 }
 
-/// There is none, so the bit of a command that asks for it (PRACT) takes nothing away from the metadata.
+/// The drive has no protection information, so the PRACT bit of a command removes no metadata.
 #[test]
 fn metadata_is_not_protection_information() {
     let mut drive = Drive::new();
@@ -458,7 +459,7 @@ fn metadata_is_not_protection_information() {
     assert_eq!(nvm, NvmIdentifyNamespace::default().as_bytes());
 }
 
-// ---------------------------------------------------------------------------------------------------- the namespace --
+// -------------------------------------------------------------------------------- the namespace --
 
 #[test]
 fn a_namespace_says_how_its_metadata_is_moved() {
@@ -482,7 +483,7 @@ fn a_namespace_says_how_its_metadata_is_moved() {
         let allocated = drive.succeeds(id, &identify(0x11, nsid), &[]).1;
         assert_eq!(allocated, structure.as_bytes());
     }
-    // Where a block has no metadata there is nothing to say.
+    // Blocks without metadata ignore the form.
     let plain = Form {
         format: 1,
         extended: true,
@@ -492,7 +493,8 @@ fn a_namespace_says_how_its_metadata_is_moved() {
     assert_eq!(described(&mut drive, id, nsid).flbas, Flbas::new().with_fidxl(1));
 }
 
-/// A namespace goes through all formats; whatever was in it is gone each time, and nothing of its neighbour is.
+/// A namespace goes through all formats. Each format erases its own content, and none of its
+/// neighbour's.
 #[test]
 fn formatting_changes_the_form_and_erases_metadata() {
     let mut drive = Drive::new();
@@ -510,7 +512,7 @@ fn formatting_changes_the_form_and_erases_metadata() {
 
     let formatted = create(&mut drive, &[id], LARGE, 16);
     let neighbour = create(&mut drive, &[id], LARGE, 16);
-    // Both write through the handle that the controller chose, so they are formatted together.
+    // Both use the handle that the controller chose, so they are formatted together.
     let others = [SMALL.extended(), SMALL, LARGE, LARGE.extended(), LARGE];
     for (form, next) in [LARGE, SMALL.extended(), SMALL, LARGE, LARGE.extended()]
         .into_iter()
@@ -597,7 +599,7 @@ fn failing_storage_fails_metadata_too() {
     assert_eq!(drive.subsystem.state().smart.media_errors, 2);
 }
 
-// ------------------------------------------------------------------------------------------------------- fabrics --
+// ----------------------------------------------------------------------------------- fabrics --
 
 #[test]
 fn over_fabrics_metadata_is_in_extended_blocks_only() {
@@ -631,7 +633,8 @@ fn over_fabrics_metadata_is_in_extended_blocks_only() {
     assert!(read == SMALL.extended().bytes(&blocks));
 }
 
-/// A namespace with a separate buffer is of use to hosts on PCI Express alone; what moves no metadata works everywhere.
+/// Only PCI Express hosts can use a namespace with a separate buffer. Commands without metadata
+/// work everywhere.
 #[test]
 fn a_separate_buffer_cannot_be_used_over_fabrics() {
     let mut drive = Drive::new();

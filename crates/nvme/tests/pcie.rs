@@ -1,5 +1,6 @@
-//! The PCI Express side of a controller, driven without any transport: host memory is a vector, doorbells are numbers,
-//! interrupts are counted. Every malformed queue command, PRP and SGL has its exact status.
+//! Tests of the PCI Express side of a controller without a transport. Host memory is a vector,
+//! doorbells are numbers, and interrupts are counted. Every malformed queue command, PRP and SGL
+//! has its exact status.
 
 mod common;
 
@@ -22,7 +23,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 const PAGE: u64 = 4096;
 const RAM_BYTES: u64 = 8 * MIB;
-/// Where tests put their data; queues lie below.
+/// Address of test data. Queues have lower addresses.
 const DATA: u64 = 4 * MIB;
 const VECTORS: u16 = 3;
 const ADMIN_ENTRIES: u16 = 16;
@@ -235,7 +236,7 @@ impl Machine {
         };
     }
 
-    /// Puts an entry into a queue; the doorbell is rung by `ring`.
+    /// Adds an entry to a queue. `ring` writes the doorbell.
     fn submit(&mut self, queue: u16, mut entry: SubmissionEntry) -> u16 {
         let cid = self.next_cid;
         self.next_cid += 1;
@@ -255,7 +256,7 @@ impl Machine {
         self.doorbell(queue * 2, u32::from(self.pairs[usize::from(queue)].tail));
     }
 
-    /// Lets the controller work until it has nothing to do; returns the commands of each batch.
+    /// Lets the controller run until it is idle. Returns the commands of each batch.
     fn run(&mut self) -> Vec<usize> {
         let mut batches = Vec::new();
         while self.with(|controller, _, bus| controller.has_work(bus)) {
@@ -313,7 +314,7 @@ impl Machine {
         completion
     }
 
-    /// The host's mistake: this status, not to be retried, with an entry in the error log.
+    /// Expects a host mistake, which has this status, is not retryable and adds an error log entry.
     #[track_caller]
     fn refuses(&mut self, queue: u16, entry: SubmissionEntry, status: Status) {
         let errors = self.drive.subsystem.state().smart.error_log_entries;
@@ -323,7 +324,7 @@ impl Machine {
         assert_eq!(self.drive.subsystem.state().smart.error_log_entries, errors + 1);
     }
 
-    /// Commands with what is wrong with them and the status that each ends with.
+    /// Expects each invalid command to end with its status.
     fn refuses_each(&mut self, queue: u16, cases: &[(&str, SubmissionEntry, Status)]) {
         for (what, entry, status) in cases {
             println!("{what}");
@@ -362,7 +363,7 @@ fn read(blocks: u64, prp1: u64, prp2: u64) -> SubmissionEntry {
     prps(io(IoOpcode::Read, 1, 0, blocks), prp1, prp2)
 }
 
-// ------------------------------------------------------------------------------------------------------ registers --
+// ---------------------------------------------------------------------------------- registers --
 
 #[test]
 fn registers_read_at_any_size_and_write_as_dwords_and_qwords() {
@@ -440,7 +441,7 @@ fn a_queue_whose_memory_is_gone_is_a_fatal_status() {
     machine.succeeds(0, prps(identify(1, 0), DATA, 0));
 }
 
-// ----------------------------------------------------------------------------------------------- queue management --
+// --------------------------------------------------------------------------- queue management --
 
 #[test]
 fn completion_queues_are_created_only_as_the_standard_allows() {
@@ -539,7 +540,7 @@ fn the_number_of_queues_is_what_was_granted() {
     machine.refuses_each(0, &refused);
     machine.succeeds(0, Machine::create_submission(2, 64, 3));
     machine.refuses(0, set(0), Status::COMMAND_SEQUENCE_ERROR);
-    // Other features do not care.
+    // Other features are unaffected.
     machine.succeeds(
         0,
         SubmissionEntry {
@@ -571,12 +572,12 @@ fn entry_sizes_that_were_not_chosen_make_no_queues() {
     }
 }
 
-// ------------------------------------------------------------------------------------------------------------ PRPs --
+// ---------------------------------------------------------------------------------------- PRPs --
 
 #[test]
 fn prps_describe_data_in_pages() {
     let mut machine = Machine::with_queue();
-    // In one page, with an offset; over a page boundary with a second entry.
+    // In one page with an offset, and over a page boundary with a second entry.
     let data = machine.fill(DATA + 0x10, 3 * PAGE, 3);
     machine.write_numbers(DATA - PAGE, &[DATA + PAGE, DATA + 2 * PAGE, DATA + 3 * PAGE]);
     machine.succeeds(1, write(3, DATA + 0x10, DATA - PAGE));
@@ -597,8 +598,8 @@ fn prps_describe_data_in_pages() {
 #[test]
 fn a_prp_list_goes_on_in_other_pages() {
     let mut machine = Machine::with_queue();
-    // 1 MiB from the middle of a page: 256 list entries of which the first list page has room for 2, the next one for
-    // all.
+    // 1 MiB from the middle of a page needs 256 list entries. The first list page has room for 2,
+    // the next one for all.
     let data = machine.fill(DATA, MIB, 9);
     let (first_list, second_list) = (DATA - 3 * PAGE + PAGE - 24, DATA - PAGE);
     let start = DATA + 2048;
@@ -609,7 +610,7 @@ fn a_prp_list_goes_on_in_other_pages() {
     let expected = [&data[2048..], &machine.ram(DATA + MIB, 2048)[..]].concat();
     machine.succeeds(1, write(256, start, first_list));
 
-    // A list that begins at the last entry of its page, which can only lead to the next page.
+    // A list at the last entry of its page, which can only point to the next page.
     let target = DATA + 2 * MIB;
     let back: Vec<u64> = (1..256).map(|page| target + page * PAGE).collect();
     machine.write_numbers(DATA - PAGE - 8, &[second_list]);
@@ -649,7 +650,7 @@ fn malformed_prps_are_refused() {
     assert_eq!(machine.ram(DATA, PAGE), vec![0; PAGE as usize], "nothing was written");
 }
 
-// ------------------------------------------------------------------------------------------------------------ SGLs --
+// ---------------------------------------------------------------------------------------- SGLs --
 
 fn descriptor(kind: SglType, subtype: u8, address: u64, bytes: u32) -> SglDescriptor {
     SglDescriptor {
@@ -695,12 +696,12 @@ fn sgls_describe_data_in_pieces() {
     let data = machine.fill(DATA, 2 * PAGE, 5);
     let (list, more) = (DATA - PAGE, DATA - 2 * PAGE);
 
-    // One block, at any address; more of it than is needed.
+    // One block at any address, longer than needed.
     machine.succeeds(1, sgl(write(2, 0, 0), block(DATA, 2 * page)));
     machine.succeeds(1, sgl(read(2, 0, 0), block(DATA + 0x10_0001, 3 * page)));
     assert_eq!(machine.ram(DATA + 0x10_0001, 2 * PAGE), data);
 
-    // Pieces of odd sizes in two segments; a bit bucket has no length in data for the controller.
+    // Pieces of odd sizes in two segments. A bit bucket has no length in data for the controller.
     machine.put(
         list,
         &[block(DATA, 1), block(DATA + 1, 0), bucket(77), segment(more, 2)],
@@ -770,10 +771,10 @@ fn malformed_sgls_are_refused() {
     machine.refuses(0, sgl(identify(1, 0), block(DATA, page)), Status::INVALID_FIELD);
 }
 
-// -------------------------------------------------------------------------------------------------------- metadata --
+// ------------------------------------------------------------------------------------ metadata --
 
 impl Machine {
-    /// With a namespace of 4 KiB blocks whose 64 bytes of metadata are in a buffer of their own.
+    /// A machine whose namespace has 4 KiB blocks with 64 bytes of metadata in a separate buffer.
     fn with_metadata() -> Machine {
         let mut machine = Machine::with_queue();
         let mut format = admin(AdminOpcode::FormatNvm, 1);
@@ -819,7 +820,8 @@ fn the_metadata_pointer_is_an_address_or_an_sgl() {
     machine.succeeds(1, metadata(read_other(block_of(to)), 1, to_meta));
     check(&mut machine, "an SGL and a buffer");
 
-    // An SGL, and one SGL descriptor at the pointer: a block that is too long, or a segment of pieces.
+    // An SGL with an SGL descriptor at the metadata pointer. The descriptor is a block that is too
+    // long, or a segment of pieces.
     machine.put(list, &[block(meta, 200)]);
     machine.succeeds(1, metadata(sgl(write(2, 0, 0), block_of(DATA)), 2, list));
     machine.put(list, &[last_segment(more, 3)]);
@@ -872,7 +874,7 @@ fn malformed_metadata_pointers_are_refused() {
         0,
         "nothing was changed"
     );
-    // Without separate metadata the pointer means nothing.
+    // Without separate metadata the pointer is ignored.
     let mut format = admin(AdminOpcode::FormatNvm, 1);
     format.cdw10.set(0);
     machine.succeeds(0, format);
@@ -951,8 +953,8 @@ fn a_list_of_ranges_stores_the_state_once() {
     machine.succeeds(1, io(IoOpcode::Verify, 1, 0, 8));
 }
 
-/// However many long commands a host has, the controller takes on a bounded number, each in a batch of its own, and the
-/// admin queue is served meanwhile.
+/// The controller starts a bounded number of long commands, each in a separate batch, and serves
+/// the admin queue in between.
 #[test]
 fn long_commands_are_begun_one_a_batch_and_not_without_end() {
     const LONG: u16 = 80;
@@ -1048,7 +1050,7 @@ fn completions_that_were_not_taken_are_announced_again() {
     assert_eq!(*machine.raised.0.borrow(), [1], "taken by now");
 }
 
-// ------------------------------------------------------------------------------------------------------- doorbells --
+// ----------------------------------------------------------------------------------- doorbells --
 
 #[test]
 fn a_batch_raises_a_vector_once() {
@@ -1092,7 +1094,7 @@ fn a_busy_queue_does_not_hold_up_the_others() {
 fn a_full_completion_queue_stops_its_submission_queues_until_the_host_takes_some() {
     let mut machine = Machine::new();
     machine.create_pair(1, 64, None);
-    // Queue 2 completes on a small queue of its own.
+    // Queue 2 gets a small completion queue.
     machine.create_pair(2, 8, None);
     machine.succeeds(0, Machine::delete(AdminOpcode::DeleteIoSubmissionQueue, 2));
     machine.succeeds(0, Machine::create_submission(2, 64, 2));
@@ -1126,7 +1128,7 @@ fn wrong_doorbells_are_events_and_nothing_else() {
         assert!(machine.take(0).is_none(), "it waits for an event");
         mistake(machine);
         machine.run();
-        // One more look: mistakes that were found while work was looked for are told with the next batch.
+        // One more poll, because the next batch reports mistakes found while polling for work.
         machine.with(|controller, subsystem, bus| controller.process(subsystem, bus, 1));
         let completion = machine.take(0).expect("an event");
         machine.ring_head(0);
@@ -1134,13 +1136,13 @@ fn wrong_doorbells_are_events_and_nothing_else() {
         machine.succeeds(0, read_error_log());
         completion.dw0.get()
     };
-    // Error events: type 0, log page 1.
+    // Error events have type 0 and log page 1.
     let tail = event_of(&mut machine, &|machine| machine.doorbell(2, 64));
     assert_eq!(tail, 0x0001_0100, "an entry that the queue does not have");
     machine.doorbell(2, 0);
     let head = event_of(&mut machine, &|machine| {
         machine.doorbell(3, 64);
-        // The head is looked at when room is short: 63 commands fill the queue.
+        // The controller reads the head when room is short. 63 commands fill the queue.
         for _ in 0..63 {
             machine.submit(1, read(1, DATA, 0));
         }
@@ -1173,7 +1175,7 @@ fn doorbells_can_be_written_like_registers() {
     assert_eq!(machine.run(), []);
 }
 
-// ------------------------------------------------------------------------------------------------ shadow doorbells --
+// ---------------------------------------------------------------------------- shadow doorbells --
 
 #[test]
 fn shadow_doorbells_stand_in_for_those_of_io_queues() {
@@ -1193,7 +1195,8 @@ fn shadow_doorbells_stand_in_for_those_of_io_queues() {
     machine.succeeds(0, configure(values, indexes));
     assert!(machine.controller.has_shadow_doorbells());
 
-    // The real doorbell of queue 1 no longer counts, the shadow does; the admin queue's is real.
+    // For queue 1 the shadow counts instead of the real doorbell. The admin queue uses the real
+    // one.
     machine.submit(1, read(1, DATA, 0));
     machine.ring(1);
     assert_eq!(machine.run(), []);
@@ -1202,18 +1205,19 @@ fn shadow_doorbells_stand_in_for_those_of_io_queues() {
     assert_eq!(machine.take_all(1).len(), 1);
     machine.succeeds(0, prps(identify(1, 0), DATA, 0));
 
-    // Awake, nothing is asked of the host; before it sleeps the controller asks for the next change.
+    // While awake, the controller requests no doorbell. Before sleeping it requests one at the next
+    // change.
     assert_eq!(machine.ram.load(indexes + 8).unwrap(), 0);
     assert!(!machine.with(|controller, _, bus| controller.announce_sleep(bus)));
     assert_eq!(machine.ram.load(indexes + 8).unwrap(), 1);
     assert_eq!(machine.ram.load(indexes).unwrap(), 0, "not the admin queue's");
-    // What came before the announcement was seen is work.
+    // Commands that came before the announcement are work.
     machine.submit(1, read(1, DATA, 0));
     machine.ram.store(values + 8, 2).unwrap();
     assert!(machine.with(|controller, _, bus| controller.announce_sleep(bus)));
     assert_eq!(machine.ram.load(indexes + 8).unwrap(), 1, "the tail that was known");
 
-    // A reset ends it.
+    // A reset ends the use of shadow doorbells.
     machine.disable();
     machine.enable();
     assert!(!machine.controller.has_shadow_doorbells());
@@ -1242,7 +1246,7 @@ fn a_full_completion_queue_asks_for_its_shadow_head() {
     assert_eq!(machine.run(), [1]);
 }
 
-// ------------------------------------------------------------------------------------------ durability, lifecycle --
+// ---------------------------------------------------------------------- durability, lifecycle --
 
 fn with_cache() -> Machine {
     let mut machine = Machine::on(Drive::on(with_namespace(), true));
@@ -1251,7 +1255,7 @@ fn with_cache() -> Machine {
 }
 
 impl Machine {
-    /// Makes durable what the controller wants, and lets it complete. Returns whether there was anything.
+    /// Runs a sync if the controller needs one. Returns true if it did.
     fn sync(&mut self) -> bool {
         let Some(durable) = self.controller.start_sync() else {
             return false;
@@ -1268,7 +1272,7 @@ fn flush() -> SubmissionEntry {
     entry
 }
 
-/// The request that an Abort aborts completes first, unless there is room for the commands of the batch only.
+/// An aborted request completes before its Abort, unless only the batch's commands have room.
 #[test]
 fn what_is_aborted_completes_before_its_abort() {
     let mut machine = Machine::new();
@@ -1290,7 +1294,8 @@ fn what_is_aborted_completes_before_its_abort() {
     assert_eq!(found(&mut machine), expected);
     machine.ring_head(0);
 
-    // As many commands as there is room for: the aborted one waits until the host has taken some.
+    // As many commands as the queue has room for. The aborted one waits until the host consumes
+    // some.
     let request = machine.submit(0, admin(AdminOpcode::AsynchronousEventRequest, 0));
     machine.ring(0);
     machine.run();
@@ -1474,7 +1479,7 @@ fn a_shutdown_is_complete_when_everything_is_durable() {
     machine.disable();
     machine.enable();
 
-    // Without a cache there is nothing to wait for.
+    // Without a cache the shutdown needs no sync.
     let mut machine = Machine::new();
     machine.write_register(register::CC, &0x0046_4001u32.to_le_bytes());
     assert_eq!(machine.csts().shst(), 2);
@@ -1489,7 +1494,7 @@ fn a_subsystem_reset_reaches_every_controller() {
     machine.write_register(register::NSSR, &NSSR_RESET.to_le_bytes());
     assert!(!machine.csts().rdy() && machine.csts().nssro());
     assert!(!machine.drive.subsystem.controller(other).is_ready());
-    // It is a fact until the host has seen it, whatever else it resets.
+    // The bit stays set until the host clears it, even over other resets.
     machine.enable();
     machine.disable();
     machine.with(|controller, subsystem, bus| controller.reset_function(subsystem, bus));
@@ -1497,7 +1502,7 @@ fn a_subsystem_reset_reaches_every_controller() {
     machine.write_register(register::CSTS, &(1u32 << 4).to_le_bytes());
     assert!(!machine.csts().nssro());
 
-    // And this one finds its queues gone when another controller's host does that.
+    // The queues of this controller disappear when another controller's host resets the subsystem.
     machine.enable();
     machine.create_pair(1, 64, None);
     let id = machine.controller.id();
@@ -1520,9 +1525,9 @@ fn a_function_level_reset_clears_the_registers() {
     machine.succeeds(0, prps(identify(1, 0), DATA, 0));
 }
 
-// ----------------------------------------------------------------------------------------------------- hostile host --
+// --------------------------------------------------------------------------------- hostile host --
 
-/// Random entries with random data pointers into random memory: each is completed exactly once, whatever it is.
+/// Random entries with random data pointers into random memory. Each completes exactly once.
 #[test]
 fn every_entry_completes_exactly_once() {
     for seed in 1..=20 {
@@ -1573,9 +1578,9 @@ fn random_entry(random: &mut Xoshiro256PlusPlus) -> SubmissionEntry {
     entry
 }
 
-// ------------------------------------------------------------------------------------------------------- together --
+// ----------------------------------------------------------------------------------- together --
 
-/// A Read or Write, or now and then another command, and now and then one with something wrong; its data is at `data`, 32 KiB.
+/// A Read or Write, occasionally another command or an invalid one. Its data is 32 KiB at `data`.
 fn any_command(random: &mut Xoshiro256PlusPlus, data: u64) -> SubmissionEntry {
     let mut draw = |below: u64| random.next_u64() % below;
     let blocks = CAPACITY_BYTES / PAGE;
@@ -1609,7 +1614,7 @@ fn any_command(random: &mut Xoshiro256PlusPlus, data: u64) -> SubmissionEntry {
     entry.set_prps(data, second);
     match draw(60) {
         0 => entry.set_prps(data + 1, second),
-        // Not of a Read: whether it counts depends on how far its data came.
+        // Not for a Read, whose counters depend on the transferred part of its data.
         1 if opcode != IoOpcode::Read => entry.set_prps(RAM_BYTES - PAGE, RAM_BYTES),
         2 => entry.set_prps(data + 8, second),
         3 => entry.flags.set_fuse(1),
@@ -1617,7 +1622,8 @@ fn any_command(random: &mut Xoshiro256PlusPlus, data: u64) -> SubmissionEntry {
         _ => {}
     }
     if opcode == IoOpcode::Write {
-        // Force unit access; and directives: none, placement (identifiers that exist, and some that do not), and what is not supported.
+        // Force unit access and directives. The directives are none, placement with valid and
+        // invalid identifiers, and an unsupported one.
         let directive = draw(3) + u64::from(draw(20) == 0);
         let kind = if directive == 1 { 0 } else { directive as u32 };
         entry
@@ -1628,7 +1634,8 @@ fn any_command(random: &mut Xoshiro256PlusPlus, data: u64) -> SubmissionEntry {
     entry
 }
 
-/// What is carried out together leaves what it would have left one by one, which is how it goes where faults are planned, even none.
+/// A fast-path batch leaves the drive in the same state as single commands. A fault plan, even an
+/// empty one, forces single commands.
 #[test]
 fn together_or_one_by_one_is_the_same() {
     const SLOT: u64 = 8 * PAGE;
@@ -1659,7 +1666,7 @@ fn together_or_one_by_one_is_the_same() {
                     let data = DATA + slot * SLOT;
                     machine.fill(data, SLOT, (round + slot) as u8);
                     let pages: Vec<u64> = (1..8).map(|page| data + page * PAGE).collect();
-                    // The list is data, too: what a Read puts there is not looked at again.
+                    // The list is data too, and a Read may overwrite it without effect.
                     machine.write_numbers(data + 7 * PAGE, &pages);
                     machine.submit(1, *entry);
                 }
@@ -1680,7 +1687,7 @@ fn together_or_one_by_one_is_the_same() {
             });
             let [(together, ram), (one_by_one, ram_of_one_by_one)] = ends;
             assert_eq!(together.len(), entries.len(), "round {round}");
-            // The phase depends on when it came.
+            // The phase depends on the completion's time.
             for (end, other) in together.iter().zip(&one_by_one) {
                 assert_eq!(
                     (end.0, end.1.status(), end.1.dnr(), end.2),

@@ -1,10 +1,11 @@
-//! Every completion is right: a seeded swarm of hosts with random commands, resets, aborts, lost connections and
-//! failing storage, against a model of what the standard demands.
+//! Checks that every completion is right. A seeded swarm of hosts runs random commands, resets,
+//! aborts, lost connections and failing storage against a model of the standard.
 //!
-//! Environment: `WARP_SWARM_SECONDS` is the budget, `WARP_SWARM_SEED` the first case, `WARP_SWARM_CASES` how many at
-//! most. A failure prints the line that repeats it and the shortest list of operations that was found to cause it.
+//! Environment variables are `WARP_SWARM_SECONDS` (budget), `WARP_SWARM_SEED` (first case) and
+//! `WARP_SWARM_CASES` (most cases). A failure prints a command line that repeats it, and the
+//! shortest list of operations found that causes it.
 
-// A failure carries the whole case, so that it can be shrunk and printed; it happens once.
+// A failure carries the whole case for shrinking and printing, and happens only once.
 #![allow(clippy::result_large_err)]
 
 #[path = "simulation/mod.rs"]
@@ -23,26 +24,26 @@ use simulation::operation::{self, Operation};
 use simulation::run::{Coverage, Run};
 
 const SECONDS_DEFAULT: u64 = 20;
-/// Operations of a case, at most: many short cases find more than few long ones.
+/// Most operations of a case. Many short cases find more than few long ones.
 const OPERATIONS_MAX: u64 = 1_500;
-/// A run of so many cases, which a slow machine does in the default time too, must have seen everything that is
-/// required.
+/// A run of at least this many cases must cover all required events. A slow machine reaches the
+/// number in the default time too.
 const CASES_DEMANDING: u64 = 400;
-/// Threads that run cases, at most: each has a drive and the memory of its hosts.
+/// Most threads that run cases. Each needs a drive and the memory of its hosts.
 const THREADS_MAX: usize = 8;
-/// What a case may spend on making its failure short.
+/// Most time for shrinking a failure.
 const SHRINK_TIME: Duration = Duration::from_secs(30);
 /// Operations of a shrunk failure that are printed.
 const OPERATIONS_SHOWN: usize = 60;
 
-/// What went wrong, and after which operations.
+/// Message of a failure, and the operations that caused it.
 struct Failure {
     message: String,
     operations: Vec<Operation>,
 }
 
 thread_local! {
-    /// Holds the message of a panic on this thread instead of printing it, while there is a place for it.
+    /// Captures the message of a panic on this thread instead of printing it, while set.
     static QUIET: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -64,7 +65,7 @@ fn keep_panics_quiet() {
     });
 }
 
-/// Runs a case whose operations come from `next`, which is told the state; keeps what was done.
+/// Runs a case and records its operations. `next` chooses each operation from the current state.
 fn run_caught(setup: &Setup, mut next: impl FnMut(&Run) -> Option<Operation>) -> Result<Coverage, Failure> {
     let done = RefCell::new(Vec::new());
     let ended = Cell::new(false);
@@ -93,7 +94,7 @@ fn run_caught(setup: &Setup, mut next: impl FnMut(&Run) -> Option<Operation>) ->
     })
 }
 
-/// One case of the swarm: everything follows from the seed.
+/// One case of the swarm, determined by its seed.
 fn run_case(seed: u64) -> Result<Coverage, (Setup, Failure)> {
     let mut entropy = Seeded::new(seed);
     let setup = generate::setup(&mut entropy);
@@ -111,7 +112,7 @@ fn replay(setup: &Setup, operations: &[Operation]) -> Result<Coverage, Failure> 
     run_caught(setup, |_| rest.next().cloned())
 }
 
-/// Leaves out operations as long as the rest still fails in any way.
+/// Removes operations while the rest still fails in any way.
 fn shrink(setup: &Setup, mut failure: Failure) -> Failure {
     let start = Instant::now();
     let mut chunk = failure.operations.len() / 2;
@@ -132,7 +133,7 @@ fn shrink(setup: &Setup, mut failure: Failure) -> Failure {
     failure
 }
 
-/// Everything that somebody needs to repeat a failure.
+/// Report with all data needed to repeat a failure.
 fn report(seed: u64, setup: &Setup, failure: Failure) -> String {
     let mut report = format!(
         "{}\n  at operation {}. Replay:\n  WARP_SWARM_SEED={seed} WARP_SWARM_CASES=1 cargo test -p warp-nvme --test \
@@ -158,8 +159,8 @@ fn environment(name: &str) -> Option<u64> {
     Some(number.unwrap_or_else(|_| panic!("{name} = {value}: must be a whole number")))
 }
 
-/// Commands that must have succeeded in a run of [`CASES_DEMANDING`] cases, or the swarm tests less than it says; those
-/// with a structure, log page or feature come by themselves.
+/// Commands that must have succeeded in a run of [`CASES_DEMANDING`] cases, or the swarm tests less
+/// than claimed. Commands with a structure, log page or feature are added separately.
 const COMMANDS: &[&str] = &[
     "Abort",
     "AsyncEvent",
@@ -191,7 +192,7 @@ const COMMANDS: &[&str] = &[
     "WriteZeroes",
 ];
 
-/// What else must have happened.
+/// Other events that must have happened.
 const FEATURES: &[&str] = &[
     "AsyncEvent waits",
     "asynchronous completion 000h 010000h",
@@ -224,7 +225,7 @@ const FEATURES: &[&str] = &[
     "subsystem reset",
 ];
 
-/// Everything that a run of [`CASES_DEMANDING`] cases must have seen.
+/// All coverage that a run of [`CASES_DEMANDING`] cases must have.
 fn required() -> Vec<String> {
     let mut all: Vec<String> = COMMANDS.iter().map(|name| format!("{name} ok")).collect();
     all.extend(FEATURES.iter().map(|what| what.to_string()));

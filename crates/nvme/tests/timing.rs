@@ -1,4 +1,5 @@
-//! Commands of a drive with timing: when their completions are due, and what the device model says of its life.
+//! Commands of a drive with timing, with the due times of completions and the reported life of the
+//! device model.
 
 mod common;
 #[path = "common/timing.rs"]
@@ -47,7 +48,7 @@ fn a_completion_is_due_when_the_device_is_done() {
     assert!((READ_NS..READ_NS + 2000).contains(&read), "{read}");
     drive.now += 1_000_000;
     assert_eq!(latency(&mut drive, id, IoOpcode::Flush, 0, 1), WRITE_NS);
-    // Two at once on one core.
+    // Two concurrent commands on one core.
     drive.now += 1_000_000;
     let (first, second) = (
         latency(&mut drive, id, IoOpcode::Read, 0, 1),
@@ -104,7 +105,7 @@ fn the_logs_say_how_much_of_the_drive_is_used() {
     assert_eq!(used(&mut drive), (100.0 * endurance.life_used) as u8);
 }
 
-/// Set Features C5h: thresholds in units of 5 ms, the first of which is 0.
+/// Set Features C5h, with thresholds in units of 5 ms. A threshold of 0 means 5 ms.
 fn configure_latency_monitor(thresholds: [u8; 4], discard: u8) -> (SubmissionEntry, Vec<u8>) {
     let mut data = vec![0; 4096];
     data[2..6].copy_from_slice(&thresholds);

@@ -114,7 +114,7 @@ impl MessageId {
 }
 
 impl MessageHeader {
-    /// Of a message of a transaction.
+    /// Builds the header of a message of a transaction.
     pub fn new(kind: MessageId, transaction: u16) -> MessageHeader {
         MessageHeader {
             auth_type: kind.auth_type(),

@@ -85,7 +85,7 @@ layout! {
         _reserved1 @ 1: [u8; 7],
     }
 
-    /// Reclaim Unit Handle Attributes, which state the user of the handle.
+    /// Reclaim Unit Handle Attributes, which state the use of the handle.
     RuhAttributes(u8, from_u8) {
         Unused = 0 => "Unused by a namespace",
         HostSpecified = 1 => "Host Specified Reclaim Unit Handle",

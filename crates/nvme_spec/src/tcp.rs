@@ -68,7 +68,7 @@ layout! {
 }
 
 impl CommonHeader {
-    /// Builds the header of a PDU of `bytes` bytes, with data at `data_offset`, or without data if 0.
+    /// Builds the header of a PDU of `bytes` bytes. Data starts at `data_offset`, 0 for no data.
     pub fn new(kind: PduType, flags: PduFlags, data_offset: u8, bytes: u32) -> CommonHeader {
         CommonHeader {
             pdu_type: kind.code(),

@@ -24,7 +24,7 @@ use crate::namespace::BlockSet;
 use crate::state::SanitizeOutcome;
 use crate::subsystem::Subsystem;
 
-/// Fewest bytes erased in one tick. The value keeps the delay of other commands short.
+/// Fewest bytes erased in one tick, few enough that no command waits long for a tick.
 const PIECE_BYTES_MIN: u64 = 256 << 20;
 /// Most pieces of a whole drive. They bound the operation to half a minute of ticks for every
 /// capacity.

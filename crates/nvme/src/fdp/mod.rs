@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `configuration` | the configurations that a drive offers, placement identifiers |
 //! | `directive` | the Data Placement directive of writes, Directive Send and Receive |
-//! | `handles` | placement of writes, Reclaim Unit Handle Status and Update, time limit, log calls |
+//! | `handles` | placement of writes, Reclaim Unit Handle Status and Update, time limit, events |
 //! | `events` | the FDP event log and its reporting rules |
 //! | `log_pages` | log pages 20h (configurations), 21h (handle usage), 23h (events) |
 //! | `statistics` | log page 22h |

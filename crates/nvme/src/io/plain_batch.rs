@@ -2,7 +2,7 @@
 //! for all of them.
 //!
 //! ```text
-//! begin_plain_batch (common checks: namespace, features) -> plain (transfer and place of a command)
+//! begin_plain_batch (common checks: namespace, features) -> plain (transfer and place)
 //!     -> read_plain, write_plain (data of a command)
 //!     -> end_plain_batch (device, counters and events, once for all) -> settle
 //! ```

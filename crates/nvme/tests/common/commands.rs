@@ -1,4 +1,5 @@
-//! Commands of tests of log pages, features and Flexible Data Placement, and the fields of what they return.
+//! Commands for tests of log pages, features and Flexible Data Placement, and fields of their
+//! results.
 
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{AdminOpcode, IoOpcode};
@@ -22,7 +23,7 @@ pub fn u128_at(bytes: &[u8], at: usize) -> u128 {
     u128::from_le_bytes(bytes[at..at + 16].try_into().unwrap())
 }
 
-/// A drive with a namespace of everything and a host on PCI Express.
+/// A drive with one namespace over its capacity and a host on PCI Express.
 pub fn drive_with_namespace() -> (Drive, u16) {
     let mut drive = Drive::of(nvme::SubsystemConfig {
         namespace: true,
@@ -32,7 +33,7 @@ pub fn drive_with_namespace() -> (Drive, u16) {
     (drive, id)
 }
 
-/// The same with the Save bit.
+/// Set Features of a number, with the Save bit.
 pub fn save_feature(fid: u8, nsid: u32, value: u32) -> SubmissionEntry {
     SubmissionEntry {
         cdw10: (1 << 31 | u32::from(fid)).into(),
@@ -53,7 +54,7 @@ pub fn get_feature(fid: u8, nsid: u32, select: u32, dword11: u32) -> SubmissionE
     }
 }
 
-/// Feature 1Eh for one placement handle; `types` is the number of event types in the list.
+/// Feature 1Eh for one placement handle. `types` is the number of event types in the list.
 pub fn fdp_events(opcode: AdminOpcode, nsid: u32, handle: u16, types: u8, enable: bool) -> SubmissionEntry {
     SubmissionEntry {
         cdw10: 0x1e.into(),
@@ -127,7 +128,7 @@ pub fn request_event(drive: &mut Drive, id: u16, cid: u16) -> Option<CommandResu
     drive.try_command(id, 0, &entry, &[])
 }
 
-/// What came of the requests: command identifier and completion dword 0.
+/// Completed event requests, each with command identifier and completion dword 0.
 pub fn events(drive: &mut Drive, id: u16) -> Vec<(u16, u64)> {
     let completions = drive.subsystem.async_completions(id);
     completions

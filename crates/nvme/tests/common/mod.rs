@@ -1,5 +1,5 @@
-//! What the behaviour tests share: a small drive on storage in memory, a host that connects to it, and commands in one
-//! call. It holds no expectations of its own.
+//! Helpers of the behavior tests, which are a small drive on in-memory storage, a host that
+//! connects to it, and commands in one call. It checks no expectations.
 
 #![allow(dead_code)] // Every test binary uses its own part.
 
@@ -26,7 +26,8 @@ pub const RECLAIM_UNIT_BYTES: u64 = MIB;
 /// Bytes of a page of [`device`].
 pub const PAGE_BYTES: u64 = 4096;
 
-/// A drive of 64 MiB with reclaim units of 1 MiB (4 dies), four initially isolated handles and one reclaim group.
+/// A drive of 64 MiB with reclaim units of 1 MiB (4 dies), four initially isolated handles and one
+/// reclaim group.
 pub fn device() -> DeviceConfig {
     DeviceConfig {
         geometry: Geometry {
@@ -48,7 +49,7 @@ pub fn device() -> DeviceConfig {
     }
 }
 
-/// Flexible Data Placement enabled, no namespace.
+/// Configuration with Flexible Data Placement and without a namespace.
 pub fn config() -> SubsystemConfig {
     SubsystemConfig {
         identity: Identity {
@@ -67,21 +68,21 @@ pub fn config() -> SubsystemConfig {
     }
 }
 
-/// Storage in memory, with what a test wants to see and to break.
+/// In-memory storage with test observations and injected failures.
 #[derive(Default)]
 pub struct Memory {
     pub bytes: Mutex<Vec<u8>>,
-    /// The state that was kept last.
+    /// Last stored state.
     pub kept: Mutex<Option<Vec<u8>>>,
-    /// Times that it was.
+    /// Number of stored states.
     pub keeps: AtomicU64,
     /// Every call fails.
     pub broken: AtomicBool,
     /// Only keeping the state fails.
     pub forgetful: AtomicBool,
-    /// Times that it was made durable.
+    /// Number of syncs.
     pub syncs: AtomicU64,
-    /// What is to be read soon: offset and bytes.
+    /// Prefetched ranges, each with offset and bytes.
     pub expected: Mutex<Vec<(u64, u64)>>,
 }
 
@@ -99,12 +100,12 @@ impl Memory {
         Ok(())
     }
 
-    /// Whether nothing but zeroes is stored.
+    /// True if the storage has only zeroes.
     pub fn is_zero(&self) -> bool {
         self.bytes.lock().unwrap().iter().all(|&byte| byte == 0)
     }
 
-    /// The state that was kept last.
+    /// Last stored state.
     pub fn state(&self) -> Persistent {
         Persistent::from_bytes(self.kept.lock().unwrap().as_deref().expect("a state was kept")).unwrap()
     }
@@ -170,9 +171,9 @@ impl Durable for Sync {
 #[derive(Debug)]
 pub struct CommandResult {
     pub reply: Reply,
-    /// What the host was sent.
+    /// Data that the host received.
     pub data: Vec<u8>,
-    /// It was to be made durable first.
+    /// The data had to be made durable first.
     pub synced: bool,
 }
 
@@ -195,7 +196,7 @@ impl Drive {
         Drive::on(config, true)
     }
 
-    /// A new drive; `cached` says whether it has a volatile write cache.
+    /// A new drive. `cached` adds a volatile write cache.
     pub fn on(config: SubsystemConfig, cached: bool) -> Drive {
         let memory = Arc::new(Memory::default());
         let layout = ssd::Layout::new(&config.device).expect("the device works");
@@ -213,7 +214,7 @@ impl Drive {
         }
     }
 
-    /// The drive after a restart: the storage and the kept state are there, the device starts empty.
+    /// The drive after a restart. The storage and the stored state remain, the device starts empty.
     pub fn restart(self) -> Drive {
         let config = self.subsystem.config().clone();
         let state = self.memory.state();
@@ -258,14 +259,14 @@ impl Drive {
         assert_eq!(effect, PropertyEffect::Enabled);
     }
 
-    /// Lets the background work once.
+    /// Runs the background work once.
     pub fn tick(&mut self) {
         self.now += 50_000_000;
         let expired = self.subsystem.tick(self.now);
         assert!(expired.is_empty());
     }
 
-    /// Carries out a command as a transport does; `None` if it completes later.
+    /// Carries out a command like a transport. `None` if it completes later.
     pub fn try_command(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, sent: &[u8]) -> Option<CommandResult> {
         let accepted = match self.subsystem.accept(id, queue, entry) {
             Ok(accepted) => accepted,
@@ -299,19 +300,19 @@ impl Drive {
         })
     }
 
-    /// Executes a command that is acceptable, with exactly this data, as it comes out of the subsystem.
+    /// Executes an acceptable command with exactly this data, as the subsystem returns it.
     pub fn execute(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, data: &mut Vec<u8>) -> Outcome {
         let accepted = self.subsystem.accept(id, queue, entry).expect("an acceptable command");
         self.subsystem.execute(self.now, accepted, data)
     }
 
-    /// What data an acceptable command moves.
+    /// Data that an acceptable command moves.
     pub fn transfer(&self, id: u16, queue: u16, entry: &SubmissionEntry) -> Transfer {
         let accepted = self.subsystem.accept(id, queue, entry).expect("an acceptable command");
         accepted.transfer()
     }
 
-    /// Carries out a command that completes at once.
+    /// Carries out a command that completes immediately.
     pub fn command(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, sent: &[u8]) -> CommandResult {
         self.try_command(id, queue, entry, sent).expect("a completion")
     }
@@ -321,7 +322,7 @@ impl Drive {
         self.command(id, 0, entry, sent)
     }
 
-    /// An admin command that must succeed: its result and its data.
+    /// Runs an admin command that must succeed. Returns its result and data.
     #[track_caller]
     pub fn succeeds(&mut self, id: u16, entry: &SubmissionEntry, sent: &[u8]) -> (u64, Vec<u8>) {
         let done = self.admin(id, entry, sent);
@@ -329,7 +330,7 @@ impl Drive {
         (done.reply.result, done.data)
     }
 
-    /// An admin command that must fail with this status; returns its reply.
+    /// Runs an admin command that must fail with this status. Returns its reply.
     #[track_caller]
     pub fn refuses(&mut self, id: u16, entry: &SubmissionEntry, sent: &[u8], status: Status) -> Reply {
         let done = self.admin(id, entry, sent);
@@ -365,7 +366,7 @@ impl Drive {
     }
 }
 
-/// An admin command without particulars.
+/// An admin command without parameters.
 pub fn admin(opcode: AdminOpcode, nsid: u32) -> SubmissionEntry {
     SubmissionEntry {
         opcode: opcode.code(),
@@ -375,7 +376,7 @@ pub fn admin(opcode: AdminOpcode, nsid: u32) -> SubmissionEntry {
     }
 }
 
-/// An I/O command on a range of logical blocks; `count` is at least 1.
+/// An I/O command on a range of logical blocks. `count` is at least 1.
 pub fn io(opcode: IoOpcode, nsid: u32, first: u64, count: u64) -> SubmissionEntry {
     SubmissionEntry {
         opcode: opcode.code(),

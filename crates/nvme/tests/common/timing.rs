@@ -2,7 +2,7 @@
 
 use ssd::timing::{ChannelTiming, ControllerTiming, LinkTiming, NandTiming, TimingConfig};
 
-/// Commands take their controller time, and flash and link next to nothing.
+/// Timing where commands take their controller time, and flash and link almost none.
 pub fn controller_alone(read_ns: u64, write_ns: u64) -> TimingConfig {
     TimingConfig {
         nand: NandTiming {

@@ -1,4 +1,4 @@
-//! What a command does to the drive, and what the host must be told: result, data, durability.
+//! Effects of a command on the drive, and its expected completion (result, data, durability).
 
 use super::judge::{Objection, Submission, blocks_of};
 use super::model::{
@@ -18,14 +18,14 @@ pub struct Success {
     pub result: u64,
     /// Data for the host.
     pub data: Vec<u8>,
-    /// Whether it waits until what was written is durable.
+    /// The completion waits for durability.
     pub durable: bool,
 }
 
-/// What must be; a difference is described.
+/// Result of a check. The error describes the difference.
 pub type Check = Result<(), String>;
 
-/// A value that must be another one.
+/// Checks that two values are equal.
 pub fn equal<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Check {
     if found == expected {
         return Ok(());
@@ -33,9 +33,9 @@ pub fn equal<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) 
     Err(format!("{what} is {found:?}, must be {expected:?}"))
 }
 
-/// Bytes that must be others.
+/// Checks that two byte strings are equal.
 pub fn same_bytes(what: &str, found: &[u8], expected: &[u8]) -> Check {
-    // Nearly always, and much faster than one byte after the other.
+    // The common case, and much faster than a byte-wise comparison.
     if found == expected {
         return Ok(());
     }
@@ -53,7 +53,7 @@ pub fn same_bytes(what: &str, found: &[u8], expected: &[u8]) -> Check {
     }
 }
 
-/// Which way a command's data goes.
+/// Direction of a command's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     None,
@@ -62,8 +62,7 @@ pub enum Way {
 }
 
 impl Model {
-    /// What a command moves that gets as far as that.
-    /// The bytes of data, and those of metadata with a buffer of its own.
+    /// Data transfer of a valid command, as the bytes of data and of metadata in a separate buffer.
     pub fn transfer(&self, controller: u16, submission: &Submission) -> (Way, u64, u64) {
         let to_host = |bytes: u64| {
             if bytes == 0 {
@@ -114,7 +113,7 @@ impl Model {
         }
     }
 
-    /// Carries out a command without objections that the drive has completed well.
+    /// Applies a successful command without objections.
     pub fn apply(&mut self, controller: u16, submission: &Submission, success: &Success) -> Check {
         let (way, data, metadata) = self.transfer(controller, submission);
         let expected_bytes = if way == Way::ToHost { data + metadata } else { 0 };
@@ -131,16 +130,17 @@ impl Model {
         }
     }
 
-    /// Whether a command's completion says that something is on stable storage.
+    /// True if a command's completion promises durability.
     pub fn must_be_durable(&self, command: &Command) -> bool {
         let through = match command {
             Command::Flush { .. } => true,
             Command::Write { fua, .. } | Command::WriteZeroes { fua, .. } | Command::Copy { fua, .. } => {
                 *fua || !self.cache_is_on()
             }
-            // What is erased must not come back.
+            // Erased data must not come back.
             Command::Manage { .. } | Command::Format(_) => true,
-            // The cache is emptied before it is off; protected data that is lost could not be written again.
+            // The cache is flushed before it is disabled. Lost data of a protected namespace could
+            // not be written again.
             Command::SetFeature(SetFeature {
                 feature: 0x06, dword11, ..
             }) => dword11 & 1 == 0,
@@ -152,7 +152,7 @@ impl Model {
         through && self.drive.cached
     }
 
-    // ------------------------------------------------------------------------------------------------------ I/O --
+    // ---------------------------------------------------------------------------------- I/O --
 
     fn apply_io(&mut self, submission: &Submission, success: &Success) -> Check {
         match submission.command {
@@ -164,7 +164,7 @@ impl Model {
             }
             Command::Compare { nsid, range, .. } => self.count_read(nsid, range),
             Command::Verify { nsid, range } => {
-                // SMART, Data Units Read: Compare, Read and Verify.
+                // SMART, Data Units Read, counts Compare, Read and Verify.
                 self.counters.bytes_read += u64::from(range.count) * self.namespaces[&nsid].block_bytes();
             }
             Command::Write {
@@ -231,7 +231,7 @@ impl Model {
         Ok(())
     }
 
-    /// A Read or Compare command. Metadata does not count.
+    /// Counts a Read or Compare command. Metadata does not count.
     fn count_read(&mut self, nsid: u32, range: Range) {
         self.counters.read_commands += 1;
         self.counters.bytes_read += u64::from(range.count) * self.namespaces[&nsid].block_bytes();
@@ -255,7 +255,7 @@ impl Model {
         );
     }
 
-    /// Writes a range in parts of these lengths; each programs the pages that it touches.
+    /// Writes a range in parts of these lengths. Each part programs the pages that it covers.
     fn write_parts(
         &mut self,
         nsid: u32,
@@ -308,7 +308,7 @@ impl Model {
 
     fn deallocate(&mut self, nsid: u32, range: Range) {
         let whole = self.whole_pages(nsid, range);
-        // The last page may be one that the namespace does not fill.
+        // The namespace may not fill its last page.
         if !whole.is_empty() {
             let namespace = self.namespaces.get_mut(&nsid).expect("a namespace that exists");
             namespace.blocks[whole.start as usize..whole.end as usize].fill(ZEROES);
@@ -338,7 +338,7 @@ impl Model {
         if self.drive.exact_units {
             return same_bytes("reclaim unit handle status", data, &expected);
         }
-        // Times and room depend on the device's policies: room is at most a unit.
+        // Times and RUAMW depend on the device's policies. RUAMW is at most a unit.
         for (found, expected) in data[16.min(data.len())..]
             .chunks_exact(32)
             .zip(expected[16.min(data.len())..].chunks_exact(32))
@@ -357,7 +357,7 @@ impl Model {
         limit.saturating_sub(passed as u32)
     }
 
-    // ---------------------------------------------------------------------------------------------------- admin --
+    // -------------------------------------------------------------------------------- admin --
 
     fn apply_admin(&mut self, controller: u16, submission: &Submission, success: &Success) -> Check {
         match &submission.command {
@@ -424,7 +424,8 @@ impl Model {
                 self.sanitize = Sanitize::Running {
                     dword10: submission.command.wire().cdw[0],
                 };
-                // Base Specification, "Sanitize Operations": outstanding events of the one before are cleared.
+                // A new sanitize operation clears outstanding events of the previous one (Base
+                // Specification, "Sanitize Operations").
                 for its in self.controllers.values_mut() {
                     its.waiting.retain(|event| event.log != 0x81);
                 }
@@ -434,7 +435,7 @@ impl Model {
         Ok(())
     }
 
-    /// An Asynchronous Event Request that waits. Must only be called if it may.
+    /// Records a waiting Asynchronous Event Request. Call it only for a request that may wait.
     pub fn hold_event_request(&mut self, controller: u16, cid: u16) -> Check {
         let its = self.controllers.get_mut(&controller).expect("connected");
         if let Some(event) = its.take_event() {
@@ -449,7 +450,7 @@ impl Model {
     fn abort(&mut self, controller: u16, queue: u16, cid: u16, success: &Success) -> Check {
         let its = self.controllers.get_mut(&controller).expect("connected");
         let found = its.requests.iter().position(|&request| queue == 0 && request == cid);
-        // Bit 0: the command was not aborted.
+        // Bit 0 means that the command was not aborted.
         equal("result", success.result, u64::from(found.is_none()))?;
         if let Some(index) = found {
             its.requests.remove(index);
@@ -463,7 +464,7 @@ impl Model {
         Ok(())
     }
 
-    // ----------------------------------------------------------------------------------------------- namespaces --
+    // --------------------------------------------------------------------------- namespaces --
 
     fn create(&mut self, create: &Create, result: u64) -> Check {
         let nsid = u32::try_from(result).map_err(|_| format!("namespace identifier {result:#x}"))?;
@@ -486,7 +487,7 @@ impl Model {
         Ok(())
     }
 
-    /// The handle of namespaces whose creator names none: the lowest that no namespace has, as the drive documents it.
+    /// Handle of namespaces without a handle list. The drive documents it as the lowest unused one.
     fn controllers_handle(&self) -> u16 {
         let shared = self.namespaces.values().find(|namespace| !namespace.host_specified);
         let used = |handle: &u16| self.namespaces.values().any(|its| its.handles.contains(handle));
@@ -498,7 +499,7 @@ impl Model {
         }
     }
 
-    /// Puts in a namespace that is private and attached to nothing.
+    /// Adds a private, unattached namespace.
     pub fn put_namespace(&mut self, nsid: u32, format: u8, blocks: u64, handles: Vec<u16>) {
         let bytes = blocks * BLOCK_BYTES[usize::from(format)];
         let namespace = Namespace {
@@ -566,7 +567,7 @@ impl Model {
         }
     }
 
-    // ------------------------------------------------------------------------------------------------- features --
+    // ----------------------------------------------------------------------------- features --
 
     fn check_feature(&self, controller: u16, command: &GetFeature, success: &Success) -> Check {
         let known = self.feature(controller, command.feature).expect("checked");
@@ -692,7 +693,7 @@ impl Model {
         Ok(())
     }
 
-    /// What is kept of dword 11: its reserved bits are not.
+    /// Bits of dword 11 that the feature stores, without the reserved ones.
     fn kept_value(&self, controller: u16, feature: u8, dword: u32) -> u32 {
         match feature {
             0x01 => dword & 0xffff_ff07,
@@ -705,7 +706,8 @@ impl Model {
                 (dword >> 16).min(most) << 16 | (dword & 0xffff).min(most)
             }
             0x09 => dword & 0x1_ffff,
-            // Critical warnings, namespace attributes, endurance group; a discovery controller has the discovery log.
+            // Critical warnings, namespace attributes and endurance group. A discovery controller
+            // has only the discovery log.
             0x0b if self.controllers[&controller].kind == Kind::Discovery => dword & 1 << 31,
             0x0b => dword & 0x41ff,
             0x18 => dword & 0x00ff_ffff,
@@ -742,9 +744,9 @@ impl Model {
         self.host_events_total = 0;
     }
 
-    // ---------------------------------------------------------------------------------------------- after failures --
+    // -------------------------------------------------------------------------- after failures --
 
-    /// What a command does that fails for one of its objections.
+    /// Applies the effects of a command that fails with one of its objections.
     pub fn apply_failure(&mut self, submission: &Submission, found: Objection) {
         let Objection { status, do_not_retry } = found;
         if let Command::Compare { nsid, range, .. } = submission.command
@@ -753,13 +755,13 @@ impl Model {
             // The data was read, and the command is completed.
             self.count_read(nsid, range);
         }
-        // What Write Uncorrectable made unreadable stays so, and is no error of the media.
+        // Blocks marked by Write Uncorrectable stay unreadable, and are no media errors.
         let of_media = matches!(status, status::WRITE_FAULT | status::UNRECOVERED_READ) && !do_not_retry;
         if !of_media {
             return;
         }
         self.counters.media_errors += 1;
-        // The data was about to be placed when the storage failed.
+        // The storage failed when the data was about to be placed.
         match submission.command {
             Command::Write { nsid, placement, .. }
             | Command::WriteZeroes { nsid, placement, .. }
@@ -770,13 +772,13 @@ impl Model {
         }
     }
 
-    /// Doorbells that were written wrongly are told by an event.
+    /// An event reports invalid doorbell writes.
     pub fn note_doorbell(&mut self, controller: u16, event: AsyncEvent) {
         self.controllers.get_mut(&controller).expect("connected").raise(event);
     }
 }
 
-/// Which of the values of a feature a command is about.
+/// Selects one of the values of a feature.
 fn instance(feature: u8, dword11: u32, nsid: u32) -> u32 {
     match feature {
         0x04 => dword11 >> 20 & 3,
@@ -786,7 +788,7 @@ fn instance(feature: u8, dword11: u32, nsid: u32) -> u32 {
     }
 }
 
-/// Whether dword 0 or 1 of the completion says something.
+/// True if completion dword 0 or 1 has a result.
 fn has_result(command: &Command) -> bool {
     matches!(
         command,

@@ -1,11 +1,11 @@
-//! Where choices come from: a seeded generator, or the bytes of a fuzzer.
+//! Sources of random choices, which are a seeded generator or the bytes of a fuzzer.
 
 /// Makes decisions.
 pub trait Entropy {
     /// A number below `limit`, which is at least 1.
     fn below(&mut self, limit: u64) -> u64;
 
-    /// Whether it has come to its end, behind which every choice is the first one.
+    /// True at the end of the source. All later choices are the first option.
     fn exhausted(&self) -> bool;
 
     /// A number of a range, both ends included.

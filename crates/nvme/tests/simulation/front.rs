@@ -1,12 +1,13 @@
-//! A host on PCI Express: queues in its memory, doorbells, data pointers, interrupts, in front of `nvme::pcie`.
+//! A host on PCI Express in front of `nvme::pcie`, with queues in its memory, doorbells, data
+//! pointers and interrupts.
 //!
 //! ```text
 //! put (entry and data into memory) -> ring (doorbell) -> work (the controller processes; completions are collected)
 //! ```
 //!
-//! It keeps its own picture of which queues exist, and says what must be wrong with commands that create and delete
-//! them and with data pointers. How data is laid out in memory, and which pointers are wrong, follows from the command
-//! identifier, so that an operation means the same when it is done again.
+//! The host tracks its queues, and predicts the errors of queue commands and data pointers. The
+//! command identifier determines the layout of data and the wrong pointers. A repeated operation
+//! therefore has the same meaning.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,17 +26,17 @@ use super::wire::{u16_at, u32_at};
 const PAGE: u64 = 4096;
 /// Entries of the admin queues.
 const ADMIN_ENTRIES: u16 = 32;
-/// Commands that have a place for their data.
+/// Commands with a place for their data.
 pub const SLOTS: usize = 6;
 const SLOT_BYTES: u64 = 2 << 20;
 const SUBMISSION_QUEUES: u64 = 0x1_0000;
 const COMPLETION_QUEUES: u64 = 0x4_0000;
 const SHADOW_DOORBELLS: u64 = 0x6_0000;
 const SLOTS_AT: u64 = 0x10_0000;
-/// In a slot: metadata, and lists of pointers.
+/// Places of metadata and pointer lists in a slot.
 const METADATA: u64 = 0x14_0000;
 const LISTS: u64 = 0x18_0000;
-/// Most entries of an I/O queue here: what its place holds.
+/// Most entries of an I/O queue, limited by its place in memory.
 pub const ENTRIES_MAX: u32 = 64;
 
 /// Registers.
@@ -69,18 +70,18 @@ pub struct Entry {
     pub do_not_retry: bool,
     pub more: bool,
     pub result: u64,
-    /// It came only after everything was made durable.
+    /// The completion came after a sync.
     pub synced: bool,
 }
 
 /// A command in memory.
 pub struct PlacedCommand {
     pub submission: Submission,
-    /// Where its data lies, and then its metadata: address and bytes.
+    /// Addresses and bytes of its data, then of its metadata.
     data: Vec<(u64, usize)>,
 }
 
-/// See the module.
+/// A host on PCI Express. See the module documentation.
 pub struct Front {
     host: PciHost,
     pci: PcieController,
@@ -88,12 +89,12 @@ pub struct Front {
     completion: BTreeMap<u16, CompletionRing>,
     vectors: u16,
     shadow: bool,
-    /// The queue of commands that were put and are not complete, and those.
+    /// Queue of the incomplete commands, and these commands.
     pub queue: u16,
     pub sent: Vec<PlacedCommand>,
-    /// Wrong doorbell values used so far: each is reported once.
+    /// Number of invalid doorbell values used so far. Each is reported once.
     wrong: u32,
-    /// What was seen, for the coverage.
+    /// Observed events, for the coverage.
     pub seen: BTreeSet<&'static str>,
 }
 
@@ -114,7 +115,7 @@ impl Front {
         }
     }
 
-    // ---------------------------------------------------------------------------------------------- registers --
+    // -------------------------------------------------------------------------- registers --
 
     fn write(&mut self, subsystem: &mut Subsystem, now: u64, offset: u64, value: u32) {
         let data = value.to_le_bytes();
@@ -128,7 +129,7 @@ impl Front {
         u32::from_le_bytes(data)
     }
 
-    /// Writes CC; to enable it, the admin queues are described first.
+    /// Writes CC. When enabling, it sets up the admin queues first.
     pub fn configure(&mut self, subsystem: &mut Subsystem, now: u64, value: u32, enables: bool) {
         if enables {
             let entries = u32::from(ADMIN_ENTRIES) - 1;
@@ -145,7 +146,7 @@ impl Front {
         self.write(subsystem, now, CC, value);
     }
 
-    /// Everything that a reset takes away.
+    /// Drops all state that a reset clears.
     pub fn forget(&mut self) {
         self.submission.clear();
         self.completion.clear();
@@ -159,12 +160,12 @@ impl Front {
         self.forget();
     }
 
-    /// NVM Subsystem Reset: "NVMe".
+    /// NVM Subsystem Reset, with the value "NVMe".
     pub fn reset_subsystem(&mut self, subsystem: &mut Subsystem, now: u64) {
         self.write(subsystem, now, NSSR, 0x4e56_4d65);
     }
 
-    // -------------------------------------------------------------------------------------------------- queues --
+    // ------------------------------------------------------------------------------ queues --
 
     fn add_submission(&mut self, id: u16, entries: u16, completion: u16) {
         let ring = SubmissionRing {
@@ -197,19 +198,19 @@ impl Front {
         self.completion.keys().copied().filter(|&id| id > 0).collect()
     }
 
-    /// Whether another command can be put into a queue.
+    /// True if a queue has room for another command.
     pub fn has_room(&self, queue: u16) -> bool {
         let usable = usize::from(self.submission[&queue].entries - 1);
         self.sent.len() < usable.min(SLOTS)
     }
 
-    /// Whether the completion queue has room for all commands that were put.
+    /// True if the completion queue has room for all pending commands.
     pub fn can_complete_all(&self) -> bool {
         let completion = self.submission[&self.queue].completion;
         self.sent.len() < usize::from(self.completion[&completion].entries)
     }
 
-    /// What is wrong with a command that creates or deletes a queue.
+    /// Errors of a command that creates or deletes a queue.
     pub fn judge(&self, command: &QueueCommand, granted: (u16, u16)) -> Vec<u16> {
         let mut found = Vec::new();
         let mut must = |condition: bool, status: u16| {
@@ -270,7 +271,7 @@ impl Front {
         found
     }
 
-    /// A command that creates or deletes a queue has succeeded.
+    /// Applies a successful command that creates or deletes a queue.
     pub fn apply(&mut self, command: &QueueCommand) {
         match *command {
             QueueCommand::CreateCompletion {
@@ -300,8 +301,9 @@ impl Front {
         }
     }
 
-    /// Before it asks for shadow doorbells, the host writes into them what its doorbells are; before it makes a queue,
-    /// 0. Identifiers that no queue can have lie behind those of queues.
+    /// Writes the shadow doorbells. Before the host enables them it writes its current doorbell
+    /// values, and before it creates a queue it writes 0. The places of invalid queue identifiers
+    /// follow those of the valid ones.
     fn prepare_shadow(&self, command: &QueueCommand) {
         let put = |queue: u16, half: u64| {
             self.host
@@ -336,9 +338,9 @@ impl Front {
         }
     }
 
-    // ------------------------------------------------------------------------------------------------ commands --
+    // ---------------------------------------------------------------------------- commands --
 
-    /// Puts a command into a queue, with its data; `transfer` is what it moves.
+    /// Adds a command with its data to a queue. `transfer` is its data transfer.
     pub fn put(&mut self, queue: u16, mut submission: Submission, transfer: (Way, u64, u64)) {
         let mut entry = submission.command.wire().entry(submission.cid);
         if let super::operation::Command::Queue(command) = &submission.command {
@@ -372,7 +374,7 @@ impl Front {
         self.sent.push(PlacedCommand { submission, data });
     }
 
-    /// Tells the controller of what was put into a queue.
+    /// Announces new commands of a queue to the controller.
     pub fn ring(&mut self, subsystem: &mut Subsystem, now: u64, queue: u16) {
         let tail = self.submission[&queue].tail;
         if self.shadow && queue > 0 {
@@ -382,7 +384,8 @@ impl Front {
         }
     }
 
-    /// Rings a doorbell of a queue that does not exist (`true`), or with a value that the admin queue does not have.
+    /// Rings a doorbell of a nonexistent queue (`true`), or writes an invalid value to that of the
+    /// admin queue.
     pub fn ring_wrongly(&mut self, subsystem: &mut Subsystem, now: u64, no_queue: bool) {
         if no_queue {
             self.write(subsystem, now, DOORBELLS + 400 * 8, 1);
@@ -394,13 +397,13 @@ impl Front {
         self.ring(subsystem, now, 0);
     }
 
-    /// Lets the controller carry out what it was told of, once.
+    /// Lets the controller execute announced commands once.
     pub fn process(&mut self, subsystem: &mut Subsystem, now: u64) -> Result<Vec<Entry>, String> {
         self.pci.process(subsystem, self.host.bus(), now);
         self.collect(subsystem, now, false)
     }
 
-    /// Lets the controller do all that there is to do.
+    /// Lets the controller run until it is idle.
     pub fn work(&mut self, subsystem: &mut Subsystem, now: u64) -> Result<Vec<Entry>, String> {
         let mut all = Vec::new();
         loop {
@@ -418,7 +421,7 @@ impl Front {
         }
     }
 
-    /// Takes new completions, and checks what belongs to none of them: phases, heads, vectors.
+    /// Takes new completions, and checks phases, heads and vectors.
     fn collect(&mut self, subsystem: &mut Subsystem, now: u64, synced: bool) -> Result<Vec<Entry>, String> {
         let mut found = Vec::new();
         let mut vectors = BTreeSet::new();
@@ -469,7 +472,7 @@ impl Front {
         Ok(found)
     }
 
-    /// What the drive put into the buffers of a command.
+    /// Data in the buffers of a command.
     pub fn data_of(&self, sent: &PlacedCommand) -> Vec<u8> {
         sent.data
             .iter()
@@ -477,7 +480,7 @@ impl Front {
             .collect()
     }
 
-    /// What a shutdown waits for.
+    /// Runs the sync that a shutdown needs.
     pub fn finish_shutdown(&mut self, subsystem: &mut Subsystem, now: u64) -> Check {
         self.work(subsystem, now).map(|_| ())
     }
@@ -508,11 +511,11 @@ fn point_at_queue(entry: &mut SubmissionEntry, command: &QueueCommand) {
     }
 }
 
-/// Where the data of a command is put, and how its pointers say so.
+/// Places of a command's data, and their pointers.
 struct Places<'a> {
     host: &'a PciHost,
     slot: u64,
-    /// What decides on the layout.
+    /// Number that selects the layout.
     choice: u64,
     admin: bool,
     layout: &'static str,
@@ -536,7 +539,7 @@ impl<'a> Places<'a> {
         chosen
     }
 
-    /// Sets the data pointer; where it is wrong, `wrong` is the status for it.
+    /// Sets the data pointer. `wrong` is the status of an invalid one.
     fn describe(
         &mut self,
         entry: &mut SubmissionEntry,
@@ -567,7 +570,7 @@ impl<'a> Places<'a> {
         wrong: &mut Option<u16>,
     ) -> Vec<(u64, usize)> {
         let offset = self.choose(3) * 4 * self.choose(300);
-        // Later pages come before earlier ones, so that they are not one piece.
+        // Later pages have lower addresses, so that the data is not contiguous.
         let pages = 320;
         let page = |index: u64| self.slot + if index == 0 { 0 } else { (pages - index) * PAGE };
         let first = bytes.min((PAGE - offset) as usize);
@@ -601,7 +604,8 @@ impl<'a> Places<'a> {
         data
     }
 
-    /// A list that begins near the end of a page, or at the beginning of one, and goes on in the next pages.
+    /// A list that starts near the end or at the beginning of a page, and continues in the next
+    /// pages.
     fn put_prp_list(&mut self, list: &[u64]) -> u64 {
         let in_first = [512, 3, 2, 200][self.choose(4) as usize];
         let start = self.slot + LISTS + PAGE - in_first * 8;
@@ -678,7 +682,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// An SGL descriptor: address, length, and in the last byte its type.
+/// SGL descriptor with address, length, and the type in the last byte.
 fn sgl_descriptor(address: u64, bytes: u32, kind: u8) -> [u8; 16] {
     let mut descriptor = [0; 16];
     descriptor[..8].copy_from_slice(&address.to_le_bytes());

@@ -1,7 +1,7 @@
-//! Random drives, and random things that hosts do to them: mostly sensible, often with one mistake.
+//! Random drives and random host operations, mostly sensible, often with one mistake.
 //!
-//! Every case has a mix of its own (swarm testing): some things happen all the time, others never, so that rare states
-//! are reached that an even mix would not stay in.
+//! Every case has its own mix of operations (swarm testing). Some are frequent and some never
+//! happen, so the swarm reaches rare states that an even mix would leave quickly.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::storage::{Control, Fault, Storage};
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// A drive to make.
+/// Parameters of a drive.
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub config: SubsystemConfig,
@@ -44,13 +44,14 @@ pub fn setup(entropy: &mut impl Entropy) -> Setup {
 }
 
 impl Setup {
-    /// Empty storage for it: the data, and behind it the metadata of the formats that have most of it, a byte for 64.
+    /// Empty storage of the drive. The metadata area behind the data has a byte for 64, the most of
+    /// all formats.
     pub fn storage(&self) -> (Storage, Arc<Control>) {
         Storage::new(self.capacity_bytes + self.capacity_bytes.div_ceil(64), self.cached)
     }
 }
 
-/// A small drive that perhaps cannot be.
+/// Parameters of a small drive that may be invalid.
 fn any_setup(entropy: &mut impl Entropy) -> Option<Setup> {
     let exact_units = entropy.percent(75);
     let device = device(entropy, exact_units);
@@ -116,7 +117,7 @@ fn device(entropy: &mut impl Entropy, exact_units: bool) -> DeviceConfig {
     }
 }
 
-/// Kinds of operations, with how much of them a case may have.
+/// Kinds of operations with their highest weights in a case.
 const CLASSES: [(Class, u64); 33] = [
     (Class::Connect, 4),
     (Class::Disconnect, 2),
@@ -153,7 +154,7 @@ const CLASSES: [(Class, u64); 33] = [
     (Class::InFlight, 5),
 ];
 
-/// What keeps a reclaim group from getting full.
+/// Operations that keep a reclaim group from filling.
 const EMPTYING: [Class; 6] = [
     Class::WriteZeroes,
     Class::Dataset,
@@ -204,16 +205,16 @@ enum Class {
 pub struct Generator<E> {
     entropy: E,
     weights: Vec<(Class, u64)>,
-    /// Percentage of fields that are wrong.
+    /// Percentage of wrong fields.
     mistakes: u64,
     /// Percentage of accesses to the first eighth of a namespace.
     hot: u64,
-    /// Bytes of an access, at most.
+    /// Most bytes of an access.
     large: u64,
-    /// Nearly all placement identifiers are of the last reclaim group, until it gets more than it has room for.
+    /// Nearly all placement identifiers name the last reclaim group, until it overflows.
     crowded: bool,
     next_cid: u16,
-    /// What must come next, last first.
+    /// Operations that must come next, last first.
     planned: Vec<Operation>,
 }
 
@@ -257,7 +258,8 @@ impl<E: Entropy> Generator<E> {
         }
     }
 
-    /// The next operation, for a drive in this state; `None` when there is nothing left to decide with.
+    /// Returns the next operation for the current state of the drive. `None` at the end of the
+    /// entropy.
     pub fn next(&mut self, model: &Model) -> Option<Operation> {
         (!self.entropy.exhausted()).then(|| self.planned.pop().unwrap_or_else(|| self.decide(model)))
     }
@@ -284,7 +286,7 @@ impl<E: Entropy> Generator<E> {
         self.operation(class, model)
     }
 
-    /// What a host does sooner or later about a drive that it cannot use.
+    /// Operation that a host eventually performs on an unusable drive.
     fn remedy(&mut self, model: &Model) -> Option<Operation> {
         let controller = self.controller(model);
         if !model.controllers[&controller].is_io() {
@@ -350,7 +352,7 @@ impl<E: Entropy> Generator<E> {
         }
     }
 
-    /// A controller that is there, mostly one that works.
+    /// An existing controller, mostly a working one.
     fn controller(&mut self, model: &Model) -> u16 {
         let good: Vec<u16> = model
             .controllers
@@ -431,7 +433,7 @@ impl<E: Entropy> Generator<E> {
         }
     }
 
-    /// The storage fails in a command that asks something of it.
+    /// A storage failure in a command that uses the storage.
     fn fail(&mut self, model: &Model) -> Operation {
         let fault = self
             .entropy
@@ -470,7 +472,7 @@ impl<E: Entropy> Generator<E> {
         Operation::Fail { fault }
     }
 
-    /// What a host does to queues with something in them, or to those that there are not.
+    /// Operation on queues with outstanding commands, or on nonexistent queues.
     fn disturb_queues(&mut self, model: &Model, controller: u16) -> Operation {
         match self.entropy.below(8) {
             0 => Operation::ResetSubsystem { controller },
@@ -479,7 +481,7 @@ impl<E: Entropy> Generator<E> {
                 no_queue: self.entropy.percent(50),
             },
             _ => {
-                // Something must be in the queue.
+                // The queue needs a command first.
                 self.planned.push(Operation::DeleteInFlight {
                     controller,
                     how: self.entropy.below(3) as u8,
@@ -498,7 +500,7 @@ impl<E: Entropy> Generator<E> {
         }
     }
 
-    /// A command whose data comes later, or that data.
+    /// A command with late data, or the arrival of that data.
     fn late(&mut self, model: &Model) -> Operation {
         if self.entropy.percent(50) {
             return Operation::Finish;
@@ -588,7 +590,7 @@ impl<E: Entropy> Generator<E> {
         }
     }
 
-    // ------------------------------------------------------------------------------------------------------ I/O --
+    // ---------------------------------------------------------------------------------- I/O --
 
     fn nsid(&mut self, model: &Model, controller: u16) -> u32 {
         let active: Vec<u32> = model.formatted(controller, ALL);
@@ -617,7 +619,7 @@ impl<E: Entropy> Generator<E> {
             Class::WriteZeroes => Command::WriteZeroes {
                 nsid,
                 range,
-                // DTYPE has three bits here, the fourth is another field.
+                // DTYPE has three bits here. The fourth bit belongs to another field.
                 placement: Directive {
                     kind: self.directive(model, nsid).kind & 7,
                     ..self.directive(model, nsid)
@@ -773,7 +775,7 @@ impl<E: Entropy> Generator<E> {
         model.identifier(group, index as usize)
     }
 
-    // ---------------------------------------------------------------------------------------------------- admin --
+    // -------------------------------------------------------------------------------- admin --
 
     fn identify(&mut self, model: &Model, nsid: u32) -> Command {
         let cns = if self.mistake() {
@@ -861,7 +863,7 @@ impl<E: Entropy> Generator<E> {
     fn set_feature(&mut self, nsid: u32) -> Command {
         let feature = loop {
             let feature = self.feature_number();
-            // Those have a class of their own.
+            // These features have their own class.
             if !matches!(feature, 0x1d | 0x1e) {
                 break feature;
             }
@@ -924,7 +926,7 @@ impl<E: Entropy> Generator<E> {
         })
     }
 
-    /// Feature 1Eh: which events placement handles log.
+    /// Feature 1Eh, which selects the logged events of placement handles.
     fn set_events(&mut self, model: &Model, nsid: u32) -> Command {
         let handles = model
             .namespaces
@@ -957,7 +959,7 @@ impl<E: Entropy> Generator<E> {
                     requests[self.entropy.below(requests.len() as u64) as usize]
                 },
             },
-            // Reading what events point at.
+            // Reads the log pages that events name.
             1 => Command::GetLog(GetLog {
                 log: self.entropy.pick(&[0x02, 0x04, 0x0f, 0x09, 0x81]),
                 nsid: 0,
@@ -1082,7 +1084,7 @@ impl<E: Entropy> Generator<E> {
         }
     }
 
-    /// More small namespaces than there are identifiers.
+    /// Creates more small namespaces than identifiers exist.
     fn fill_identifiers(&mut self, model: &Model, controller: u16) -> Operation {
         let mut create = self.create(model);
         (create.blocks, create.capacity, create.handles) = (1, 1, 0);
@@ -1090,7 +1092,7 @@ impl<E: Entropy> Generator<E> {
             let planned = self.submit(controller, Command::Create(create.clone()));
             self.planned.push(planned);
         }
-        // They would be in the way of everything else.
+        // The small namespaces would hinder all other operations.
         let nsid = ALL;
         self.planned.insert(
             0,
@@ -1103,7 +1105,7 @@ impl<E: Entropy> Generator<E> {
         self.submit(controller, Command::Create(create))
     }
 
-    /// Feature 1Dh; to change anything there must be no namespaces, so mostly they go first.
+    /// Feature 1Dh. A change requires a drive without namespaces, so they are mostly deleted first.
     fn switch_placement(&mut self, model: &Model) -> Command {
         let wrong = u64::from(self.mistake());
         let index = self.entropy.below(model.drive.configurations.len() as u64 + wrong);
@@ -1134,7 +1136,7 @@ impl<E: Entropy> Generator<E> {
         }
     }
 
-    /// Wrong queues are worth more than other mistakes: there are few such commands.
+    /// Queue mistakes are more frequent than other mistakes, because few such commands exist.
     fn queue_mistake(&mut self) -> bool {
         self.mistake() || self.entropy.percent(4)
     }
@@ -1210,7 +1212,7 @@ impl<E: Entropy> Generator<E> {
             }),
             _ => {
                 let admin = self.entropy.percent(50);
-                // Opcodes that this drive has not got, or that are PCI Express's own.
+                // Opcodes that the drive does not support, or that only PCI Express has.
                 let opcode = match admin {
                     true => self.entropy.pick(&[
                         0x00, 0x01, 0x04, 0x05, 0x0e, 0x10, 0x11, 0x1c, 0x7c, 0x7f, 0x81, 0x82, 0xc0, 0xff,

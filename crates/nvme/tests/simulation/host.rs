@@ -1,4 +1,4 @@
-//! A host on PCI Express, as the controller reaches it: memory, interrupt vectors, doorbells.
+//! A host on PCI Express as the controller sees it, with memory, interrupt vectors and doorbells.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,12 +14,12 @@ impl Ram {
         Ram(RefCell::new(vec![0; bytes]))
     }
 
-    /// What lies at an address; it must be memory.
+    /// Bytes at an address, which must be memory.
     pub fn get(&self, address: u64, bytes: usize) -> Vec<u8> {
         self.0.borrow()[address as usize..][..bytes].to_vec()
     }
 
-    /// Puts bytes at an address; it must be memory.
+    /// Writes bytes to an address, which must be memory.
     pub fn put(&self, address: u64, bytes: &[u8]) {
         self.0.borrow_mut()[address as usize..][..bytes.len()].copy_from_slice(bytes);
     }
@@ -75,7 +75,7 @@ impl HostMemory for Ram {
 pub struct Vectors(RefCell<Vec<u16>>);
 
 impl Vectors {
-    /// Takes what was raised.
+    /// Takes the raised vectors.
     pub fn take(&self) -> Vec<u16> {
         self.0.take()
     }
@@ -87,7 +87,7 @@ impl Interrupts for Vectors {
     }
 }
 
-/// All of it.
+/// Memory, vectors and doorbells of a host.
 pub struct PciHost {
     pub ram: Ram,
     pub vectors: Vectors,
@@ -95,7 +95,7 @@ pub struct PciHost {
 }
 
 impl PciHost {
-    /// A host with so much memory.
+    /// A host with `ram_bytes` of memory.
     pub fn new(ram_bytes: usize) -> PciHost {
         PciHost {
             ram: Ram::new(ram_bytes),
@@ -104,7 +104,7 @@ impl PciHost {
         }
     }
 
-    /// What the controller is lent.
+    /// Bus for the controller.
     pub fn bus(&self) -> Bus<'_> {
         Bus {
             memory: &self.ram,

@@ -1,7 +1,8 @@
-//! What is wrong with a command: every reason for which the standard lets it fail.
+//! Objections to a command, which are all reasons for which the standard lets it fail.
 //!
-//! Where several things are wrong the standard leaves open which one the host is told of; so a judgement is a set. A
-//! command without objections must succeed, one with objections must fail with one of them.
+//! With several errors, the standard does not define which one the drive reports. A judgement is
+//! therefore a set. A command without objections must succeed, and a command with objections must
+//! fail with one of them.
 
 use super::model::{
     ALL, BLOCK_BYTES, METADATA_BYTES, Model, NN, Namespace, Sanitize, TRANSFER_MAX, UNREADABLE, status,
@@ -18,12 +19,12 @@ pub struct Objection {
     pub do_not_retry: bool,
 }
 
-/// See the module.
+/// Objections to a command. See the module documentation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
-    /// It must fail, with one of these or of the others.
+    /// Mandatory objections. The command must fail with one of these or of the optional ones.
     pub must: Vec<Objection>,
-    /// It may fail for these.
+    /// Optional objections, for which the command may fail.
     pub may: Vec<Objection>,
 }
 
@@ -55,33 +56,33 @@ impl Judgement {
         }
     }
 
-    /// Whether a failure is one of those that are allowed.
+    /// True if a failure is among the objections.
     pub fn allows(&self, objection: Objection) -> bool {
         self.must.contains(&objection) || self.may.contains(&objection)
     }
 }
 
-/// A command on its way.
+/// A submitted command.
 #[derive(Clone, Debug)]
 pub struct Submission {
     pub cid: u16,
     pub command: Command,
-    /// What the host sends with it.
+    /// Data that the host sends with the command.
     pub data: Vec<u8>,
-    /// Tags that a write's blocks get, from this one on.
+    /// First tag of the blocks that a write stores.
     pub first_tag: u64,
-    /// Whether its data has metadata in the blocks.
+    /// The data has metadata in the blocks.
     pub extended: bool,
-    /// What is wrong with its data pointer.
+    /// Error of the data pointer.
     pub pointer: Option<u16>,
-    /// On PCI Express: what is wrong with it as far as queues are concerned; `None` if the controller has no queues.
+    /// Errors related to queues on PCI Express. `None` if the controller has no queues.
     pub queues: Option<Vec<u16>>,
-    /// The submission queue that it is put into; without queues 1 for all I/O.
+    /// Submission queue of the command. Without queues it is 1 for all I/O.
     pub queue: u16,
 }
 
 impl Model {
-    /// Everything that is wrong with a command.
+    /// Finds all objections to a command.
     pub fn judge(&self, controller: u16, submission: &Submission) -> Judgement {
         let mut found = Judgement::default();
         let command = &submission.command;
@@ -153,7 +154,7 @@ impl Model {
         namespace
     }
 
-    // ------------------------------------------------------------------------------------------------------ I/O --
+    // ---------------------------------------------------------------------------------- I/O --
 
     fn judge_io(&self, controller: u16, submission: &Submission, found: &mut Judgement) {
         match &submission.command {
@@ -224,7 +225,7 @@ impl Model {
         };
         let bytes = u64::from(range.count) * namespace.block_bytes();
         found.must_if(access.transfers && bytes > TRANSFER_MAX, status::INVALID_FIELD);
-        // Over Fabrics there is no buffer for metadata.
+        // Fabrics have no separate buffer for metadata.
         let nowhere = self.controllers[&controller].kind != Kind::Pcie && namespace.has_separate_metadata();
         found.must_if(access.transfers && nowhere, status::INVALID_NAMESPACE);
         found.must_if(access.changes && namespace.protected, status::WRITE_PROTECTED);
@@ -234,7 +235,7 @@ impl Model {
         }
     }
 
-    /// The data came for another block size, or with its metadata elsewhere, than the namespace has now.
+    /// The data has another block size or metadata form than the namespace now.
     fn judge_form(&self, controller: u16, nsid: u32, blocks: u64, sent: &Submission, found: &mut Judgement) {
         if let Some(namespace) = self.active(controller, nsid) {
             let other_length = namespace.total_bytes(blocks) != sent.data.len() as u64;
@@ -252,7 +253,7 @@ impl Model {
         let Some(blocks) = blocks_of(namespace, range) else {
             return;
         };
-        // Nothing may be compared with what cannot be read.
+        // Data cannot be compared with unreadable blocks.
         if !blocks.contains(&UNREADABLE) && blocks.len() as u64 * namespace.block_bytes() <= TRANSFER_MAX {
             found.must_if(namespace.content(blocks) != sent.data, status::COMPARE_FAILURE);
         }
@@ -262,7 +263,7 @@ impl Model {
         let Some(namespace) = self.judge_active(controller, nsid, found) else {
             return;
         };
-        // Hints change nothing, so what is wrong with them is the drive's to tell or not.
+        // Hints have no effect, so reporting their errors is optional.
         let wrong = if deallocate { Judgement::must } else { Judgement::may };
         for range in ranges {
             match blocks_of(namespace, *range) {
@@ -313,7 +314,7 @@ impl Model {
         }
     }
 
-    // ---------------------------------------------------------------------------------------------------- admin --
+    // -------------------------------------------------------------------------------- admin --
 
     fn judge_admin(&self, controller: u16, submission: &Submission, found: &mut Judgement) {
         match &submission.command {
@@ -342,7 +343,7 @@ impl Model {
                 if !matches!(*nsid, 0 | ALL) {
                     let mut of_namespace = Judgement::default();
                     self.judge_active(controller, *nsid, &mut of_namespace);
-                    // Aborting a test asks about no namespace.
+                    // An abort of a test ignores the namespace.
                     match code {
                         0xf => found.may.append(&mut of_namespace.must),
                         _ => found.must.append(&mut of_namespace.must),
@@ -357,7 +358,8 @@ impl Model {
                 target,
             }) => {
                 found.must_if(*kind != 0 || *operation != 1, status::INVALID_FIELD);
-                // Identify is always enabled, data placement is switched elsewhere, nothing else exists.
+                // Identify is always enabled, feature 1Dh switches data placement, and no other
+                // directive exists.
                 found.must_if(*target != 0 || !enable, status::INVALID_FIELD);
                 if *nsid != ALL {
                     self.judge_active(controller, *nsid, found);
@@ -406,7 +408,7 @@ impl Model {
         let of_command_set = matches!(cns, 0x05 | 0x06 | 0x07 | 0x1a | 0x1b);
         found.must_if(of_command_set && command_set != 0, status::INVALID_FIELD);
         match cns {
-            // A namespace, or what all have in common; an inactive one is zeroes.
+            // A namespace, or the common fields of all. An inactive one gives zeroes.
             0x00 | 0x05 | 0x1b => found.must_if(nsid != ALL && (nsid == 0 || nsid > NN), status::INVALID_NAMESPACE),
             0x08 | 0x11 | 0x1f => found.must_if(nsid == 0 || nsid > NN, status::INVALID_NAMESPACE),
             0x02 | 0x07 | 0x10 | 0x1a => found.must_if(nsid >= ALL - 1, status::INVALID_NAMESPACE),
@@ -439,7 +441,7 @@ impl Model {
             status::INVALID_FIELD,
         );
         match command.log {
-            // The drive says that SMART is not per namespace (LPA).
+            // SMART is not per namespace (LPA).
             0x02 => found.must_if(command.nsid != 0 && command.nsid != ALL, status::INVALID_FIELD),
             0x09 | 0x20 => found.must_if(command.group != 1, status::INVALID_FIELD),
             0x21..=0x23 => {
@@ -495,7 +497,7 @@ impl Model {
         };
         let count = usize::from(create.handles);
         if count == 0 {
-            // The controller's handle; if it has none, one that no namespace uses.
+            // The controller's handle. If it has none, a handle without namespaces.
             let shared = self.namespaces.values().find(|namespace| !namespace.host_specified);
             let used = |handle: &u16| self.namespaces.values().any(|its| its.handles.contains(handle));
             match shared {
@@ -587,7 +589,7 @@ impl Model {
             namespaces.clone().any(|namespace| namespace.protected),
             status::WRITE_PROTECTED,
         );
-        // Those that share a handle have the same format.
+        // Namespaces that share a handle have the same format.
         let others = self.namespaces.iter().filter(|(other, _)| !nsids.contains(other));
         let clash = |other: &Namespace| {
             let shares = |namespace: &Namespace| namespace.handles.iter().any(|handle| other.handles.contains(handle));
@@ -597,7 +599,7 @@ impl Model {
         found.must_if(self.fdp.is_some() && any, status::INVALID_FORMAT);
     }
 
-    /// The namespaces that Format NVM is for.
+    /// Namespaces that Format NVM affects.
     pub fn formatted(&self, controller: u16, nsid: u32) -> Vec<u32> {
         let all = self
             .namespaces
@@ -627,7 +629,7 @@ impl Model {
         }
     }
 
-    // ------------------------------------------------------------------------------------------------- features --
+    // ----------------------------------------------------------------------------- features --
 
     fn judge_get_feature(&self, controller: u16, command: &GetFeature, found: &mut Judgement) {
         found.must_if(command.select > 3, status::INVALID_FIELD);
@@ -734,7 +736,7 @@ impl Model {
         }
     }
 
-    /// What may be done with a feature of a controller, if it has it.
+    /// Properties of a feature of a controller, if it exists.
     pub fn feature(&self, controller: u16, feature: u8) -> Option<Feature> {
         let kind = self.controllers[&controller].kind;
         let there = match (kind, feature) {
@@ -769,12 +771,13 @@ impl Model {
         })
     }
 
-    // --------------------------------------------------------------------------------------------------- faults --
+    // ------------------------------------------------------------------------------- faults --
 
-    /// The storage is about to fail at something that the command needs.
+    /// The storage will fail in an operation that the command needs.
     fn judge_fault(&self, controller: u16, submission: &Submission, found: &mut Judgement) {
         if self.fault == Some(Fault::Planned) && !submission.command.is_admin() {
-            // It comes before the command is carried out, but after it was looked at: what else is wrong may be told.
+            // The fault strikes before execution but after acceptance, so other errors may be
+            // reported.
             let objection = Objection {
                 status: status::INTERNAL_ERROR,
                 do_not_retry: false,
@@ -809,7 +812,7 @@ impl Model {
             (Fault::Keep, Command::Sanitize { action: 1, .. }) if !matches!(self.sanitize, Sanitize::Failed { .. }) => {
             }
             (Fault::Keep, Command::Sanitize { .. }) => found.must_for_now(status::INTERNAL_ERROR),
-            // A value that is as it was need not be stored again.
+            // An unchanged value need not be stored again.
             (Fault::Keep, Command::SetFeature(_)) => found.may.push(Objection {
                 status: status::INTERNAL_ERROR,
                 do_not_retry: false,
@@ -818,7 +821,7 @@ impl Model {
         }
     }
 
-    /// Whether a command that is carried out discards bytes.
+    /// True if the command discards bytes.
     fn discards(&self, controller: u16, command: &Command) -> bool {
         match command {
             Command::WriteZeroes { .. } => true,
@@ -834,7 +837,8 @@ impl Model {
         }
     }
 
-    /// The blocks of a range that lie in pages which it covers as a whole: what deallocating it deallocates (NPDG).
+    /// Blocks of a range in pages that the range covers completely. Deallocation affects only these
+    /// (NPDG).
     pub fn whole_pages(&self, nsid: u32, range: Range) -> std::ops::Range<u64> {
         let per_page = self.drive.page_bytes / self.namespaces[&nsid].block_bytes();
         let first = range.first.div_ceil(per_page) * per_page;
@@ -843,7 +847,7 @@ impl Model {
     }
 }
 
-/// What may be done with a feature.
+/// Properties of a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feature {
     pub saveable: bool,
@@ -851,7 +855,7 @@ pub struct Feature {
     pub changeable: bool,
 }
 
-/// What a command does with blocks.
+/// Block access of a command.
 #[derive(Clone, Copy)]
 struct Access {
     reads: bool,
@@ -901,14 +905,15 @@ fn is_of_discovery(command: &Command) -> bool {
     )
 }
 
-/// Base Specification, "Sanitize Operations - Admin Commands Allowed"; of the I/O commands it is Flush.
+/// Admin commands of the Base Specification, "Sanitize Operations - Admin Commands Allowed". The
+/// only I/O command is Flush.
 fn is_allowed_during_sanitize(command: &Command) -> bool {
     match command {
         Command::GetLog(GetLog { log, .. }) => {
             matches!(log, 0x00..=0x05 | 0x12 | 0x81)
                 || !matches!(log, 0x06 | 0x09 | 0x0f | 0x20..=0x23 | 0xc0 | 0xc1 | 0xc3 | 0xc4)
         }
-        // A device cannot be divided anew while it is erased.
+        // A device cannot be reconfigured during a sanitize operation.
         Command::SetFeature(SetFeature { feature: 0x1d, .. }) => false,
         Command::Flush { .. }
         | Command::Identify { .. }

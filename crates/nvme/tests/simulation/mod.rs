@@ -7,9 +7,10 @@
 //!                                              model: judge (what is wrong), apply (what it does), pages (what it shows)
 //! ```
 //!
-//! It does not: know which victim garbage collection takes (the device's own swarm does), or how long anything takes.
+//! The choice of garbage collection victims (the device's own swarm covers it) and durations are
+//! not modelled.
 
-// Plain values of a test: those that need words have them.
+// Plain values of a test, documented only where needed.
 #![allow(missing_docs)]
 
 pub mod apply;

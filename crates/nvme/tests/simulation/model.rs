@@ -1,8 +1,9 @@
-//! What a drive is, as the standard tells it: the state that decides what every completion must be.
+//! The state of a drive according to the standard, which determines every completion.
 //!
-//! Written from NVM Express 2.1 and what the drive reports of itself, not by calling the code under test. A namespace
-//! is a vector with the tag of every logical block; a tag stands for the block's bytes ([`content`]). `judge` says what
-//! may be wrong with a command, `apply` what it does, `pages` what log pages and Identify must hold.
+//! The model follows NVM Express 2.1 and the drive's own reports, and does not call the code under
+//! test. A namespace is a vector with the tag of every logical block. A tag stands for the block's
+//! bytes ([`content`]). `judge` finds objections to a command, `apply` carries it out, and `pages`
+//! checks log pages and Identify.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,7 +11,7 @@ use super::operation::{Directive, Kind};
 use super::storage::Fault;
 use super::wire::u16_at;
 
-/// Status values: status code type in bits 10:8, status code in bits 7:0.
+/// Status values, with the status code type in bits 10:8 and the status code in bits 7:0.
 pub mod status {
     pub const INVALID_OPCODE: u16 = 0x001;
     pub const INVALID_FIELD: u16 = 0x002;
@@ -57,7 +58,7 @@ pub mod status {
     pub const UNRECOVERED_READ: u16 = 0x281;
     pub const COMPARE_FAILURE: u16 = 0x285;
 
-    /// All of them: each is expected now and then.
+    /// All status values. Each is expected in some runs.
     pub const ALL: [u16; 44] = [
         INVALID_OPCODE,
         INVALID_FIELD,
@@ -110,7 +111,7 @@ pub mod status {
 pub const ALL: u32 = u32::MAX;
 /// Namespace identifiers that the drive can have (Identify Controller, NN).
 pub const NN: u32 = 32;
-/// Most data of a command (MDTS 8): 1 MiB.
+/// Largest data transfer of a command (MDTS 8), 1 MiB.
 pub const TRANSFER_MAX: u64 = 1 << 20;
 /// Bytes of a logical block, by format.
 pub const BLOCK_BYTES: [u64; 4] = [4096, 512, 4096, 512];
@@ -155,16 +156,16 @@ fn content(tags: &[u64], block_bytes: u64) -> Vec<u8> {
     bytes
 }
 
-/// What the drive says it can be.
+/// Properties that the drive reports.
 #[derive(Clone, Debug)]
 pub struct Drive {
     pub page_bytes: u64,
     pub pages: u64,
     /// FDP configurations (log page 20h).
     pub configurations: Vec<Configuration>,
-    /// Whether reclaim units are all alike and one open per handle, so that RUAMW can be foretold.
+    /// All reclaim units are alike and each handle has one open, so the model can predict RUAMW.
     pub exact_units: bool,
-    /// Whether there is a volatile write cache.
+    /// The drive has a volatile write cache.
     pub cached: bool,
     pub time_limit_s: u32,
     pub controllers_max: u16,
@@ -187,18 +188,18 @@ pub struct Configuration {
 #[derive(Clone, Debug)]
 pub struct Namespace {
     pub format: u8,
-    /// Metadata follows each block (FLBAS bit 4), and is not in a buffer of its own.
+    /// Metadata follows each block (FLBAS bit 4) instead of using a separate buffer.
     pub extended: bool,
-    /// Pages of the drive that it takes.
+    /// Number of pages of the drive.
     pub pages: u64,
     /// Tags of its logical blocks.
     pub blocks: Vec<u64>,
     pub handles: Vec<u16>,
     pub host_specified: bool,
-    /// Attached to all controllers, whoever comes.
+    /// Attached to all present and future controllers.
     pub everyone: bool,
     pub attached: BTreeSet<u16>,
-    /// Those of them that have it only because another controller of their host has it.
+    /// Controllers that inherited the attachment from another controller of their host.
     pub inherited: BTreeSet<u16>,
     pub shared: bool,
     pub protected: bool,
@@ -217,12 +218,12 @@ impl Namespace {
         METADATA_BYTES[usize::from(self.format)]
     }
 
-    /// Whether metadata has a buffer of its own.
+    /// True if metadata has a separate buffer.
     pub fn has_separate_metadata(&self) -> bool {
         self.metadata_bytes() > 0 && !self.extended
     }
 
-    /// What a host sends or gets of blocks: in the data buffer, and in that of metadata.
+    /// Bytes that a host transfers for blocks, in the data buffer and in the metadata buffer.
     pub fn transfer_bytes(&self, blocks: u64) -> (u64, u64) {
         let (data, metadata) = (blocks * self.block_bytes(), blocks * self.metadata_bytes());
         if self.extended {
@@ -232,12 +233,13 @@ impl Namespace {
         }
     }
 
-    /// The same together.
+    /// Bytes of data and metadata together.
     pub fn total_bytes(&self, blocks: u64) -> u64 {
         blocks * (self.block_bytes() + self.metadata_bytes())
     }
 
-    /// Bytes of blocks as a host sends and gets them: data and metadata of each, or all data and then all metadata.
+    /// Bytes of blocks in the host's form. The metadata follows each block, or all data precedes
+    /// all metadata.
     pub fn content(&self, tags: &[u64]) -> Vec<u8> {
         let data = content(tags, self.block_bytes());
         if self.metadata_bytes() == 0 {
@@ -364,7 +366,7 @@ impl Controller {
         }
     }
 
-    /// The oldest event that may be told; its type is masked from now on.
+    /// Takes the oldest event with an unmasked type, and masks the type.
     pub fn take_event(&mut self) -> Option<AsyncEvent> {
         let masked = |event: &AsyncEvent| self.masked.iter().any(|told| told.kind == event.kind);
         let index = self.waiting.iter().position(|event| !masked(event))?;
@@ -390,7 +392,7 @@ impl Controller {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unit {
     pub written_pages: u64,
-    /// Since when its time runs: its first write.
+    /// Start of its time limit, the first write.
     pub since_ns: Option<u64>,
 }
 
@@ -400,7 +402,7 @@ pub struct HostEvent {
     pub kind: u8,
     pub pid: u16,
     pub nsid: u32,
-    /// Group and handle; unknown for an invalid identifier.
+    /// Group and handle. Unknown for an invalid identifier.
     pub location: Option<(u16, u16)>,
     /// The 8 bytes of the timestamp.
     pub timestamp: u64,
@@ -422,7 +424,7 @@ pub struct Counters {
     pub bytes_written: u64,
     pub read_commands: u64,
     pub write_commands: u64,
-    /// Those that did not begin and end with a mapping unit.
+    /// Write commands that did not start and end at mapping unit boundaries.
     pub unaligned_writes: u64,
     pub media_errors: u64,
     pub errors: u64,
@@ -430,7 +432,7 @@ pub struct Counters {
     pub host_bytes_with_metadata: u64,
 }
 
-/// Result of a self-test whose time was over when its controller was reset.
+/// Result of a self-test whose time ended when its controller was reset.
 pub const COMPLETED_OR_RESET: u8 = 0x20;
 
 /// A device self-test.
@@ -443,7 +445,7 @@ pub struct RunningTest {
 }
 
 impl RunningTest {
-    /// How long it takes.
+    /// Duration of the test.
     pub fn duration(&self) -> u64 {
         match self.code {
             1 => 2_000_000_000,
@@ -457,34 +459,35 @@ impl RunningTest {
 pub struct Model {
     pub drive: Drive,
     pub now: u64,
-    /// Index of the FDP configuration; `None`: disabled.
+    /// Index of the FDP configuration, or `None` if disabled.
     pub fdp: Option<u8>,
     pub namespaces: BTreeMap<u32, Namespace>,
     pub controllers: BTreeMap<u16, Controller>,
-    /// Who had a controller last.
+    /// Last host of each controller.
     pub holders: BTreeMap<u16, (Kind, [u8; 16])>,
-    /// Features of wider scope than a controller: current values by feature and namespace.
+    /// Current values of features with a wider scope than a controller, by feature and namespace.
     pub shared_features: BTreeMap<(u8, u32), u32>,
     pub saved_features: BTreeMap<(u8, u32), u32>,
     pub units: BTreeMap<(u16, u16), Unit>,
     /// The reclaim group that takes the next write without placement identifier.
     pub next_group: u16,
     pub host_events: VecDeque<HostEvent>,
-    /// Host events ever, since the log began.
+    /// Host events since the log began.
     pub host_events_total: u64,
     pub sanitize: Sanitize,
-    /// User data was certainly written since the last sanitize operation, or perhaps.
+    /// User data was written since the last sanitize operation, certainly or possibly.
     pub written_since: bool,
     pub perhaps_written_since: bool,
-    /// Self-tests: code, result and namespace, newest first. A lost connection brings the drive no time, so a result can be either:
-    /// [`COMPLETED_OR_RESET`].
+    /// Self-tests with code, result and namespace, newest first. A lost connection does not advance
+    /// the drive's time, so a result can be either one ([`COMPLETED_OR_RESET`]).
     pub self_tests: VecDeque<(u8, u8, u32)>,
-    /// The one that is under way, if its time is not over.
+    /// Running self-test, unless its time is over.
     pub running_test: Option<RunningTest>,
     pub counters: Counters,
-    /// Timestamp feature: milliseconds at `now` = 0, and whether a host set it.
+    /// Timestamp feature, as the milliseconds at `now` = 0 and a flag for a host's setting.
     pub clock: (u64, bool),
-    /// Feature C5h as it was set, until where its monitor has counted time, and how much since it was set.
+    /// Last setting of feature C5h, end of the time that its monitor has counted, and the counted
+    /// time.
     pub latency: [u8; 13],
     pub latency_counted: u64,
     pub latency_ns: u64,
@@ -531,7 +534,8 @@ impl Model {
         }
     }
 
-    /// The configuration in force. Without Flexible Data Placement: one group, one handle that matters.
+    /// Current configuration. Without Flexible Data Placement it has one group and one relevant
+    /// handle.
     pub fn configuration(&self) -> Configuration {
         match self.fdp {
             Some(index) => self.drive.configurations[usize::from(index)].clone(),
@@ -577,7 +581,8 @@ impl Model {
         ms | u64::from(set) << 49
     }
 
-    /// Puts an event in the host event log, if the placement handle of the namespace has the type enabled.
+    /// Adds an event to the host event log, if the placement handle of the namespace has the type
+    /// enabled.
     pub fn log_event(&mut self, kind: u8, nsid: u32, index: usize, pid: u16, location: Option<(u16, u16)>) {
         let enabled = self.namespaces[&nsid]
             .events
@@ -600,7 +605,7 @@ impl Model {
         });
     }
 
-    /// Where a write goes; an unknown identifier becomes an event.
+    /// Chooses the placement of a write. An unknown identifier adds an event.
     pub fn choose_placement(&mut self, nsid: u32, directive: Directive) -> (u16, u16) {
         if directive.kind == 2 {
             if let Some(placement) = self.placement(nsid, directive.specific) {
@@ -641,7 +646,7 @@ impl Model {
         self.unit_pages() - self.units.get(&placement).map_or(0, |unit| unit.written_pages)
     }
 
-    /// A handle goes on in another reclaim unit. Whether the one before was written in part.
+    /// Moves a handle to another reclaim unit. Returns true if the previous one was partly written.
     pub fn leave_unit(&mut self, placement: (u16, u16)) -> bool {
         self.units.remove(&placement).is_some_and(|unit| unit.written_pages > 0)
     }
@@ -668,7 +673,7 @@ impl Model {
             .collect()
     }
 
-    /// Critical warnings of a controller, as SMART tells them.
+    /// Critical warnings of a controller, as in SMART.
     pub fn warnings(&self, id: u16) -> u8 {
         let features = &self.controllers[&id].features;
         let over = features.get(&(4, 0)).copied().unwrap_or(self.default_value(4, 0)) & 0xffff;
@@ -678,7 +683,7 @@ impl Model {
         u8::from(thermal) << 1 | u8::from(self.counters.media_errors > 0) << 2
     }
 
-    /// Tells controllers of warnings that are new to them.
+    /// Reports new warnings to the controllers.
     pub fn note_health(&mut self) {
         let group_enabled = (self.shared_value(0x18, 0) >> 16) as u8;
         let group = (u8::from(self.counters.media_errors > 0) << 2) & group_enabled;
@@ -707,7 +712,7 @@ impl Model {
         }
     }
 
-    /// The buckets of the latency monitor count when they are next to be moved.
+    /// Advances the time of the latency monitor's buckets.
     fn count_latency_time(&mut self) {
         if self.latency[12] == 1 {
             self.latency_ns += self.now.saturating_sub(self.latency_counted);
@@ -728,7 +733,7 @@ impl Model {
             .unwrap_or_else(|| self.default_value(feature, instance))
     }
 
-    /// The value of a feature that nobody set.
+    /// Default value of a feature.
     pub fn default_value(&self, feature: u8, instance: u32) -> u32 {
         let queues = u32::from(self.drive.io_queues_max) - 1;
         match (feature, instance) {
@@ -743,13 +748,14 @@ impl Model {
         }
     }
 
-    /// Whether written data may stay in the volatile write cache: there is one, and no host has turned it off.
+    /// True if written data may stay in the volatile write cache. The cache exists, and no host has
+    /// disabled it.
     pub fn cache_is_on(&self) -> bool {
         let off = |controller: &Controller| controller.features.get(&(6, 0)) == Some(&0);
         self.drive.cached && !self.controllers.values().any(off)
     }
 
-    /// What a controller has at first and after a reset.
+    /// Feature values of a controller after creation or reset.
     pub fn initial_features(&self) -> BTreeMap<(u8, u32), u32> {
         let of_controller = |feature: u8| matches!(feature, 0x01 | 0x02 | 0x04 | 0x06 | 0x08 | 0x09 | 0x0a | 0x0b);
         let saved = self
@@ -782,7 +788,7 @@ impl Model {
         self.controllers.insert(id, controller);
     }
 
-    /// Another controller of the same host on Fabrics, the first that there is.
+    /// First other controller of the same host on Fabrics.
     fn twin(&self, id: u16) -> Option<u16> {
         let its = &self.controllers[&id];
         let mut all = self.controllers.iter();
@@ -790,7 +796,7 @@ impl Model {
         found.filter(|_| its.kind == Kind::Fabrics).map(|(twin, _)| *twin)
     }
 
-    /// The host of a new controller is who it says.
+    /// The host of a new controller has authenticated.
     pub fn establish(&mut self, id: u16) {
         let its = &self.controllers[&id];
         let holder = (its.kind, its.host);
@@ -819,13 +825,13 @@ impl Model {
         }
     }
 
-    /// Whether a self-test is under way.
+    /// True if a self-test is running.
     pub fn is_testing(&self) -> bool {
         let test = self.running_test;
         test.is_some_and(|test| self.now - test.since < test.duration())
     }
 
-    /// Ends a self-test: by the clock, if that was first.
+    /// Ends a self-test, with success if its time ended first.
     pub fn end_test(&mut self, result: u8, is_meant: impl FnOnce(&RunningTest) -> bool) {
         let is_over = !self.is_testing();
         let Some(test) = self.running_test else { return };
@@ -842,7 +848,8 @@ impl Model {
         }
     }
 
-    /// A connection is lost: what was private to its controller goes to another one of the host.
+    /// Handles a lost connection. Private namespaces of its controller move to another controller
+    /// of the host.
     pub fn disconnect(&mut self, id: u16) {
         if let Some(twin) = self.twin(id) {
             let mut moved = Vec::new();
@@ -870,7 +877,8 @@ impl Model {
         self.end_test(2, |test| test.controller == id && test.code == 1);
         let features = self.initial_features();
         let before = self.controllers.remove(&id).expect("a controller that is there");
-        // On Fabrics the host identifier is that of the Connect command; on PCI Express a reset forgets it.
+        // On Fabrics the Connect command sets the host identifier. On PCI Express a reset clears
+        // it.
         let host = if before.kind == Kind::Pcie {
             [0; 16]
         } else {
@@ -883,7 +891,7 @@ impl Model {
         controller.errors = before.errors;
     }
 
-    /// A command failed: an entry in the error log.
+    /// Adds a failed command to the error log.
     pub fn note_failure(&mut self, controller: u16, error: Error) {
         self.counters.errors += 1;
         let errors = &mut self
@@ -960,7 +968,8 @@ impl Model {
                 .iter()
                 .find_map(|(&nsid, namespace)| Some((nsid, index_in(namespace)?)));
             let Some((nsid, index)) = user else {
-                // There is no namespace whose host could be told; its time runs again from the next write on.
+                // No namespace has a host to notify. The time limit starts again with the next
+                // write.
                 self.units.get_mut(&placement).expect("listed").since_ns = None;
                 continue;
             };

@@ -1,6 +1,7 @@
-//! What hosts do to the drive, as plain values: everything that is needed to do it again.
+//! Operations of hosts as plain values, with all data needed to repeat them.
 //!
-//! An [`Operation`] means something in any state of the drive, so a list of them can be shortened by leaving some out.
+//! An [`Operation`] is valid in every state of the drive, so a list can be shortened by removing
+//! operations.
 
 use super::wire::Wire;
 
@@ -8,18 +9,18 @@ use super::wire::Wire;
 pub const STRUCTURES: [u8; 18] = [
     0x00, 0x01, 0x02, 0x03, 0x05, 0x06, 0x07, 0x08, 0x10, 0x11, 0x12, 0x13, 0x17, 0x19, 0x1a, 0x1b, 0x1c, 0x1f,
 ];
-/// Log pages that it has.
+/// Supported log pages.
 pub const LOGS: [u8; 20] = [
     0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x09, 0x0f, 0x12, 0x13, 0x20, 0x21, 0x22, 0x23, 0x81, 0xc0, 0xc1, 0xc3,
     0xc4,
 ];
-/// Features that it has, on one transport or the other.
+/// Supported features, on either transport.
 pub const FEATURES: [u8; 21] = [
     0x01, 0x02, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0e, 0x0f, 0x16, 0x17, 0x18, 0x1d, 0x1e, 0x80, 0x81,
     0x84, 0xc5,
 ];
 
-/// How a host leaves or comes.
+/// Transport and type of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// On PCI Express, by the subsystem's functions.
@@ -30,20 +31,21 @@ pub enum Kind {
     Discovery,
 }
 
-/// One thing that happens.
+/// One operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
-    /// A host connects; its controller is enabled if `enable`. With `queues`, one on PCI Express uses queues in its
-    /// memory, otherwise the subsystem's functions.
+    /// A host connects, and its controller is enabled if `enable` is set. With `queues`, a PCI
+    /// Express host uses queues in its memory. Without it, the host calls the subsystem's
+    /// functions.
     Connect {
         kind: Kind,
         host: u8,
         enable: bool,
         queues: bool,
     },
-    /// The connection is lost, with whatever is outstanding.
+    /// The connection and all outstanding commands are lost.
     Disconnect { controller: u16 },
-    /// CC.EN = 0, or a reset that is not the host's.
+    /// CC.EN = 0, or a reset without a host request.
     Reset { controller: u16, by_host: bool },
     /// CC.EN = 1.
     Enable { controller: u16 },
@@ -51,9 +53,9 @@ pub enum Operation {
     ShutDown { controller: u16 },
     /// A keep alive time, as the Connect command sets it.
     KeepAliveTime { controller: u16, ms: u32 },
-    /// The host sent something.
+    /// The host sends a message.
     HeardOf { controller: u16 },
-    /// Time passes; with `tick`, the drive is told.
+    /// Time passes. With `tick`, the drive's tick runs.
     Time { ns: u64, tick: bool },
     /// A command is carried out.
     Submit {
@@ -61,24 +63,24 @@ pub enum Operation {
         cid: u16,
         command: Command,
     },
-    /// A command begins: its data is on its way, other things happen first.
+    /// A command begins. Other operations happen before its data arrives.
     Begin {
         controller: u16,
         cid: u16,
         command: Command,
     },
-    /// The data of the oldest such command is there.
+    /// The data of the oldest begun command arrives.
     Finish,
     /// The storage fails in the next command, once.
     Fail { fault: super::storage::Fault },
-    /// An I/O submission queue is deleted while commands are in it: not announced (0), announced (1), carried out and
-    /// not yet durable (2).
+    /// An I/O submission queue with commands is deleted. The commands are not announced (0),
+    /// announced (1), or executed and not yet durable (2).
     DeleteInFlight { controller: u16, how: u8 },
-    /// A doorbell is rung of a queue that does not exist, or with a value that a queue does not have.
+    /// The host rings a doorbell of a nonexistent queue, or writes an invalid value.
     Doorbell { controller: u16, no_queue: bool },
     /// NSSR.
     ResetSubsystem { controller: u16 },
-    /// A log page is read in pieces, which must be the whole.
+    /// A log page is read in pieces, which must equal the whole page.
     ReadInPieces {
         controller: u16,
         log: u8,
@@ -87,16 +89,16 @@ pub enum Operation {
     },
 }
 
-/// Which blocks.
+/// Range of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// The first.
+    /// First block.
     pub first: u64,
-    /// How many. Commands that count from 1 have at least that.
+    /// Number of blocks, at least 1 for commands with zeroes based counts.
     pub count: u32,
 }
 
-/// A command with its fields; data is made when it is submitted.
+/// A command with its fields. Its data is created at submission.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     Flush {
@@ -112,7 +114,7 @@ pub enum Command {
         placement: Directive,
         fua: bool,
     },
-    /// `equal`: the data is what is stored when it is submitted, otherwise one byte is not.
+    /// With `equal`, the data equals the stored data at submission. Without it, one byte differs.
     Compare {
         nsid: u32,
         range: Range,
@@ -173,7 +175,7 @@ pub enum Command {
     AsyncEvent,
     KeepAlive,
     Create(Create),
-    /// Namespace Management with any other operation; 1 is Delete.
+    /// Namespace Management with an operation other than Create. 1 is Delete.
     Manage {
         nsid: u32,
         operation: u8,
@@ -197,9 +199,9 @@ pub enum Command {
         no_deallocate: bool,
         verify: bool,
     },
-    /// Of PCI Express only.
+    /// Command of PCI Express alone.
     Queue(QueueCommand),
-    /// Anything else, without data.
+    /// Any other command, without data.
     Other {
         admin: bool,
         opcode: u8,
@@ -324,7 +326,7 @@ impl Format {
     }
 }
 
-/// Commands about the queues of PCI Express. The addresses are chosen by whoever has the memory.
+/// Queue commands of PCI Express. The owner of the memory chooses the addresses.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueueCommand {
     CreateCompletion {
@@ -415,7 +417,7 @@ pub struct Create {
 }
 
 impl Command {
-    /// Whether it goes to the admin queue.
+    /// True for commands of the admin queue.
     pub fn is_admin(&self) -> bool {
         match self {
             Command::Flush { .. }
@@ -564,7 +566,7 @@ impl Command {
         }
     }
 
-    /// The data of a command that does not depend on what is stored.
+    /// Data of commands that does not depend on stored data.
     pub fn fixed_data(&self) -> Vec<u8> {
         match self {
             Command::SetFeature(SetFeature { data, .. }) => data.clone(),
@@ -600,7 +602,7 @@ fn write_bits(placement: Directive, fua: bool) -> u32 {
     u32::from(fua) << 30 | u32::from(placement.kind) << 20
 }
 
-/// A range of Dataset Management: attributes, blocks, first block.
+/// Range of Dataset Management, with attributes, number of blocks and first block.
 fn dataset_range(range: &Range) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[4..8].copy_from_slice(&range.count.to_le_bytes());
@@ -608,7 +610,8 @@ fn dataset_range(range: &Range) -> [u8; 16] {
     bytes
 }
 
-/// A source range of Copy in format 0: first block at byte 8, blocks less one at byte 16.
+/// Source range of Copy in format 0, with the first block at byte 8 and the zeroes based count at
+/// byte 16.
 fn source_range(range: &Range) -> [u8; 32] {
     let mut bytes = [0; 32];
     bytes[8..16].copy_from_slice(&range.first.to_le_bytes());

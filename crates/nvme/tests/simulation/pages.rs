@@ -1,4 +1,4 @@
-//! What log pages and Identify structures must hold.
+//! Expected content of log pages and Identify structures.
 
 use super::apply::{Check, equal, same_bytes};
 use super::model::{
@@ -9,7 +9,7 @@ use super::operation::{Command, GetLog, Kind};
 use super::wire::{u16_at, u32_at, u64_at, u128_at};
 
 impl Model {
-    /// Bytes of a log page; `None` if the controller has not got it.
+    /// Bytes of a log page, or `None` if the controller does not support it.
     pub fn log_bytes(&self, controller: u16, log: u8) -> Option<u64> {
         let its = &self.controllers[&controller];
         if its.kind == Kind::Discovery && !matches!(log, 0x00 | 0x01 | 0x05 | 0x12) {
@@ -36,7 +36,7 @@ impl Model {
         if let Some(beyond) = data.get(rest..).filter(|beyond| beyond.iter().any(|&byte| byte != 0)) {
             return Err(format!("beyond the end of log page {:#x}: {beyond:02x?}", command.log));
         }
-        // Pieces are compared with the whole elsewhere; here it is the whole that is checked.
+        // Another check compares pieces with the whole page. This one checks the whole page.
         if command.offset == 0 && data.len() >= rest {
             self.check_log(controller, command.log, command.parameter, &data[..rest])?;
         }
@@ -154,7 +154,8 @@ impl Model {
         equal("error log entries", u128_at(page, 176), counters.errors.into())
     }
 
-    /// What follows from what hosts did; the media's counters are those of the FDP statistics.
+    /// Checks the fields that follow from host actions. The media's counters are those of the FDP
+    /// statistics.
     fn check_smart_extended(&self, page: &[u8]) -> Check {
         let counters = &self.counters;
         equal("media errors", u64_at(page, 56), counters.media_errors)?;
@@ -167,7 +168,7 @@ impl Model {
         equal("version of the page", u16_at(page, 494), 3)
     }
 
-    /// The drive has no timing, and the storage answers at once: no command takes long.
+    /// The drive has no timing, and the storage responds immediately. No command is slow.
     fn check_latencies(&self, page: &[u8]) -> Check {
         let set = &self.latency;
         equal("latency monitor status", page[0], 6 | set[12])?;
@@ -268,7 +269,7 @@ impl Model {
     fn check_sanitize(&self, page: &[u8]) -> Check {
         let (outcome, dword10) = match self.sanitize {
             Sanitize::Never => (0, 0),
-            // 4: deallocated although the host asked for none.
+            // 4 means deallocated against the host's request.
             Sanitize::Succeeded { dword10 } => (if dword10 >> 9 & 1 == 1 { 4 } else { 1 }, dword10),
             Sanitize::Running { dword10 } => (2, dword10),
             Sanitize::Failed { dword10, .. } => (3, dword10),
@@ -288,7 +289,7 @@ impl Model {
         Ok(())
     }
 
-    // ------------------------------------------------------------------------------------------------ placement --
+    // ---------------------------------------------------------------------------- placement --
 
     fn check_configurations(&self, page: &[u8]) -> Check {
         equal(
@@ -357,7 +358,8 @@ impl Model {
         Ok(())
     }
 
-    /// Where reclaim units are not foretold: the invalid identifiers, as long as neither log is full.
+    /// Checks the invalid identifiers when reclaim units are not predicted, as long as neither log
+    /// is full.
     fn check_some_host_events(&self, found: &[&[u8]]) -> Check {
         if found.len() == EVENTS_MAX || self.host_events.len() == EVENTS_MAX {
             return Ok(());
@@ -374,7 +376,7 @@ impl Model {
         equal("invalid identifiers", found.collect::<Vec<_>>(), expected.collect())
     }
 
-    /// What the drive does by itself is not foretold, but must be possible.
+    /// The drive's own actions are not predicted, but must be possible.
     fn check_controller_events(&self, page: &[u8]) -> Check {
         for entry in page[64..].chunks_exact(64).take(u32_at(page, 0) as usize) {
             let wrong = |what: &str| Err(format!("controller event {what}: {entry:02x?}"));
@@ -388,7 +390,7 @@ impl Model {
             {
                 return wrong("at no such place");
             }
-            // The namespace may be gone by now, or another.
+            // The namespace may have been deleted or replaced since.
             let nsid = u32_at(entry, 12);
             if kind == 0x80
                 && (u16_at(entry, 18) == 0 || entry[16] & 1 == 0 || u64_at(entry, 20) >= self.drive.pages * 8 * 16)
@@ -402,7 +404,7 @@ impl Model {
         Ok(())
     }
 
-    // ------------------------------------------------------------------------------------------------- identify --
+    // ----------------------------------------------------------------------------- identify --
 
     /// An Identify command that succeeded.
     pub fn check_identify(&mut self, controller: u16, command: &Command, page: &[u8]) -> Check {
@@ -547,7 +549,7 @@ impl Model {
     }
 }
 
-/// Bytes of the descriptor of a configuration: 64 and 4 for each handle, padded to 8.
+/// Descriptor size of a configuration, 64 bytes and 4 for each handle, padded to 8.
 fn descriptor_bytes(configuration: &Configuration) -> u64 {
     (64 + 4 * u64::from(configuration.handles)).next_multiple_of(8)
 }
@@ -581,7 +583,7 @@ pub fn parse_configurations(page: &[u8]) -> Result<Vec<Configuration>, String> {
             descriptor.len() as u64,
             descriptor_bytes(&configuration),
         )?;
-        // As few bits as tell the groups apart.
+        // The fewest bits that can number the groups.
         equal(
             "RGIF",
             1u32 << configuration.group_bits,
@@ -609,7 +611,7 @@ fn controllers_of(ids: Vec<u16>) -> Vec<u8> {
     list
 }
 
-/// Never a panic, and nothing to do about one.
+/// Expects a page without a panic and without a recovery action.
 fn check_error_recovery(page: &[u8]) -> Check {
     let mut expected = vec![0; 512];
     expected[3] = 1;

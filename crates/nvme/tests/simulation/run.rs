@@ -1,4 +1,4 @@
-//! Does operations to a drive and to the model, and compares everything that a host can see.
+//! Runs operations on a drive and on the model, and compares all results that a host can see.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::pages::parse_configurations;
 use super::storage::{Control, Fault};
 use super::wire::u16_at;
 
-/// How often things happened.
+/// Event counts.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage(pub BTreeMap<String, u64>);
 
@@ -40,19 +40,19 @@ impl Coverage {
     }
 }
 
-/// CC of an enabled controller: entries of 64 and 16 bytes.
+/// CC of an enabled controller with entries of 64 and 16 bytes.
 const ENABLE: u64 = 0x0046_0001;
 /// The same with CC.SHN = normal shutdown.
 const SHUT_DOWN: u64 = ENABLE | 1 << 14;
 
-/// What a host is told of a command.
+/// Completion that a host sees.
 #[derive(Clone, Copy, Debug)]
 struct CommandReport {
     status: u16,
     do_not_retry: bool,
     more: bool,
     result: u64,
-    /// Only after what was written was made durable.
+    /// The completion waited for durability.
     durable: bool,
 }
 
@@ -68,7 +68,7 @@ pub struct Run {
     /// Asynchronous completions that came through queues.
     events: BTreeMap<u16, Vec<Completion>>,
     next_cid: u16,
-    /// Statistics that say that the device did what RUAMW cannot foretell.
+    /// Statistics of device actions that RUAMW cannot predict.
     surprises: u64,
 }
 
@@ -117,7 +117,7 @@ impl Run {
         })
     }
 
-    /// Does one thing, and checks all that it shows.
+    /// Runs one operation and checks all its visible effects.
     pub fn step(&mut self, operation: &Operation) -> Check {
         self.coverage.note("operations");
         self.flush_others(commands_stay(operation))?;
@@ -135,7 +135,7 @@ impl Run {
                 }
             }
             Operation::Fail { fault } => {
-                // One that has not struck yet is not there beside it: the model knows of one.
+                // The model has room for one fault, so an unused one is disarmed first.
                 self.disarm();
                 self.control.arm(Some(*fault));
                 self.model.fault = Some(*fault);
@@ -165,7 +165,8 @@ impl Run {
         self.after()
     }
 
-    /// The controller is there; one for discovery has no I/O queues (Connect refuses them).
+    /// True if the controller exists. Discovery controllers have no I/O queues (Connect refuses
+    /// them).
     fn is_possible(&self, controller: u16, operation: &Operation) -> bool {
         let Some(its) = self.model.controllers.get(&controller) else {
             return false;
@@ -247,7 +248,7 @@ impl Run {
         self.model.controllers.get_mut(&controller).expect("connected")
     }
 
-    // ---------------------------------------------------------------------------------------------- controllers --
+    // -------------------------------------------------------------------------- controllers --
 
     fn connect(&mut self, kind: Kind, host: u8, enable: bool, queues: bool) -> Check {
         let (transport, purpose) = match kind {
@@ -286,7 +287,7 @@ impl Run {
         if enable { self.enable(id) } else { Ok(()) }
     }
 
-    /// Writes CC, as its host reaches it.
+    /// Writes CC through the host's interface.
     fn configure(&mut self, controller: u16, value: u64, expected: PropertyEffect) -> Check {
         let now = self.model.now;
         match self.fronts.get_mut(&controller) {
@@ -408,7 +409,7 @@ impl Run {
         self.model.disconnect(controller);
     }
 
-    /// Commands whose data is on its way are gone with their queue.
+    /// Drops commands with late data, because their queue no longer exists.
     fn drop_commands(&mut self, controller: u16) {
         let before = self.late.len();
         self.late.retain(|(its, ..)| *its != controller);
@@ -459,7 +460,7 @@ impl Run {
         set.expect("any drive can fail like that");
     }
 
-    // ------------------------------------------------------------------------------------------------- commands --
+    // ----------------------------------------------------------------------------- commands --
 
     /// A command with the data that its host sends.
     fn submission(&mut self, controller: u16, cid: u16, command: &Command) -> Submission {
@@ -500,7 +501,7 @@ impl Run {
         }
     }
 
-    /// Bytes of as many blocks as a command says, if it may send them.
+    /// Bytes of the blocks that a command may send.
     fn blocks_to_send(
         &self,
         controller: u16,
@@ -520,7 +521,7 @@ impl Run {
         namespace.content(&tags)
     }
 
-    /// Has the drive look at a command, and asks what data it moves. `None`: it has failed.
+    /// Submits a command and returns the data that it moves. `None` if it failed.
     fn begin(
         &mut self,
         controller: u16,
@@ -572,7 +573,7 @@ impl Run {
         let Some(reply) = outcome.reply else {
             return self.hold(controller, &submission);
         };
-        // What the host sent stays in the buffer after a success; nobody gets it.
+        // The host's data stays in the buffer after a success and is sent to no host.
         if reply.status == Status::SUCCESS && self.model.transfer(controller, &submission).0 != Way::ToHost {
             data.clear();
         }
@@ -589,7 +590,7 @@ impl Run {
         self.settle(controller, &submission, told, data)
     }
 
-    /// A command that is not completed.
+    /// Checks a command without a completion.
     fn hold(&mut self, controller: u16, submission: &Submission) -> Check {
         equal(
             "a command without completion",
@@ -602,7 +603,7 @@ impl Run {
         self.model.hold_event_request(controller, submission.cid)
     }
 
-    /// A command that is completed: as it must be?
+    /// Checks the completion of a command.
     fn settle(&mut self, controller: u16, submission: &Submission, told: CommandReport, data: Vec<u8>) -> Check {
         let name = submission.command.name();
         let judgement = self.model.judge(controller, submission);
@@ -659,9 +660,9 @@ impl Run {
         Ok(())
     }
 
-    // ---------------------------------------------------------------------------------------------- PCI Express --
+    // -------------------------------------------------------------------------- PCI Express --
 
-    /// Does something with the front of a controller.
+    /// Runs a closure with the front of a controller.
     fn with_front(&mut self, controller: u16, act: impl FnOnce(&mut Run, &mut Front) -> Check) -> Check {
         let mut front = self.fronts.remove(&controller).expect("a controller with queues");
         let result = act(self, &mut front);
@@ -672,7 +673,7 @@ impl Run {
         result
     }
 
-    /// Carries out what is in the queues of all controllers but one.
+    /// Executes the queued commands of all controllers but one.
     fn flush_others(&mut self, except: Option<u16>) -> Check {
         let ids: Vec<u16> = self.fronts.keys().copied().filter(|&id| Some(id) != except).collect();
         for id in ids {
@@ -681,7 +682,7 @@ impl Run {
         Ok(())
     }
 
-    /// Carries out what is in the queues of a controller.
+    /// Executes the queued commands of a controller.
     fn flush(&mut self, front: &mut Front, controller: u16) -> Check {
         if front.sent.is_empty() {
             return Ok(());
@@ -693,7 +694,7 @@ impl Run {
         self.settle_all(front, controller, sent, entries)
     }
 
-    /// Puts a command into a queue, and carries it out unless it is to wait for others.
+    /// Adds a command to a queue, and executes it unless it should wait for others.
     fn submit(&mut self, front: &mut Front, controller: u16, mut submission: Submission, waits: bool) -> Check {
         if !self.model.controllers[&controller].ready {
             return Ok(());
@@ -705,7 +706,7 @@ impl Run {
             ..
         } = submission.command
         {
-            // Here those are commands about queues, which have a form of their own.
+            // These opcodes are queue commands, which have a separate form.
             return Ok(());
         }
         let cid = submission.cid;
@@ -738,7 +739,7 @@ impl Run {
         }
     }
 
-    /// I/O queues that a host may have: submission and completion.
+    /// I/O submission and completion queues that a host may have.
     fn granted(&self, controller: u16) -> (u16, u16) {
         let set = self.model.controllers[&controller].features.get(&(7, 0)).copied();
         let value = set.unwrap_or_else(|| self.model.default_value(7, 0));
@@ -748,7 +749,7 @@ impl Run {
     fn judge_queues(&self, front: &Front, controller: u16, command: &Command) -> Vec<u16> {
         match command {
             Command::Queue(command) => front.judge(command, self.granted(controller)),
-            // The number of queues is settled once there are some.
+            // The number of queues is fixed after the first queue exists.
             Command::SetFeature(SetFeature { feature: 7, .. }) if !front.io_completions().is_empty() => {
                 vec![status::SEQUENCE_ERROR]
             }
@@ -756,7 +757,7 @@ impl Run {
         }
     }
 
-    /// A host that wants to do I/O makes queues first.
+    /// A host creates queues before its first I/O.
     fn make_io_queue(&mut self, front: &mut Front, controller: u16) -> Check {
         if !front.io_queues().is_empty() {
             return Ok(());
@@ -790,7 +791,7 @@ impl Run {
         self.submit(front, controller, submission, false)
     }
 
-    /// Completes commands in the order in which they were carried out; what is left is events.
+    /// Settles commands in their execution order. The remaining completions are events.
     fn settle_all(
         &mut self,
         front: &mut Front,
@@ -837,7 +838,7 @@ impl Run {
         Ok(())
     }
 
-    /// Completions that belong to no command which was just carried out: of event requests.
+    /// Handles completions of event requests, which belong to no command that was just executed.
     fn note_events(&mut self, controller: u16, entries: Vec<Entry>) -> Check {
         for entry in entries {
             equal("queue of an asynchronous completion", entry.queue, 0)?;
@@ -851,7 +852,7 @@ impl Run {
         Ok(())
     }
 
-    /// Deletes the queue that commands are in; see [`Operation::DeleteInFlight`].
+    /// Deletes a queue with outstanding commands. See [`Operation::DeleteInFlight`].
     fn delete_in_flight(&mut self, front: &mut Front, controller: u16, how: u8) -> Check {
         let queue = front.queue;
         if queue == 0 || front.sent.is_empty() {
@@ -860,7 +861,7 @@ impl Run {
         let now = self.model.now;
         let command = QueueCommand::DeleteSubmission { id: queue };
         if how == 0 || !front.can_complete_all() {
-            // The controller never heard of them.
+            // The controller never saw these commands.
             front.sent.clear();
             self.coverage.note("queue deleted: commands not announced");
             return self.queue_command(front, controller, command);
@@ -911,9 +912,10 @@ impl Run {
         self.settle_all(front, controller, sent, others)
     }
 
-    /// Which queue comes first is the controller's choice (NVM Express Base 2.1, round robin arbitration): commands that were announced before
-    /// the deletion of their queue may still be carried out before it, from the first one on. Takes their completions
-    /// out of `of_queue`, but those of commands that wait until they are durable, which it returns.
+    /// The controller chooses the order of queues (NVM Express Base 2.1, round robin arbitration).
+    /// It may execute announced commands, from the first one on, before the deletion of their
+    /// queue. Takes their completions out of `of_queue`. Returns the commands that wait for
+    /// durability.
     fn settle_overtaken(
         &mut self,
         front: &mut Front,
@@ -936,7 +938,8 @@ impl Run {
         Ok(held)
     }
 
-    /// A command that is carried out and waits until it is durable; its completion never comes, because its queue goes.
+    /// Executes a command that waits for durability. Its completion never comes, because its queue
+    /// is deleted.
     fn carry_out_held(&mut self, controller: u16, sent: &PlacedCommand) -> Result<u16, String> {
         equal(
             "objections to a command that waits",
@@ -993,12 +996,12 @@ impl Run {
         Ok(())
     }
 
-    /// Reads a log page without changing anything.
+    /// Reads a log page without side effects.
     fn log_now(&mut self, controller: u16, command: &Command) -> Result<Vec<u8>, String> {
         execute_admin(&mut self.subsystem, self.model.now, controller, command)
     }
 
-    /// Asynchronous completions that a host has got.
+    /// Asynchronous completions that a host received.
     fn take_events(&mut self, controller: u16) -> Result<Vec<Completion>, String> {
         if self.fronts.contains_key(&controller) {
             let now = self.model.now;
@@ -1018,7 +1021,7 @@ impl Run {
         Ok(found.into_iter().map(completion).collect())
     }
 
-    // ------------------------------------------------------------------------------------------ after every step --
+    // ---------------------------------------------------------------------- after every step --
 
     fn after(&mut self) -> Check {
         let ids: Vec<u16> = self.model.controllers.keys().copied().collect();
@@ -1041,9 +1044,10 @@ impl Run {
         self.follow_surprises()
     }
 
-    /// A device that is short of room closes reclaim units early and places data in other groups than it was told.
-    /// RUAMW is then what the device says, as long as it is possible. With a time limit it matters too since when a
-    /// reclaim unit has been written to, and then no more is foretold of them.
+    /// A device that is short of space closes reclaim units early and places data in other groups
+    /// than requested. RUAMW is then taken from the device, as long as it is possible. With a time
+    /// limit, the start of a reclaim unit matters too, and the model then predicts no more about
+    /// these units.
     fn follow_surprises(&mut self) -> Check {
         let stats = self.subsystem.device().stats();
         let surprises = stats.units_closed_early + stats.pages_redirected;
@@ -1091,7 +1095,8 @@ impl Run {
         Ok(())
     }
 
-    /// At the end: the device is consistent, every block reads back, the counters are right.
+    /// Final checks. The device must be consistent, every block must read back, and the counters
+    /// must be right.
     pub fn finish(&mut self) -> Check {
         self.disarm();
         self.flush_others(None)?;
@@ -1166,7 +1171,7 @@ impl Run {
     }
 }
 
-/// The controller whose commands may stay in its queues while something is done.
+/// Controller whose commands may stay in its queues during an operation.
 fn commands_stay(operation: &Operation) -> Option<u16> {
     match operation {
         Operation::Begin { controller, .. }
@@ -1179,7 +1184,7 @@ fn commands_stay(operation: &Operation) -> Option<u16> {
     }
 }
 
-/// An admin command that must succeed; returns its data.
+/// Runs an admin command that must succeed. Returns its data.
 fn execute_admin(subsystem: &mut Subsystem, now: u64, controller: u16, command: &Command) -> Result<Vec<u8>, String> {
     let entry = command.wire().entry(0);
     let mut data = Vec::new();
@@ -1194,7 +1199,7 @@ fn execute_admin(subsystem: &mut Subsystem, now: u64, controller: u16, command: 
     }
 }
 
-/// Asks a new drive what it is.
+/// Reads the properties of a new drive.
 fn learn(subsystem: &mut Subsystem, controller: u16, setup: &Setup) -> Result<Drive, String> {
     let log = |log: u8, dwords: u32| {
         Command::GetLog(GetLog {

@@ -1,4 +1,5 @@
-//! The bytes behind a simulated drive: a vector, with or without a volatile write cache, that fails when it is told to.
+//! Storage of a simulated drive. It is a vector, with or without a volatile write cache, and fails
+//! on request.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -6,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use nvme::{Durable, Media, MediaError};
 
-/// What the storage fails at, once.
+/// Operation at which the storage fails once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The next read.
@@ -17,20 +18,20 @@ pub enum Fault {
     Discard,
     /// The next storing of the state.
     Keep,
-    /// Not the storage: the next I/O command, because a fault plan wants it.
+    /// The next I/O command fails because of a fault plan, not because of the storage.
     Planned,
 }
 
-/// What a test sees and sets of a storage that belongs to a subsystem.
+/// Test access to storage that a subsystem owns.
 #[derive(Default)]
 pub struct Control {
     fault: Mutex<Option<Fault>>,
-    /// How often everything was made durable.
+    /// Number of syncs.
     pub syncs: AtomicU64,
 }
 
 impl Control {
-    /// Arms a fault, or disarms what is armed. Returns what was armed and did not happen.
+    /// Arms or disarms a fault. Returns the previous fault if it did not happen.
     pub fn arm(&self, fault: Option<Fault>) -> Option<Fault> {
         std::mem::replace(&mut self.fault.lock().expect("nobody panicked"), fault)
     }
@@ -52,7 +53,7 @@ impl Durable for Control {
     }
 }
 
-/// See the module.
+/// Storage of a simulated drive. See the module documentation.
 pub struct Storage {
     bytes: Vec<u8>,
     control: Arc<Control>,
@@ -60,7 +61,7 @@ pub struct Storage {
 }
 
 impl Storage {
-    /// Zeroes, for a drive of this capacity. `cached`: behind a volatile write cache.
+    /// Zeroed storage for a drive of this capacity. `cached` adds a volatile write cache.
     pub fn new(bytes: u64, cached: bool) -> (Storage, Arc<Control>) {
         let control = Arc::new(Control::default());
         let storage = Storage {

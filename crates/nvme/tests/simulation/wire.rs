@@ -1,6 +1,7 @@
-//! Bytes as the standard lays them out, written here a second time: entries out of fields, fields out of pages.
+//! A second implementation of the standard's layouts, for entries from fields and fields from
+//! pages.
 //!
-//! Nothing of `nvme_spec`'s bit fields is used, so that a field in the wrong place there is found here.
+//! The module uses no bit fields of `nvme_spec`, so that it detects misplaced fields there.
 
 use nvme_spec::command::SubmissionEntry;
 use zerocopy::FromBytes;
@@ -10,7 +11,7 @@ use zerocopy::FromBytes;
 pub struct Wire {
     /// Byte 0.
     pub opcode: u8,
-    /// Byte 1: FUSE in bits 1:0, PSDT in bits 7:6.
+    /// Byte 1, with FUSE in bits 1:0 and PSDT in bits 7:6.
     pub flags: u8,
     /// Dword 1.
     pub nsid: u32,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Set Features -> known? -> Setting  -> saveable? namespaces -> current value -> saved value
-//! Get Features -> known? -> Question -> namespace -> current, default or saved value, or capabilities
+//! Get Features -> known? -> Question -> namespace -> current, default or saved value, capabilities
 //! ```
 //!
 //! [`FEATURES`] contains the scope of each feature's value and its save policy. Most values are one

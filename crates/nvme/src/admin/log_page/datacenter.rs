@@ -99,8 +99,8 @@ fn error_recovery_page() -> Vec<u8> {
     .to_vec()
 }
 
-/// Device Capabilities (C4h). The drive was never tested for compliance. Write Zeroes takes the
-/// times of the model, which NVMe-IO-5 limits.
+/// Device Capabilities (C4h). The drive was never tested for compliance. NVMe-IO-5
+/// limits the times of Write Zeroes, which are those of the model.
 fn capabilities_page(transport: Transport) -> Vec<u8> {
     let mut page = DeviceCapabilitiesLog {
         pcie_ports: u16::from(transport == Transport::Pcie).into(),
