@@ -54,6 +54,11 @@ impl Drop for Share<'_> {
     }
 }
 
+/// Bytes of memory that runs may use. 8 GiB if the system does not report a value.
+pub fn memory_available() -> u64 {
+    base::memory_available_bytes().unwrap_or(8 << 30)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,9 +84,4 @@ mod tests {
         assert!(most.into_inner() <= 10);
         assert_eq!(*memory.free_bytes(), 10, "all of it came back");
     }
-}
-
-/// Bytes of memory that runs may use. 8 GiB if the system does not report a value.
-pub fn memory_available() -> u64 {
-    base::memory_available_bytes().unwrap_or(8 << 30)
 }
