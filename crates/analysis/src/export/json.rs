@@ -298,7 +298,7 @@ mod tests {
             .map(String::as_str)
             .collect();
         let expected = "device variant grid seed scale_denominator complete findings capacity_bytes reclaim_units page_bytes waf \
-                        tail_waf host_bytes_written media_bytes_written media_bytes_erased pages_deallocated \
+                        headline_waf tail_waf host_bytes_written media_bytes_written media_bytes_erased pages_deallocated \
                         pages_redirected background_collections foreground_collections forced_collections \
                         units_closed_by_host units_closed_early block_erases owners samples";
         assert_eq!(keys.join(" "), expected);
