@@ -73,10 +73,6 @@ impl State {
     /// Copies the state into preallocated memory, except for the block tables.
     /// [`StateCopy::copy_blocks`] copies those.
     pub(crate) fn begin_copy(&mut self, mut room: StateRoom) -> StateCopy {
-        assert!(
-            room.units.len() == self.units.len() && room.superblocks.len() == self.superblocks.len(),
-            "the room is for another drive"
-        );
         room.units.clone_from(&self.units);
         room.unit_of_slice.clone_from(&self.unit_of_slice);
         room.superblocks.clone_from(&self.superblocks);
