@@ -155,7 +155,9 @@ fn a_trace_is_exported_with_its_recorded_times() {
         let command = ["export", workload, "to.iolog", "--capacity", "1G", "--iolog-version"];
         prints(&folder, &[&command[..], more].concat());
         let iolog = std::fs::read_to_string(folder.path().join("to.iolog")).expect("the iolog");
-        let of_requests = iolog.lines().filter(|line| line.contains(" read ") || line.contains(" write "));
+        let of_requests = iolog
+            .lines()
+            .filter(|line| line.contains(" read ") || line.contains(" write "));
         of_requests.map(str::to_string).collect::<Vec<_>>()
     };
     // MSR counts 100 ns, fio whole microseconds.
