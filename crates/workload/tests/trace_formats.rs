@@ -388,13 +388,8 @@ fn a_torn_line_a_binary_file_and_a_cut_file_are_said_with_the_remedy() {
         files: vec![path],
         ..Settings::default()
     };
-    let mut reader = settings.reader().unwrap();
-    let error = loop {
-        match reader.next_record() {
-            Ok(record) => assert!(record.is_some(), "it is cut off"),
-            Err(error) => break error.to_string(),
-        }
-    };
+    // A short file is cut off within the lines that its format is guessed from.
+    let error = settings.reader().err().unwrap().to_string();
     assert!(
         error.contains("the compressed file is cut off; copy it again"),
         "{error}"
