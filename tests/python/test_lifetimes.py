@@ -83,7 +83,7 @@ def test_they_say_what_they_are() -> None:
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(WarpError, match="writes nothing"):
         lifetimes("random_read", scale="1/1024")
-    with pytest.raises(WarpError, match="there is no job file inodb"):
+    with pytest.raises(WarpError, match="there is no workload or file inodb"):
         lifetimes("inodb")
     with pytest.raises(WarpError, match="capacity_bytes"):
         lifetimes("innodb", capacity_bytes=1 << 30, scale=64)
