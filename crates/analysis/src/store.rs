@@ -274,7 +274,7 @@ fn io_error(path: &Path, source: std::io::Error) -> LabError {
 
 /// Representative write amplification of a cell. Runs of older versions have only that of the whole
 /// run.
-fn headline_waf(cell: &Value) -> Option<f64> {
+pub fn headline_waf(cell: &Value) -> Option<f64> {
     cell["headline_waf"].as_f64().or_else(|| cell["waf"].as_f64())
 }
 
@@ -286,13 +286,7 @@ impl KeptRun {
 
     /// Names of its devices, without duplicates.
     pub fn devices(&self) -> Vec<&str> {
-        let mut devices: Vec<&str> = Vec::new();
-        for device in self.cells().iter().filter_map(|cell| cell["device"].as_str()) {
-            if !devices.contains(&device) {
-                devices.push(device);
-            }
-        }
-        devices
+        base::distinct(self.cells().iter().filter_map(|cell| cell["device"].as_str()))
     }
 
     /// Representative write amplification of a run with a single cell. `None` for several cells,

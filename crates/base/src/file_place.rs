@@ -3,7 +3,7 @@
 //! ```text
 //! path -> FilePlace::of: opens the folder and keeps it
 //!      -> open, metadata, remove, beside: relative to the folder (openat)
-//!      -> replace: .NAME-XXXXXX.part beside the file, made durable, renamed (renameat)
+//!      -> replace: .NAME-RANDOM.part beside the file, made durable, renamed (renameat)
 //! ```
 //!
 //! A place may have a guard ([`FilePlace::guarded`]). The guard runs before a file is written, and

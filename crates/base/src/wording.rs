@@ -34,7 +34,7 @@ pub fn plain_words(sentence: &str) -> String {
     });
     match replaced.starts_with("is ") {
         true => replaced
-            .replacen("sequence", "list", 1)
+            .replacen("is sequence", "is a list", 1)
             .replacen("is map", "is a table", 1)
             .replacen("is string", "is the text", 1),
         false => replaced,
@@ -53,6 +53,11 @@ mod tests {
                 "is the text \"much\", expected a number",
             ),
             ("invalid type: map, expected f64", "is a table, expected a number"),
+            (
+                "invalid type: string \"sequence\", expected f64",
+                "is the text \"sequence\", expected a number",
+            ),
+            ("invalid type: sequence, expected f64", "is a list, expected a number"),
             (
                 "invalid value: integer `-1`, expected u32",
                 "is integer `-1`, expected a whole number from 0 to 4294967295",

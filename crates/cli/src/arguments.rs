@@ -537,6 +537,11 @@ pub fn typed_size(name: &str, bytes: Option<u64>) -> Option<String> {
     typed(name, bytes.map(|bytes| base::Bytes(bytes).to_string().replace(' ', "")))
 }
 
+/// Options as one line, as the user types them.
+pub fn typed_line(options: impl Iterator<Item = String>) -> String {
+    options.collect::<Vec<_>>().join(" ")
+}
+
 impl SelectionArguments {
     /// Formats the given options as on a command line.
     pub fn typed(&self) -> impl Iterator<Item = String> {

@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 use simulate::finding::Command;
 use simulate::run::{CellResult, Options, RefusedCell, RunPlan};
 
-use crate::arguments::Reproduce;
+use crate::arguments::{Reproduce, typed_line};
 use crate::execute;
 use crate::output;
 use crate::run::refused_text;
@@ -77,7 +77,7 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
             let origin = Origin {
                 target: &experiment.slug,
                 title: &experiment.title,
-                options: command.selection.typed().collect::<Vec<_>>().join(" "),
+                options: typed_line(command.selection.typed()),
                 seconds: begun.elapsed().as_secs_f64(),
                 cells: plans.iter().map(RunPlan::cell).collect(),
             };

@@ -21,7 +21,7 @@ use report::{Library, write_judged};
 use simulate::finding::Command;
 use simulate::run::{CellResult, Options, RefusedCell, RunPlan};
 
-use crate::arguments::{Run, typed, typed_size};
+use crate::arguments::{Run, typed, typed_line, typed_size};
 use crate::execute;
 use crate::output::{self, Content, Destination, complain, is_standard_output};
 use crate::{Outcome, bad_option, print, runs, studies};
@@ -112,12 +112,7 @@ fn selection(command: &Run, target: &str) -> Result<Selection, LabError> {
 fn typed_options(command: &Run) -> String {
     let capacity = typed_size("capacity", command.capacity);
     let from = typed("from", command.from.as_ref().map(|path| path.display()));
-    let options: Vec<String> = capacity
-        .into_iter()
-        .chain(from)
-        .chain(command.selection.typed())
-        .collect();
-    options.join(" ")
+    typed_line(capacity.into_iter().chain(from).chain(command.selection.typed()))
 }
 
 /// Location of the plotting library of a report.

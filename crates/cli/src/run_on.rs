@@ -27,7 +27,7 @@ use serde_json::json;
 use simulate::run::Progress;
 use workload::{Operation, Request, Source, Workload as _};
 
-use crate::arguments::Run;
+use crate::arguments::{Run, typed_line};
 use crate::run::refuse_logs;
 use crate::target::Target;
 use crate::{AnyError, Outcome, bad_option, execute, print, runs};
@@ -87,7 +87,7 @@ pub fn run(command: &Run) -> Result<Outcome, AnyError> {
     let origin = Origin {
         target: name,
         title: on,
-        options: command.selection.typed().collect::<Vec<_>>().join(" "),
+        options: typed_line(command.selection.typed()),
         seconds: measured.seconds,
         cells: vec![&cell],
     };

@@ -10,7 +10,7 @@ use report::rows::{self, Column, Rows, TextFormat, Value};
 use ssd::Layout;
 use whatif::{Answer, Factors, Question, Study};
 
-use crate::arguments::{WhatIf, typed, typed_settings, typed_size};
+use crate::arguments::{WhatIf, typed, typed_line, typed_settings, typed_size};
 use crate::execute;
 use crate::output::{self, complain};
 use crate::run::library;
@@ -162,12 +162,7 @@ fn typed_options(command: &WhatIf) -> String {
         typed("scale", command.scale),
         typed("write", command.write),
     ];
-    let options: Vec<String> = options
-        .into_iter()
-        .flatten()
-        .chain(typed_settings(&command.set))
-        .collect();
-    options.join(" ")
+    typed_line(options.into_iter().flatten().chain(typed_settings(&command.set)))
 }
 
 /// Folder of the report. Each workload of a folder has its own.

@@ -113,7 +113,7 @@ impl Experiment {
         let saved = selection.snapshot.as_deref().map(SavedDevice::find).transpose()?;
         let settings = self.settings_of(selection, saved.as_ref())?;
         let change = Change {
-            prefill_capacities: selection.run.prefill_capacities,
+            prefill_capacities: selection.run.prefill_capacities.or(selection.change.prefill_capacities),
             ..selection.change.clone()
         };
         let mut cells = experiment.cells(&settings, &change, saved.as_ref(), selection.interval)?;

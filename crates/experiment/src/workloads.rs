@@ -245,7 +245,7 @@ pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabE
     let options = changes.of_jobs(name, &mut of_any)?;
     let jobs = read_jobs(name, &options).map_err(|error| match error {
         LabError::Unknown { .. } => {
-            let known = [job_names(), workload_names()].concat();
+            let known = names();
             LabError::unknown("workload or file", name, known.iter().map(String::as_str))
         }
         error => error,
@@ -489,12 +489,7 @@ fn is_trace(name: &str) -> bool {
     let path = Path::new(name);
     if path.is_dir() {
         // A folder with a known name is not a trace.
-        let is_known = || {
-            [job_names(), workload_names(), folders::names()]
-                .concat()
-                .iter()
-                .any(|known| known == name)
-        };
+        let is_known = || [names(), folders::names()].concat().iter().any(|known| known == name);
         return folders::file_in(name).is_none() && !is_known();
     }
     !is_text(name) && !begins_with_section(path) && (workload::trace::spool::is_stream(path) || path.exists())
@@ -514,6 +509,11 @@ pub fn workload_names() -> Vec<String> {
 /// Names of the job files in `./jobs` and built in.
 pub fn job_names() -> Vec<String> {
     find::names::<BuiltInJobs>("jobs", "fio")
+}
+
+/// Names of all workloads: job files, then the others.
+pub fn names() -> Vec<String> {
+    [job_names(), workload_names()].concat()
 }
 
 /// TOML value in the form of fio or a table heading: strings without quotes.

@@ -208,9 +208,12 @@ impl Experiment {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Vec<Point>> {
         let mut generators = self.generators.clone();
-        let mut change = Change::of_settings(&optional_table("overrides", overrides)?);
-        let of_workload = std::mem::replace(&mut change.settings, optional_table("settings", settings)?);
-        change.settings.extend(of_workload);
+        let overrides = Change::of_settings(&optional_table("overrides", overrides)?);
+        let mut change = Change {
+            settings: optional_table("settings", settings)?,
+            ..Change::default()
+        };
+        change.extend(&overrides);
         change.workload = workload
             .map(|workload| workload_choice(workload, &mut generators))
             .transpose()?;

@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 
-use super::html::{self, Swatch, columns, figure, legend, note};
+use super::html::{self, Swatch, figure, figures};
 use super::panels::Panels;
 use super::plotly::{BarMode, HoverMode, Interruption, Plot, Shape, Stroke, Trace};
 use super::plots::{POINTS, axis, axis_from_zero, colour, new_plot, rounded};
@@ -29,7 +29,7 @@ pub fn feedback(panels: &Panels<'_>) -> Markup {
     }
     let cells = results().map(|(result, feedback)| (vec![result.key.to_string()], rows::readings(result, feedback)));
     let table = Rows::stacked(["cell"], cells);
-    let figures = html! {
+    let drawn = html! {
         @for (index, (result, feedback)) in results().enumerate() {
             (figure(&format!("feedback-{index}"), &result.key.to_string(), 260, &collections(feedback, &names)))
         }
@@ -42,12 +42,11 @@ pub fn feedback(panels: &Panels<'_>) -> Markup {
         .chain([(NOBODY.to_string(), Swatch::Area(NOBODY_COLOUR))])
         .collect();
     html! {
-        (note(
+        (figures(
             "Pages copied by a collection, by the owner of the data; where there are more collections than bars, a bar is the mean of several in \
              a row. Dashed lines are readings of the event log.",
+            &entries, 460, &drawn,
         ))
-        (legend(&entries))
-        (columns(460, &figures))
         (html::table(&table))
     }
 }

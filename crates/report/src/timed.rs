@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 
-use super::html::{self, columns, figure, figures, legend, note};
+use super::html::{self, figure, figures, note};
 use super::panels::{Panel, Panels};
 use super::plotly::{Axis, HoverMode, Marker, Mode, Plot, Trace};
 use super::plots::{POINTS, axis, axis_from_zero, line_entries, log_axis, named_entries, new_plot, pen, rounded};
@@ -43,7 +43,7 @@ pub fn latency(panels: &Panels<'_>) -> Markup {
         .firsts()
         .filter_map(|result| Some((vec![result.key.to_string()], rows::jobs(result.timed.as_ref()?))));
     let table = Rows::stacked(["cell"], cells);
-    let figures = html! {
+    let drawn = html! {
         @for (index, panel) in panels.panels.iter().enumerate() {
             @for (number, activity) in activities(of_panel(panel).map(|(_, timed)| timed)).iter().enumerate() {
                 @let plot = distribution(panels, panel, activity);
@@ -51,8 +51,8 @@ pub fn latency(panels: &Panels<'_>) -> Markup {
             }
         }
     };
-    if figures.0.is_empty() {
-        return figures;
+    if drawn.0.is_empty() {
+        return drawn;
     }
     let paces = panels
         .firsts()
@@ -64,8 +64,7 @@ pub fn latency(panels: &Panels<'_>) -> Markup {
         ))
         @for pace in distinct(paces) { (note(&pace)) }
         (html::table(&table))
-        (legend(&line_entries(panels)))
-        (columns(320, &figures))
+        (figures("", &line_entries(panels), 320, &drawn))
     }
 }
 
@@ -79,12 +78,10 @@ fn caption(parts: [&str; 2]) -> String {
 pub fn replays(panels: &Panels<'_>) -> Markup {
     let of = |result: &CellResult| {
         let replay = result.timed.as_ref()?.trace.as_ref()?.replay()?;
-        let (table, bursts) = (rows::replay(replay), rows::bursts(replay));
         Some(html! {
             (note(&result.key.to_string()))
-            @for sentence in &table.notes { (note(sentence)) }
-            (html::table(&table))
-            (html::table(&bursts))
+            (html::table(&rows::replay(replay)))
+            (html::table(&rows::bursts(replay)))
         })
     };
     html! { @for replay in panels.firsts().filter_map(of) { (replay) } }

@@ -23,7 +23,7 @@ pub fn names_of(kind: &str) -> Vec<String> {
     match kind {
         "experiment" => [Experiment::names(), Experiment::names_here()].concat(),
         "device" => Profile::names(),
-        _ => [workloads::job_names(), workloads::workload_names()].concat(),
+        _ => workloads::names(),
     }
 }
 
@@ -48,7 +48,7 @@ pub fn check_known(kind: &str, name: &str) -> Result<(), LabError> {
 pub fn is_known(name: &str) -> bool {
     ["experiment", "device", "workload"]
         .iter()
-        .any(|kind| check_known(kind, name).is_ok())
+        .any(|kind| names_of(kind).iter().any(|known| known == name))
 }
 
 /// Returns the complete catalogue.

@@ -136,7 +136,7 @@ impl Question {
 
     /// Refuses a workload that is neither a file nor a known name.
     fn check_name(&self) -> Result<(), LabError> {
-        let known = [workloads::job_names(), workloads::workload_names()].concat();
+        let known = workloads::names();
         if workloads::is_workload_file(&self.workload) || known.contains(&self.workload) {
             return Ok(());
         }

@@ -145,10 +145,15 @@ fn on(workload: WorkloadChoice) -> Change {
 
 /// The workload with a classifier over it.
 fn classified<'a>(table: &Table, settings: impl IntoIterator<Item = (&'a str, Value)>) -> WorkloadChoice {
-    let settings = settings.into_iter().map(|(key, value)| (key.to_string(), value));
     let mut table = table.clone();
-    table.insert("classifier".to_string(), Value::Table(settings.collect()));
+    set_classifier(&mut table, settings);
     WorkloadChoice::Table(table)
+}
+
+/// Sets the classifier of a workload.
+fn set_classifier<'a>(workload: &mut Table, settings: impl IntoIterator<Item = (&'a str, Value)>) {
+    let settings = settings.into_iter().map(|(key, value)| (key.to_string(), value));
+    workload.insert("classifier".to_string(), Value::Table(settings.collect()));
 }
 
 /// Steps to implement the placement that the workload already has.
@@ -263,8 +268,7 @@ fn by_tenant(table: &Table, handles: u64) -> Option<(Placement, Change)> {
         tenant.insert("placement_indices".to_string(), vec![index as i64].into());
         // Its workload may use more handles than the single one that the tenant now has.
         let workload = tenant.get_mut("workload")?.as_table_mut()?;
-        let none = Table::from_iter([("kind".to_string(), Value::from(NONE))]);
-        workload.insert("classifier".to_string(), Value::Table(none));
+        set_classifier(workload, [("kind", Value::from(NONE))]);
         how.push(format!("{name} {index}"));
     }
     let how = directive(format!("a placement identifier for each tenant: {}", how.join(", ")));

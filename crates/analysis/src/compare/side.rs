@@ -274,13 +274,7 @@ impl Side {
 
     /// Names of its devices, without duplicates.
     pub(super) fn devices(&self) -> Vec<String> {
-        let mut devices: Vec<String> = Vec::new();
-        for run in &self.runs {
-            if !devices.contains(&run.device) {
-                devices.push(run.device.clone());
-            }
-        }
-        devices
+        base::distinct(self.runs.iter().map(|run| run.device.clone()))
     }
 
     /// Its cells with the values of their seeds. Metrics get the names that the other side uses.

@@ -153,13 +153,8 @@ fn finding_names(result: &CellResult) -> String {
 
 /// Names of all measures, in order of first appearance.
 fn measure_names(results: &[CellResult]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for measure in results.iter().flat_map(|result| &result.measures) {
-        if !names.contains(&measure.name) {
-            names.push(measure.name.clone());
-        }
-    }
-    names
+    let measures = results.iter().flat_map(|result| &result.measures);
+    base::distinct(measures.map(|measure| measure.name.clone()))
 }
 
 /// One row for each cell, seed and owner: the counters of a handle, or of the shared pool.

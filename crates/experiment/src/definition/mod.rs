@@ -129,7 +129,7 @@ fn neither(name: &str) -> LabError {
             format!("is a device; name what to run on it: warp run WORKLOAD --device {name} (`warp list workloads`)");
         return LabError::invalid(name, problem);
     }
-    let names = [folders::names(), workloads::job_names(), workloads::workload_names()].concat();
+    let names = [folders::names(), workloads::names()].concat();
     LabError::unknown("experiment or workload", name, names.iter().map(String::as_str))
 }
 
@@ -314,17 +314,12 @@ impl Experiment {
     /// Returns true if a name denotes a workload and no experiment.
     pub fn is_workload(name: &str) -> bool {
         let is_name_of = |names: Vec<String>| names.iter().any(|known| known == name);
-        let names = || [workloads::job_names(), workloads::workload_names()].concat();
-        workloads::is_workload_file(name) || (is_name_of(names()) && !is_name_of(folders::names()))
+        workloads::is_workload_file(name) || (is_name_of(workloads::names()) && !is_name_of(folders::names()))
     }
 
     /// Wraps a workload on a device as an experiment of one cell. The run ends with the workload,
     /// on the full-size drive.
     pub fn of_workload(workload: &str, device: &str) -> Experiment {
-        let run = RunOptions {
-            scale: Some(ScaleChoice::FULL),
-            ..RunOptions::default()
-        };
         let name = workloads::label(workload);
         Experiment {
             slug: name.clone(),
@@ -334,8 +329,8 @@ impl Experiment {
             notes: String::new(),
             devices: vec![device.to_string()],
             workload: Some(WorkloadChoice::Named(workload.to_string())),
-            quick: run.clone(),
-            run,
+            quick: RunOptions::default(),
+            run: RunOptions::default(),
             change: Change::default(),
             variants: Vec::new(),
             grid: Vec::new(),

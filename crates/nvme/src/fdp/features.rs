@@ -92,7 +92,6 @@ impl Subsystem {
         for (nsid, handle) in handles {
             let masks = &mut self.state.namespaces.get_mut(nsid).events_enabled;
             before.push((nsid, masks.clone()));
-            masks.resize(masks.len().max(handle + 1), Default::default());
             for &listed in list.iter().filter(|listed| kind::SUPPORTED.contains(listed)) {
                 masks[handle].set(listed, enable);
                 assert_eq!(
@@ -118,8 +117,7 @@ impl Subsystem {
         data: &mut Vec<u8>,
     ) -> Result<u32, Failure> {
         let handle = self.placement_handle_of(nsid, dword11)?;
-        let masks = &self.state.namespaces.get(nsid).events_enabled;
-        let mask = masks.get(handle).copied().unwrap_or_default();
+        let mask = self.state.namespaces.get(nsid).events_enabled[handle];
         for kind in kind::SUPPORTED {
             let enabled = !default && mask.contains(kind);
             let descriptor = SupportedFdpEvent {

@@ -633,7 +633,7 @@ impl PcieController {
     /// Raises the vectors of the batch. Stops the controller if the host memory of a queue was
     /// missing.
     fn finish_batch(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>) {
-        for queue in std::mem::take(&mut self.raise) {
+        for queue in self.raise.drain(..) {
             if let Some(completion) = &mut self.completion[usize::from(queue)] {
                 completion.raised = false;
                 if let Some(vector) = completion.vector {

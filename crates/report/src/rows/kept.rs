@@ -1,7 +1,7 @@
 //! Tables of stored runs.
 
 use super::{Column, Rows, Value};
-use analysis::store::KeptRun;
+use analysis::store::{self, KeptRun};
 
 /// Displayed digits of an engine's digest.
 const ENGINE_DIGITS: usize = 12;
@@ -76,7 +76,7 @@ pub fn kept_run(run: &KeptRun) -> (Rows, Rows) {
             text("variant").into(),
             grid.join(", ").into(),
             Value::optional(cell["seed"].as_u64(), Value::Index),
-            amplification(&cell["waf"]),
+            Value::optional(store::headline_waf(cell), Value::Amplification),
             amplification(&cell["tail_waf"]),
         ]);
     }

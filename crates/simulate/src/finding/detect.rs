@@ -34,7 +34,6 @@ fn of(result: &CellResult) -> Vec<Finding> {
     let is_read_only = result.stats.total().host_bytes_written == 0;
     let share = result.share_in_use();
     let [read, unwritten] = result.pages_read;
-    let options = || result.without_effect.clone();
     let kinds = [
         is_read_only.then_some(Finding::NothingWritten),
         partial_writes(result),
@@ -46,7 +45,9 @@ fn of(result: &CellResult) -> Vec<Finding> {
             share: unwritten as f64 / read as f64,
         }),
         replay_scaled(result),
-        (!result.without_effect.is_empty()).then(|| Finding::WithoutEffect { options: options() }),
+        (!result.without_effect.is_empty()).then(|| Finding::WithoutEffect {
+            options: result.without_effect.clone(),
+        }),
         not_converged(result),
         too_few_pages(result),
         if collected { little_spare(result) } else { None },

@@ -206,8 +206,8 @@ impl Engine {
         let blocks = count(state.erase_counts.len());
         for block in 0..blocks {
             let more = erased / u64::from(blocks) + u64::from(u64::from(block) < erased % u64::from(blocks));
-            let erases = state.erase_counts[index(block)].saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
-            state.erase_counts.set(block, erases);
+            let more = u32::try_from(more).expect("the caller has bounded the erases");
+            state.erase_counts.set(block, state.erase_counts[index(block)] + more);
         }
     }
 

@@ -137,7 +137,7 @@ impl<S: EventSink> Device<S> {
     /// An extent or placement does not exist. The device is unchanged.
     ///
     /// # Panics
-    /// The numbers of times and writes differ.
+    /// The numbers of times and writes differ, or the times decrease.
     pub fn write_at_times(
         &mut self,
         times: &[Nanos],

@@ -166,6 +166,11 @@ enum Kind {
 }
 
 impl Endpoint {
+    /// The connected queue, unless it is the admin queue.
+    pub fn io_queue(&self) -> Option<&Queue> {
+        self.queue.as_ref().filter(|queue| queue.id > 0)
+    }
+
     /// An endpoint without a queue.
     pub fn new(context: Arc<Context>, surroundings: Surroundings) -> Endpoint {
         Endpoint {

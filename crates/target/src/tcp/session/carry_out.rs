@@ -45,11 +45,12 @@ impl Session {
         let mut subsystem = locked(&context.shared);
         let now = context.clock.now();
         self.check_link(&mut subsystem, now)?;
-        if let Some(queue) = self.endpoint.queue.as_ref().filter(|queue| queue.id > 0) {
+        let io_queue = self.endpoint.io_queue();
+        let is_io = io_queue.is_some();
+        if let Some(queue) = io_queue {
             let controller = queue.association.controller();
             subsystem.note_queue_depth(controller, queue.id, self.outstanding as u64);
         }
-        let is_io = self.endpoint.queue.as_ref().is_some_and(|queue| queue.id > 0);
         let until = self.bytes_in_flight.saturating_sub(WRITTEN_BYTES);
         while let Some(first) = self.ready.front() {
             let is_plain = matches!(&first.progress, Progress::Capsule(_, Some(command)) if command.may_be_plain());

@@ -129,8 +129,7 @@ impl Session {
         self.outstanding += 1;
         let pdu = self.input.bytes();
         let (capsule, _) = CapsuleCmd::ref_from_prefix(pdu).expect("the header is there");
-        let is_io = self.endpoint.queue.as_ref().is_some_and(|queue| queue.id > 0);
-        let parsed = if is_io { IoCommand::of(&capsule.ccsqe) } else { None };
+        let parsed = self.endpoint.io_queue().and_then(|_| IoCommand::of(&capsule.ccsqe));
         let progress = Progress::Capsule(capsule.ccsqe, parsed);
         let behind_header = layout.data_bytes + layout.digest_bytes();
         let Some(behind) = pdu[layout.data_offset..].get(..behind_header) else {
