@@ -43,7 +43,7 @@ def test_an_answer_is_a_sentence_and_a_table(trace: Path, tmp_path: Path) -> Non
 def test_what_does_not_fit_is_refused(trace: Path) -> None:
     with pytest.raises(WarpError, match="more than the .* of the drive"):
         whatif(str(trace), drive_bytes=1 << 23)
-    with pytest.raises(WarpError, match="drive_bytes = '5': 5 is 5 bytes; write 5TB"):
+    with pytest.raises(WarpError, match="drive_bytes = '5': 5 means 5 bytes. Give a unit, for example 5TB"):
         whatif(str(trace), drive_bytes="5")
     with pytest.raises(WarpError, match="drive_bytes = 1.5: give bytes as a whole number"):
         whatif(str(trace), drive_bytes=1.5)

@@ -63,7 +63,7 @@ pub(crate) fn regular(file: File) -> Result<File> {
     } else if found.is_dir() {
         "a folder"
     } else if found.is_fifo() {
-        "a named pipe, which nobody may ever write to"
+        "a named pipe, which may never receive data"
     } else if found.is_char_device() || found.is_block_device() {
         "a device"
     } else {
@@ -74,7 +74,7 @@ pub(crate) fn regular(file: File) -> Result<File> {
     } else {
         ErrorKind::InvalidInput
     };
-    Err(Error::new(error, format!("this is {kind}; give a regular file")))
+    Err(Error::new(error, format!("this is {kind}. Give a regular file")))
 }
 
 /// Reads a file of `bytes_max` bytes at most.
@@ -104,7 +104,7 @@ pub fn read_all(stream: impl Read, bytes_max: u64) -> Result<Vec<u8>> {
         return Ok(bytes);
     }
     let problem = format!(
-        "this is longer than {}, the most that is read of such a file",
+        "the content is longer than {}, the maximum for such a file",
         Bytes(bytes_max)
     );
     Err(Error::new(ErrorKind::FileTooLarge, problem))
@@ -116,7 +116,7 @@ pub fn read_all(stream: impl Read, bytes_max: u64) -> Result<Vec<u8>> {
 /// As [`read_all`], or the text is not UTF-8.
 pub fn read_all_text(stream: impl Read, bytes_max: u64) -> Result<String> {
     String::from_utf8(read_all(stream, bytes_max)?)
-        .map_err(|_| Error::new(ErrorKind::InvalidData, "this is no text in UTF-8"))
+        .map_err(|_| Error::new(ErrorKind::InvalidData, "the content is not UTF-8 text"))
 }
 
 #[cfg(test)]
@@ -132,10 +132,10 @@ mod tests {
         for (path, wanted) in [
             (
                 pipe.as_path(),
-                "this is a named pipe, which nobody may ever write to; give a regular file",
+                "this is a named pipe, which may never receive data. Give a regular file",
             ),
-            (folder.path(), "this is a folder; give a regular file"),
-            (Path::new("/dev/zero"), "this is a device; give a regular file"),
+            (folder.path(), "this is a folder. Give a regular file"),
+            (Path::new("/dev/zero"), "this is a device. Give a regular file"),
         ] {
             let error = read_text(path, 100).expect_err("it is refused");
             assert_eq!(error.to_string(), wanted);
@@ -149,7 +149,7 @@ mod tests {
         std::fs::write(&file, "four").expect("it is written");
         assert_eq!(read_text(&file, 4).expect("it is short enough"), "four");
         let error = read_text(&file, 3).expect_err("it is refused").to_string();
-        assert_eq!(error, "this is longer than 3 B, the most that is read of such a file");
+        assert_eq!(error, "the content is longer than 3 B, the maximum for such a file");
         std::fs::write(&file, [0xff]).expect("it is written");
         assert_eq!(
             read_text(&file, 3).expect_err("it is refused").kind(),

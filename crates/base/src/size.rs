@@ -32,7 +32,9 @@ pub fn parse_capacity(text: &str) -> Result<u64, String> {
     match parse(text)? {
         bytes if bytes < CAPACITY_BYTES_MIN && text.bytes().all(|letter| letter.is_ascii_digit()) => {
             let unit = if bytes < 100 { "TB" } else { "GB" };
-            Err(format!("{text} is {text} bytes; write {text}{unit}"))
+            Err(format!(
+                "{text} means {text} bytes. Give a unit, for example {text}{unit}"
+            ))
         }
         bytes => Ok(bytes),
     }
@@ -106,8 +108,14 @@ mod tests {
 
     #[test]
     fn a_capacity_without_its_unit_is_told_the_unit() {
-        assert_eq!(parse_capacity("5"), Err("5 is 5 bytes; write 5TB".to_string()));
-        assert_eq!(parse_capacity("480"), Err("480 is 480 bytes; write 480GB".to_string()));
+        assert_eq!(
+            parse_capacity("5"),
+            Err("5 means 5 bytes. Give a unit, for example 5TB".to_string())
+        );
+        assert_eq!(
+            parse_capacity("480"),
+            Err("480 means 480 bytes. Give a unit, for example 480GB".to_string())
+        );
         assert_eq!(parse_capacity("8589934592"), Ok(8 << 30));
         assert_eq!(parse_capacity("512KiB"), Ok(512 << 10));
     }

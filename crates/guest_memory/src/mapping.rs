@@ -19,7 +19,7 @@ use crate::signal;
 /// A part of the shared memory is missing, because its file was shortened or the file system is
 /// full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("a part of the shared memory is gone")]
+#[error("a part of the shared memory is missing")]
 pub struct Gone;
 
 /// A mapped part of a file. It can move to another thread, but only one thread uses it at a time.
@@ -59,7 +59,8 @@ impl Mapping {
         let system = rustix::fs::fstatfs(&file)?;
         // A FUSE server could block an access to its file for ever.
         if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile || system.f_type == FUSE_MAGIC {
-            let sentence = "shared memory is a regular file of tmpfs, hugetlbfs or a local disk, not a device or FUSE";
+            let sentence =
+                "shared memory must be a regular file of tmpfs, hugetlbfs or a local disk, not a device or FUSE";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, sentence));
         }
         let page_bytes = usize::try_from(system.f_bsize).map_err(|_| Errno::INVAL)?;
@@ -69,8 +70,7 @@ impl Mapping {
         // The kernel maps and unmaps only whole huge pages.
         let whole_pages = bytes.is_multiple_of(page_bytes) && offset.is_multiple_of(page_bytes as u64);
         if system.f_type == HUGETLBFS_MAGIC && !whole_pages {
-            let sentence =
-                format!("a part of a file of huge pages is a multiple of {page_bytes} bytes, and begins at one");
+            let sentence = format!("a part of a huge-page file must start and end at a multiple of {page_bytes} bytes");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, sentence));
         }
         // Mapped like memory for a QEMU device: shared, and allocated on the first access.

@@ -47,7 +47,7 @@ static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 #[inline]
 pub(crate) unsafe fn survive<F: FnOnce()>(start: usize, end: usize, access: F) -> bool {
     const {
-        assert!(!needs_drop::<F>(), "nothing is lost with an access that is left");
+        assert!(!needs_drop::<F>(), "an aborted access drops nothing");
     }
     let mut access = ManuallyDrop::new(access);
     TOUCHING.with(|touching| {

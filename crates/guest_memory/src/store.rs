@@ -5,7 +5,7 @@
 //! them before each read, or when [`Store::settle`] is called. A thread panics if it finds
 //! unfinished stores of another thread, because it cannot complete those.
 
-#![expect(unsafe_code, reason = "room whose bytes are settled later")]
+#![expect(unsafe_code, reason = "memory whose bytes are flushed later")]
 
 use std::cell::Cell;
 use std::io;
@@ -88,7 +88,11 @@ impl Store {
     #[inline]
     pub fn settle(&self) {
         if self.unsettled.get() != 0 {
-            assert_eq!(self.unsettled.get(), this_thread(), "who puts bytes settles them");
+            assert_eq!(
+                self.unsettled.get(),
+                this_thread(),
+                "the thread that writes bytes also flushes them"
+            );
             settle();
             self.unsettled.set(0);
         }
@@ -119,7 +123,10 @@ impl Store {
     pub fn room(&mut self, index: usize, range: Range<usize>) -> io::Result<Room<'_>> {
         let here = this_thread();
         let before = self.unsettled.replace(here);
-        assert!(before == 0 || before == here, "who puts bytes settles them");
+        assert!(
+            before == 0 || before == here,
+            "the thread that writes bytes also flushes them"
+        );
         let slot = &mut self.pieces[index];
         if slot.is_none() {
             *slot = Some(Piece::new()?);

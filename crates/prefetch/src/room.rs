@@ -73,7 +73,7 @@ impl<'a> Room<'a> {
     #[inline]
     #[allow(unsafe_code)]
     pub fn take(&mut self, bytes: usize) -> Room<'a> {
-        assert!(bytes <= self.bytes, "{bytes} bytes of a room of {}", self.bytes);
+        assert!(bytes <= self.bytes, "{bytes} bytes exceed a buffer of {}", self.bytes);
         let taken = Room {
             bytes,
             start: self.start,
@@ -93,7 +93,7 @@ impl<'a> Room<'a> {
     #[inline]
     #[allow(unsafe_code)]
     pub fn put(self, data: &[u8]) {
-        assert_eq!(data.len(), self.bytes, "all of it is filled");
+        assert_eq!(data.len(), self.bytes, "the whole buffer is filled");
         // SAFETY: both have the same length. The room holds the only borrow of its bytes.
         unsafe { self.put_from(data.as_ptr()) }
     }
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "4 bytes of a room of 3")]
+    #[should_panic(expected = "4 bytes exceed a buffer of 3")]
     fn no_more_than_there_is() {
         Room::from(&mut [0; 3][..]).take(4);
     }
