@@ -44,13 +44,13 @@ pub(crate) fn real(value: u64) -> f64 {
 /// Whole part of a non-negative number. Saturates at the range of the type.
 #[inline]
 pub(crate) fn whole(value: f64) -> u64 {
-    assert!(value >= 0.0, "{value} is no count");
+    assert!(value >= 0.0, "{value} is not a count");
     value as u64
 }
 
 /// Same as [`whole`], for 32-bit numbers.
 #[inline]
 pub(crate) fn whole32(value: f64) -> u32 {
-    assert!(value >= 0.0, "{value} is no count");
+    assert!(value >= 0.0, "{value} is not a count");
     value as u32
 }

@@ -98,7 +98,7 @@ impl<S: EventSink> Device<S> {
         let logical_pages = layout.logical_pages;
         let held_max = noted_bytes_max(layout) / (2 * wide(size_of::<Change>()));
         let (config, state, _) = self.parts();
-        assert!(state.fits(layout), "what is stored can be loaded");
+        assert!(state.fits(layout), "the state fits its layout");
         let config = config.clone();
         let (state, maps) = self.parts_mut();
         let state = state.begin_copy(room.0);
@@ -127,10 +127,7 @@ impl<S: EventSink> Device<S> {
             return self.copy_blocks(checkpoint);
         }
         let start = checkpoint.copied;
-        assert!(
-            start < checkpoint.logical_pages,
-            "a part is asked for while there are some left"
-        );
+        assert!(start < checkpoint.logical_pages, "a requested part is within the map");
         let pages = part_from(start, checkpoint.logical_pages);
         let end = pages.end;
         let changes_max = checkpoint.held_max.saturating_sub(checkpoint.held);
@@ -193,7 +190,7 @@ impl Checkpoint {
                     .and_then(|()| part.map_or(Ok(()), |part| checkpoint.take_back(part).map_err(E::from)));
                 copied.map_err(|error| {
                     ended = Some(error);
-                    std::io::Error::other("the checkpoint comes to nothing")
+                    std::io::Error::other("the checkpoint ended early")
                 })
             };
             while self.state.blocks_left() > 0 {
@@ -237,7 +234,7 @@ impl Checkpoint {
             for mut change in block {
                 while change.pages > 0 {
                     let of = index(change.lpn / PART_PAGES);
-                    assert!(of >= part, "a change of an entry that is copied is not noted");
+                    assert!(of >= part, "a change of a copied entry is not recorded");
                     let here = change.pages.min(PART_PAGES - change.lpn % PART_PAGES);
                     let changes = &mut self.of_part[of];
                     changes.try_reserve(1).map_err(|_| CheckpointEnded::NoMemory)?;

@@ -9,13 +9,13 @@ use thiserror::Error;
 /// Error of a configuration that cannot become a device. Names the field, its value and the allowed
 /// values.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{field} = {value}: {allowed}")]
+#[error("{field} is {value}, but {allowed}")]
 pub struct ConfigError {
     /// Path of the field, as in TOML.
     pub field: String,
     /// Rejected value.
     pub value: String,
-    /// Allowed values, or the smallest change that works.
+    /// Allowed values as a clause after "but", such as "must be between 1 and 64", or the remedy.
     pub allowed: String,
 }
 
@@ -51,7 +51,7 @@ impl ConfigError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum HostError {
     /// The extent is empty or reaches beyond the capacity ("LBA Out of Range").
-    #[error("logical pages {first} to {first}+{pages} are outside the device's {capacity} pages")]
+    #[error("logical pages {first} to {first}+{pages} exceed the device's capacity of {capacity} pages")]
     OutOfRange {
         /// First requested logical page.
         first: u32,
@@ -62,7 +62,7 @@ pub enum HostError {
     },
     /// The reclaim group or handle does not exist ("Invalid Placement Identifier").
     #[error(
-        "placement on reclaim group {group}, handle {handle}: the device has {groups} groups and {handles} handles"
+        "reclaim group {group} or handle {handle} does not exist. The device has {groups} groups and {handles} handles"
     )]
     InvalidPlacement {
         /// Requested reclaim group.
@@ -80,7 +80,7 @@ pub enum HostError {
 #[derive(Debug, Error)]
 pub enum SnapshotError {
     /// The file system reported an error.
-    #[error("snapshot {path}: {source}")]
+    #[error("cannot access the snapshot {path}: {source}")]
     Io {
         /// Path of the file.
         path: String,
@@ -88,13 +88,13 @@ pub enum SnapshotError {
         source: std::io::Error,
     },
     /// The file is not a WARP snapshot.
-    #[error("snapshot {path}: is not a WARP snapshot; give a file that `warp run --save` wrote")]
+    #[error("{path} is not a WARP snapshot. Give a file that `warp run --save` wrote")]
     Foreign {
         /// Path of the file.
         path: String,
     },
     /// The file is a snapshot of another version, or an incomplete or damaged snapshot.
-    #[error("snapshot {path}: {problem}; {remedy}")]
+    #[error("the snapshot {path} {problem}. {remedy}")]
     Invalid {
         /// Path of the file.
         path: String,
@@ -117,18 +117,15 @@ impl SnapshotError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CheckpointEnded {
     /// The device was replaced, or another checkpoint of it was started.
-    #[error(
-        "the drive's media was divided anew while it was being stored, or another checkpoint was begun; the next one is of \
-         what there is now"
-    )]
+    #[error("the FDP configuration changed or another checkpoint started. The next checkpoint stores the new state")]
     Replaced,
     /// The map changed faster than the disk could store it.
     #[error(
-        "hosts changed more of the mapping than is kept of changes until the disk has taken it; use a faster disk for \
-         the drive's files, or checkpoint when hosts write less"
+        "hosts changed the mapping faster than the disk could store it. Use a faster disk for the drive's files, or \
+         checkpoint under a lighter load"
     )]
     TooManyChanges,
     /// The system has no memory to track the changes.
-    #[error("there is no memory for what changes while the mapping is being stored")]
+    #[error("there is no memory to track changes of the mapping during the checkpoint")]
     NoMemory,
 }

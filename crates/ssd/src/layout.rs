@@ -321,16 +321,16 @@ impl Layout {
             over_provisioning += step;
         }
         let remedy = match works {
-            Some(value) => format!("the smallest over-provisioning that works here is {value:.3}"),
-            None => "no over-provisioning up to 1 is enough".to_string(),
+            Some(value) => format!("The smallest over-provisioning that works here is {value:.3}"),
+            None => "No over-provisioning up to 1 is enough".to_string(),
         };
         ConfigError::new(
             "geometry.over_provisioning",
             config.geometry.over_provisioning,
             format!(
-                "{} superblocks of {} in each reclaim group are too few, {needed} are needed to hold a full drive, \
-                 {} handles and the copies of garbage collection; {remedy} (or use fewer handles, a smaller \
-                 geometry.reclaim_unit_bytes or gc.reserve_share)",
+                "each reclaim group has only {} superblocks of {} and needs {needed}. They hold a full drive, {} \
+                 handles and the copies of garbage collection. {remedy}. Fewer handles, a smaller \
+                 geometry.reclaim_unit_bytes or a smaller gc.reserve_share also help",
                 self.superblocks_per_group,
                 Bytes(u64::from(self.superblock_pages) * self.page_bytes),
                 self.handles.len(),
@@ -343,7 +343,7 @@ impl Layout {
 fn separation_pages(config: &DeviceConfig, logical_pages: u64) -> Result<u32, ConfigError> {
     let bytes = config.handles.separation_bytes;
     let pages = bytes.div_ceil(config.geometry.mapping_unit_bytes);
-    let allowed = "must be less than the capacity (0 switches it off)";
+    let allowed = "must be less than the capacity (0 disables it)";
     ConfigError::unless(pages < logical_pages, "handles.separation_bytes", bytes, allowed)?;
     Ok(narrow(pages))
 }
@@ -390,7 +390,7 @@ impl Shape {
         let stripe_bytes = geometry.stripe_bytes();
         if !geometry.reclaim_unit_bytes.is_multiple_of(stripe_bytes) {
             let allowed = format!(
-                "must be a multiple of {stripe_bytes} bytes: one program unit on each of the {blocks_per_superblock} \
+                "must be a multiple of {stripe_bytes} bytes, one program unit on each of the {blocks_per_superblock} \
                  blocks of a superblock"
             );
             let value = geometry.reclaim_unit_bytes;
@@ -421,7 +421,8 @@ impl Shape {
         let field = format!("handles[{handle}].reclaim_unit");
         let name = format!("{size:?}").to_lowercase();
         if size == ReclaimUnitSize::Channel && self.channels_per_group.is_none() {
-            let allowed = "needs reclaim groups that are whole channels, or channels that are whole reclaim groups";
+            let allowed = "each reclaim group must be a whole number of channels, or each channel a whole number of \
+                           reclaim groups";
             return Err(ConfigError::new(&field, name, allowed));
         }
         let parts = self.divisor(size);
@@ -519,11 +520,12 @@ impl Shape {
             (Some(capacity), None) => ("geometry.capacity_bytes", capacity),
             (None, Some(physical)) => ("geometry.physical_bytes", physical),
             (Some(_), Some(physical)) => {
-                let allowed = "give either this or geometry.capacity_bytes; over_provisioning links the two";
+                let allowed = "must not be combined with geometry.capacity_bytes. Give one of them, because \
+                               over_provisioning links the two";
                 return Err(ConfigError::new("geometry.physical_bytes", physical, allowed));
             }
             (None, None) => {
-                let allowed = "give this (what the host sees) or geometry.physical_bytes (the flash)";
+                let allowed = "this (the size for hosts) or geometry.physical_bytes (the flash) must be given";
                 return Err(ConfigError::new("geometry.capacity_bytes", "missing", allowed));
             }
         };
@@ -545,7 +547,7 @@ impl Shape {
         };
         if logical_pages == 0 || superblocks == 0 {
             let allowed =
-                format!("is less than one superblock for each reclaim group ({group_superblock_bytes} bytes)");
+                format!("must be at least one superblock for each reclaim group ({group_superblock_bytes} bytes)");
             return Err(ConfigError::new(field, given, allowed));
         }
         let physical_pages = superblocks
@@ -555,11 +557,11 @@ impl Shape {
             let physical_bytes = u128::from(physical_pages) * u128::from(page_bytes);
             let large_enough = |unit: &u64| physical_bytes / u128::from(*unit) < u32::MAX.into();
             let remedy = match [8192, 16_384, 32_768, 65_536].into_iter().find(large_enough) {
-                Some(unit) => format!("use geometry.mapping_unit_bytes = {unit} or more, as drives of this size do"),
-                None => "no geometry.mapping_unit_bytes is large enough, so use less flash".to_string(),
+                Some(unit) => format!("Use geometry.mapping_unit_bytes = {unit} or more, as drives of this size do"),
+                None => "No geometry.mapping_unit_bytes is large enough, so use less flash".to_string(),
             };
             let allowed = format!(
-                "{} of flash are too many for 32-bit numbers of mapping units of {}, which end below {}; {remedy}",
+                "{} of flash exceed the 32-bit page numbers. Mapping units of {} must total less than {}. {remedy}",
                 Bytes(u64::try_from(physical_bytes).unwrap_or(u64::MAX)),
                 Bytes(page_bytes),
                 Bytes(page_bytes << 32),

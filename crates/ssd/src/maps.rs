@@ -93,7 +93,7 @@ impl<T: Element> ZeroedArray<T> {
         assert_eq!(
             array.get().len(),
             len,
-            "the system gave other memory than was asked for"
+            "the system returned another amount of memory than requested"
         );
         Ok(array)
     }
@@ -334,10 +334,7 @@ impl Maps {
     #[inline]
     pub(crate) fn gather(&self, cursor: &mut Cursor, first: u32, end: u32, runs: &mut Vec<MappedRun>) -> u32 {
         let base = cursor.first_page();
-        assert!(
-            base < end,
-            "valid pages are looked for behind the end of a reclaim unit"
-        );
+        assert!(base < end, "valid pages are searched behind the end of a reclaim unit");
         let mut bits = self.valid.at(index(base / 64));
         if base < first {
             bits &= u64::MAX << (first - base);
@@ -419,7 +416,10 @@ impl Maps {
             return Err(format!("maps logical page {} to a page beyond its flash", lpn.0));
         }
         if self.count_valid(ppn, pages) > 0 {
-            return Err(format!("maps logical page {} to where another one is", lpn.0));
+            return Err(format!(
+                "maps logical page {} to the physical page of another one",
+                lpn.0
+            ));
         }
         fill_run(&mut self.l2p_inverted.get_mut()[lpn.index()..][..index(pages)], ppn.0);
         self.set_valid(ppn, pages);
@@ -479,7 +479,7 @@ fn move_run(l2p: &mut [u32], &MappedRun { ppn, lpn, pages }: &MappedRun, to: u32
         fill_run(entries, to);
         is_there
     };
-    assert!(is_there, "the logical pages of a run are not where it says they are");
+    assert!(is_there, "the logical pages of a run are not mapped to the run");
     to + pages
 }
 

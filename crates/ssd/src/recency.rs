@@ -41,10 +41,10 @@ impl TryFrom<Window> for Recency {
 
     fn try_from(window: Window) -> Result<Recency, &'static str> {
         if window.pages_max == 0 || wide(window.pages.len()) > u64::from(window.pages_max) {
-            return Err("the window of recent pages holds more than it may");
+            return Err("the window of recent pages exceeds its size");
         }
         if window.pages.contains(&Ppn::UNMAPPED.0) {
-            return Err("the window of recent pages holds a page that there is not");
+            return Err("the window of recent pages contains a page that does not exist");
         }
         let mut recency = Recency {
             pages_max: window.pages_max,
@@ -267,7 +267,7 @@ impl Times {
     fn remove(&mut self, group: u32, pages: u32) {
         let place = self.find(group);
         let entry = &mut self.entries[place];
-        assert_eq!(entry.pages() & pages, pages, "what leaves the window was in it");
+        assert_eq!(entry.pages() & pages, pages, "a removed page was in the window");
         let borrow = !entry.ones & pages;
         let fours = !entry.twos & borrow;
         entry.ones ^= pages;
@@ -293,7 +293,7 @@ impl Times {
         let entry = &mut self.entries[place];
         for page in ones(pages) {
             let number = entry.group * GROUP_PAGES + page;
-            let fours = self.fours.get_mut(&number).expect("a page that lends has fours");
+            let fours = self.fours.get_mut(&number).expect("a lending page has runs of four");
             *fours -= 1;
             if *fours == 0 {
                 self.fours.remove(&number);

@@ -61,14 +61,14 @@ impl<T> Ring<T> {
 
     /// Entries after position `end`, oldest first.
     pub fn since(&self, end: u64) -> impl Iterator<Item = &T> {
-        assert!(end <= self.end(), "nobody has read what was never there");
+        assert!(end <= self.end(), "an entry is read only after it was written");
         let read = end.saturating_sub(self.overwritten);
         self.entries.range(read as usize..)
     }
 
     /// Number of dropped entries after position `end`, an earlier result of [`Ring::end`].
     pub fn lost_since(&self, end: u64) -> u64 {
-        assert!(end <= self.end(), "nobody has read what was never there");
+        assert!(end <= self.end(), "an entry is read only after it was written");
         self.overwritten.saturating_sub(end)
     }
 }

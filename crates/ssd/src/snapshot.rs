@@ -92,7 +92,7 @@ impl<S: EventSink> Device<S> {
 
     fn write_to(&self, out: &mut impl Write, note: &[u8]) -> std::io::Result<()> {
         let (config, state, maps) = self.parts();
-        assert!(state.fits(self.layout()), "what is saved can be loaded");
+        assert!(state.fits(self.layout()), "the state fits its layout");
         write_head(out, config, note, state)?;
         let (mut entries, mut bytes) = (Vec::new(), Vec::new());
         for pages in parts(self.layout().logical_pages) {
@@ -179,7 +179,7 @@ struct Reader<R> {
     name: String,
 }
 
-const MAKE_ANEW: &str = "make the snapshot anew";
+const MAKE_ANEW: &str = "Create the snapshot again";
 
 impl Reader<BufReader<File>> {
     fn open(path: &Path) -> Result<Self, SnapshotError> {
@@ -212,8 +212,8 @@ impl<R: Read> Reader<R> {
         self.fill(&mut version, "version")?;
         let version = u32::from_le_bytes(version);
         if version != VERSION {
-            let problem = format!("has format version {version}, this program reads version {VERSION}");
-            return Err(self.invalid(&problem, "make it anew with this version"));
+            let problem = format!("has format version {version}, but this program reads version {VERSION}");
+            return Err(self.invalid(&problem, "Create it again with this version"));
         }
         let config = self.section("configuration")?;
         let config = self.decode(&config, "configuration")?;
@@ -227,16 +227,15 @@ impl<R: Read> Reader<R> {
         let state = self.section("state")?;
         let state: State = self.decode(&state, "state")?;
         if !state.fits(&layout) {
-            return Err(self.invalid("holds a state of another geometry than its configuration", MAKE_ANEW));
+            return Err(self.invalid("has a state with another geometry than its configuration", MAKE_ANEW));
         }
         let maps = self.maps(&layout)?;
         state.check(&config, &layout, &maps).map_err(|difference| {
-            let problem =
-                format!("holds a state that does not agree with its configuration or its L2P map ({difference})");
+            let problem = format!("has a state that contradicts its configuration or its L2P map ({difference})");
             self.invalid(&problem, MAKE_ANEW)
         })?;
         if self.input.read(&mut [0]).is_ok_and(|bytes| bytes > 0) {
-            return Err(self.invalid("goes on after its last section", MAKE_ANEW));
+            return Err(self.invalid("has data behind its last section", MAKE_ANEW));
         }
         Ok(Device::from_parts(config, layout, maps, state))
     }
@@ -283,7 +282,7 @@ impl<R: Read> Reader<R> {
         self.fill(&mut length, what)?;
         let length = u64::from_le_bytes(length);
         if length > bytes_max {
-            let problem = format!("claims {length} bytes for its {what}, which has {bytes_max} at most");
+            let problem = format!("claims {length} bytes for its {what}, but the maximum is {bytes_max}");
             return Err(self.invalid(&problem, MAKE_ANEW));
         }
         bytes.clear();
@@ -300,7 +299,7 @@ impl<R: Read> Reader<R> {
         self.fill(&mut stored, what)?;
         if u32::from_le_bytes(stored) != crc32fast::hash(bytes) {
             return Err(self.invalid(
-                &format!("is corrupted: the checksum of its {what} does not match"),
+                &format!("is corrupt, because the checksum of its {what} does not match"),
                 MAKE_ANEW,
             ));
         }
@@ -320,7 +319,7 @@ impl<R: Read> Reader<R> {
     fn truncated(&self, what: &str) -> SnapshotError {
         self.invalid(
             &format!("ends in the middle of its {what}"),
-            "copy the whole file or make it anew",
+            "Copy the whole file, or create it again",
         )
     }
 

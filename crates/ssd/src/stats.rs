@@ -126,7 +126,7 @@ impl Stats {
             raised.host_bytes_written >= at_least.host_bytes_written
                 && raised.media_bytes_written >= at_least.media_bytes_written
                 && raised.media_bytes_erased >= at_least.media_bytes_erased,
-            "no counter is below what it was"
+            "no counter decreases"
         );
         (pages, blocks)
     }

@@ -184,7 +184,10 @@ impl<'a> PlacementList<'a> {
 
     /// Placement index of a placement. `None` if the namespace may not use its handle.
     pub fn index_of(self, placement: Placement) -> Option<PlacementIndex> {
-        assert!(placement.group.0 < self.groups, "{placement:?} is of another drive");
+        assert!(
+            placement.group.0 < self.groups,
+            "{placement:?} belongs to another drive"
+        );
         let before = u32::from(self.placement_handle(placement.handle)?) * u32::from(self.groups);
         u16::try_from(before + u32::from(placement.group.0))
             .ok()

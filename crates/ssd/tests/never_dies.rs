@@ -393,7 +393,7 @@ const REFUSED: &[Refused] = &[
     ("geometry.capacity_bytes", "geometry.physical_bytes", |config| {
         config.geometry.physical_bytes = None
     }),
-    ("geometry.physical_bytes", "less than one superblock", |config| {
+    ("geometry.physical_bytes", "at least one superblock", |config| {
         config.geometry.physical_bytes = Some(1000)
     }),
     ("geometry.physical_bytes", "geometry.mapping_unit_bytes", |config| {

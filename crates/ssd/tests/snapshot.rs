@@ -95,14 +95,18 @@ impl SavedSnapshot {
             SnapshotError::Foreign { path } => (
                 path,
                 "is not a WARP snapshot",
-                "give a file that `warp run --save` wrote",
+                "Give a file that `warp run --save` wrote",
             ),
             SnapshotError::Io { .. } => panic!("{what}: {error}"),
         };
         assert_eq!(named, &path.display().to_string(), "{what}");
         assert!(!problem.is_empty() && !remedy.is_empty(), "{what}: {error}");
         let text = error.to_string();
-        assert_eq!(text, format!("snapshot {}: {problem}; {remedy}", path.display()));
+        let whole = match &error {
+            SnapshotError::Foreign { .. } => format!("{} {problem}. {remedy}", path.display()),
+            _ => format!("the snapshot {} {problem}. {remedy}", path.display()),
+        };
+        assert_eq!(text, whole);
         assert!(!text.contains('\n'), "{what}: {text}");
         text
     }
@@ -312,7 +316,7 @@ fn what_follows_the_last_section_is_refused() {
     let saved = SavedSnapshot::new();
     for rest in [&b"\0"[..], b"more", &saved.bytes] {
         let text = saved.refusal(&[&saved.bytes, rest].concat(), "trailing bytes");
-        assert!(text.contains("goes on after its last section"), "{text}");
+        assert!(text.contains("has data behind its last section"), "{text}");
     }
 }
 
@@ -367,9 +371,9 @@ fn a_map_that_is_no_map_of_the_state_is_refused() {
     let (one, other) = (mapped[3], mapped[1000]);
     let other_entry = saved.bytes[other..other + 4].try_into().expect("four bytes");
     for (entry, expected) in [
-        (other_entry, "to where another one is"),
+        (other_entry, "to the physical page of another one"),
         (1_u32.to_le_bytes(), "to a page beyond its flash"),
-        ([0; 4], "a state that does not agree with"),
+        ([0; 4], "a state that contradicts its configuration"),
     ] {
         let text = saved.refusal(&with(one, entry), expected);
         assert!(text.contains(expected), "{text}");
@@ -454,7 +458,7 @@ fn use_of(device: &mut Device, seed: u64) {
     });
     match device.check() {
         // The counter was at its limit before.
-        Err(problem) if problem == "a counter is higher than can be" => return,
+        Err(problem) if problem == "a counter has an impossible value" => return,
         checked => checked.expect("what was loaded is whole, and stays so"),
     }
     let again = Device::from_bytes("again", &device.to_bytes()).expect("what is used can be saved");

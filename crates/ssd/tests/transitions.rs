@@ -168,7 +168,7 @@ fn eager_opening_takes_what_is_open_from_the_live_data() {
     assert_eq!(layout(&config).group_live_pages_max, 80 * 192 - 1);
     config.handles.overrides[2].open_reclaim_units = Some(4);
     let refused = refusal(&config);
-    assert!(refused.allowed.contains("101 are needed"), "{refused}");
+    assert!(refused.allowed.contains("needs 101"), "{refused}");
 
     // With one handle, emergency collection leaves as many as are open.
     let mut config = small(24, 0.2);
@@ -229,9 +229,9 @@ fn a_refusal_for_want_of_room_names_what_there_is_and_what_is_needed() {
     // host follow. 22.5 round to 23, which is 1.125 of 20 and a little.
     assert_eq!(
         refused.allowed,
-        "20 superblocks of 3 MiB in each reclaim group are too few, 23 are needed to hold a full drive, 4 handles and \
-         the copies of garbage collection; the smallest over-provisioning that works here is 0.126 (or use fewer \
-         handles, a smaller geometry.reclaim_unit_bytes or gc.reserve_share)"
+        "each reclaim group has only 20 superblocks of 3 MiB and needs 23. They hold a full drive, 4 handles and the \
+         copies of garbage collection. The smallest over-provisioning that works here is 0.126. Fewer handles, a \
+         smaller geometry.reclaim_unit_bytes or a smaller gc.reserve_share also help"
     );
     config.geometry.over_provisioning = 0.126;
     assert_eq!(layout(&config).superblocks_per_group, 23);
@@ -242,7 +242,7 @@ fn a_refusal_for_want_of_room_names_what_there_is_and_what_is_needed() {
     config.handles.isolation = Isolation::PersistentlyIsolated;
     let refused = refusal(&config);
     assert!(
-        refused.allowed.contains("no over-provisioning up to 1 is enough"),
+        refused.allowed.contains("No over-provisioning up to 1 is enough"),
         "{refused}"
     );
 }
@@ -285,7 +285,7 @@ fn capacity_and_flash_are_whole_and_not_nothing() {
     };
     let refused = refusal(&config);
     assert_eq!(refused.field, "geometry.capacity_bytes");
-    assert!(refused.allowed.contains("less than one superblock"), "{refused}");
+    assert!(refused.allowed.contains("at least one superblock"), "{refused}");
 }
 
 /// The error for too many pages for 32 bits names the smallest mapping unit that works.
@@ -306,14 +306,14 @@ fn a_drive_with_too_many_pages_is_told_the_mapping_unit_that_works() {
     let forty_tib = flash(40 << 40, 4096, 1 << 30);
     assert_eq!(
         forty_tib.allowed,
-        "40 TiB of flash are too many for 32-bit numbers of mapping units of 4 KiB, which end below 16 TiB; use \
+        "40 TiB of flash exceed the 32-bit page numbers. Mapping units of 4 KiB must total less than 16 TiB. Use \
          geometry.mapping_unit_bytes = 16384 or more, as drives of this size do"
     );
     let beyond = flash(512 << 40, 8192, 1 << 30);
     assert!(
         beyond
             .allowed
-            .contains("no geometry.mapping_unit_bytes is large enough"),
+            .contains("No geometry.mapping_unit_bytes is large enough"),
         "{beyond}"
     );
     // With units of 8 KiB the number of pages would equal the "unmapped" marker.

@@ -29,7 +29,7 @@ impl EnduranceConfig {
             return Err(ConfigError::new("endurance.rated_erases", 0, "must be 1 or more"));
         }
         if !(0.0..=0.5).contains(&self.spread) {
-            let allowed = "must be between 0 and 0.5 of the rated erases";
+            let allowed = "must be between 0 and 0.5 (a share of the rated erases)";
             return Err(ConfigError::new("endurance.spread", self.spread, allowed));
         }
         if !(self.warranty_years > 0.0 && self.warranty_years <= 100.0) {

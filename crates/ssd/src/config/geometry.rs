@@ -126,21 +126,21 @@ impl Geometry {
             (0.01..=1.0).contains(&self.over_provisioning),
             "geometry.over_provisioning",
             self.over_provisioning,
-            "must be between 0.01 and 1 (spare / logical capacity)",
+            "must be between 0.01 and 1 (spare divided by logical capacity)",
         )?;
         let reclaim_unit = self.reclaim_unit_bytes;
         ConfigError::unless(
             (unit..=RECLAIM_UNIT_BYTES_MAX).contains(&reclaim_unit),
             "geometry.reclaim_unit_bytes",
             reclaim_unit,
-            "must be at least one mapping unit on each block, and at most 16 GiB",
+            "must be at least one mapping unit on each block and at most 16 GiB",
         )?;
         let program = self.program_unit_bytes.unwrap_or(unit);
         ConfigError::unless(
             program >= unit && program.is_multiple_of(unit) && program <= reclaim_unit,
             "geometry.program_unit_bytes",
             program,
-            "must be a multiple of geometry.mapping_unit_bytes, at most geometry.reclaim_unit_bytes",
+            "must be a multiple of geometry.mapping_unit_bytes and at most geometry.reclaim_unit_bytes",
         )?;
         ConfigError::between("geometry.channels", self.channels, 1..=1024)?;
         ConfigError::between("geometry.dies_per_channel", self.dies_per_channel, 1..=1024)?;

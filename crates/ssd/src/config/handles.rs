@@ -95,7 +95,7 @@ impl Handles {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let count = self.count;
         ConfigError::between("handles.count", count, 1..=HANDLES_MAX)?;
-        let allowed = format!("must name each handle at most once, 0 to {}", count - 1);
+        let allowed = format!("must name each handle from 0 to {} at most once", count - 1);
         for (position, given) in self.overrides.iter().enumerate() {
             let mut earlier = self.overrides[..position].iter();
             let allows = given.index < count && earlier.all(|other| other.index != given.index);

@@ -77,15 +77,15 @@ impl DeviceConfig {
             whole && decided,
             "gc.copies",
             "with_host",
-            "must be apart unless all handles have whole superblocks (reclaim_unit = \"superblock\") and an isolation \
-             that is not adaptive",
+            "must be apart unless all handles have whole superblocks (reclaim_unit = \"superblock\") and a fixed \
+             isolation",
         )?;
         ConfigError::unless(
             self.timing.is_none(),
             "gc.copies",
             "with_host",
-            "must be apart on a device with times: a flash page that host data and copies fill together is not timed \
-             (leave out timing)",
+            "must be apart on a device with timing. The timing model has no flash pages that host data and copies fill \
+             together",
         )
     }
 }
@@ -151,27 +151,27 @@ impl GcConfig {
             (0.0..=0.9).contains(&self.reserve_share),
             "gc.reserve_share",
             self.reserve_share,
-            "must be between 0 and 0.9 of the spare",
+            "must be between 0 and 0.9 (a share of the spare)",
         )?;
         let spare = self.adaptive_isolation_spare;
         ConfigError::unless(
             spare.is_finite() && spare >= 0.0,
             "gc.adaptive_isolation_spare",
             spare,
-            "must be a number of reclaim units, 0 or more",
+            "must be 0 or more reclaim units",
         )?;
         match self.unit_selection {
             UnitSelection::DChoices(count) => ConfigError::unless(
                 (1..=D_CHOICES_MAX).contains(&count),
                 "gc.unit_selection",
                 count,
-                "must look at 1 to 4096 reclaim units",
+                "must examine 1 to 4096 reclaim units",
             ),
             UnitSelection::WindowedGreedy(count) => ConfigError::unless(
                 count >= 1,
                 "gc.unit_selection",
                 count,
-                "must look at 1 reclaim unit or more",
+                "must examine 1 reclaim unit or more",
             ),
             _ => Ok(()),
         }
@@ -204,7 +204,7 @@ impl EventsConfig {
             (1..=63).contains(&self.log_entries),
             "events.log_entries",
             self.log_entries,
-            "must be between 1 and 63, what the log page holds",
+            "must be between 1 and 63, the capacity of the log page",
         )
     }
 }

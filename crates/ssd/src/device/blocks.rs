@@ -84,7 +84,7 @@ impl BlockTable {
     }
 
     pub(super) fn begin_copy(&mut self, room: NotedRoom) {
-        assert!(room.0.is_empty(), "nothing is noted yet");
+        assert!(room.0.is_empty(), "the log is empty");
         self.noted = Some(Noted(Some(room.0)));
     }
 

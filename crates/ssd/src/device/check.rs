@@ -77,19 +77,19 @@ impl State {
                 let first_page = unit * layout.slice_pages;
                 ensure!(
                     entry.pages <= layout.physical_pages - first_page,
-                    "unit {unit} reaches beyond the flash"
+                    "unit {unit} extends beyond the flash"
                 );
                 let counted = maps.count_valid(Ppn(first_page), entry.pages);
                 ensure!(
                     counted == entry.valid_pages,
-                    "unit {unit} counts {} valid pages, has {counted}",
+                    "unit {unit} claims {} valid pages but has {counted}",
                     entry.valid_pages
                 );
                 live_pages += u64::from(counted);
             }
             ensure!(
                 live_pages == group.live_pages,
-                "group {name} counts {} live pages, has {live_pages}",
+                "group {name} claims {} valid pages but has {live_pages}",
                 group.live_pages
             );
             valid_pages += live_pages;
@@ -97,7 +97,7 @@ impl State {
         let counted = maps.count_valid(Ppn(0), layout.physical_pages);
         ensure!(
             u64::from(counted) == valid_pages,
-            "{counted} pages are valid, {valid_pages} of them in reclaim units"
+            "{counted} pages are valid, but only {valid_pages} of them are in reclaim units"
         );
         Ok(())
     }
@@ -116,7 +116,7 @@ fn maps(device: &Engine) -> Result<(), String> {
             ppn.0 < device.layout.physical_pages,
             "{lpn:?} maps to {ppn:?}, beyond the flash"
         );
-        ensure!(device.maps.is_valid(ppn), "{lpn:?} maps to {ppn:?}, which is not valid");
+        ensure!(device.maps.is_valid(ppn), "{lpn:?} maps to {ppn:?}, which is invalid");
         ensure!(
             device.maps.logical(ppn) == lpn,
             "{ppn:?} does not point back to {lpn:?}"
@@ -125,7 +125,7 @@ fn maps(device: &Engine) -> Result<(), String> {
     let valid = device.maps.count_valid(Ppn(0), device.layout.physical_pages);
     ensure!(
         valid == mapped,
-        "{valid} physical pages are valid, {mapped} logical pages are mapped"
+        "{valid} physical pages are valid, but {mapped} logical pages are mapped"
     );
     Ok(())
 }
@@ -136,34 +136,34 @@ impl State {
         let handles = layout.handles.len();
         for (at, unit) in (0u32..).zip(&self.units) {
             if unit.state == UnitState::Free {
-                ensure!(*unit == ReclaimUnit::FREE, "unit {at} is free and says something");
+                ensure!(*unit == ReclaimUnit::FREE, "unit {at} is free but not reset");
                 continue;
             }
             let class = layout.classes.get(usize::from(unit.class));
             let Some(class) = class else {
-                return Err(format!("unit {at} is of class {}", unit.class));
+                return Err(format!("unit {at} has the unknown class {}", unit.class));
             };
             let in_superblock = at % layout.slices_per_superblock;
             ensure!(
                 in_superblock.is_multiple_of(class.slices) && unit.pages == class.pages,
-                "unit {at} is no part of its class"
+                "unit {at} does not match its class"
             );
             let group = u64::from(at) / layout.slices_per_group();
-            ensure!(u64::from(unit.group) == group, "unit {at} is of group {}", unit.group);
+            ensure!(u64::from(unit.group) == group, "unit {at} claims group {}", unit.group);
             let has_owner = match unit.owner.handle() {
                 Some(handle) => handle.index() < handles,
                 None => layout.pooled_copies == Owner::SHARED,
             };
-            ensure!(has_owner, "unit {at} is of {}", unit.owner);
-            ensure!(unit.valid_pages <= unit.pages, "unit {at} holds more than it can");
+            ensure!(has_owner, "unit {at} has the unknown owner {}", unit.owner);
+            ensure!(unit.valid_pages <= unit.pages, "unit {at} exceeds its size");
             ensure!(
                 unit.last_write <= self.host_pages_written && unit.last_invalidation <= self.host_pages_written,
-                "unit {at} was written in the future"
+                "unit {at} has a write time in the future"
             );
             let is_closed = unit.state == UnitState::Closed;
             ensure!(
                 !is_closed || unit.closed_sequence < self.units_closed,
-                "unit {at} was closed in the future"
+                "unit {at} has a close time in the future"
             );
             // Only a closed unit uses the list fields and the fields that lists need.
             let alone = ReclaimUnit {
@@ -176,16 +176,19 @@ impl State {
                 order_next: ReclaimUnit::FREE.order_next,
                 ..unit.clone()
             };
-            ensure!(is_closed || *unit == alone, "unit {at} is open and in a list");
+            ensure!(is_closed || *unit == alone, "unit {at} is both open and in a list");
             if !self.unit_of_slice.is_empty() {
                 let slices = &self.unit_of_slice[index(at)..index(at + class.slices)];
-                ensure!(slices.iter().all(|unit| *unit == at), "unit {at} has slices of another");
+                ensure!(
+                    slices.iter().all(|unit| *unit == at),
+                    "unit {at} contains slices of another unit"
+                );
             }
         }
         let is_slice = |unit: &u32| index(*unit) < self.units.len();
         ensure!(
             self.unit_of_slice.iter().all(is_slice),
-            "a slice is of a unit that there is not"
+            "a slice belongs to a unit that does not exist"
         );
         Ok(())
     }
@@ -196,7 +199,7 @@ impl State {
             let entry = &self.superblocks[index(superblock)];
             ensure!(
                 usize::from(entry.class) < layout.classes.len(),
-                "superblock {superblock} is of class {}",
+                "superblock {superblock} has the unknown class {}",
                 entry.class
             );
             let first = superblock * layout.slices_per_superblock;
@@ -204,18 +207,18 @@ impl State {
             let used = || slices.iter().filter(|unit| unit.state != UnitState::Free);
             ensure!(
                 index(entry.parts_used) == used().count(),
-                "superblock {superblock} counts {} parts",
+                "superblock {superblock} claims {} parts",
                 entry.parts_used
             );
             ensure!(
                 used().all(|unit| unit.class == entry.class),
-                "superblock {superblock} has a unit of another class"
+                "superblock {superblock} contains a unit of another class"
             );
             let valid_pages: u32 = used().map(|unit| unit.valid_pages).sum();
             let counted = maps.count_valid(Ppn(first * layout.slice_pages), layout.superblock_pages);
             ensure!(
                 counted == valid_pages,
-                "superblock {superblock} has valid pages outside of its reclaim units"
+                "superblock {superblock} has valid pages outside its reclaim units"
             );
         }
         Ok(())
@@ -226,14 +229,17 @@ impl State {
     fn counters(&self, config: &DeviceConfig, layout: &Layout) -> Result<(), String> {
         ensure!(
             self.stats.page_bytes == layout.page_bytes,
-            "counters are of other pages"
+            "the counters use another page size"
         );
-        ensure!(self.stats.is_countable(), "a counter is higher than can be");
-        ensure!(self.units_closed <= COUNT_MAX, "too many units were closed");
+        ensure!(self.stats.is_countable(), "a counter has an impossible value");
+        ensure!(
+            self.units_closed <= COUNT_MAX,
+            "the number of closed units is impossible"
+        );
         let total = self.stats.total();
         ensure!(
             total.gc_pages_copied == total.gc_pages_received,
-            "copies left and copies received differ"
+            "the numbers of pages copied from and to owners differ"
         );
         let copied_or_remapped = total.gc_pages_copied + total.pages_remapped;
         ensure!(
@@ -247,30 +253,30 @@ impl State {
         let erases = self.erase_counts.iter();
         ensure!(
             erases.clone().all(|count| *count <= ERASES_MAX),
-            "a block was erased more often than can be"
+            "the number of erases of a block is impossible"
         );
         let erased: u64 = erases.map(|count| u64::from(*count)).sum();
         let erased_pages = u128::from(erased) * u128::from(layout.block_pages);
         ensure!(
             erased_pages == u128::from(total.pages_erased),
-            "blocks count {erased_pages} erased pages, owners {}",
+            "the blocks count {erased_pages} erased pages, but the owners count {}",
             total.pages_erased
         );
         let in_use = self.units.iter().filter(|unit| unit.state != UnitState::Free).count();
         ensure!(
             total.units_opened == total.units_reclaimed + wide(in_use),
-            "reclaim units were opened and never reclaimed"
+            "the number of reclaim units in use contradicts the counters"
         );
         ensure!(
             self.block_at.is_empty() != config.gc.block_remapping,
-            "blocks have places, or none, against the configuration"
+            "the presence of block places contradicts the configuration"
         );
         let mut blocks = vec![false; self.block_at.len()];
         for &block in self.block_at.iter() {
             let is_new = blocks
                 .get_mut(index(block))
                 .is_some_and(|seen| !std::mem::replace(seen, true));
-            ensure!(is_new, "block {block} is at two places, or there is none");
+            ensure!(is_new, "block {block} has two places or does not exist");
         }
         Ok(())
     }
@@ -305,12 +311,12 @@ impl GroupCheck<'_> {
         let free = self.free_slices(&mut listed)?;
         ensure!(
             free == group.free_slices,
-            "group {name} counts {} free slices, has {free}",
+            "group {name} claims {} free slices but has {free}",
             group.free_slices
         );
         ensure!(
             group.draining.is_none(),
-            "group {name} has a superblock that is being emptied"
+            "group {name} has a superblock that is being reclaimed"
         );
         for position in 0..group.owners.len() {
             self.owner(position, &mut listed)?;
@@ -321,7 +327,7 @@ impl GroupCheck<'_> {
             if entry.state == UnitState::Free {
                 continue;
             }
-            ensure!(*is_listed, "unit {slice} is in use and listed nowhere");
+            ensure!(*is_listed, "unit {slice} is in use but in no list");
             used_slices += u64::from(layout.classes[usize::from(entry.class)].slices);
         }
         // Sums of numbers from a file may overflow 64 bits.
@@ -333,21 +339,21 @@ impl GroupCheck<'_> {
             .sum();
         ensure!(
             lazy_units == u128::from(group.lazy_units),
-            "group {name} counts {} lazy units, has {lazy_units}",
+            "group {name} claims {} lazy units but has {lazy_units}",
             group.lazy_units
         );
         ensure!(
             used_slices + free == u64::from(self.slices()),
-            "group {name} lost slices: {used_slices} used of {}",
+            "group {name} uses {used_slices} of {} slices, but its free slices are not the rest",
             self.slices()
         );
         ensure!(
             group.live_pages <= layout.group_live_pages_max,
-            "group {name} holds more than it may"
+            "group {name} has more valid pages than its maximum"
         );
         ensure!(
             group.free_superblocks.len() >= index(layout.collection_superblocks),
-            "group {name} has kept no room for collection"
+            "group {name} has too few free superblocks for garbage collection"
         );
         Ok(())
     }
@@ -356,7 +362,7 @@ impl GroupCheck<'_> {
     fn list(&self, slice: u32, listed: &mut [bool]) -> Result<(), String> {
         let place = slice.checked_sub(self.first()).and_then(|at| listed.get_mut(index(at)));
         let is_new = place.is_some_and(|seen| !std::mem::replace(seen, true));
-        ensure!(is_new, "slice {slice} is listed twice, or in another group");
+        ensure!(is_new, "slice {slice} is listed twice or in another group");
         Ok(())
     }
 
@@ -368,7 +374,7 @@ impl GroupCheck<'_> {
             let first = u64::from(superblock) * u64::from(layout.slices_per_superblock);
             self.list(u32::try_from(first).unwrap_or(u32::MAX), listed)?;
             let used = self.state.superblocks[index(superblock)].parts_used;
-            ensure!(used == 0, "superblock {superblock} is free and in use");
+            ensure!(used == 0, "superblock {superblock} is both free and in use");
             free += u64::from(layout.slices_per_superblock);
         }
         for (position, parts) in self.group.free_parts.iter().enumerate() {
@@ -380,10 +386,10 @@ impl GroupCheck<'_> {
                 let is_part = (part % layout.slices_per_superblock).is_multiple_of(class.slices);
                 ensure!(
                     is_part && entry.parts_used > 0 && usize::from(entry.class) == position,
-                    "slice {part} is no free part of class {position}"
+                    "slice {part} is not a free part of class {position}"
                 );
                 let state = self.state.units[index(part)].state;
-                ensure!(state == UnitState::Free, "slice {part} is free and in use");
+                ensure!(state == UnitState::Free, "slice {part} is both free and in use");
                 free += u64::from(class.slices);
             }
         }
@@ -397,12 +403,16 @@ impl GroupCheck<'_> {
         let handle = layout.handles.get(position);
         let name = handle.map_or(Owner::SHARED, |_| Owner::of(RuhId::of(position)));
         let turns = handle.map_or(1, |handle| usize::from(handle.open_reclaim_units));
-        ensure!(owner.turn < turns, "{name} has turn {} of {turns}", owner.turn);
+        ensure!(
+            owner.turn < turns,
+            "the next open unit of {name} is number {} of {turns}",
+            owner.turn
+        );
         for open in owner.open.iter().flatten() {
             self.listed_unit(open.unit.0, name, UnitState::OpenForHost, listed)?;
             let class = handle.map_or(0, |handle| layout.class_of_size(self.config, handle.reclaim_unit));
             let found = self.state.units[open.unit.index()].class;
-            ensure!(found == class, "{:?} is of another class than {name} takes", open.unit);
+            ensure!(found == class, "{:?} has a class that {name} does not use", open.unit);
             self.open_unit(open)?;
         }
         if let Some(open) = &owner.collecting {
@@ -413,7 +423,7 @@ impl GroupCheck<'_> {
             };
             ensure!(
                 collects && self.config.gc.copies == Copies::Apart,
-                "{name} has a reclaim unit for copies that it does not get"
+                "{name} has an open reclaim unit for copies that the configuration excludes"
             );
             self.listed_unit(open.unit.0, name, UnitState::OpenForCollection, listed)?;
             self.open_unit(open)?;
@@ -422,7 +432,7 @@ impl GroupCheck<'_> {
             for &unit in &set.members {
                 self.listed_unit(unit, name, UnitState::Closed, listed)?;
                 let found = usize::from(self.state.units[index(unit)].class);
-                ensure!(found == class, "unit {unit} is in a set of another class");
+                ensure!(found == class, "unit {unit} is in the set of another class");
             }
             let empty = ClosedSet::new(layout.classes[class].pages, self.config.gc.lazy_valid_share);
             set.check(&self.state.units, &empty)?;
@@ -435,12 +445,12 @@ impl GroupCheck<'_> {
         let entry = &self.state.units[index(unit)];
         ensure!(
             entry.state == state,
-            "unit {unit} is {:?}, listed as {state:?}",
+            "unit {unit} is {:?} but listed as {state:?}",
             entry.state
         );
         ensure!(
             entry.owner == owner,
-            "unit {unit} is of {}, listed for {owner}",
+            "unit {unit} belongs to {} but is listed for {owner}",
             entry.owner
         );
         Ok(())
@@ -455,13 +465,13 @@ impl GroupCheck<'_> {
         let (written, run_end) = self.written(open, class)?;
         ensure!(
             open.position < open.run_end && open.run_end == run_end,
-            "{unit:?} goes on at page {}, until page {}",
+            "{unit:?} has its next write at page {} and its run end at page {}",
             open.position,
             open.run_end
         );
         ensure!(
             open.written == written && entry.valid_pages <= written,
-            "{unit:?} counts {} pages that were written, has {written}",
+            "{unit:?} claims {} written pages but has {written}",
             open.written
         );
         Ok(())
@@ -470,14 +480,20 @@ impl GroupCheck<'_> {
     /// Returns the number of written pages of an open reclaim unit and the end of its current run.
     fn written(&self, open: &OpenUnit, class: SizeClass) -> Result<(u32, u32), String> {
         let (unit, position) = (open.unit, open.position);
-        ensure!(position < class.pages, "{unit:?} goes on behind its end");
+        ensure!(position < class.pages, "{unit:?} has its next write behind its end");
         let first = unit.0 * self.layout.slice_pages;
         let is_blank = |from: u32, to: u32| self.maps.count_valid(Ppn(first + from), to - from) == 0;
         if open.remapped.is_empty() {
-            ensure!(is_blank(position, class.pages), "{unit:?} holds pages where it goes on");
+            ensure!(
+                is_blank(position, class.pages),
+                "{unit:?} has valid pages behind its next write"
+            );
             return Ok((position, class.pages));
         }
-        ensure!(open.remapped.len() == index(class.blocks), "{unit:?} has other blocks");
+        ensure!(
+            open.remapped.len() == index(class.blocks),
+            "{unit:?} has another number of blocks"
+        );
         let program = self.layout.program_unit_pages;
         let (mut written, mut run_end) = (0, None);
         for (number, at) in (0..class.pages).step_by(index(program)).enumerate() {
@@ -486,14 +502,14 @@ impl GroupCheck<'_> {
                 written += program;
                 // The run at the position ends at the first remapped block after it.
                 if end > position {
-                    ensure!(at > position, "{unit:?} goes on in a remapped block");
+                    ensure!(at > position, "{unit:?} has its next write in a remapped block");
                     run_end = run_end.or(Some(at));
                 }
             } else {
                 written += position.clamp(at, end) - at;
                 ensure!(
                     is_blank(position.clamp(at, end), end),
-                    "{unit:?} holds pages where it goes on"
+                    "{unit:?} has valid pages behind its next write"
                 );
             }
         }

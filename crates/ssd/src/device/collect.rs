@@ -78,7 +78,7 @@ impl Engine {
             }
             self.squeeze(events, now, group);
         }
-        panic!("emptying superblocks of group {} gains nothing", group.0);
+        panic!("moving parts out of superblocks of group {} frees nothing", group.0);
     }
 
     /// Reclaims a victim that the policy selects. Returns false if the policy finds none or the
@@ -150,7 +150,7 @@ impl Engine {
     fn destination(&mut self, events: &mut Events<'_>, group: RgId, owner: Owner) -> Owner {
         let pool = self.layout.pooled_copies;
         let Some(handle) = owner.handle() else {
-            assert_eq!(pool, owner, "a reclaim unit belongs to a pool that there is not");
+            assert_eq!(pool, owner, "a reclaim unit belongs to a pool that does not exist");
             return pool;
         };
         match self.layout.handles[handle.index()].isolation {
@@ -184,7 +184,7 @@ impl Engine {
         let holders = (0..self.layout.handles.len()).filter(holds).count();
         let live_superblocks = members.live_pages.div_ceil(u64::from(self.layout.superblock_pages));
         let usable = self.layout.superblocks_per_group - self.layout.reserve_superblocks;
-        assert!(holders > 0, "{owner} has data, and nobody holds any");
+        assert!(holders > 0, "{owner} has data, but no handle has reclaim units");
         let spare = f64::from(usable) - real(live_superblocks);
         let threshold = self.config.gc.adaptive_isolation_spare * real(wide(holders));
         let isolated = members.owners[self.owner_index(owner)].isolated;
@@ -291,7 +291,7 @@ impl Engine {
         let first = victim.0 * self.layout.slice_pages;
         let end = first + pages;
         let mut moving = std::mem::take(&mut self.moving);
-        assert!(expected <= pages, "reclaim unit {} holds more than it can", victim.0);
+        assert!(expected <= pages, "reclaim unit {} exceeds its size", victim.0);
         let mut copied = 0;
         let mut reporter = Reporter::new(self.config.events.reported_page, expected, self.draw_for_report(victim));
         let mut cursor = self.maps.cursor(Ppn(first));
@@ -372,7 +372,7 @@ impl Engine {
             entry.valid_pages += here;
             assert!(
                 entry.valid_pages <= entry.pages,
-                "reclaim unit {} holds more than it can",
+                "reclaim unit {} exceeds its size",
                 unit.0
             );
             entry.last_write = self.state.host_pages_written;
@@ -468,7 +468,7 @@ impl Engine {
         entry.valid_pages += pages;
         assert!(
             entry.valid_pages <= entry.pages,
-            "reclaim unit {} holds more than it can",
+            "reclaim unit {} exceeds its size",
             unit.0
         );
         entry.last_write = host_pages_written;

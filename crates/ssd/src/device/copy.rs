@@ -64,7 +64,7 @@ impl StateCopy {
         if self.blocks_copied < blocks {
             return true;
         }
-        let noted = of.end_copy().map(|noted| noted.expect("what is copied is noted"));
+        let noted = of.end_copy().map(|noted| noted.expect("a copied part is recorded"));
         self.state.erase_counts.take_back(&noted[0]) && self.state.block_at.take_back(&noted[1])
     }
 }

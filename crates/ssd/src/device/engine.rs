@@ -50,7 +50,7 @@ impl Clone for ExternalPolicy {
 fn no_memory(layout: &Layout, error: &std::io::Error) -> ConfigError {
     let (capacity, maps) = (Bytes(layout.capacity_bytes()), Bytes(layout.memory_bytes()));
     let sentence =
-        format!("the page maps need {maps}, which the system refuses ({error}); choose less, or see `ulimit -v`");
+        format!("the system refuses the {maps} for its page maps ({error}). Reduce the capacity, or see `ulimit -v`");
     ConfigError::new("geometry.capacity_bytes", capacity, sentence)
 }
 

@@ -144,7 +144,7 @@ impl<S: EventSink> Device<S> {
         writes: &[Write],
         done: &mut Vec<Completion>,
     ) -> Result<(), HostError> {
-        assert_eq!(times.len(), writes.len(), "each write comes at a time");
+        assert_eq!(times.len(), writes.len(), "a write has a time");
         for write in writes {
             self.engine.check_write(write)?;
         }

@@ -75,7 +75,7 @@ impl Engine {
             done = done.and(self.read_runs(&mut timing, at, Lpn(first.0 + run), pages - run));
         }
         let done = timing.end_read(done);
-        assert!(done.at >= now, "a read is done after it was sent");
+        assert!(done.at >= now, "a read completes after its submission");
         self.timing = Some(timing);
         Ok(done)
     }
@@ -100,11 +100,14 @@ impl Engine {
     /// The page has moved, or the conditions of [`Engine::read`].
     #[inline]
     pub fn read_located(&mut self, now: Nanos, lpn: Lpn, location: &Location) -> Completion {
-        assert!(self.lookup(lpn) == Some(location.ppn), "a page is read where it is");
+        assert!(
+            self.lookup(lpn) == Some(location.ppn),
+            "a read page is at its mapped place"
+        );
         let timing = self
             .timing
             .as_mut()
-            .expect("a page is located only if the device has times");
+            .expect("a page is located only on a device with timing");
         let at = timing.begin_read(now, 1);
         let done = timing.read_located(at, 1, location);
         timing.end_read(done)
@@ -141,7 +144,10 @@ impl Engine {
 
     /// Starts a write. Reads the pages that the write covers only partially.
     pub(super) fn begin_write(&mut self, now: Nanos, write: &Write) -> WriteProgress {
-        let mut timing = self.timing.take().expect("a write has a time only if the device has");
+        let mut timing = self
+            .timing
+            .take()
+            .expect("a write has a completion time only on a device with timing");
         let mut writing = timing.begin_write(now, write.pages, write.host_bytes);
         if write.host_bytes < u64::from(write.pages) * self.layout.page_bytes {
             let last = Lpn(write.first.0 + write.pages - 1);
@@ -174,7 +180,10 @@ impl Engine {
     /// Times pages that go to an open reclaim unit of the host.
     pub(super) fn append_in_time(&mut self, writing: &mut WriteProgress, unit: RuId, position: u32, pages: u32) {
         let place = self.place(unit);
-        let timing = self.timing.as_mut().expect("a write has a time only if the device has");
+        let timing = self
+            .timing
+            .as_mut()
+            .expect("a write has a completion time only on a device with timing");
         timing.append(writing, place, position, pages);
     }
 
@@ -188,13 +197,19 @@ impl Engine {
         done: &mut Vec<Completion>,
     ) {
         let place = self.place(unit);
-        let timing = self.timing.as_mut().expect("a write has a time only if the device has");
+        let timing = self
+            .timing
+            .as_mut()
+            .expect("a write has a completion time only on a device with timing");
         timing.write_pages(times, place, position, done);
     }
 
     /// Ends a write whose pages are all placed, and returns its completion.
     pub(super) fn end_write(&mut self, writing: WriteProgress) -> Completion {
-        let timing = self.timing.as_mut().expect("a write has a time only if the device has");
+        let timing = self
+            .timing
+            .as_mut()
+            .expect("a write has a completion time only on a device with timing");
         timing.end_write(writing)
     }
 

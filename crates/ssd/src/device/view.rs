@@ -232,8 +232,9 @@ impl Engine {
         ConfigError::unless(
             rules_of(gc) == self.config.gc,
             "gc",
-            "other settings",
-            "only handle_selection, unit_selection, allocation and the marks can change while a drive is in use; make a new one for the others",
+            "changed",
+            "only handle_selection, unit_selection, allocation and the watermarks can change while a drive is in use. \
+             Create a new drive for other settings",
         )?;
         let marks_of = |layout: &Layout| Layout {
             background_free_slices: self.layout.background_free_slices,
@@ -243,7 +244,7 @@ impl Engine {
         assert_eq!(
             marks_of(&layout),
             self.layout,
-            "rules of collection change nothing of the layout but the marks"
+            "new collection settings change only the watermarks of the layout"
         );
         assert_eq!(
             wide(self.state.units.len()),

@@ -102,7 +102,7 @@ impl Engine {
             let carried_out = if let Some(appended) = self.append_pages_together(events, left) {
                 let together = &times[..appended.writes];
                 self.append_pages_in_time(together, appended.unit, appended.position, done);
-                let last = together.last().expect("there is one at least");
+                let last = together.last().expect("a write has at least one extent");
                 self.end_together(events, *last, first.placement, &appended);
                 appended.writes
             } else {
@@ -145,7 +145,7 @@ impl Engine {
     fn append_together(&mut self, events: &mut Events<'_>, writes: &[Write]) -> Option<Appended> {
         let placement = writes[0].placement;
         let Placement { group, handle } = placement;
-        assert!(self.goes_to_one_place(placement), "each write is another case");
+        assert!(self.goes_to_one_place(placement), "each write has its own case");
         let members = &self.state.groups[group.index()];
         let room = self.layout.group_live_pages_max - members.live_pages;
         let background = members.free_slices <= self.layout.background_free_slices;
@@ -198,7 +198,7 @@ impl Engine {
             writes: carried_out,
             unit,
             position,
-            run_ends: open.expect("it was open").advance(pages),
+            run_ends: open.expect("the reclaim unit was open").advance(pages),
         })
     }
 
@@ -274,13 +274,13 @@ impl Engine {
         let entry = &mut self.state.units[unit.index()];
         assert!(
             entry.valid_pages <= entry.pages,
-            "reclaim unit {} holds more than it can",
+            "reclaim unit {} exceeds its size",
             unit.0
         );
         entry.last_write = self.state.host_pages_written;
         assert!(
             self.state.groups[group.index()].live_pages <= self.layout.group_live_pages_max,
-            "group {} holds more than it may",
+            "group {} exceeds its maximum of valid pages",
             group.0
         );
     }
@@ -300,7 +300,7 @@ impl Engine {
         assert_eq!(
             self.live_pages() + u64::from(mapped),
             live_before,
-            "the groups lose the pages that the map loses"
+            "the groups and the map lose the same pages"
         );
         self.state.stats.pages_deallocated += u64::from(mapped);
         events.command(|| Event::Deallocate { pages: mapped });

@@ -33,7 +33,7 @@ impl ClosedSet {
         assert!(unit_pages > 0, "a reclaim unit has pages");
         assert!(
             (0.0..=1.0).contains(&lazy_valid_share),
-            "{lazy_valid_share} is no share"
+            "{lazy_valid_share} is not a share between 0 and 1"
         );
         let mut bucket_shift = 0;
         while unit_pages.div_ceil(1 << bucket_shift) > BUCKETS_MAX {
@@ -90,7 +90,7 @@ impl ClosedSet {
             entry.pages, self.unit_pages,
             "unit {unit} is of another size than its set"
         );
-        assert!(entry.valid_pages <= entry.pages, "unit {unit} holds more than it can");
+        assert!(entry.valid_pages <= entry.pages, "unit {unit} exceeds its size");
         if self.buckets.is_empty() {
             self.buckets = vec![NONE; self.bucket(self.unit_pages) + 1];
         }
@@ -135,7 +135,7 @@ impl ClosedSet {
         assert_eq!(
             self.members.get(index(member)),
             Some(&unit),
-            "unit {unit} is not where it says it is in its set"
+            "unit {unit} is not at its recorded position in its set"
         );
         self.members.swap_remove(index(member));
         if let Some(moved) = self.members.get(index(member)) {
@@ -176,7 +176,7 @@ impl ClosedSet {
         let valid_pages = units[index(unit)].valid_pages;
         assert!(
             valid_pages < valid_pages_before,
-            "valid pages of a closed unit only become fewer"
+            "the valid pages of a closed unit only decrease"
         );
         let (from, to) = (self.bucket(valid_pages_before), self.bucket(valid_pages));
         if from != to {
@@ -188,7 +188,10 @@ impl ClosedSet {
         let becomes_lazy = lazy(valid_pages) && !lazy(valid_pages_before);
         self.lazy_units += u32::from(becomes_lazy);
         let watch = self.watch(valid_pages);
-        assert!(watch <= valid_pages, "unit {unit} would be looked at for ever");
+        assert!(
+            watch <= valid_pages,
+            "unit {unit} has a watch count that never triggers"
+        );
         units[index(unit)].watch = watch;
         becomes_lazy
     }
@@ -255,7 +258,7 @@ impl ClosedSet {
     /// `empty` an empty set of the same configuration.
     pub(crate) fn check(&self, units: &[ReclaimUnit], empty: &ClosedSet) -> Result<(), String> {
         let ensure =
-            |holds: bool, what: &str, unit: u32| holds.then_some(()).ok_or_else(|| format!("unit {unit}: {what}"));
+            |holds: bool, what: &str, unit: u32| holds.then_some(()).ok_or_else(|| format!("unit {unit} {what}"));
         let buckets = if self.members.is_empty() && self.buckets.is_empty() {
             0
         } else {
@@ -263,7 +266,7 @@ impl ClosedSet {
         };
         let shape = |set: &ClosedSet| (set.bucket_shift, set.unit_pages, set.lazy_valid_pages);
         if shape(self) != shape(empty) || count(self.buckets.len()) != buckets {
-            return Err("a set of closed units is of another size or another limit".to_string());
+            return Err("a set of closed units has another size or another limit".to_string());
         }
         let is_member = |unit: u32| {
             let entry = units.get(index(unit));
@@ -272,43 +275,48 @@ impl ClosedSet {
         let mut lazy_units = 0;
         for (position, &unit) in (0..).zip(&self.members) {
             let entry = &units[index(unit)];
-            ensure(entry.member == position, "is not where it says it is in its set", unit)?;
+            ensure(
+                entry.member == position,
+                "is not at its recorded position in its set",
+                unit,
+            )?;
             ensure(
                 entry.watch == self.watch(entry.valid_pages),
-                "is watched from a wrong count on",
+                "has a wrong watch count",
                 unit,
             )?;
             lazy_units += u32::from(entry.valid_pages <= self.lazy_valid_pages);
         }
-        ensure(
-            lazy_units == self.lazy_units,
-            "and others are lazy, and not counted so",
-            lazy_units,
-        )?;
+        if lazy_units != self.lazy_units {
+            let counted = self.lazy_units;
+            return Err(format!(
+                "a set of closed units claims {counted} lazy units but has {lazy_units}"
+            ));
+        }
         let (mut before, mut unit, mut ordered) = (NONE, self.order_head, 0);
         while unit != NONE {
-            ensure(is_member(unit), "is in the order of closing, and no member", unit)?;
+            ensure(is_member(unit), "is in the closing order but not a member", unit)?;
             let entry = &units[index(unit)];
             ensure(
                 entry.order_previous == before,
-                "has another one before it in the order of closing",
+                "has a wrong predecessor in the closing order",
                 unit,
             )?;
             let is_later = before == NONE || units[index(before)].closed_sequence < entry.closed_sequence;
-            ensure(is_later, "was closed before the one before it", unit)?;
+            ensure(is_later, "was closed before its predecessor", unit)?;
             (before, unit) = (unit, entry.order_next);
             ordered += 1;
         }
-        ensure(before == self.order_tail, "is not the one that was closed last", before)?;
+        ensure(before == self.order_tail, "is not the last closed unit", before)?;
         let mut in_buckets = 0;
         for (bucket, &head) in self.buckets.iter().enumerate() {
             let (mut before, mut unit) = (NONE, head);
             while unit != NONE {
-                ensure(is_member(unit), "is in a bucket, and no member", unit)?;
+                ensure(is_member(unit), "is in a bucket but not a member", unit)?;
                 let entry = &units[index(unit)];
                 ensure(
                     entry.bucket_previous == before,
-                    "has another one before it in its bucket",
+                    "has a wrong predecessor in its bucket",
                     unit,
                 )?;
                 ensure(self.bucket(entry.valid_pages) == bucket, "is in a wrong bucket", unit)?;
@@ -318,7 +326,10 @@ impl ClosedSet {
             }
         }
         let is_complete = ordered == self.members.len() && in_buckets == self.members.len();
-        ensure(is_complete, "units are in no list", count(self.members.len()))
+        match is_complete {
+            true => Ok(()),
+            false => Err("a set of closed units has members outside its lists".to_string()),
+        }
     }
 }
 

@@ -169,7 +169,7 @@ impl<'a> Candidates<'a> {
             }
             position -= set.members.len();
         }
-        assert_eq!(count, 0, "the draw goes beyond the last unit");
+        assert_eq!(count, 0, "the random draw is beyond the last unit");
         None
     }
 

@@ -37,7 +37,7 @@ pub(super) fn encode(entries: &[u32], bytes: &mut Vec<u8>) {
     }
     assert!(
         wide(bytes.len()) <= bytes_max(count(entries.len())),
-        "a part is no longer than its entries"
+        "a part has at most as many entries as its range"
     );
 }
 

@@ -63,7 +63,7 @@ fn over(ends: &[Nanos], from: Nanos) -> usize {
 /// Inserts a time into a window and shifts the later near times.
 #[inline(always)]
 fn insert_at(times: &mut [Nanos; WINDOW], at: usize, time: Nanos) {
-    let moved: [Nanos; NEAR] = *times[at..].first_chunk().expect("what follows is in the window");
+    let moved: [Nanos; NEAR] = *times[at..].first_chunk().expect("later entries are in the window");
     times[at + 1..at + 1 + NEAR].copy_from_slice(&moved);
     times[at] = time;
 }
@@ -73,7 +73,7 @@ impl Calendar {
     /// Returns the start. Later requests must not start before `now`.
     #[inline(always)]
     pub(super) fn take(&mut self, now: Nanos, from: Nanos, length: Nanos) -> Nanos {
-        assert!(now <= from, "time that is over is asked for");
+        assert!(now <= from, "an expired time is requested");
         if length == 0 {
             return from;
         }
@@ -83,7 +83,7 @@ impl Calendar {
             return self.take_in_room(now, from, length);
         };
         let near = over(&ends[1..=NEAR], from);
-        assert!(near <= NEAR, "more are over than there are");
+        assert!(near <= NEAR, "more entries expire than exist");
         if (ends[near] == from) | (starts[near + 1] <= end) | (near == 0) {
             // Usually the request starts directly at the end of a near interval and does not reach
             // the next one.
@@ -148,8 +148,8 @@ impl Calendar {
     /// touches.
     fn insert(&mut self, next: usize, start: Nanos, end: Nanos) {
         let (before, after, room) = (self.ends[next - 1], self.starts[next], self.end());
-        assert!(before <= start, "what was taken before is taken again");
-        assert!(end <= after, "what is taken later is taken again");
+        assert!(before <= start, "an interval overlaps its predecessor");
+        assert!(end <= after, "an interval overlaps its successor");
         match (before == start, after == end) {
             (true, true) => {
                 self.ends[next - 1] = self.ends[next];

@@ -55,7 +55,7 @@ impl Channel {
         self.collects_ns = (before_ns + work_ns).min(self.collection_ns / 10 * 9);
         assert!(
             self.collects_ns < self.collection_ns || self.collection_ns == 0,
-            "hosts are left a part of the channel"
+            "hosts keep a share of the channel"
         );
     }
 }
@@ -71,7 +71,7 @@ pub(super) struct Speed {
 
 impl Speed {
     pub(super) fn new(bytes_per_second: u64) -> Speed {
-        assert!(bytes_per_second > 0, "a channel that moves nothing would never be done");
+        assert!(bytes_per_second > 0, "a channel has a speed above 0");
         Speed {
             bytes_per_second,
             last: (0, 0),

@@ -180,7 +180,7 @@ impl TimingConfig {
                 tail.least_ns <= tail.most_ns && tail.most_ns <= TIME_MAX_NS,
                 &field("most_ns"),
                 tail.most_ns,
-                "must be at least least_ns, and at most a minute",
+                "must be at least least_ns and at most a minute",
             )?;
         }
         Ok(())
@@ -193,7 +193,7 @@ impl TimingConfig {
             nand.page_bytes >= unit && nand.page_bytes.is_multiple_of(unit) && nand.page_bytes <= 1 << 20,
             "timing.nand.page_bytes",
             nand.page_bytes,
-            "must be a multiple of geometry.mapping_unit_bytes, at most 1 MiB",
+            "must be a multiple of geometry.mapping_unit_bytes and at most 1 MiB",
         )?;
         ConfigError::unless(
             (1..=5).contains(&nand.bits_per_cell),
@@ -205,7 +205,7 @@ impl TimingConfig {
             nand.read_ns.len() == 1 || nand.read_ns.len() == index(nand.bits_per_cell),
             "timing.nand.read_ns",
             format!("{:?}", nand.read_ns),
-            "must be one time, or one for each bit of a cell",
+            "must be one time, or one time for each bit of a cell",
         )?;
         for &time in &nand.read_ns {
             require_time("timing.nand.read_ns", time)?;
@@ -222,7 +222,7 @@ impl TimingConfig {
             speed.contains(&channel.bytes_per_second),
             "timing.channel.bytes_per_second",
             channel.bytes_per_second,
-            "must be between 1 MB and 1 TB in a second",
+            "must be between 1 MB and 1 TB per second",
         )?;
         ConfigError::between("timing.controller.cores", controller.cores, 1..=1024)?;
         require_time("timing.controller.read_ns", controller.read_ns)?;
@@ -261,8 +261,8 @@ impl TimingConfig {
             "timing.write_buffer_bytes",
             self.write_buffer_bytes,
             &format!(
-                "must be at least {least}: a program operation of {operation} bytes for each reclaim unit that a host \
-                 can have open, and one more"
+                "must be at least {least}. The buffer needs a program operation of {operation} bytes for each reclaim \
+                 unit that a host can have open, and one more"
             ),
         )
     }
@@ -277,6 +277,6 @@ fn require_time(field: &str, time: Nanos) -> Result<(), ConfigError> {
         (1..=TIME_MAX_NS).contains(&time),
         field,
         time,
-        "must be at least a nanosecond and at most a minute",
+        "must be between a nanosecond and a minute",
     )
 }

@@ -77,7 +77,7 @@ impl Debt {
 
     fn pay(&mut self, time: Nanos) {
         self.done_ns += time.min(self.ns());
-        assert!(self.done_ns <= self.asked_ns, "more collection was done than asked for");
+        assert!(self.done_ns <= self.asked_ns, "more collection was done than requested");
     }
 
     /// Remaining time of the operation that is in progress after `time`.
@@ -116,10 +116,7 @@ impl Die {
     fn settle(&mut self, now: Nanos) {
         while self.free_at < now {
             let Some(first) = self.programs.front_mut() else {
-                assert_eq!(
-                    self.programs_ns, 0,
-                    "time is owed for programs that are not in the queue"
-                );
+                assert_eq!(self.programs_ns, 0, "the debt belongs to programs outside the queue");
                 self.collect_until(now);
                 return;
             };
@@ -143,7 +140,7 @@ impl Die {
     /// Processes collection work until `until`.
     #[inline]
     fn collect_until(&mut self, until: Nanos) {
-        assert!(until > self.free_at, "time does not go on");
+        assert!(until > self.free_at, "the time does not increase");
         let time = until - self.free_at;
         self.note(self.free_at, time.min(self.collection.ns()), activity::Work::Collection);
         self.collection.pay(time);
@@ -168,7 +165,7 @@ impl Die {
         } else {
             self.make_way(at, suspend_ns)
         };
-        assert!(self.free_at >= at, "a die reads after it was asked to");
+        assert!(self.free_at >= at, "a die reads after the request");
         self.note(self.free_at, length, activity::Work::Read);
         self.free_at += length;
         ReadSlot {
@@ -285,7 +282,7 @@ impl Die {
         self.settle(now);
         assert!(
             mark <= self.collection.asked_ns,
-            "a host waits for what nobody asked for"
+            "a host waits for a request that does not exist"
         );
         let owed = mark.saturating_sub(self.collection.done_ns);
         if owed > 0 {

@@ -222,7 +222,7 @@ impl Timing {
     /// Starts a command of `pages` pages.
     #[inline]
     fn advance(&mut self, now: Nanos, pages: u32) {
-        assert!(now < calendar::FREE, "time ends after 292 years");
+        assert!(now < calendar::FREE, "the time overflows after 292 years");
         self.submitted_at = now;
         self.sensed.clear();
         self.senses_several = pages > 1;
@@ -300,10 +300,7 @@ impl Timing {
     /// `position` on. Equivalent to [`Timing::begin_write`], [`Timing::append`] and
     /// [`Timing::end_write`] for each. Requires a timing without tails ([`Timing::has_tails`]).
     pub(crate) fn write_pages(&mut self, times: &[Nanos], unit: UnitPlace, position: u32, done: &mut Vec<Completion>) {
-        assert!(
-            !self.has_tails(),
-            "what is drawn by chance is drawn for one command after the other"
-        );
+        assert!(!self.has_tails(), "random draws come in the order of the commands");
         let controller = &self.config.controller;
         let (busy, pipeline) = (controller.write_ns, controller.write_pipeline_ns);
         let length = self.link_speed.transfer_ns(self.page_bytes);
@@ -384,7 +381,7 @@ impl Timing {
     pub(crate) fn end_write(&mut self, writing: WriteProgress) -> Completion {
         assert!(
             writing.done.at >= writing.arrived_at && writing.arrived_at >= writing.now,
-            "a write is done after its data came, which came after the command"
+            "a write completes after its data, and its data arrives after the command"
         );
         let extra = self.tail(TailOf::Write) + self.config.controller.write_pipeline_ns;
         Completion {
@@ -454,7 +451,7 @@ impl Timing {
         let bytes = u64::from(pages) * self.page_bytes;
         let fetched = self.fetch(at, bytes, location);
         let length = self.link_speed.transfer_ns(bytes);
-        assert!(fetched.at >= at, "a page is fetched after it was asked for");
+        assert!(fetched.at >= at, "a page is fetched after its request");
         let sent = self.to_host.take(self.submitted_at, fetched.at, length) + length;
         Completion { at: sent, ..fetched }
     }

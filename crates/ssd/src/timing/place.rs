@@ -226,7 +226,7 @@ impl Places {
     /// Location of a page of a reclaim unit.
     #[inline(always)]
     pub(super) fn locate(&self, ppn: Ppn, unit: UnitPlace) -> Location {
-        assert!(unit.first <= ppn, "a page is looked for in a reclaim unit before it");
+        assert!(unit.first <= ppn, "a page is searched in an earlier reclaim unit");
         Location {
             ppn,
             unit: unit.first,

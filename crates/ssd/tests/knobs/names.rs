@@ -129,7 +129,7 @@ const REFUSALS: &[Refusal] = &table! {
     "geometry.over_provisioning": |c| c.geometry.over_provisioning = -0.1 => "between 0.01 and 1",
     "geometry.over_provisioning": |c| c.geometry.over_provisioning = f64::NAN => "between 0.01 and 1",
     "geometry.over_provisioning": |c| c.geometry.over_provisioning = 0.01 => "smallest over-provisioning that works",
-    "geometry.over_provisioning": |c| c.geometry.physical_bytes = Some(3 * MIB) => "no over-provisioning up to 1",
+    "geometry.over_provisioning": |c| c.geometry.physical_bytes = Some(3 * MIB) => "No over-provisioning up to 1",
     "geometry.reclaim_unit_bytes": |c| c.geometry.reclaim_unit_bytes = 2048 => "at most 16 GiB",
     "geometry.reclaim_unit_bytes": |c| c.geometry.reclaim_unit_bytes = 16 * GIB + MIB => "at most 16 GiB",
     "geometry.reclaim_unit_bytes": |c| c.geometry.reclaim_unit_bytes = MIB + 4096 => "must be a multiple of 16384",
@@ -147,9 +147,9 @@ const REFUSALS: &[Refusal] = &table! {
     "geometry.planes_per_die": |c| c.geometry.planes_per_die = 65 => "between 1 and 64",
     "geometry.reclaim_groups": |c| c.geometry.reclaim_groups = 0 => "between 1 and 65535",
     "geometry.reclaim_groups": |c| c.geometry.reclaim_groups = 3 => "must divide the 4 dies",
-    "geometry.physical_bytes": |c| c.geometry.capacity_bytes = Some(MIB) => "either this or geometry.capacity_bytes",
-    "geometry.physical_bytes": |c| c.geometry.physical_bytes = Some(MIB - 1) => "less than one superblock",
-    "geometry.physical_bytes": |c| c.geometry.physical_bytes = Some(0) => "less than one superblock",
+    "geometry.physical_bytes": |c| c.geometry.capacity_bytes = Some(MIB) => "not be combined with geometry.capacity_bytes",
+    "geometry.physical_bytes": |c| c.geometry.physical_bytes = Some(MIB - 1) => "at least one superblock",
+    "geometry.physical_bytes": |c| c.geometry.physical_bytes = Some(0) => "at least one superblock",
     "geometry.physical_bytes": |c| c.geometry.physical_bytes = Some(16 << 40) => "mapping_unit_bytes = 8192",
     "geometry.physical_bytes": |c| c.geometry.physical_bytes = Some(50 << 40) => "mapping_unit_bytes = 16384",
     "geometry.physical_bytes": |c| c.geometry.physical_bytes = Some(32 << 40) => "mapping_unit_bytes = 16384",
@@ -158,7 +158,7 @@ const REFUSALS: &[Refusal] = &table! {
     "geometry.physical_bytes": |c| c.geometry.physical_bytes = Some(u64::MAX) => "use less flash",
     "geometry.capacity_bytes": |c| c.geometry.physical_bytes = None => "or geometry.physical_bytes",
     "geometry.capacity_bytes": |c| (c.geometry.physical_bytes, c.geometry.capacity_bytes) = (None, Some(100))
-        => "less than one superblock",
+        => "at least one superblock",
     "geometry.capacity_bytes": |c| {
         (c.geometry.physical_bytes, c.geometry.capacity_bytes) = (None, Some(u64::MAX));
         c.geometry.over_provisioning = 1.0;
@@ -175,7 +175,7 @@ const REFUSALS: &[Refusal] = &table! {
         c.handles.overrides = vec![override_of_3];
     } => "between 1 and 64",
     "handles[0].reclaim_unit": |c| c.handles.reclaim_unit = ReclaimUnitSize::Fraction(0) => "must divide the 4 blocks",
-    "handles[0].reclaim_unit": |c| split_channels(c, ReclaimUnitSize::Channel) => "whole channels",
+    "handles[0].reclaim_unit": |c| split_channels(c, ReclaimUnitSize::Channel) => "a whole number of channels",
     "handles[3].reclaim_unit": |c| {
         let mut override_of_3 = given(3);
         override_of_3.reclaim_unit = Some(ReclaimUnitSize::Fraction(3));
@@ -194,7 +194,7 @@ const REFUSALS: &[Refusal] = &table! {
     "gc.copies": |c| (c.gc.copies, c.handles.reclaim_unit) = (Copies::WithHost, ReclaimUnitSize::Channel)
         => "whole superblocks",
     "gc.copies": |c| (c.gc.copies, c.handles.isolation) = (Copies::WithHost, Isolation::Adaptive)
-        => "isolation that is not adaptive",
+        => "a fixed isolation",
     "gc.unit_selection": |c| c.gc.unit_selection = UnitSelection::DChoices(0) => "1 to 4096",
     "gc.unit_selection": |c| c.gc.unit_selection = UnitSelection::WindowedGreedy(0) => "1 reclaim unit or more",
 };
@@ -243,7 +243,7 @@ fn the_over_provisioning_named_as_the_smallest_that_works_is() {
             let Err(error) = Layout::new(&config) else { continue };
             assert_eq!(error.field, "geometry.over_provisioning");
             let words: Vec<&str> = error.allowed.split("works here is ").collect();
-            let Some(value) = words.get(1).and_then(|rest| rest.split(' ').next()) else {
+            let Some(value) = words.get(1).and_then(|rest| rest.split(". ").next()) else {
                 panic!("change {position}, {superblocks} superblocks: no remedy: {error}");
             };
             config.geometry.over_provisioning = value.parse().expect("a number");

@@ -112,8 +112,8 @@ fn accept(entropy: &mut impl Entropy, config: &mut DeviceConfig) -> bool {
 pub fn smallest_over_provisioning(refusal: &ConfigError) -> Option<f64> {
     let (_, after) = refusal
         .allowed
-        .split_once("the smallest over-provisioning that works here is ")?;
-    after.split_whitespace().next()?.parse().ok()
+        .split_once("The smallest over-provisioning that works here is ")?;
+    after.split(". ").next()?.parse().ok()
 }
 
 /// Narrows the over-provisioning down to the last page between a rejected and an accepted value.

@@ -413,7 +413,7 @@ fn what_was_located_is_read_as_anything_else() {
 }
 
 #[test]
-#[should_panic(expected = "a page is read where it is")]
+#[should_panic(expected = "a read page is at its mapped place")]
 fn what_was_written_since_is_not_where_it_was_located() {
     let mut device = silent(&timed(60, 0.2));
     let start = fill(&mut device);
