@@ -52,7 +52,7 @@ impl Background {
     /// Ends the sanitize operation after success or failure.
     pub(crate) fn end_sanitize(&mut self) {
         let ended = self.sanitize.take();
-        assert!(ended.is_some(), "only a sanitize operation that is under way ends");
+        assert!(ended.is_some(), "only a sanitize operation in progress ends");
     }
 
     /// Returns the running self-test.
@@ -110,7 +110,7 @@ impl RunningTest {
     /// Current operation and percent of it, for the Device Self-test log.
     fn progress(&self, now: Nanos) -> (u8, u8) {
         let percent = now.saturating_sub(self.since).min(self.duration()) * 100 / self.duration();
-        assert!(percent <= 100, "a test that is over is at its end");
+        assert!(percent <= 100, "the progress is at most 100 %");
         (self.code.code(), percent as u8)
     }
 }
@@ -135,7 +135,7 @@ impl SanitizeProgress {
     fn progress(&self) -> u16 {
         assert!(
             self.pages_done < self.pages,
-            "something is left until the operation ends"
+            "a sanitize operation in progress has pages left"
         );
         let done = (u64::from(self.pages_done) << 16) / u64::from(self.pages);
         done.min(0xfffe) as u16
@@ -145,7 +145,7 @@ impl SanitizeProgress {
     fn next_piece(&mut self, pages_max: u32) -> (Extent, bool) {
         assert!(
             self.pages_done < self.pages,
-            "something is left until the operation ends"
+            "a sanitize operation in progress has pages left"
         );
         let left = self.pages - self.pages_done;
         let piece = Extent {

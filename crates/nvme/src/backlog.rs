@@ -137,7 +137,11 @@ impl<T> Backlog<T> {
         self.delayed.extend(rest);
         let taken = stuck.pop();
         self.delayed.extend(stuck);
-        assert_eq!(self.delayed.len() + taken.iter().len(), held, "one is taken at most");
+        assert_eq!(
+            self.delayed.len() + taken.iter().len(),
+            held,
+            "at most one stuck command is removed"
+        );
         taken.map(|Reverse(entry)| entry.command)
     }
 
@@ -160,7 +164,7 @@ impl<T> Backlog<T> {
         if !self.wants_sync() {
             return None;
         }
-        assert!(self.durable.is_some(), "who waits said for what");
+        assert!(self.durable.is_some(), "a command waits only for a durable backend");
         self.syncing_before = Some(self.sequence + 1);
         if self.shutdown == Shutdown::Wanted {
             self.shutdown = Shutdown::Syncing;
@@ -170,7 +174,7 @@ impl<T> Backlog<T> {
 
     /// Ends the sync and returns the commands that it covers.
     pub fn finish_sync(&mut self) -> SyncResult<T> {
-        let before = self.syncing_before.take().expect("only what was started is finished");
+        let before = self.syncing_before.take().expect("only a started sync ends");
         let covered = self.unsynced.partition_point(|entry| entry.sequence < before);
         let shutdown = self.shutdown == Shutdown::Syncing;
         if shutdown {
@@ -179,7 +183,7 @@ impl<T> Backlog<T> {
         let commands = self.unsynced.drain(..covered).map(Synced::from).collect();
         assert!(
             self.unsynced.front().is_none_or(|entry| entry.sequence >= before),
-            "what is covered waits no longer"
+            "no command waits for a completed sync"
         );
         SyncResult { commands, shutdown }
     }
@@ -202,7 +206,7 @@ impl<T> Backlog<T> {
                 self.delayed.push(Reverse(entry));
             }
         }
-        assert!(!self.holds(is_meant), "all of the kind are taken");
+        assert!(!self.holds(is_meant), "all matching commands are removed");
         taken.into_iter().map(|entry| entry.command).collect()
     }
 }

@@ -56,7 +56,7 @@ impl Clock {
     /// Time at which the device finishes the current command.
     #[inline]
     pub(crate) fn done_at(&self) -> Nanos {
-        assert!(self.done_at >= self.now, "no command is done before it is carried out");
+        assert!(self.done_at >= self.now, "a command completes after its execution");
         self.done_at
     }
 

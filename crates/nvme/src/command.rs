@@ -206,7 +206,7 @@ impl Subsystem {
             &mut Vec::new(),
             |subsystem, accepted, _| match &accepted.command {
                 Command::Io(command) => subsystem.execute_io_straight(accepted.controller, command, data),
-                Command::Admin(command) => panic!("{command:?} is not of the I/O command set"),
+                Command::Admin(command) => panic!("{command:?} is not an I/O command"),
             },
         )
     }
@@ -227,7 +227,7 @@ impl Subsystem {
                 Command::Admin(admin::Command::GetLogPage(request)) => {
                     subsystem.give_log_page(accepted.controller, request, page, data)
                 }
-                other => panic!("{other:?} reads no log page"),
+                other => panic!("{other:?} does not read a log page"),
             }
         })
     }
@@ -399,7 +399,7 @@ impl Subsystem {
         let most = self.config.io_queues_max.max(QUEUES_MAX);
         assert!(
             queue > 0 && queue <= most,
-            "queue {queue} of controller {id} is none of its I/O queues"
+            "queue {queue} is not an I/O queue of controller {id}"
         );
         self.controllers.get_mut(id).traffic.note_depth(queue, commands);
     }
@@ -444,7 +444,7 @@ impl Subsystem {
             return Ok(());
         }
         let cause = format!(
-            "the command moves {} bytes, its data has {}",
+            "the command transfers {} bytes, but its data has {}",
             moves.total_bytes(),
             data.len()
         );

@@ -36,7 +36,7 @@ impl Subsystem {
     ) -> Result<u16, Failure> {
         self.clock.advance(now);
         let Some(id) = self.free_controller(transport, kind, &host) else {
-            let cause = format!("all {} controllers are taken", self.config.controllers_max);
+            let cause = format!("all {} controllers are in use", self.config.controllers_max);
             return Err(Failure::new(Status::CONNECT_CONTROLLER_BUSY, cause).retryable());
         };
         let mut controller = Controller::new(id, transport, kind, host);
@@ -120,7 +120,7 @@ impl Subsystem {
         }
         assert!(
             self.state.inherited.iter().all(|(_, its)| *its != id),
-            "what is inherited is forgotten with its namespace"
+            "an inherited attachment ends with its namespace"
         );
     }
 
@@ -179,7 +179,7 @@ impl Subsystem {
     pub fn set_keep_alive(&mut self, id: u16, timeout_ms: u32) {
         let rounded = timeout_ms.checked_next_multiple_of(KEEP_ALIVE_GRANULARITY_MS);
         let rounded = rounded.unwrap_or(timeout_ms);
-        assert!(rounded >= timeout_ms, "a host has the time that it asks for");
+        assert!(rounded >= timeout_ms, "the Keep Alive Timeout is the requested one");
         self.controllers.get_mut(id).keep_alive_ms = rounded;
     }
 

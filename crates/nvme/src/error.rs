@@ -53,7 +53,7 @@ impl Parameter {
 impl Failure {
     /// A failure that the host caused. The same command will fail again.
     pub fn new(status: Status, cause: impl Into<Cow<'static, str>>) -> Failure {
-        assert!(!status.is_success(), "a failure has a status that says so");
+        assert!(!status.is_success(), "a failure has an error status");
         Failure {
             status,
             do_not_retry: true,

@@ -192,7 +192,7 @@ impl LatencyMonitor {
         if is_configured && self.counting_ns <= COUNT_MAX {
             return Ok(());
         }
-        Err("the latency monitor has thresholds or times that there cannot be".to_string())
+        Err("the latency monitor has impossible thresholds or times".to_string())
     }
 
     /// Current configuration.
@@ -210,7 +210,7 @@ impl LatencyMonitor {
         };
         let debug = self.debug.take().filter(|_| !discard_debug_log);
         *self = LatencyMonitor::new(configuration, debug, now);
-        assert_eq!(self.check(), Ok(()), "what is configured can be stored");
+        assert_eq!(self.check(), Ok(()), "a valid configuration can be stored");
     }
 
     /// Discards the debug log, so that a new one can be written.
@@ -227,7 +227,7 @@ impl LatencyMonitor {
     /// Records a command that took `latency_ns` until `at`. `stamp` is the time that hosts see.
     #[cold]
     pub(crate) fn note(&mut self, entry: &SubmissionEntry, latency_ns: Nanos, at: Nanos, stamp: LatencyStamp) {
-        assert!(self.is_long(latency_ns), "others are not told to the monitor");
+        assert!(self.is_long(latency_ns), "only long commands are recorded");
         let Some(kind) = Kind::of(entry) else {
             return;
         };

@@ -48,7 +48,7 @@ pub const fn metadata_of(capacity_bytes: u64, data: ByteRange) -> ByteRange {
 
 /// Error of the storage behind a subsystem.
 #[derive(Debug, Error)]
-#[error("{action} {bytes} bytes at {offset}: {source}")]
+#[error("{action} {bytes} bytes at {offset} failed: {source}")]
 pub struct MediaError {
     /// Attempted action, a present participle.
     pub action: &'static str,

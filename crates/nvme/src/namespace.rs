@@ -138,7 +138,7 @@ impl Namespace {
     pub(crate) fn check(&self) -> Result<(), String> {
         let Some(format) = FORMATS.get(usize::from(self.format)) else {
             return Err(format!(
-                "has LBA format {}, the formats are 0 to {}",
+                "has LBA format {}, but the formats are 0 to {}",
                 self.format,
                 FORMATS.len() - 1
             ));
@@ -147,13 +147,13 @@ impl Namespace {
             return Err("has extended blocks without metadata".to_string());
         }
         if self.blocks > BLOCKS_MAX || self.host_bytes_written > COUNT_MAX {
-            return Err("is larger than can be, or more was written to it".to_string());
+            return Err("has an impossible size or an impossible number of written bytes".to_string());
         }
         if self.events_enabled.len() != self.placement_handles.len() {
-            return Err("enables events of other placement handles than it has".to_string());
+            return Err("enables events of other placement handles than its own".to_string());
         }
         if !self.uncorrectable.is_within(self.blocks) {
-            return Err("has uncorrectable blocks that there are not".to_string());
+            return Err("has uncorrectable blocks beyond its end".to_string());
         }
         Ok(())
     }
@@ -309,10 +309,7 @@ impl BlockSet {
             start = start.min(a);
             end = end.max(b);
         }
-        assert!(
-            start <= first && first + count <= end,
-            "nothing of the range is left out"
-        );
+        assert!(start <= first && first + count <= end, "the whole range is recorded");
         if start < end {
             self.0.insert(start, end);
         }
@@ -337,7 +334,7 @@ impl BlockSet {
                 self.0.insert(end, b);
             }
         }
-        assert_eq!(self.first_in(first, count), None, "all of the range is out");
+        assert_eq!(self.first_in(first, count), None, "the whole range is removed");
     }
 
     /// True if all blocks of the set are below `blocks` and the ranges are apart.

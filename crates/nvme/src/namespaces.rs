@@ -85,7 +85,8 @@ impl Namespaces {
                 Err(Failure::invalid_field(Parameter::NSID, cause))
             }
             None => {
-                let cause = format!("{nsid:#x} is not a namespace identifier, they go from 1 to {NAMESPACES_MAX}");
+                let cause =
+                    format!("{nsid:#x} is not a namespace identifier. Valid identifiers are 1 to {NAMESPACES_MAX}");
                 Err(Failure::new(Status::INVALID_NAMESPACE_OR_FORMAT, cause).at(Parameter::NSID))
             }
         }
@@ -178,7 +179,7 @@ impl Namespaces {
             None => Ok(()),
             Some((nsid, other)) => {
                 let cause = format!(
-                    "a reclaim unit handle is shared with namespace {nsid}, which has LBA format {}, not {format}",
+                    "namespace {nsid} shares a reclaim unit handle but has LBA format {} instead of {format}",
                     other.format
                 );
                 Err(Failure::new(Status::INVALID_FORMAT, cause).at(parameter))
@@ -191,7 +192,7 @@ impl Namespaces {
     pub(crate) fn check_numbers(&self) -> Result<(), String> {
         if self.slots.len() > NAMESPACES_MAX as usize {
             return Err(format!(
-                "{} namespaces, there are {NAMESPACES_MAX} at most",
+                "the state has {} namespaces, but the maximum is {NAMESPACES_MAX}",
                 self.slots.len()
             ));
         }
@@ -213,17 +214,19 @@ impl Namespaces {
             let bytes = u128::from(namespace.blocks) << namespace.block_bytes_log2();
             let room = u128::from(namespace.pages()) * u128::from(layout.page_bytes);
             if namespace.blocks == 0 || bytes > room {
-                return Err(format!("namespace {nsid} has {bytes} bytes in {room}"));
+                return Err(format!("namespace {nsid} has {bytes} bytes, but its pages have {room}"));
             }
             let is_known = |handle: &RuhId| handle.0 < layout.handle_count();
             if namespace.placement_handles.is_empty() || !namespace.placement_handles.iter().all(is_known) {
                 return Err(format!(
-                    "namespace {nsid} has placement handles that the device has not"
+                    "namespace {nsid} has placement handles that the device does not have"
                 ));
             }
             let controllers = namespace.attached.len();
             if !namespace.shared && controllers > 1 {
-                return Err(format!("namespace {nsid} is private to {controllers} controllers"));
+                return Err(format!(
+                    "namespace {nsid} is private, but is attached to {controllers} controllers"
+                ));
             }
             extents.extend(&namespace.extents);
         }
@@ -237,7 +240,7 @@ impl Namespaces {
         }
         if free_from > layout.logical_pages {
             return Err(format!(
-                "namespaces reach to page {free_from}, the drive has {}",
+                "the namespaces use {free_from} pages, but the drive has {}",
                 layout.logical_pages
             ));
         }

@@ -85,6 +85,6 @@ pub(crate) fn check_endurance_group(group: u16, place: Parameter) -> Result<(), 
     if group == ENDURANCE_GROUP {
         return Ok(());
     }
-    let cause = format!("endurance group {group} does not exist, only {ENDURANCE_GROUP}");
+    let cause = format!("endurance group {group} does not exist. The only one is {ENDURANCE_GROUP}");
     Err(Failure::invalid_field(place, cause))
 }

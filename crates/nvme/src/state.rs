@@ -145,7 +145,7 @@ pub struct SelfTest {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StateError {
     /// The state comes from another version of WARP.
-    #[error("the stored state has version {found}; this program reads version {VERSION}")]
+    #[error("the stored state has version {found}, but this program reads version {VERSION}")]
     Version {
         /// Version of the stored state.
         found: u32,
@@ -210,18 +210,18 @@ impl Persistent {
             self.fdp.events.controller().overwritten(),
         ];
         if let Some(counter) = counters.iter().find(|counter| **counter > COUNT_MAX) {
-            return Err(format!("a counter is {counter}, higher than can be"));
+            return Err(format!("a counter is {counter}, which is impossible"));
         }
         self.fdp.events.check()?;
         if self.self_tests.len() > DeviceSelfTestLog::default().result.len() {
-            return Err("there are more results of self-tests than are kept".to_string());
+            return Err("the state has more self-test results than the log can contain".to_string());
         }
         if self
             .inherited
             .iter()
             .any(|(nsid, _)| !(1..=NAMESPACES_MAX).contains(nsid))
         {
-            return Err("a namespace was inherited that there cannot be".to_string());
+            return Err("the state has an impossible inherited namespace".to_string());
         }
         self.latency_monitor.check()
     }

@@ -70,9 +70,9 @@ impl Subsystem {
         let device_config = Subsystem::device_config(&config, &state);
         let device = Device::with_sink(&device_config, DeviceReports::default())?;
         if !fdp::is_same_flash(&config.device, &fdp::without_fdp(&config.device)) {
-            let problem = "the profile's reclaim groups cannot be made one when a host switches Flexible Data Placement off: \
-                           capacity or blocks would differ; give geometry.capacity_bytes instead of physical_bytes, a \
-                           multiple of the reclaim unit size times the groups, or more over-provisioning";
+            let problem = "the drive cannot keep its capacity and blocks when a host disables Flexible Data Placement. \
+                           Set geometry.capacity_bytes instead of physical_bytes, to a multiple of the reclaim unit \
+                           size times the groups, or raise over_provisioning";
             return Err(SetupError::Mismatch(problem.to_string()));
         }
         let mut subsystem = Subsystem::assemble(config, device, media, state);
@@ -98,14 +98,14 @@ impl Subsystem {
         device.set_timing(expected.timing.clone())?;
         if *device.config() != expected {
             return Err(SetupError::Mismatch(
-                "the stored device has another geometry or other handles than the profile; serve it with the profile and \
-                 capacity that it was made with, or start with new data"
+                "the stored device has another geometry or other handles than the profile. Serve it with the original \
+                 profile and capacity, or start with new data"
                     .to_string(),
             ));
         }
         state.namespaces.check(device.layout()).map_err(|problem| {
             SetupError::Mismatch(format!(
-                "the stored state is of another device: {problem}; restore it from a copy"
+                "the stored state belongs to another device, because {problem}. Restore it from a copy"
             ))
         })?;
         let (device, ()) = device.replace_sink(DeviceReports::default());
@@ -229,7 +229,7 @@ impl Subsystem {
     /// The storage failed. The host gets Internal Error and may retry the command.
     pub(crate) fn store_state(&mut self) -> Result<(), Failure> {
         self.keep_state().map_err(|error| {
-            let cause = format!("the drive's state could not be stored: {error}");
+            let cause = format!("the drive's state could not be stored ({error})");
             Failure::new(Status::INTERNAL_ERROR, cause).retryable()
         })
     }

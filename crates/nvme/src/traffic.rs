@@ -135,14 +135,14 @@ impl LatencyHistogram {
     /// # Panics
     /// `doublings` exceeds [`DOUBLINGS`].
     pub fn count_within(&self, doublings: u32) -> u64 {
-        assert!(doublings <= DOUBLINGS, "2^{doublings} us is not told apart");
+        assert!(doublings <= DOUBLINGS, "2^{doublings} us is not a bucket limit");
         self.counts[..first_above(doublings)].iter().sum()
     }
 
     /// Latency that the fraction `share` of the commands does not exceed. The value is up to an
     /// eighth too high, and never above 2^[`DOUBLINGS`] us. `None` without commands.
     pub fn quantile_ns(&self, share: f64) -> Option<Nanos> {
-        assert!((0.0..=1.0).contains(&share), "{share} is no share");
+        assert!((0.0..=1.0).contains(&share), "{share} is not a share between 0 and 1");
         let count = self.count();
         let rank = ((count as f64 * share).ceil() as u64).clamp(1, count.max(1));
         let mut seen = 0;

@@ -68,7 +68,7 @@ impl Transfer {
 /// field with the length.
 pub(crate) fn check_transfer_bytes(bytes: u64, place: Parameter) -> Result<u64, Failure> {
     if bytes > TRANSFER_BYTES_MAX {
-        let cause = format!("{bytes} bytes in one command; the limit (MDTS) is {TRANSFER_BYTES_MAX}");
+        let cause = format!("the command transfers {bytes} bytes. The limit (MDTS) is {TRANSFER_BYTES_MAX}");
         return Err(Failure::invalid_field(place, cause));
     }
     Ok(bytes)

@@ -50,7 +50,7 @@ pub(super) fn check_format(format: u8, parameter: Parameter) -> Result<(), Failu
         return Ok(());
     }
     let cause = format!(
-        "LBA format {format} does not exist, they go from 0 to {}",
+        "LBA format {format} does not exist. The formats are 0 to {}",
         FORMATS.len() - 1
     );
     Err(Failure::new(Status::INVALID_FORMAT, cause).at(parameter))

@@ -78,7 +78,7 @@ pub(super) fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
 }
 
 fn unsupported(cns: u8) -> Failure {
-    let cause = format!("Identify has no structure {cns:#04x} here");
+    let cause = format!("Identify structure {cns:#04x} is not supported here");
     Failure::invalid_field(Parameter::dword(10, 0), cause)
 }
 
@@ -292,7 +292,7 @@ impl Subsystem {
 
     fn attached_controllers(&self, request: &Request) -> Result<ControllerList, Failure> {
         if request.nsid == NSID_ALL {
-            let cause = "the controllers of all namespaces at once cannot be listed";
+            let cause = "the command needs one namespace, but NSID is the broadcast value";
             return Err(Failure::invalid_field(Parameter::NSID, cause));
         }
         let namespace = self.state.namespaces.allocated(request.nsid)?;
@@ -305,7 +305,7 @@ impl Subsystem {
         const THIS_CONTROLLER: u16 = u16::MAX;
         let of = if asked == THIS_CONTROLLER { id } else { asked };
         if !self.is_connected(of) {
-            let cause = format!("there is no controller {of}");
+            let cause = format!("controller {of} does not exist");
             return Err(Failure::invalid_field(Parameter::dword(10, 16), cause));
         }
         let mut sets = IoCommandSets::default();
@@ -498,7 +498,7 @@ fn nvm_controller() -> NvmIdentifyController {
 /// Namespaces after `after`, ascending.
 fn namespace_list(after: u32, nsids: impl Iterator<Item = u32>) -> Result<NamespaceList, Failure> {
     if after >= NSID_ALL - 1 {
-        let cause = format!("no namespace identifier is greater than {after:#x}");
+        let cause = format!("no valid namespace identifier is greater than {after:#x}");
         return Err(Failure::new(Status::INVALID_NAMESPACE_OR_FORMAT, cause).at(Parameter::NSID));
     }
     let mut list = NamespaceList::default();

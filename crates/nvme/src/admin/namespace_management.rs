@@ -52,7 +52,7 @@ pub(super) fn parse(entry: &SubmissionEntry) -> Result<Operation, Failure> {
         NAMESPACE_CREATE => {
             let csi = NamespaceManagementCdw11::from_bits(entry.cdw11.get()).csi();
             if csi != CommandSet::Nvm.code() {
-                let cause = format!("I/O command set {csi} is not supported, only the NVM command set (0)");
+                let cause = format!("I/O command set {csi} is not supported. The only one is the NVM command set (0)");
                 return Err(Failure::new(Status::IOCS_NOT_SUPPORTED, cause).at(Parameter::dword(11, 24)));
             }
             Ok(Operation::Create)
@@ -159,7 +159,7 @@ impl Subsystem {
         };
         let mut all = (0..self.device.config().handles.count).map(RuhId);
         all.find(|handle| !used(handle)).ok_or_else(|| {
-            let cause = "every reclaim unit handle is used by namespaces whose creators chose it; list one to share it";
+            let cause = "no reclaim unit handle is free for a namespace without a list. List a handle to share it";
             wrong(Status::INVALID_PLACEMENT_HANDLE_LIST, cause.to_string())
         })
     }
@@ -170,14 +170,16 @@ impl Subsystem {
         let there = self.device.config().handles.count;
         let most = usize::from(there).min(fields.phndl.len());
         if usize::from(count) > most {
-            return invalid(format!("{count} placement handles; the configuration allows {most}"));
+            return invalid(format!(
+                "the namespace has {count} placement handles, but the configuration allows {most}"
+            ));
         }
         let mut handles = Vec::with_capacity(usize::from(count));
         for (index, handle) in fields.phndl[..usize::from(count)].iter().enumerate() {
             let handle = RuhId(handle.get());
             if handle.0 >= there {
                 return invalid(format!(
-                    "placement handle {index} lists reclaim unit handle {} of {there}",
+                    "placement handle {index} lists reclaim unit handle {}, but only {there} exist",
                     handle.0
                 ));
             }
@@ -218,7 +220,7 @@ impl Subsystem {
         if blocks == 0 {
             return Err(wrong(
                 Status::INVALID_FIELD,
-                "a namespace has at least one logical block".to_string(),
+                "a namespace must have at least one logical block".to_string(),
             ));
         }
         let bytes = u128::from(blocks) << FORMATS[usize::from(format)].data_bytes_log2;
@@ -227,7 +229,7 @@ impl Subsystem {
         let there = self.state.namespaces.iter().map(|(_, namespace)| namespace);
         let Some(extents) = pages.and_then(|pages| namespace::allocate(there, capacity_pages, pages)) else {
             let cause = format!(
-                "the namespace needs {bytes} bytes, {} are free",
+                "the namespace needs {bytes} bytes, but only {} are free",
                 self.unallocated_bytes()
             );
             // The error log gets the required capacity.
@@ -363,7 +365,7 @@ impl Subsystem {
         for &controller in &controllers {
             if attachment.attach {
                 if !attached.insert(controller) {
-                    let cause = format!("namespace {nsid} is attached to controller {controller} already");
+                    let cause = format!("namespace {nsid} is already attached to controller {controller}");
                     return Err(wrong(Status::NAMESPACE_ALREADY_ATTACHED, cause));
                 }
                 if !namespace.shared && attached.len() > 1 {
@@ -395,7 +397,7 @@ impl Subsystem {
     fn listed_controllers(&self, list: &ControllerList) -> Result<Vec<u16>, Failure> {
         let count = usize::from(list.numids.get());
         if count == 0 || count > list.cntlid.len() {
-            let cause = format!("the controller list has {count} entries");
+            let cause = format!("the controller list has {count} entries, which is not allowed");
             return Err(wrong(Status::CONTROLLER_LIST_INVALID, cause));
         }
         let listed: Vec<u16> = list.cntlid[..count].iter().map(|id| id.get()).collect();
@@ -405,7 +407,7 @@ impl Subsystem {
         }
         for &id in &listed {
             if !self.is_connected(id) || self.controller(id).kind != ControllerKind::Io {
-                let cause = format!("there is no controller {id} that could have a namespace");
+                let cause = format!("controller {id} does not exist or cannot have namespaces");
                 return Err(wrong(Status::CONTROLLER_LIST_INVALID, cause));
             }
         }
@@ -433,11 +435,14 @@ fn check_fields(fields: &NamespaceCreate, format: u8) -> Result<(), Failure> {
         return Err(wrong(Status::INVALID_FORMAT, cause));
     }
     if capacity > blocks || capacity == 0 {
-        let cause = format!("a namespace of {blocks} logical blocks cannot have a capacity of {capacity}");
+        let cause = format!("the namespace size is {blocks} logical blocks, but the capacity is {capacity}");
         return Err(wrong(Status::INVALID_FIELD, cause));
     }
     if capacity < blocks {
-        let cause = format!("{blocks} logical blocks with a capacity of {capacity} are thin provisioning");
+        let cause = format!(
+            "the namespace size of {blocks} logical blocks exceeds the capacity of {capacity}, but thin provisioning \
+             is not supported"
+        );
         return Err(wrong(Status::THIN_PROVISIONING_NOT_SUPPORTED, cause));
     }
     if fields.nmic.disns() {

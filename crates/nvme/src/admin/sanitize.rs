@@ -87,7 +87,7 @@ impl Subsystem {
         }
         match self.state.sanitize {
             SanitizeOutcome::Failed { exited: false, .. } => {
-                let cause = "the last sanitize operation failed; sanitize again, or leave the failure mode";
+                let cause = "the last sanitize operation failed. Sanitize again, or exit failure mode";
                 Err(Failure::new(Status::SANITIZE_FAILED, cause))
             }
             _ => Ok(()),
@@ -96,19 +96,19 @@ impl Subsystem {
 
     pub(super) fn start_sanitize(&mut self, request: &Request) -> Result<Execution, Failure> {
         if self.background.is_sanitizing() {
-            let cause = "a sanitize operation is in progress already";
+            let cause = "a sanitize operation is already in progress";
             return Err(Failure::new(Status::SANITIZE_IN_PROGRESS, cause).retryable());
         }
         let &Request::Start(start) = request else {
             return self.exit_failure_mode();
         };
         if start.ndas() && !self.sanitizes_despite_no_deallocate() {
-            let cause = "sanitizing without deallocation is inhibited (SANICAP.NDI), and feature 17h says to refuse it";
+            let cause = "feature 17h inhibits a sanitize operation without deallocation (SANICAP.NDI)";
             return Err(Failure::invalid_field(Parameter::dword(10, 9), cause));
         }
         if self.is_in_restricted_failure() && start.ause() {
-            let cause =
-                "the last sanitize operation failed and did not allow an unrestricted exit; neither may this one";
+            let cause = "the last sanitize operation failed in restricted mode. Sanitize again without allowing an \
+                         unrestricted exit";
             return Err(Failure::new(Status::SANITIZE_FAILED, cause).at(Parameter::dword(10, 3)));
         }
         let namespaces = &self.state.namespaces;
@@ -122,7 +122,10 @@ impl Subsystem {
         self.controllers.forget_sanitize_events();
         let pages = self.device.layout().logical_pages;
         self.background.begin_sanitize(&self.state.sanitize, pages);
-        assert!(self.background.is_sanitizing(), "what the state says is under way is");
+        assert!(
+            self.background.is_sanitizing(),
+            "a recorded sanitize operation is in progress"
+        );
         Ok(Execution::DONE)
     }
 
@@ -143,8 +146,7 @@ impl Subsystem {
 
     fn exit_failure_mode(&mut self) -> Result<Execution, Failure> {
         if self.is_in_restricted_failure() {
-            let cause =
-                "the sanitize operation that failed did not allow an unrestricted exit; only sanitizing again helps";
+            let cause = "the failed sanitize operation was in restricted mode, so exit is not possible. Sanitize again";
             return Err(Failure::new(Status::SANITIZE_FAILED, cause));
         }
         let before = self.state.sanitize;
@@ -177,7 +179,7 @@ impl Subsystem {
 
     fn finish_sanitize(&mut self, succeeded: bool) {
         let SanitizeOutcome::Running { dword10 } = self.state.sanitize else {
-            unreachable!("a sanitize operation is under way");
+            unreachable!("a sanitize operation is in progress");
         };
         self.background.end_sanitize();
         let failed = SanitizeOutcome::Failed { dword10, exited: false };
@@ -199,7 +201,7 @@ impl Subsystem {
         let ended = !matches!(self.state.sanitize, SanitizeOutcome::Running { .. });
         assert!(
             ended && !self.background.is_sanitizing(),
-            "neither the state nor the drive says that it goes on"
+            "no sanitize operation is in progress"
         );
         let succeeded = matches!(self.state.sanitize, SanitizeOutcome::Succeeded { .. });
         let deallocated = succeeded && self.state.sanitize.command().ndas();

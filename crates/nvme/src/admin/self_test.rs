@@ -62,7 +62,7 @@ impl Subsystem {
             self.state.namespaces.active(id, request.nsid)?;
         }
         if self.background.self_test().is_some() {
-            let cause = "a device self-test is in progress; wait for it, or abort it (STC Fh)";
+            let cause = "a device self-test is in progress. Wait for its end, or abort it (STC Fh)";
             return Err(Failure::new(Status::DEVICE_SELF_TEST_IN_PROGRESS, cause));
         }
         self.background.begin_self_test(RunningTest {

@@ -135,12 +135,14 @@ impl AsyncEvents {
     /// Too many requests are outstanding, or one with this identifier is.
     pub(crate) fn request(&mut self, cid: u16) -> Result<Option<Reply>, Failure> {
         if self.requests.len() == ASYNC_EVENT_REQUESTS_MAX {
-            let cause =
-                format!("{ASYNC_EVENT_REQUESTS_MAX} asynchronous event requests are outstanding, the limit (AERL)");
+            let cause = format!(
+                "{ASYNC_EVENT_REQUESTS_MAX} asynchronous event requests are already outstanding, which is the limit \
+                 (AERL)"
+            );
             return Err(Failure::new(Status::ASYNC_EVENT_REQUEST_LIMIT_EXCEEDED, cause));
         }
         if self.requests.contains(&cid) {
-            let cause = format!("an asynchronous event request with command identifier {cid} is outstanding");
+            let cause = format!("an asynchronous event request with command identifier {cid} is already outstanding");
             return Err(Failure::new(Status::COMMAND_ID_CONFLICT, cause).at(Parameter::dword(0, 16)));
         }
         if let Some(event) = self.next_event() {
@@ -176,7 +178,7 @@ impl AsyncEvents {
         }
         assert!(
             self.requests.is_empty() || self.next_index().is_none(),
-            "a request waits only while there is nothing to tell"
+            "a request waits only without a pending event"
         );
         !self.completions.is_empty()
     }

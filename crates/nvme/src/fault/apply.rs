@@ -13,7 +13,7 @@ use crate::subsystem::Subsystem;
 pub enum CannotFail {
     /// A power loss would have no data to destroy.
     #[error(
-        "a power loss needs data that outlives the server; serve the drive with --data FILE, or leave the fault out"
+        "a power_loss fault needs data that outlives the server. Serve the drive with --data FILE, or remove the fault"
     )]
     NoCache,
 }
@@ -77,7 +77,7 @@ impl Subsystem {
     pub(crate) fn fault_failure(&mut self, status: Status, fault: &str, lba: Option<u64>) -> Failure {
         let is_of_media = matches!(status, Status::UNRECOVERED_READ_ERROR | Status::WRITE_FAULT);
         self.state.smart.media_errors += u64::from(is_of_media);
-        let failure = Failure::new(status, format!("the fault plan wants it: {fault}")).retryable();
+        let failure = Failure::new(status, format!("injected by the fault plan ({fault})")).retryable();
         match lba {
             Some(lba) => failure.lba(lba),
             None => failure,

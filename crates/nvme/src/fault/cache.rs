@@ -61,11 +61,17 @@ impl Notes {
         while self.bytes > self.bytes_max {
             self.forget_oldest();
         }
-        assert!(self.bytes <= self.bytes_max, "no more can be lost than the cache holds");
+        assert!(
+            self.bytes <= self.bytes_max,
+            "a power loss loses at most the cached data"
+        );
     }
 
     fn forget_oldest(&mut self) {
-        let oldest = self.notes.pop_front().expect("bytes are those of the notes");
+        let oldest = self
+            .notes
+            .pop_front()
+            .expect("the byte count equals the sum of the notes");
         self.bytes -= oldest.old.map_or(0, |old| old.len() as u64) + NOTE_BYTES;
     }
 
@@ -75,7 +81,7 @@ impl Notes {
         }
         assert!(
             !self.notes.is_empty() || self.bytes == 0,
-            "bytes are those of the notes"
+            "the byte count equals the sum of the notes"
         );
     }
 }
@@ -105,7 +111,7 @@ fn held(notes: &Mutex<Notes>) -> MutexGuard<'_, Notes> {
 }
 
 fn no_power() -> std::io::Error {
-    std::io::Error::other("the drive has no power")
+    std::io::Error::other("the drive lost power")
 }
 
 /// Storage with an optional cache in front. See the module documentation.

@@ -79,7 +79,7 @@ impl Faults {
 
     /// Decides on an I/O command before its execution.
     pub(crate) fn decide(&mut self, now: Nanos, command: &io::Command, opcode: u8, data: &[u8]) -> Decision {
-        assert!(!self.has_lost_power, "a drive without power carries nothing out");
+        assert!(!self.has_lost_power, "a drive without power executes no command");
         let Some(injector) = &mut self.injector else {
             return Decision::default();
         };
@@ -94,7 +94,7 @@ impl Faults {
 
     /// Loses power, and with it a part of the unflushed data.
     pub(crate) fn lose_power(&mut self, media: &mut CachedMedia) {
-        let injector = self.injector.as_ref().expect("a plan wants it");
+        let injector = self.injector.as_ref().expect("a power loss comes from a fault plan");
         let (plan, command) = (injector.plan(), injector.commands());
         assert!(!self.has_lost_power, "power is lost once");
         let lost = media.lose(plan.seed, plan.survivors);

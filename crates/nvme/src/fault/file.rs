@@ -142,7 +142,10 @@ impl Plan {
             move |problem: String| PlanError { line, problem }
         };
         if text.len() > PLAN_BYTES_MAX {
-            let problem = format!("the plan has {} bytes, at most {PLAN_BYTES_MAX} are read", text.len());
+            let problem = format!(
+                "the plan has {} bytes, but the maximum is {PLAN_BYTES_MAX}. Shorten it",
+                text.len()
+            );
             return Err(at(PLAN_BYTES_MAX)(problem));
         }
         let plan: PlanText = toml::from_str(text).map_err(|error| {
@@ -150,14 +153,17 @@ impl Plan {
             at(start)(error.message().replace('\n', ", "))
         })?;
         if plan.fault.len() > FAULTS_MAX {
-            let problem = format!("{} faults are too many, give at most {FAULTS_MAX}", plan.fault.len());
+            let problem = format!(
+                "the plan has {} faults, but the maximum is {FAULTS_MAX}. Remove some",
+                plan.fault.len()
+            );
             return Err(at(plan.fault[FAULTS_MAX].span().start)(problem));
         }
         let bounded = |value: Option<Spanned<u64>>| match value {
             None => Ok(WRITE_CACHE_BYTES),
             Some(value) if (4096..=WRITE_CACHE_BYTES_MAX).contains(value.get_ref()) => Ok(value.into_inner()),
             Some(value) => Err(at(value.span().start)(format!(
-                "write_cache_bytes is {}, give 4096 to {WRITE_CACHE_BYTES_MAX}",
+                "write_cache_bytes is {}. Give a value from 4096 to {WRITE_CACHE_BYTES_MAX}",
                 value.get_ref()
             ))),
         };
@@ -165,7 +171,7 @@ impl Plan {
             None => SURVIVORS,
             Some(share) if (0.0..=1.0).contains(share.get_ref()) => share.into_inner(),
             Some(share) => {
-                let problem = format!("survivors is {}, give a probability of 0 to 1", share.get_ref());
+                let problem = format!("survivors is {}. Give a probability from 0 to 1", share.get_ref());
                 return Err(at(share.span().start)(problem));
             }
         };
@@ -175,7 +181,7 @@ impl Plan {
                 let located = at(fault.span().start);
                 let fault = fault.into_inner();
                 let parsed = fault.parsed(number);
-                parsed.map_err(|problem| located(format!("fault {number} ({:?}): {problem}", fault.kind)))
+                parsed.map_err(|problem| located(format!("in fault {number} ({:?}), {problem}", fault.kind)))
             })
             .collect::<Result<_, PlanError>>()?;
         let stuck: u64 = faults
@@ -184,7 +190,9 @@ impl Plan {
             .filter_map(|fault| fault.when.times)
             .fold(0, u64::saturating_add);
         if stuck > STUCK_MAX {
-            let problem = format!("{stuck} commands would be stuck; let \"times\" of all be {STUCK_MAX} together");
+            let problem = format!(
+                "the plan makes {stuck} commands stuck, but the maximum is {STUCK_MAX}. Reduce their \"times\""
+            );
             return Err(at(0)(problem));
         }
         Ok(Plan {
@@ -203,7 +211,7 @@ impl FaultText {
         let is_printable = name.chars().all(|character| !character.is_control());
         if name.is_empty() || name.chars().count() > NAME_CHARACTERS_MAX || !is_printable {
             return Err(format!(
-                "give a name of 1 to {NAME_CHARACTERS_MAX} printable characters"
+                "the name is not valid. Give 1 to {NAME_CHARACTERS_MAX} printable characters"
             ));
         }
         Ok(Fault {
@@ -219,7 +227,7 @@ impl FaultText {
         let kind = self.kind.as_str();
         if !STRIKES.contains(&kind) && !STATES.contains(&kind) {
             let kinds = [&STRIKES[..], &STATES[..]].concat().join(", ");
-            return Err(format!("there is no such kind, give one of {kinds}"));
+            return Err(format!("the kind is unknown. Give one of {kinds}"));
         }
         let strikes = STRIKES.contains(&kind);
         let keys = [
@@ -242,7 +250,7 @@ impl FaultText {
         ];
         match keys.iter().find(|(_, given, has_meaning)| *given && !has_meaning) {
             None => Ok(()),
-            Some((key, ..)) => Err(format!("{key:?} says nothing of this kind, leave it out")),
+            Some((key, ..)) => Err(format!("{key:?} has no meaning for this kind. Remove it")),
         }
     }
 
@@ -250,15 +258,15 @@ impl FaultText {
         let ns = |name: &str, seconds: Option<f64>| match seconds {
             None => Ok(None),
             Some(seconds) if (0.0..=SECONDS_MAX).contains(&seconds) => Ok(Some((seconds * 1e9) as u64)),
-            Some(seconds) => Err(format!("{name} is {seconds}, give 0 to {SECONDS_MAX} seconds")),
+            Some(seconds) => Err(format!("{name} is {seconds}. Give 0 to {SECONDS_MAX} seconds")),
         };
         let at_least_one = |name: &str, count: Option<u64>| match count {
-            Some(0) => Err(format!("{name} is 0, give 1 or more")),
+            Some(0) => Err(format!("{name} is 0. Give 1 or more")),
             count => Ok(count),
         };
         let probability = self.probability.unwrap_or(1.0);
         if !(0.0..=1.0).contains(&probability) {
-            return Err(format!("probability is {probability}, give 0 to 1"));
+            return Err(format!("probability is {probability}. Give a value from 0 to 1"));
         }
         let once = matches!(self.kind.as_str(), "stuck" | "power_loss").then_some(1);
         Ok(When {
@@ -280,11 +288,11 @@ impl FaultText {
         if let Some(nsid) = self.namespace
             && !(1..=NAMESPACES_MAX).contains(&nsid)
         {
-            return Err(format!("namespace is {nsid}, give 1 to {NAMESPACES_MAX}"));
+            return Err(format!("namespace is {nsid}. Give a value from 1 to {NAMESPACES_MAX}"));
         }
         let blocks = match &self.blocks {
             None => None,
-            Some(BlocksText { count: 0, .. }) => return Err("blocks has count 0, give 1 or more".to_string()),
+            Some(BlocksText { count: 0, .. }) => return Err("blocks has count 0. Give 1 or more".to_string()),
             Some(BlocksText { first, count }) => Some(*first..=first.saturating_add(count - 1)),
         };
         Ok(Which {
@@ -307,19 +315,27 @@ impl FaultText {
             "degraded" => What::Degraded,
             "spare" => match self.percent {
                 Some(percent @ 0..=100) => What::Spare { percent },
-                _ => return Err("say how much spare is left, such as percent = 5, 0 to 100".to_string()),
+                _ => {
+                    let problem = "the remaining spare is missing or out of range. Give 0 to 100, such as percent = 5";
+                    return Err(problem.to_string());
+                }
             },
             "temperature" => match self.celsius {
                 Some(celsius @ -60..=150) => What::Temperature {
                     kelvins: (celsius + 273) as u16,
                 },
-                _ => return Err("say how warm it is, such as celsius = 95, -60 to 150".to_string()),
+                _ => {
+                    let problem = "the temperature is missing or out of range. Give -60 to 150, such as celsius = 95";
+                    return Err(problem.to_string());
+                }
             },
             "lost_namespace" => What::LostNamespace {
-                nsid: self.namespace.ok_or("say which is lost, such as namespace = 1")?,
+                nsid: self
+                    .namespace
+                    .ok_or("the lost namespace is missing. Give it, for example namespace = 1")?,
             },
             "event_overflow" => What::EventOverflow,
-            other => unreachable!("{other:?} was looked for"),
+            other => unreachable!("check_keys accepts only known kinds, not {other:?}"),
         })
     }
 
@@ -328,13 +344,17 @@ impl FaultText {
             let is_possible = (0.0..=DELAY_MS_MAX).contains(&ms);
             is_possible
                 .then_some((ms * 1e6) as u64)
-                .ok_or_else(|| format!("{name} is {ms}, give 0 to {DELAY_MS_MAX}"))
+                .ok_or_else(|| format!("{name} is {ms}. Give a value from 0 to {DELAY_MS_MAX}"))
         };
-        let ms = self.delay_ms.ok_or("say how long, such as delay_ms = 20")?;
+        let ms = self
+            .delay_ms
+            .ok_or("the delay is missing. Give it, for example delay_ms = 20")?;
         let ns = in_ns("delay_ms", ms)?;
         let max = self.delay_ms_max.map(|max| in_ns("delay_ms_max", max)).transpose()?;
         if max.is_some_and(|max| max < ns) {
-            return Err(format!("delay_ms_max is less than delay_ms, {ms}; give more"));
+            return Err(format!(
+                "delay_ms_max is less than delay_ms, which is {ms}. Increase it"
+            ));
         }
         let distribution = self.distribution.as_ref();
         Ok(match (distribution, max) {
@@ -345,10 +365,10 @@ impl FaultText {
                 max: max.unwrap_or((ms.min(DELAY_MS_MAX / MEANS_MAX) * MEANS_MAX * 1e6) as u64),
             },
             (Some(Distribution::Uniform), None) => {
-                return Err("say up to how long, such as delay_ms_max = 50".to_string());
+                return Err("the longest delay is missing. Give it, for example delay_ms_max = 50".to_string());
             }
             (Some(Distribution::Constant), Some(_)) => {
-                return Err("a constant delay has no delay_ms_max, leave it out".to_string());
+                return Err("a constant delay has no delay_ms_max. Remove it".to_string());
             }
         })
     }
@@ -359,7 +379,7 @@ fn named<T: Copy>(key: &str, name: &str, table: &[(&str, T)]) -> Result<T, Strin
     let found = table.iter().find(|(known, _)| *known == name);
     found.map(|(_, value)| *value).ok_or_else(|| {
         let names: Vec<&str> = table.iter().map(|(known, _)| *known).collect();
-        format!("{key} has {name:?}, give one of {}", names.join(", "))
+        format!("{key} has the unknown value {name:?}. Give one of {}", names.join(", "))
     })
 }
 
@@ -374,47 +394,50 @@ mod tests {
             ("seed = -1".to_string(), "line 1: "),
             (
                 fault("kind = \"eror\""),
-                "line 3: fault 1 (\"eror\"): there is no such kind, give one of error, delay,",
+                "line 3: in fault 1 (\"eror\"), the kind is unknown. Give one of error, delay,",
             ),
             (fault("kind = \"error\"\nrate = 1"), "line 5: unknown field `rate`"),
             (
                 fault("kind = \"delay\""),
-                "fault 1 (\"delay\"): say how long, such as delay_ms = 20",
+                "in fault 1 (\"delay\"), the delay is missing. Give it, for example delay_ms = 20",
             ),
             (
                 fault("kind = \"delay\"\ndelay_ms = 9\ndelay_ms_max = 1"),
-                "delay_ms_max is less than delay_ms, 9; give more",
+                "delay_ms_max is less than delay_ms, which is 9. Increase it",
             ),
             (
                 fault("kind = \"error\"\ncommands = [\"raed\"]"),
-                "commands has \"raed\", give one of flush, write, read,",
+                "commands has the unknown value \"raed\". Give one of flush, write, read,",
             ),
             (
                 fault("kind = \"read_only\"\nprobability = 0.5"),
-                "fault 1 (\"read_only\"): \"probability\" says nothing of this kind, leave it out",
+                "in fault 1 (\"read_only\"), \"probability\" has no meaning for this kind. Remove it",
             ),
             (
                 fault("kind = \"error\"\nprobability = 2"),
-                "probability is 2, give 0 to 1",
+                "probability is 2. Give a value from 0 to 1",
             ),
-            (fault("kind = \"error\"\nevery = 0"), "every is 0, give 1 or more"),
-            (fault("kind = \"stuck\"\ntimes = 5000"), "5000 commands would be stuck"),
+            (fault("kind = \"error\"\nevery = 0"), "every is 0. Give 1 or more"),
+            (
+                fault("kind = \"stuck\"\ntimes = 5000"),
+                "the plan makes 5000 commands stuck",
+            ),
             (
                 fault("kind = \"spare\"\npercent = 200"),
-                "such as percent = 5, 0 to 100",
+                "Give 0 to 100, such as percent = 5",
             ),
-            (fault("kind = \"lost_namespace\""), "such as namespace = 1"),
+            (fault("kind = \"lost_namespace\""), "for example namespace = 1"),
             (
                 fault("kind = \"error\"\nfrom_seconds = nan"),
-                "from_seconds is NaN, give 0 to",
+                "from_seconds is NaN. Give 0 to",
             ),
             (
                 "write_cache_bytes = 1".to_string(),
-                "write_cache_bytes is 1, give 4096 to",
+                "write_cache_bytes is 1. Give a value from 4096 to",
             ),
-            ("survivors = 1.5".to_string(), "survivors is 1.5, give a probability"),
-            ("[[fault]]\nkind = \"error\"\n".repeat(65), "65 faults are too many"),
-            ("#".repeat(PLAN_BYTES_MAX + 1), "at most 65536 are read"),
+            ("survivors = 1.5".to_string(), "survivors is 1.5. Give a probability"),
+            ("[[fault]]\nkind = \"error\"\n".repeat(65), "the plan has 65 faults"),
+            ("#".repeat(PLAN_BYTES_MAX + 1), "the maximum is 65536"),
         ];
         for (text, expected) in cases {
             let said = Plan::parse(&text).expect_err(expected).to_string();

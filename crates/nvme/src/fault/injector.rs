@@ -254,7 +254,7 @@ impl Armed {
 
     fn strike(&mut self, opcode: IoOpcode, lba: Option<u64>, decision: &mut Decision) {
         self.struck += 1;
-        assert!(self.struck <= self.matched, "only commands that it is about are struck");
+        assert!(self.struck <= self.matched, "a fault hits only matching commands");
         match self.fault.what {
             What::Error(status) => {
                 decision.verdict = Verdict::Fail {
@@ -266,7 +266,7 @@ impl Armed {
             What::Delay(duration) => decision.delay_ns += duration.draw(&mut self.random),
             What::Stuck => decision.verdict = Verdict::Stuck,
             What::PowerLoss => decision.verdict = Verdict::PowerLoss,
-            other => unreachable!("{other:?} strikes no commands"),
+            other => unreachable!("{other:?} does not hit commands"),
         }
     }
 }

@@ -36,7 +36,7 @@ impl WriteDirective {
             NO_DIRECTIVE => Ok(WriteDirective::None),
             DATA_PLACEMENT => Ok(WriteDirective::Placement(specific)),
             _ => {
-                let cause = format!("directive type {kind} is not supported, only data placement (2)");
+                let cause = format!("directive type {kind} is not supported. The only one is data placement (2)");
                 Err(Failure::invalid_field(Parameter::dword(12, 20), cause))
             }
         }
@@ -113,9 +113,11 @@ impl Subsystem {
         self.check_directive_namespace(id, send.nsid)?;
         let cause = match DirectiveType::from_u8(send.directive) {
             Some(DirectiveType::Identify) if send.enable => return Ok(Execution::DONE),
-            Some(DirectiveType::Identify) => "the Identify directive is always enabled".to_string(),
+            Some(DirectiveType::Identify) => {
+                "the Identify directive is always enabled and cannot be changed".to_string()
+            }
             Some(DirectiveType::DataPlacement) => {
-                "data placement is enabled and disabled with feature 1Dh, for the whole endurance group".to_string()
+                "feature 1Dh enables and disables data placement for the whole endurance group".to_string()
             }
             _ => format!("directive type {} is not supported", send.directive),
         };
@@ -142,7 +144,7 @@ impl Subsystem {
         assert_eq!(
             data.len(),
             receive.transfer().bytes,
-            "the host gets what it has room for"
+            "the answer fits the host's buffer"
         );
         Ok(Execution::DONE)
     }

@@ -200,10 +200,10 @@ impl EventLog {
     pub(crate) fn check(&self) -> Result<(), String> {
         for (ring, is_host) in [(&self.host, true), (&self.controller, false)] {
             if ring.iter().len() > MAX_FDP_EVENTS {
-                return Err("an event log holds more than its page".to_string());
+                return Err("an event log has more entries than its log page can contain".to_string());
             }
             if ring.iter().any(|event| kind::is_host_event(event.kind) != is_host) {
-                return Err("an event log holds events of the other one".to_string());
+                return Err("an event log contains an event that belongs to the other log".to_string());
             }
         }
         Ok(())
@@ -215,7 +215,7 @@ impl EventLog {
         assert_eq!(
             event.reallocated.is_some(),
             is_of_media,
-            "only collections say what moved"
+            "only collections report moved pages"
         );
         assert!(
             event.location.is_none_or(|location| location.group.0 < source.groups),
@@ -277,7 +277,7 @@ impl EventLog {
         }
         assert!(
             self.host.iter().all(|event| event.nsid.is_none()),
-            "nothing of before is left"
+            "the old events are removed"
         );
     }
 
@@ -301,7 +301,7 @@ impl EventLog {
             "only valid pages are copied"
         );
         let is_copied = |moved: MovedRun| (1..=reclaim.pages_copied).contains(&moved.pages);
-        assert!(reclaim.moved.is_none_or(is_copied), "what is named was copied");
+        assert!(reclaim.moved.is_none_or(is_copied), "the reported page was copied");
         let handle = reclaim.victim_owner.handle();
         let location = handle.map(|handle| Placement {
             group: reclaim.group,

@@ -68,7 +68,7 @@ impl Subsystem {
         let handle = usize::from(FdpEventsFeatureCdw11::from_bits(dword11).phndl());
         let handles = self.state.namespaces.get(nsid).placement_handles.len();
         if handle >= handles {
-            let cause = format!("placement handle {handle} does not exist, namespace {nsid} has {handles}");
+            let cause = format!("placement handle {handle} does not exist. Namespace {nsid} has {handles}");
             return Err(Failure::invalid_field(Parameter::dword(11, 0), cause));
         }
         Ok(handle)
@@ -139,16 +139,18 @@ impl Subsystem {
     fn configure_fdp(&mut self, enabled: bool, configuration: u8) -> Result<(), Failure> {
         if let Some((nsid, _)) = self.state.namespaces.iter().next() {
             let cause = format!(
-                "Flexible Data Placement can be changed only while the endurance group has no namespaces; namespace {nsid} \
-                 exists"
+                "Flexible Data Placement can change only while the endurance group has no namespaces. Delete namespace \
+                 {nsid} first"
             );
             return Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, cause));
         }
         self.check_no_sanitize()?;
         let offered = self.fdp.configurations().len();
         if enabled && usize::from(configuration) >= offered {
-            let cause =
-                format!("FDP configuration {configuration} does not exist; the drive offers {offered}, from 0 on");
+            let cause = format!(
+                "FDP configuration {configuration} does not exist. The drive has {offered} configurations, which start \
+                 at 0"
+            );
             return Err(Failure::invalid_field(Parameter::dword(12, 8), cause));
         }
         let configuration = if enabled { configuration } else { 0 };
@@ -175,12 +177,12 @@ impl Subsystem {
     fn rebuild_device(&mut self) -> Result<(), Failure> {
         assert!(
             self.state.namespaces.iter().next().is_none(),
-            "there is no data to lose"
+            "the drive has no namespaces"
         );
         let config = Subsystem::device_config(&self.config, &self.state);
         let made = Device::with_sink(&config, DeviceReports::after(self.device.sink()));
         let mut device = made.map_err(|error| {
-            let cause = format!("the device cannot be divided in this way: {error}");
+            let cause = format!("the drive cannot use this configuration: {error}");
             Failure::new(Status::INVALID_FIELD, cause).at(Parameter::dword(12, 8))
         })?;
         let (before, after) = (self.device.layout().logical_pages, device.layout().logical_pages);

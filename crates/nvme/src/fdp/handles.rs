@@ -70,7 +70,7 @@ impl OpenUnits {
         );
         assert!(
             since.is_none_or(|&since| since <= now),
-            "no reclaim unit is open since later"
+            "no reclaim unit opened in the future"
         );
     }
 
@@ -176,7 +176,7 @@ impl NamespaceIo<'_> {
         let named = match named_placement(self.fdp, self.namespace, groups, directive) {
             Ok(named) => named,
             Err(UnresolvedDirective::NotEnabled) => {
-                let cause = "the data placement directive needs Flexible Data Placement, which is not enabled";
+                let cause = "the data placement directive needs Flexible Data Placement, which is disabled";
                 return Err(Failure::invalid_field(Parameter::dword(12, 20), cause));
             }
             Err(UnresolvedDirective::Unknown(pid)) => {
@@ -347,7 +347,7 @@ impl Subsystem {
         for event in events {
             match event {
                 Event::Close { group, owner, .. } => {
-                    let handle = owner.handle().expect("a handle's unit, or it is not reported");
+                    let handle = owner.handle().expect("a reported event belongs to a handle");
                     let placement = Placement { group, handle };
                     // The command that closed the unit may have written to its successor already.
                     note_unit_written(&self.device, self.fdp.units_mut(), self.clock.now(), placement, true);
@@ -357,7 +357,7 @@ impl Subsystem {
                     }
                 }
                 Event::Reclaim(reclaim) => log.note_collection(&source, namespaces.reported(), &reclaim),
-                other => unreachable!("{other:?} becomes no event"),
+                other => unreachable!("{other:?} does not become an event"),
             }
         }
     }

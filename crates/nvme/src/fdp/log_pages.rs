@@ -86,7 +86,7 @@ impl Subsystem {
             LogId::ReclaimUnitHandleUsage => self.handle_usage_page(),
             LogId::FdpStatistics => statistics::page(self.device.stats()),
             LogId::FdpEvents => self.fdp_events_page(parameter & LSP_HOST_EVENTS != 0),
-            other => panic!("{other} is no page of Flexible Data Placement"),
+            other => panic!("{other} is not a log page of Flexible Data Placement"),
         })
     }
 

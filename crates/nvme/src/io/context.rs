@@ -65,7 +65,7 @@ impl NamespaceIo<'_> {
     pub(super) fn check_writable(&self, blocks: Blocks) -> Result<(), Failure> {
         self.check_range(blocks)?;
         if self.is_read_only {
-            let cause = "all media is read-only";
+            let cause = "the media is read-only";
             return Err(Failure::new(Status::WRITE_TO_READ_ONLY_RANGE, cause).lba(blocks.first));
         }
         if self.namespace.write_protected {
@@ -112,10 +112,7 @@ impl NamespaceIo<'_> {
         let was_uncorrectable = self.forget_uncorrectable(blocks);
         let was_sanitized = self.sanitize.note_write();
         self.changes_state |= was_uncorrectable || was_sanitized;
-        assert!(
-            !self.sanitize.notes_writes(),
-            "the state says that the drive was written to"
-        );
+        assert!(!self.sanitize.notes_writes(), "the state records a write to the drive");
     }
 
     /// Makes blocks readable again after Write Uncorrectable. Returns true if the range had an
@@ -166,7 +163,7 @@ pub(super) fn check_range(namespace: &Namespace, blocks: Blocks) -> Result<(), F
         return Ok(());
     }
     let cause = format!(
-        "{} logical blocks from {} on reach beyond the namespace's {}",
+        "{} logical blocks from {} on exceed the namespace's {}",
         blocks.count, blocks.first, namespace.blocks
     );
     let at = Parameter::dword(10, 0);

@@ -75,7 +75,7 @@ impl Subsystem {
         }
         if self.controller(id).transport == Transport::Fabrics {
             let cause = format!(
-                "namespace {nsid} has its metadata in a separate buffer, which there is not over fabrics; format it with MSET = 1"
+                "namespace {nsid} has a separate metadata buffer, which fabrics does not support. Format it with MSET 1"
             );
             return Err(Failure::new(Status::INVALID_NAMESPACE_OR_FORMAT, cause).at(Parameter::NSID));
         }
@@ -96,7 +96,7 @@ impl Subsystem {
     ) -> Result<(), Failure> {
         let has_metadata = FORMATS[usize::from(format)].metadata_bytes > 0;
         if has_metadata && !extended && self.controller(id).transport == Transport::Fabrics {
-            let cause = format!("LBA format {format} over fabrics needs its metadata in extended logical blocks (MC)");
+            let cause = format!("LBA format {format} over fabrics needs metadata in extended logical blocks (MC)");
             return Err(Failure::new(Status::INVALID_FORMAT, cause).at(parameter));
         }
         Ok(())

@@ -57,7 +57,7 @@ impl Progress {
     /// Adds a finished part of `blocks` blocks. Returns true if all `all` blocks are done.
     fn advance(&mut self, blocks: u64, all: u64) -> bool {
         self.blocks_done += blocks;
-        assert!(self.blocks_done <= all, "parts are the command, no more");
+        assert!(self.blocks_done <= all, "the parts cover exactly the command");
         self.blocks_done == all
     }
 }
@@ -380,7 +380,7 @@ impl Subsystem {
                 },
                 StraightData::FromHost(give),
             ) => io.write_pieces(blocks, directive, force_unit_access, give),
-            (operation, _) => panic!("{operation:?} moves its data another way"),
+            (operation, _) => panic!("{operation:?} transfers its data another way"),
         })
     }
 
@@ -434,7 +434,7 @@ impl NamespaceIo<'_> {
             Operation::HandleStatus { bytes } => self.handle_status(bytes, data),
             Operation::HandleUpdate { .. } => self.handle_update(data),
             Operation::Nothing => Ok(Execution::DONE),
-            Operation::Flush => unreachable!("it is carried out without the context of a namespace"),
+            Operation::Flush => unreachable!("a Flush has no namespace context"),
         }
     }
 }

@@ -82,7 +82,7 @@ struct Sum {
 
 /// Batch of plain commands of a controller and a namespace, with their totals.
 #[derive(Debug)]
-#[must_use = "what was written has to reach the device"]
+#[must_use = "the batch must reach the device"]
 pub struct PlainBatch {
     controller: u16,
     nsid: u32,
@@ -106,10 +106,7 @@ impl PlainBatch {
 impl Subsystem {
     /// Begins a batch for a namespace. `None` if no command of it can be plain now.
     pub fn begin_plain_batch(&mut self, id: u16, now: Nanos, nsid: u32) -> Option<PlainBatch> {
-        assert!(
-            self.writes.is_empty(),
-            "what was written together has reached the device"
-        );
+        assert!(self.writes.is_empty(), "the batch has reached the device");
         let controller = self.controller(id);
         // Commands need the normal path if they take time, meet faults or are monitored one by one.
         let is_alike = controller.is_ready()
@@ -211,7 +208,7 @@ impl Subsystem {
         plain: &Plain,
         take: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        assert!(plain.is_read(), "{plain:?} is no Read");
+        assert!(plain.is_read(), "{plain:?} is not a Read");
         let Plain { blocks, piece, .. } = *plain;
         let mut room = std::mem::take(&mut self.scratch);
         let mut taken = Ok(());
@@ -246,7 +243,7 @@ impl Subsystem {
     ) -> Result<(), Failure> {
         let Plain { piece, access, .. } = *plain;
         let Access::Write(named) = access else {
-            panic!("{plain:?} is no Write");
+            panic!("{plain:?} is not a Write");
         };
         let namespace = self.state.namespaces.get(together.nsid);
         let placement = named_or_default(&mut self.device, namespace, named);
@@ -290,7 +287,10 @@ impl Subsystem {
         if writes.commands > 0 {
             let done = self.device.write_batch(self.clock.now(), &self.writes);
             let done = done.expect("namespaces lie inside the device");
-            assert!(done.at <= self.clock.now(), "a device without times is done at once");
+            assert!(
+                done.at <= self.clock.now(),
+                "a device without timing completes immediately"
+            );
             self.writes.clear();
             self.device.sink_mut().forget_redirected();
             self.state.namespaces.get_mut(nsid).host_bytes_written += writes.bytes;

@@ -38,7 +38,7 @@ pub(super) fn source_range_bytes(descriptor_format: u8) -> Result<u64, Failure> 
     match descriptor_format {
         0 => Ok(size_of::<SourceRange0>() as u64),
         _ => {
-            let cause = format!("copy descriptor format {descriptor_format} is not supported, only 0");
+            let cause = format!("copy descriptor format {descriptor_format} is not supported. The only one is 0");
             Err(Failure::invalid_field(Parameter::dword(12, 8), cause))
         }
     }
@@ -147,7 +147,8 @@ impl NamespaceIo<'_> {
         let limit = copy_blocks_max(self.namespace.block_bytes());
         if ranges > COPY_RANGES_MAX || total > limit {
             let cause = format!(
-                "{ranges} source ranges with {total} logical blocks; the limits are {COPY_RANGES_MAX} (MSRC) and {limit} (MCL)"
+                "the copy has {ranges} source ranges with {total} logical blocks. The limits are {COPY_RANGES_MAX} \
+                 (MSRC) and {limit} (MCL)"
             );
             return Err(Failure::new(Status::COMMAND_SIZE_LIMIT_EXCEEDED, cause));
         }
@@ -161,7 +162,7 @@ impl NamespaceIo<'_> {
             let apart = source.first + source.count <= target.first || target.first + target.count <= source.first;
             if !apart {
                 let cause = format!(
-                    "source range at {} overlaps the destination at {}",
+                    "the source range at {} overlaps the destination at {}",
                     source.first, target.first
                 );
                 return Err(Failure::new(Status::OVERLAPPING_IO_RANGE, cause));

@@ -185,7 +185,7 @@ impl NamespaceIo<'_> {
         read?;
         self.note_read(blocks);
         if !equal {
-            let cause = "the data differs from what is stored";
+            let cause = "the data differs from the stored data";
             return Err(Failure::new(Status::COMPARE_FAILURE, cause).lba(blocks.first));
         }
         Ok(Execution::DONE)
@@ -276,7 +276,8 @@ impl NamespaceIo<'_> {
         self.check_writable(blocks)?;
         let uncorrectable = &mut self.namespace.uncorrectable;
         if uncorrectable.ranges() >= RANGES_MAX {
-            let cause = format!("{RANGES_MAX} ranges of uncorrectable blocks are the limit");
+            let cause =
+                format!("the namespace already has {RANGES_MAX} ranges of uncorrectable blocks, which is the limit");
             return Err(Failure::new(Status::INTERNAL_ERROR, cause));
         }
         uncorrectable.insert(blocks.first, blocks.count);

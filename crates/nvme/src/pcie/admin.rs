@@ -134,7 +134,10 @@ impl PcieController {
         }
         let (base, size) = ring.checked()?;
         if vector >= self.vectors {
-            let cause = format!("interrupt vector {vector} does not exist, there are {}", self.vectors);
+            let cause = format!(
+                "interrupt vector {vector} does not exist. The controller has {}",
+                self.vectors
+            );
             return Err(Failure::new(Status::INVALID_INTERRUPT_VECTOR, cause).at(Parameter::dword(11, 16)));
         }
         bus.doorbells.store(head_index(queue), 0);
@@ -155,11 +158,11 @@ impl PcieController {
         let (granted, completion_granted) = self.queues_granted(subsystem);
         check_free(&self.submission, queue, granted)?;
         if target == 0 || target > completion_granted {
-            let cause = format!("completion queue {target} cannot be used by an I/O submission queue");
+            let cause = format!("an I/O submission queue cannot use completion queue {target}");
             return Err(Failure::new(Status::INVALID_QUEUE_IDENTIFIER, cause).at(Parameter::dword(11, 16)));
         }
         if !exists(&self.completion, target) {
-            let cause = format!("completion queue {target} was not created");
+            let cause = format!("completion queue {target} does not exist");
             return Err(Failure::new(Status::COMPLETION_QUEUE_INVALID, cause).at(Parameter::dword(11, 16)));
         }
         if subsystem.controller(self.id).cc.iosqes() != SUBMISSION_ENTRY_SIZE {
@@ -221,7 +224,7 @@ impl PcieController {
         for (address, dword) in [(shadow.values, 6), (shadow.event_indexes, 8)] {
             let usable = address != 0 && address.is_multiple_of(PAGE_BYTES) && bus.memory.load(address).is_ok();
             if !usable {
-                let cause = format!("{address:#x} is not the address of a page for doorbells");
+                let cause = format!("{address:#x} is not a page address for doorbells");
                 return Err(Failure::invalid_field(Parameter::dword(dword, 0), cause));
             }
         }
@@ -236,7 +239,7 @@ fn check_free<Q>(queues: &[Option<Q>], queue: u16, granted: u16) -> Result<(), F
     if queue == 0 || queue > granted || !is_free {
         return Err(invalid_queue(
             queue,
-            "cannot be created: it exists, or is 0, or was not granted",
+            "cannot be created. It exists already, is 0 or was not granted",
         ));
     }
     Ok(())
@@ -244,7 +247,7 @@ fn check_free<Q>(queues: &[Option<Q>], queue: u16, granted: u16) -> Result<(), F
 
 fn check_deletable<Q>(queues: &[Option<Q>], queue: u16) -> Result<(), Failure> {
     if queue == 0 || !exists(queues, queue) {
-        return Err(invalid_queue(queue, "does not exist, or is the admin queue"));
+        return Err(invalid_queue(queue, "does not exist or is the admin queue"));
     }
     Ok(())
 }
@@ -257,7 +260,10 @@ impl Ring {
     /// Returns the base and the entries of the ring after checking them.
     fn checked(&self) -> Result<(u64, u16), Failure> {
         if !(2..=QUEUE_ENTRIES_MAX).contains(&self.entries) {
-            let cause = format!("{} entries; there must be 2 to {QUEUE_ENTRIES_MAX}", self.entries);
+            let cause = format!(
+                "the queue has {} entries. It must have 2 to {QUEUE_ENTRIES_MAX}",
+                self.entries
+            );
             return Err(invalid_size(cause));
         }
         if !self.contiguous {

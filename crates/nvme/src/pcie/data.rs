@@ -58,7 +58,7 @@ pub(super) fn describe(
     if queue == 0 && psdt != PSDT_PRP {
         return Err(Failure::invalid_field(
             PSDT,
-            "admin commands take PRPs on PCI Express, not SGLs",
+            "over PCI Express admin commands use PRPs, not SGLs",
         ));
     }
     if transfer.direction == Direction::None {
@@ -84,7 +84,7 @@ pub(super) fn describe(
 /// aligned metadata). Address 0 means that the host gave no buffer, as for PRP entry 2.
 fn describe_contiguous_metadata(address: u64, bytes: usize, segments: &mut Vec<Segment>) -> Result<(), Failure> {
     if address == 0 {
-        let cause = format!("the command moves {bytes} bytes of metadata, and the metadata pointer is 0");
+        let cause = format!("the command transfers {bytes} bytes of metadata, but the metadata pointer is 0");
         return Err(Failure::invalid_field(METADATA_POINTER, cause));
     }
     if !address.is_multiple_of(4) {
@@ -264,7 +264,7 @@ fn describe_prps(
     }
     let prp2 = entry.prp2();
     if prp2 == 0 {
-        let cause = format!("{rest} bytes remain after PRP entry 1, and PRP entry 2 is 0");
+        let cause = format!("{rest} bytes remain after PRP entry 1, but PRP entry 2 is 0");
         return Err(Failure::invalid_field(SECOND_HALF, cause));
     }
     if rest > PAGE_BYTES as usize {
@@ -378,7 +378,11 @@ impl<'a> SglWalk<'a> {
     }
 
     fn failure(&self, status: Status, cause: impl std::fmt::Display) -> Failure {
-        Failure::new(status, format!("SGL of the {}: {cause}", self.subject.name)).at(self.subject.parameter)
+        Failure::new(
+            status,
+            format!("the SGL of the {} is invalid: {cause}", self.subject.name),
+        )
+        .at(self.subject.parameter)
     }
 
     fn walk(mut self, sgl1: SglDescriptor) -> Result<(), Failure> {
@@ -387,7 +391,7 @@ impl<'a> SglWalk<'a> {
             next = self.follow(&segment)?;
         }
         if self.rest > 0 {
-            let cause = format!("it describes {} bytes less than the command moves", self.rest);
+            let cause = format!("it describes {} bytes less than the command transfers", self.rest);
             return Err(self.failure(self.subject.too_short, cause));
         }
         Ok(())
@@ -447,11 +451,13 @@ impl<'a> SglWalk<'a> {
         let is_last = pointer.id.sgl_type() == SglType::LastSegment.code();
         let (address, bytes) = (pointer.addr.get(), pointer.length.get() as usize);
         if bytes == 0 || !bytes.is_multiple_of(DESCRIPTOR_BYTES) || !address.is_multiple_of(8) {
-            return Err(self.segment_invalid(format!("a segment of {bytes} bytes at {address:#x}")));
+            return Err(self.segment_invalid(format!(
+                "a segment at {address:#x} has {bytes} bytes, an invalid length or alignment"
+            )));
         }
         let count = bytes / DESCRIPTOR_BYTES;
         if count > self.descriptors {
-            return Err(self.number_invalid("it has more descriptors than the command moves bytes"));
+            return Err(self.number_invalid("it has more descriptors than the command transfers bytes"));
         }
         self.descriptors -= count;
 
@@ -471,13 +477,13 @@ impl<'a> SglWalk<'a> {
                 }
                 next = self.take(descriptor)?;
                 if next.is_some() && is_last {
-                    return Err(self.segment_invalid("the last segment leads to another one"));
+                    return Err(self.segment_invalid("the last segment points to another one"));
                 }
             }
             done += chunk.len();
         }
         if next.is_none() && !is_last {
-            return Err(self.segment_invalid("a segment that is not the last leads nowhere"));
+            return Err(self.segment_invalid("a segment that is not the last has no next segment"));
         }
         Ok(next)
     }

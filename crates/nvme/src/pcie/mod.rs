@@ -56,7 +56,7 @@ pub const DOORBELL_BYTES: u64 = QUEUES_MAX as u64 * 8;
 
 /// An access to an address without suitable host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the host has no memory for this at {address:#x}")]
+#[error("the host has no suitable memory at {address:#x}")]
 pub struct Fault {
     /// Address as the device sees it.
     pub address: u64,

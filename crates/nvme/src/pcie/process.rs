@@ -299,7 +299,7 @@ impl PcieController {
             Err(fault) => self.fault = Some(fault),
         }
         (self.entries, self.parsed) = (entries, parsed);
-        assert!(done <= budget, "others have their turn");
+        assert!(done <= budget, "other controllers get their turn");
         done
     }
 

@@ -164,7 +164,7 @@ impl Subsystem {
     fn feature(&self, id: u16, code: u8) -> Result<&'static Feature, Failure> {
         let known = FEATURES.iter().find(|known| known.id.code() == code);
         known.filter(|known| self.has_feature(id, known.id)).ok_or_else(|| {
-            let cause = format!("feature {code:#04x} is not supported by this controller");
+            let cause = format!("the controller does not support feature {code:#04x}");
             Failure::invalid_field(Parameter::dword(10, 0), cause)
         })
     }
@@ -317,7 +317,7 @@ impl Subsystem {
         let feature = self.feature(id, dword10.fid())?;
         check_uuid(feature, entry)?;
         let select = FeatureSelect::from_u8(dword10.sel()).ok_or_else(|| {
-            let cause = format!("select {} of Get Features does not exist", dword10.sel());
+            let cause = format!("Get Features has no select value {}", dword10.sel());
             Failure::invalid_field(Parameter::dword(10, 8), cause)
         })?;
         Ok(Question {
@@ -347,7 +347,7 @@ impl Subsystem {
         };
         assert!(
             data.len() <= question.transfer().bytes,
-            "the host gets no more than it has room for"
+            "the answer fits the host's buffer"
         );
         Ok(Execution::of(u64::from(result)))
     }

@@ -77,7 +77,7 @@ impl Subsystem {
             FeatureId::ErrorRecovery if ErrorRecovery::from_bits(dword).dulbe() => {
                 refuse(
                     16,
-                    "reading deallocated blocks is never an error on this drive (DULBE)".to_string(),
+                    "the drive cannot report an error for reads of deallocated blocks (DULBE)".to_string(),
                 )?;
             }
             FeatureId::EnduranceGroupEventConfiguration => check_group(dword)?,
@@ -90,7 +90,10 @@ impl Subsystem {
 
     fn queues_to_grant(&self, id: u16, asked: NumberOfQueues) -> Result<u32, Failure> {
         if asked.nsq() == u16::MAX || asked.ncq() == u16::MAX {
-            refuse(0, "65536 queues cannot be asked for".to_string())?;
+            refuse(
+                0,
+                "the host requests 65536 queues, but 65535 is the maximum".to_string(),
+            )?;
         }
         let most = self.config.io_queues_max.min(self.controller(id).io_queues_max);
         assert!(most > 0, "a controller has an I/O queue");
@@ -105,7 +108,7 @@ impl Subsystem {
     fn check_vector(&self, dword: u32) -> Result<(), Failure> {
         let vector = InterruptVectorConfiguration::from_bits(dword).iv();
         if vector > self.config.io_queues_max {
-            return refuse(0, format!("there is no interrupt vector {vector}"));
+            return refuse(0, format!("interrupt vector {vector} does not exist"));
         }
         Ok(())
     }
@@ -134,7 +137,7 @@ impl Subsystem {
                 if asked.tmpsel() != 0 || asked.thsel() > 1 {
                     refuse(
                         16,
-                        "there are two thresholds, over and under, of the composite temperature".to_string(),
+                        "the composite temperature has only an over and an under temperature threshold".to_string(),
                     )?;
                 }
             }
@@ -171,13 +174,16 @@ impl Subsystem {
 fn check_power_state(value: PowerManagement) -> Result<(), Failure> {
     match value.ps() {
         0 => Ok(()),
-        state => refuse(0, format!("power state {state} does not exist, only 0")),
+        state => refuse(
+            0,
+            format!("power state {state} does not exist. The only power state is 0"),
+        ),
     }
 }
 
 fn check_threshold(value: TemperatureThreshold) -> Result<(), Failure> {
     if value.tmpsel() != 0 && value.tmpsel() != ALL_TEMPERATURES {
-        return refuse(16, format!("there is no temperature sensor {}", value.tmpsel()));
+        return refuse(16, format!("temperature sensor {} does not exist", value.tmpsel()));
     }
     if value.thsel() > 1 {
         return refuse(20, format!("threshold type {} does not exist", value.thsel()));

@@ -57,8 +57,10 @@ impl Subsystem {
         let before = self.state.latency_monitor.clone();
         match wanted.discard_debug_log {
             DISCARD_ALONE => self.state.latency_monitor.discard_debug_log(),
-            _ if !configuration.is_rising() => return refuse("the latency thresholds A to D do not rise"),
-            _ if wanted.enable > 1 => return refuse("the latency monitor is enabled (1) or disabled (0)"),
+            _ if !configuration.is_rising() => {
+                return refuse("the thresholds A to D of the latency monitor are not in ascending order");
+            }
+            _ if wanted.enable > 1 => return refuse("the enable field of the latency monitor must be 0 or 1"),
             KEEP => self
                 .state
                 .latency_monitor
@@ -67,7 +69,7 @@ impl Subsystem {
                 .state
                 .latency_monitor
                 .configure(configuration, true, self.clock.now()),
-            _ => return refuse("the debug log of latencies is discarded with 1 or 2, and kept with 0"),
+            _ => return refuse("the discard field of the latency monitor's debug log must be 0, 1 or 2"),
         }
         self.store_state_or(|subsystem| subsystem.state.latency_monitor = before)
     }
@@ -91,11 +93,11 @@ impl Subsystem {
         let value = HostBehaviorSupport::read_from_bytes(data).expect("the length was checked");
         let switches = [value.acre, value.etdas, value.lbafee, value.hdisns];
         if switches.iter().any(|&switch| switch > 1) {
-            let cause = format!("{switches:?} are not switches, which are 0 or 1");
+            let cause = format!("the Host Behavior Support fields are {switches:?}, but must be 0 or 1");
             return Err(Failure::invalid_field(Parameter::DATA_POINTER, cause));
         }
         if value.hdisns != 0 || value.cdfe.get() != 0 {
-            let cause = "neither dispersed namespaces nor copy descriptor formats 2 to 4 are supported";
+            let cause = "the controller supports neither dispersed namespaces nor copy descriptor formats 2 to 4";
             return Err(Failure::invalid_field(Parameter::DATA_POINTER, cause));
         }
         self.controllers.get_mut(id).features.host_behavior = value;
@@ -106,7 +108,7 @@ impl Subsystem {
         let controller = self.controller(id);
         let bytes = data_bytes(FeatureId::HostIdentifier, dword11) as usize;
         if controller.transport == Transport::Fabrics && bytes < 16 {
-            let cause = "on Fabrics a host identifier has 16 bytes (EXHID)";
+            let cause = "a host identifier over fabrics has 16 bytes (EXHID must be 1)";
             return Err(Failure::invalid_field(Parameter::dword(11, 0), cause));
         }
         data.extend_from_slice(&controller.host.id[..bytes]);
@@ -117,7 +119,7 @@ impl Subsystem {
     pub(super) fn set_host_identifier(&mut self, id: u16, data: &[u8]) -> Result<(), Failure> {
         let controller = self.controllers.get_mut(id);
         if controller.transport == Transport::Fabrics {
-            let cause = "on Fabrics the host identifier is set by the Connect command alone";
+            let cause = "over fabrics only the Connect command sets the host identifier";
             return Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, cause));
         }
         controller.host.id = [0; 16];

@@ -36,7 +36,7 @@ impl Subsystem {
             LogId::ErrorRecovery => error_recovery_page(),
             LogId::LatencyMonitor => self.state.latency_monitor.page().as_bytes().to_vec(),
             LogId::DeviceCapabilities => capabilities_page(self.controller(id).transport),
-            other => panic!("{other} is no page of the specification"),
+            other => panic!("{other} is not a log page of the OCP specification"),
         }
     }
 

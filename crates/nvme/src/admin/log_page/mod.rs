@@ -90,7 +90,7 @@ pub(crate) struct Request {
 /// Refuses an unknown UUID index. 0 means no selection.
 pub(super) fn check_uuid_index(index: u8) -> Result<(), Failure> {
     if usize::from(index) > UUIDS.len() {
-        let cause = format!("the UUID list has no index {index}");
+        let cause = format!("UUID index {index} is not in the UUID list");
         return Err(Failure::invalid_field(Parameter::dword(14, 0), cause));
     }
     Ok(())
@@ -109,7 +109,7 @@ fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
     let dwords = u64::from(dword11.numdu()) << 16 | u64::from(dword10.numdl());
     let offset_bytes = u64::from(entry.cdw13.get()) << 32 | u64::from(entry.cdw12.get());
     if dword14.ot() {
-        let cause = format!("{log} cannot be read by index");
+        let cause = format!("{log} does not support an index offset");
         return Err(Failure::invalid_field(Parameter::dword(14, 23), cause));
     }
     if !offset_bytes.is_multiple_of(4) {
@@ -192,7 +192,11 @@ impl Subsystem {
         data.clear();
         data.extend_from_slice(&rest[..rest.len().min(request.bytes as usize)]);
         data.resize(request.bytes as usize, 0);
-        assert_eq!(data.len(), request.transfer().bytes, "the host gets what it asked for");
+        assert_eq!(
+            data.len(),
+            request.transfer().bytes,
+            "the answer has the requested length"
+        );
         if !request.retain_event {
             self.controllers.get_mut(id).note_log_read(request.log);
         }
@@ -207,7 +211,7 @@ impl Subsystem {
             LogId::ErrorInformation => Ok(self.controller(id).errors.page()),
             LogId::SmartHealth => {
                 if request.nsid != 0 && request.nsid != NSID_ALL {
-                    let cause = "health is known of the drive, not of single namespaces";
+                    let cause = "the log page describes the whole drive. Use NSID 0 or FFFFFFFFh";
                     return Err(Failure::invalid_field(Parameter::NSID, cause));
                 }
                 Ok(self.smart_page(id))
