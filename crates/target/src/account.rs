@@ -67,7 +67,7 @@ impl Account {
 
     fn give_back(&self, amount: u64) {
         let before = self.taken.fetch_sub(amount, Ordering::AcqRel);
-        assert!(before >= amount, "no more is given back than was taken");
+        assert!(before >= amount, "no more is released than was taken");
         if let Some(whole) = &self.whole {
             whole.give_back(amount);
         }
@@ -142,11 +142,14 @@ impl GuestAccount {
     pub fn take(&self, bytes: u64) -> Result<[Share; 2], String> {
         let range = self.ranges.take(1).ok_or_else(|| {
             let (most, all) = (self.ranges.most, RANGES.most);
-            format!("a guest maps {most} ranges of memory at most, all together {all}; give it memory in fewer pieces")
+            format!(
+                "a guest may map {most} memory ranges, and all guests together {all}. Give the guest its memory in \
+                 fewer ranges"
+            )
         })?;
         let space = self.address_space.take(bytes).ok_or_else(|| {
             let (most, all) = (self.address_space.most >> 30, ADDRESS_SPACE.most >> 30);
-            format!("a guest maps {most} GiB at most, all together {all} GiB; give it less memory")
+            format!("a guest may map {most} GiB, and all guests together {all} GiB. Give the guest less memory")
         })?;
         Ok([range, space])
     }

@@ -34,16 +34,13 @@ pub struct Checkpoint {
 #[derive(Debug, Error)]
 pub enum CheckpointRefused {
     /// Another checkpoint is in progress.
-    #[error("a checkpoint of this drive is being made just now; ask again when it is done")]
+    #[error("another checkpoint of this drive is in progress. Try again when it is done")]
     Busy,
     /// The drive is served without files.
-    #[error(
-        "this drive is served without files, so there is nowhere to store it; serve it with --data FILE to have it \
-         stored beside that file"
-    )]
+    #[error("this drive is served without files, so it has no place for a checkpoint. Serve it with --data FILE")]
     NoFiles,
     /// The drive is closed or has lost its power.
-    #[error("this drive is closed, or has lost its power; start the server again")]
+    #[error("this drive is closed or has lost its power. Start the server again")]
     Closed,
     #[error(transparent)]
     Drive(#[from] DriveError),

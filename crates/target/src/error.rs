@@ -16,29 +16,29 @@ pub enum ServeError {
     #[error(transparent)]
     Faults(#[from] nvme::fault::CannotFail),
     /// Another server listens on this socket.
-    #[error("{}: another server listens on this socket; stop it or choose another path", .0.display())]
+    #[error("another server listens on the socket {}. Stop it or choose another path", .0.display())]
     SocketTaken(PathBuf),
     /// The path names a file that is not a socket.
-    #[error("{}: there is a file that is not a socket; choose another path or remove it", .0.display())]
+    #[error("{} exists and is not a socket. Choose another path or remove it", .0.display())]
     NotASocket(PathBuf),
     /// A Unix socket cannot be made.
-    #[error("{}: the socket cannot be made: {source}", path.display())]
+    #[error("cannot create the socket {}: {source}", path.display())]
     Socket {
         path: PathBuf,
         /// Error of the system call.
         source: std::io::Error,
     },
     /// Another server listens on this port.
-    #[error("{0}: the port is in use; stop the other server or choose another port (0 for any free one)")]
+    #[error("the port of {0} is in use. Stop the other server or choose another port (0 for any free one)")]
     PortInUse(SocketAddr),
     /// The machine does not have this address.
-    #[error("{0}: no network interface of this machine has this address; use one that it has, or 127.0.0.1")]
+    #[error("no network interface of this machine has the address {0}. Use an address of this machine, or 127.0.0.1")]
     AddressNotLocal(SocketAddr),
     /// The user may not listen on this port, usually one below 1024.
-    #[error("{0}: this user may not listen on port {port}; choose one above 1023", port = .0.port())]
+    #[error("this user may not listen on port {port} of {0}. Choose a port above 1023", port = .0.port())]
     PortNotPermitted(SocketAddr),
     /// The system refuses to listen for another reason.
-    #[error("{address}: it is not possible to listen here: {source}")]
+    #[error("cannot listen on {address}: {source}")]
     Listen {
         /// Requested address.
         address: SocketAddr,
@@ -47,26 +47,26 @@ pub enum ServeError {
     },
     /// Other machines can reach the address, but no hosts are listed.
     #[error(
-        "{0}: other machines can reach this address, so the hosts that may connect must be listed, each with a \
-         DH-HMAC-CHAP secret; list them, or listen on 127.0.0.1"
+        "other machines can reach {0}, so each allowed host must be listed with a DH-HMAC-CHAP secret. List them \
+         (--hosts FILE), or listen on 127.0.0.1"
     )]
     HostsRequired(SocketAddr),
     /// Other machines can reach the address, but no token is configured.
     #[error(
-        "{0} is not loopback, so whoever reaches it could read from it; give a token (warp serve --metrics-token FILE, \
-         warp studio --token FILE)"
+        "{0} is not a loopback address, so other machines could read from it. Give a token (warp serve --metrics-token \
+         FILE, warp studio --token FILE)"
     )]
     TokenRequired(SocketAddr),
     /// The token is short enough to be guessed.
-    #[error("the token is too short; give {bytes} bytes or more")]
+    #[error("the token is too short. Give {bytes} bytes or more")]
     TokenTooShort {
         /// Smallest allowed number of bytes.
         bytes: usize,
     },
     /// Other machines can reach the address, but a listed host has no secret.
     #[error(
-        "{address}: other machines can reach this address, but host {host} has no DH-HMAC-CHAP secret; give it one \
-         (`nvme gen-dhchap-key` makes it), or listen on 127.0.0.1"
+        "other machines can reach {address}, but host {host} has no DH-HMAC-CHAP secret. Generate one with `nvme \
+         gen-dhchap-key`, or listen on 127.0.0.1"
     )]
     SecretRequired {
         /// Requested address.
@@ -75,10 +75,10 @@ pub enum ServeError {
         host: String,
     },
     /// An NVMe/TCP option is invalid.
-    #[error("NVMe/TCP: {0}")]
+    #[error("an NVMe/TCP option is invalid, because {0}")]
     TcpOption(String),
     /// The system has no thread, file descriptor or timer left.
-    #[error("{action}: {source}")]
+    #[error("{action} failed: {source}")]
     System {
         /// Attempted action, as a present participle.
         action: &'static str,

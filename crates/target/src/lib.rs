@@ -48,7 +48,7 @@ fn lower_priority() {
 /// # Panics
 /// Panics if another thread panicked while it held the lock, because its state may be inconsistent.
 pub fn locked(shared: &Shared) -> MutexGuard<'_, nvme::Subsystem> {
-    waited_for(shared).expect("the drive is in order")
+    waited_for(shared).expect("the lock of the drive is not poisoned")
 }
 
 /// Like [`locked`], but returns the poison error of a thread that panicked inside the lock.

@@ -152,7 +152,10 @@ impl Server {
             while !stopping.load(Ordering::Acquire) {
                 let wait = scrubber.slice(every, &mut |found| eprintln!("warp: {found}"));
                 let wait = wait.unwrap_or_else(|error| {
-                    eprintln!("warp: scrub: the data file cannot be searched for data: {error}; tried again later");
+                    eprintln!(
+                        "warp: the scrub failed, because the data file cannot be searched for data: {error}. It is \
+                         tried again later"
+                    );
                     every
                 });
                 let until = Instant::now() + wait;
@@ -203,7 +206,10 @@ impl Server {
                 match checkpoint {
                     Ok(()) | Err(DriveError::Stopping | DriveError::PowerLost) => {}
                     Err(error) => {
-                        eprintln!("warp: checkpoint: {error}; the drive goes on, the next one is tried in due time");
+                        eprintln!(
+                            "warp: the checkpoint failed: {error}. The drive keeps working, and the next checkpoint is \
+                             tried at its regular time"
+                        );
                     }
                 }
                 last = Instant::now();

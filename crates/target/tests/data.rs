@@ -119,10 +119,10 @@ fn a_file_error_says_what_and_where() {
     let (mut media, storage) = file_media(&file);
     file.set_len(8192).unwrap();
     let error = media.read(8192, &mut [0; 4096]).unwrap_err().to_string();
-    assert!(error.starts_with("reading 4096 bytes at 8192: "), "{error}");
+    assert!(error.starts_with("reading 4096 bytes at 8192 failed: "), "{error}");
     storage.close();
     let error = media.write(512, &[0; 512]).unwrap_err().to_string();
-    assert_eq!(error, "writing 512 bytes at 512: the drive was shut down");
+    assert_eq!(error, "writing 512 bytes at 512 failed: the drive was shut down");
     assert!(media.discard(0, 512).is_err());
     assert!(media.keep(b"state").is_err());
 }

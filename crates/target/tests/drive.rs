@@ -82,7 +82,7 @@ fn a_drive_that_is_shut_down_comes_back_as_it_was() {
     stop(shared, drive);
 
     let (shared, drive, opened) = open(&data, config(0)).unwrap();
-    assert_eq!(opened.to_string(), "drive of 64 MiB, as it was when it was shut down");
+    assert_eq!(opened.to_string(), "drive of 64 MiB, shut down cleanly");
     assert_eq!((opened.new, opened.clean, opened.pages_mapped_again), (false, true, 0));
     assert_eq!(lookup(&shared), places);
     assert_eq!(*locked(&shared).device().stats(), stats);
@@ -250,7 +250,7 @@ fn a_device_without_memory_for_its_maps_is_refused_with_a_sentence() {
     let refused = ssd::Device::new(&large).map(|_| ()).unwrap_err().to_string();
     setrlimit(Resource::As, before).unwrap();
     assert!(
-        refused.starts_with("geometry.capacity_bytes = 4 TiB: the page maps need"),
+        refused.starts_with("geometry.capacity_bytes is 4 TiB, but the system refuses"),
         "{refused}"
     );
     assert!(refused.contains("ulimit -v"), "{refused}");
@@ -353,11 +353,11 @@ fn after_a_crash_the_mapping_follows_the_data() {
     );
     let sentence = opened.to_string();
     assert!(
-        sentence.starts_with("drive of 64 MiB, which was not shut down: mapping and counters"),
+        sentence.starts_with("drive of 64 MiB, which was not shut down cleanly. Its mapping and counters"),
         "{sentence}"
     );
     assert!(
-        sentence.ends_with("31 pages were mapped again, 4 deallocated"),
+        sentence.ends_with("31 pages were mapped again and 4 were deallocated"),
         "{sentence}"
     );
     let mapped =
@@ -399,7 +399,7 @@ fn before_the_first_checkpoint_the_mapping_is_made_anew() {
     let copy = crash(&data, "copy.img");
     let (shared, _drive, opened) = open(&copy, config(0)).unwrap();
     assert_eq!((opened.snapshot, opened.pages_mapped_again), (false, 200));
-    assert!(opened.to_string().contains("there was no checkpoint"), "{opened}");
+    assert!(opened.to_string().contains("Without a checkpoint"), "{opened}");
     check_mapping(&shared, |page| page < 200);
     assert_eq!(generation(&Client::connect(&shared), 199), 1);
 }
@@ -516,7 +516,7 @@ fn data_outside_namespaces_is_given_back() {
         (MIB, 0, 512)
     );
     assert!(
-        opened.to_string().ends_with(", 1 MiB outside namespaces given back"),
+        opened.to_string().ends_with(". 1 MiB outside namespaces were freed"),
         "{opened}"
     );
     assert!(
@@ -638,7 +638,7 @@ fn overwrite(path: &Path, at: std::io::SeekFrom, bytes: &[u8]) {
 fn a_file_that_is_served_is_refused() {
     let (_folder, data) = folder();
     let (_shared, _drive, _) = open(&data, config(0)).unwrap();
-    refuses(&data, config(0), &["drive.img", "in use by another server", "stop it"]);
+    refuses(&data, config(0), &["drive.img", "another server uses", "Stop it"]);
 }
 
 #[test]
@@ -648,25 +648,22 @@ fn files_that_no_drive_wrote_are_refused() {
     refuses(
         &data,
         config(0),
-        &["drive.img", "holds data, but no state", "drive.img.state"],
+        &["drive.img", "contains data, but", "drive.img.state"],
     );
     std::fs::write(&data, vec![1; FILE_BYTES as usize]).unwrap();
-    refuses(&data, config(0), &["holds data, but no state"]);
+    refuses(&data, config(0), &["contains data, but"]);
     let file = File::create(&data).unwrap();
     file.set_len(CAPACITY_BYTES).unwrap();
-    refuses(&data, config(0), &["has 67108864 bytes, this drive's has 68157440"]);
+    refuses(&data, config(0), &["has 67108864 bytes, but this drive needs 68157440"]);
     std::fs::remove_file(&data).unwrap();
     std::fs::create_dir(&data).unwrap();
     refuses(&data, config(0), &["not a regular file"]);
     std::fs::remove_dir(&data).unwrap();
     std::fs::write(beside(&data, ".ftl"), "").unwrap();
-    refuses(&data, config(0), &["the data file is not there, but", "drive.img.ftl"]);
+    refuses(&data, config(0), &["is missing, but", "drive.img.ftl"]);
     let nowhere = folder.path().join("no/drive.img");
     let error = open(&nowhere, config(0)).err().unwrap().to_string();
-    assert!(
-        error.contains("no/drive.img: the data file cannot be opened"),
-        "{error}"
-    );
+    assert!(error.contains("the data file cannot be opened"), "{error}");
 }
 
 #[test]
@@ -705,16 +702,12 @@ fn a_data_file_of_the_wrong_size_is_refused() {
             .unwrap()
             .set_len(length)
             .unwrap();
-        let found = format!("has {length} bytes, this drive's has 68157440");
-        refuses(&data, config(0), &["drive.img", &found, "restore the file"]);
+        let found = format!("has {length} bytes, but this drive needs 68157440");
+        refuses(&data, config(0), &["drive.img", &found, "Restore the file"]);
     }
     let (_folder, data) = existing();
     std::fs::remove_file(&data).unwrap();
-    refuses(
-        &data,
-        config(0),
-        &["the data file is not there, but", "drive.img.state"],
-    );
+    refuses(&data, config(0), &["is missing, but", "drive.img.state"]);
 }
 
 #[test]
@@ -725,11 +718,11 @@ fn another_profile_is_refused_by_the_field_that_differs() {
     refuses(
         &data,
         other,
-        &["made with geometry.capacity_bytes = 67108864, not 33554432"],
+        &["created with geometry.capacity_bytes = 67108864, but 33554432 was given"],
     );
     let mut other = config(0);
     other.device.handles.count = 4;
-    refuses(&data, other, &["made with handles.count = 2, not 4"]);
+    refuses(&data, other, &["created with handles.count = 2, but 4 was given"]);
 }
 
 #[test]
@@ -741,12 +734,12 @@ fn damaged_and_foreign_state_files_are_refused() {
     refuses(
         &data,
         config(0),
-        &["drive.img.state", "is damaged", "restore it from a copy"],
+        &["drive.img.state", "is damaged", "Restore it from a copy"],
     );
     std::fs::write(&state, "something else").unwrap();
     refuses(&data, config(0), &["was not written by this program"]);
     std::fs::write(&state, [&good[..8], &[9, 0, 0, 0], &good[12..]].concat()).unwrap();
-    refuses(&data, config(0), &["has version 9, this program reads version 2"]);
+    refuses(&data, config(0), &["has version 9, but this program reads version 2"]);
     std::fs::write(&state, &good).unwrap();
     assert!(open(&data, config(0)).unwrap().2.clean);
 }
@@ -880,7 +873,7 @@ fn use_of(shared: &Shared) {
     if let Err(error) = Persistent::from_bytes(&state) {
         let said = error.to_string();
         assert!(
-            said.contains("higher than can be"),
+            said.contains("which is impossible"),
             "what is stored can be read, but for a counter at its end: {said}"
         );
     }
@@ -1112,11 +1105,11 @@ fn a_drive_whose_data_file_is_moved_away_overwrites_nothing_of_the_one_that_take
     );
     locked(&shared).tick(1 << 30);
     let said = drive.checkpoint(|| {}).unwrap_err().to_string();
-    assert!(said.contains("another file is in the place of its data file"), "{said}");
+    assert!(said.contains("another file has its path"), "{said}");
     let status = save_error_recovery(&client);
     assert_ne!(status, Status::SUCCESS, "what cannot be stored is not promised");
     let said = drive.close().unwrap_err().to_string();
-    assert!(said.contains("another file is in the place of its data file"), "{said}");
+    assert!(said.contains("another file has its path"), "{said}");
     drop((client, drive, shared));
     assert!(others() == before, "nothing of the other drive was touched");
     is_whole_after_a_kill(&data);
@@ -1138,7 +1131,7 @@ fn a_flush_to_a_data_file_that_was_removed_fails() {
     write_pages(&client, 5, 5, 1);
     assert_ne!(client.flush(), Status::SUCCESS);
     let said = drive.checkpoint(|| {}).unwrap_err().to_string();
-    assert!(said.contains("its data file is not in its place any more"), "{said}");
+    assert!(said.contains("its data file is no longer at its path"), "{said}");
     assert!(drive.close().is_err());
     drop((drive, shared));
     assert!(!beside(&data, ".ftl").exists());
@@ -1156,10 +1149,7 @@ fn a_state_of_another_drive_is_not_replaced() {
     let before = std::fs::read(beside(&data, ".state")).unwrap();
     write_pages(&Client::connect(&shared), 0, 5, 1);
     let said = drive.checkpoint(|| {}).unwrap_err().to_string();
-    assert!(
-        said.contains("the state of another drive is in the place of its own"),
-        "{said}"
-    );
+    assert!(said.contains("the state of another drive replaced its own"), "{said}");
     drop((drive, shared));
     assert!(std::fs::read(beside(&data, ".state")).unwrap() == before);
     assert!(!beside(&data, ".ftl").exists());
@@ -1185,7 +1175,7 @@ fn data_of_another_shutdown_than_the_state_is_recovered() {
         (false, Checksums::Anew, 40)
     );
     let said = opened.to_string();
-    let why = "drive of 64 MiB, whose data file is of another shutdown than its state, as its checksums say: ";
+    let why = "drive of 64 MiB, whose data file and state come from different shutdowns, as its checksums show. ";
     assert!(said.starts_with(why), "{said}");
     check_mapping(&shared, |page| page < 40);
     stop(shared, drive);
@@ -1241,7 +1231,7 @@ fn a_drive_that_memory_cannot_hold_is_refused() {
         .expect("no machine has that")
         .to_string();
     assert!(
-        error.contains("65 TiB for its data") && error.contains("serve a smaller capacity"),
+        error.contains("65 TiB for its data") && error.contains("Serve a smaller capacity"),
         "{error}"
     );
 }
@@ -1269,7 +1259,7 @@ fn stored_drives_can_be_looked_at_while_they_are_served() {
     );
     let text = seen.to_string();
     assert!(
-        text.contains("in use, or not shut down") && text.contains("HBMW 65536 bytes"),
+        text.contains("in use or not shut down cleanly") && text.contains("HBMW 65536 bytes"),
         "{text}"
     );
     stop(shared, drive);
@@ -1380,7 +1370,7 @@ fn a_scrub_finds_damage_and_what_has_no_sum() {
     assert!(drive.scrubber().is_none());
     stop(shared, drive);
     let error = scrub(&data).unwrap_err().to_string();
-    assert!(error.contains("there are no checksums of this drive"), "{error}");
+    assert!(error.contains("has no checksums"), "{error}");
     let (shared, drive, opened) = open_with(&data, config(0), true).unwrap();
     assert_eq!(opened.checksums, Checksums::Anew);
     let mut said = Vec::new();
@@ -1401,8 +1391,8 @@ fn a_scrub_finds_damage_and_what_has_no_sum() {
     assert!(said.is_empty(), "they have sums from now on: {said:?}");
     flip(&data, 70 * PAGE_BYTES);
     assert_eq!(pass(&mut said), (200, 1));
-    let page = format!("scrub: the page at byte {} is damaged", 70 * PAGE_BYTES);
-    assert_eq!(said, [page, "scrub: 1 pages are damaged".to_string()]);
+    let page = format!("the scrub found a damaged page at byte {}", 70 * PAGE_BYTES);
+    assert_eq!(said, [page, "the scrub found 1 damaged pages".to_string()]);
     assert!(matches!(scrub(&data), Err(DriveError::InUse(_))));
     stop(shared, drive);
     let report = scrub(&data).unwrap();

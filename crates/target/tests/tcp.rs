@@ -709,7 +709,7 @@ fn what_cannot_be_served_is_one_sentence() {
     let address = busy.local_addr().unwrap();
     assert_eq!(
         start(TcpOptions::new(address)),
-        format!("{address}: the port is in use; stop the other server or choose another port (0 for any free one)")
+        format!("the port of {address} is in use. Stop the other server or choose another port (0 for any free one)")
     );
     // RFC 5737: a documentation address, which no machine has.
     let elsewhere: SocketAddr = "192.0.2.1:0".parse().unwrap();
@@ -722,9 +722,9 @@ fn what_cannot_be_served_is_one_sentence() {
         }],
         ..TcpOptions::new(elsewhere)
     };
-    assert!(start(TcpOptions::new(elsewhere)).contains("the hosts that may connect must be listed"));
+    assert!(start(TcpOptions::new(elsewhere)).contains("each allowed host must be listed"));
     assert!(start(with_host(None)).contains(&format!("but host {HOST} has no DH-HMAC-CHAP secret")));
-    assert!(start(with_host(Some(SECRET))).contains("no network interface of this machine has this address"));
+    assert!(start(with_host(Some(SECRET))).contains("no network interface of this machine has the address"));
     let small = TcpOptions {
         h2c_data_bytes_max: 4095,
         ..TcpOptions::new(loopback())
@@ -1805,24 +1805,24 @@ fn hosts_that_cannot_prove_who_they_are_stay_out() {
     let error = |options: &HostOptions| Controller::connect(options).map(|_| ()).unwrap_err().to_string();
     assert_eq!(
         error(&with_secret(&target, OTHER_SECRET)),
-        "authentication: the controller refuses us: Authentication failed"
+        "authentication failed, because the controller refused it (Authentication failed)"
     );
     assert_eq!(
         error(&target.host()),
-        "authentication: the controller asks for it, but there is no secret"
+        "authentication failed, because the controller requires it but no secret was given"
     );
     let unknown = HostOptions {
         host_nqn: "nqn.2026-01.io.warp:unknown".to_string(),
         ..with_secret(&target, SECRET)
     };
-    assert_eq!(error(&unknown), "Connect: Connect Invalid Host");
+    assert_eq!(error(&unknown), "Connect failed with Connect Invalid Host");
     let deceived = HostOptions {
         controller_secret: Some(OTHER_SECRET.parse().unwrap()),
         ..with_secret(&target, SECRET)
     };
     assert_eq!(
         error(&deceived),
-        "authentication: the controller is not the one that it says it is"
+        "authentication failed, because the controller did not prove its identity"
     );
     // An I/O queue must authenticate too, with the correct secret.
     let controller = Controller::connect(&with_secret(&target, SECRET)).unwrap();

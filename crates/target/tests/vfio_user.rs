@@ -848,7 +848,7 @@ fn a_socket_is_taken_only_from_the_dead() {
     assert!(setup.path("stale.sock").exists());
     let server = setup.serve("stale.sock", VfioUserOptions::default()).unwrap();
     let none_left = setup.serve("fourth.sock", VfioUserOptions::default()).err().unwrap();
-    assert!(none_left.to_string().contains("controllers are taken"), "{none_left}");
+    assert!(none_left.to_string().contains("controllers are in use"), "{none_left}");
     assert!(!setup.path("fourth.sock").exists());
     server.stop();
 

@@ -53,6 +53,6 @@ pub fn ask(address: SocketAddr, token: &str, path: &str, change: Option<Change>)
         let text = String::from_utf8_lossy(&body.map_err(Error::other)?.to_bytes()).into_owned();
         Ok((status, text))
     };
-    let late = || Error::new(ErrorKind::TimedOut, "no answer in time");
+    let late = || Error::new(ErrorKind::TimedOut, "the server did not answer in time");
     runtime.block_on(async { tokio::time::timeout(ANSWER_TIME, exchange).await.map_err(|_| late())? })
 }

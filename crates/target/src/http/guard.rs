@@ -107,7 +107,7 @@ async fn as_json(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
     let text = axum::body::to_bytes(body, REFUSAL_BYTES_MAX).await.unwrap_or_default();
     let problem = match parts.headers.get(ALLOW).and_then(|methods| methods.to_str().ok()) {
-        Some(methods) => format!("only {}", methods.replace(',', ", ")),
+        Some(methods) => format!("the method is not allowed here. Use {}", methods.replace(',', ", ")),
         None => String::from_utf8_lossy(&text).trim_end().to_string(),
     };
     let (json, body) = Json(json!({ "error": problem })).into_response().into_parts();
@@ -127,13 +127,14 @@ impl Guard {
         let is_public = is_page && path != "/api" && !path.starts_with("/api/");
         if !is_public && !self.shows_token(&request) {
             let demanded = [(WWW_AUTHENTICATE, "Bearer")];
-            let text = "a token is needed: Authorization: Bearer TOKEN; a page is at the address that `warp` printed\n";
+            let text = "the request needs a token in the field `Authorization: Bearer TOKEN`. A browser opens the \
+                        address that `warp` printed\n";
             return (StatusCode::UNAUTHORIZED, demanded, text).into_response();
         }
         if request.headers().contains_key(SEC_WEBSOCKET_KEY) && !path.ends_with(LIVE) {
             return (
                 StatusCode::NOT_FOUND,
-                "nobody talks here; a session does at /api/sessions/ID/live",
+                "this path has no WebSocket. Use /api/sessions/ID/live",
             )
                 .into_response();
         }
@@ -148,7 +149,7 @@ impl Guard {
         let host = only(request.headers(), HOST).unwrap_or_default();
         if !is_own(host, self.address) {
             return Err(format!(
-                "the Host is {:?}, which is not this server by its address; open http://{}/",
+                "the Host field is {:?}, but must be the address of this server. Open http://{}/",
                 shown(host),
                 self.address
             ));
@@ -171,13 +172,9 @@ impl Guard {
                 return Ok(Asker::Trusted);
             }
         }
-        let remedy = if self.token.is_some() {
-            ", or show the token"
-        } else {
-            ""
-        };
+        let remedy = if self.token.is_some() { " or send the token" } else { "" };
         Err(format!(
-            "the request comes from {:?}, another site; open http://{host}/{remedy}",
+            "the request comes from another site, {:?}. Open http://{host}/{remedy}",
             shown(origin)
         ))
     }
@@ -212,12 +209,12 @@ impl<S: Send + Sync> FromRequest<S> for Body {
     async fn from_request(request: Request, state: &S) -> Result<Body, Self::Rejection> {
         let place = place_of(&request);
         let body = tokio::time::timeout(BODY_TIME, String::from_request(request, state)).await;
-        let late = "the body did not come in time; send it again";
+        let late = "the body did not arrive in time. Send it again";
         let body = body.map_err(|_| (StatusCode::REQUEST_TIMEOUT, late.to_string()))?;
         let refused = body.map_err(|refused| {
             (
                 refused.status(),
-                format!("{}; send less, in UTF-8\n", refused.body_text()),
+                format!("the body was refused ({}). Send less, in UTF-8\n", refused.body_text()),
             )
         });
         place.note_asked();

@@ -163,11 +163,11 @@ pub async fn work<R: IntoResponse>(answer: impl FnOnce() -> R + Send + 'static) 
         Ok(Ok(answer)) => return answer,
         Ok(Err(_)) => (
             StatusCode::INTERNAL_SERVER_ERROR,
-            "the answer failed, which is a mistake of this program; please report it",
+            "the answer failed because of a bug in this program. Please report it",
         ),
         Err(_) => (
             StatusCode::SERVICE_UNAVAILABLE,
-            "the answer takes longer than a minute; ask for less, or again later",
+            "the answer takes longer than a minute. Request less, or try again later",
         ),
     };
     failed.into_response()

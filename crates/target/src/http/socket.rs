@@ -160,14 +160,11 @@ impl Carrier {
                 Ok(())
             }
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
-            Some(Ok(Message::Binary(_))) => {
-                self.end(close_code::UNSUPPORTED, "a page says what it wants as text")
-                    .await
-            }
+            Some(Ok(Message::Binary(_))) => self.end(close_code::UNSUPPORTED, "messages must be text").await,
             // The usual cause is a message that is too long. The library reports no details
             // afterwards.
             Some(Err(_)) => {
-                let reason = format!("a message is text of at most {MESSAGE_BYTES_MAX} bytes");
+                let reason = format!("messages must be text of at most {MESSAGE_BYTES_MAX} bytes");
                 self.end(close_code::SIZE, &reason).await
             }
             Some(Ok(Message::Close(_))) | None => Err(Over),

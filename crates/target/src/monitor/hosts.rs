@@ -158,7 +158,7 @@ impl Look<'_> {
                 Some(())
             })?;
         }
-        assert_eq!(erases.len(), blocks, "every block was looked at");
+        assert_eq!(erases.len(), blocks, "every block was examined");
         Some(erases)
     }
 }

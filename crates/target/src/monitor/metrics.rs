@@ -98,7 +98,7 @@ pub fn start(
     HttpServer::start("metrics", options, Audience::Programs, routes)
 }
 
-const NO_CHANGES: &str = "only GET and HEAD; changes need a server with a token (--metrics-token FILE)\n";
+const NO_CHANGES: &str = "only GET and HEAD are allowed. Changes need a server with a token (--metrics-token FILE)\n";
 
 /// Path of the faults.
 pub const FAULTS: &str = "/faults";
@@ -118,71 +118,76 @@ const BYTE_COUNTERS: &[Row] = &table! {
 };
 
 const COUNTERS: &[Row] = &table! {
-    "warp_read_commands": "Commands that read" => |status| status.read_commands,
-    "warp_write_commands": "Commands that wrote" => |status| status.write_commands,
-    "warp_media_errors": "Commands that failed with the storage" => |status| status.media_errors,
-    "warp_scrub_passes": "Times that all data was looked through" => |status| integrity(status).passes,
-    "warp_scrub_pages": "Pages with checksums that scrubs looked at" => |status| integrity(status).pages_checked,
-    "warp_scrub_damaged_pages": "Pages that were not what was written, again in each pass"
+    "warp_read_commands": "Read commands" => |status| status.read_commands,
+    "warp_write_commands": "Write commands" => |status| status.write_commands,
+    "warp_media_errors": "Commands that failed because of the storage" => |status| status.media_errors,
+    "warp_scrub_passes": "Completed scrubs of all data" => |status| integrity(status).passes,
+    "warp_scrub_pages": "Pages with checksums that scrubs checked" => |status| integrity(status).pages_checked,
+    "warp_scrub_damaged_pages": "Damaged pages that scrubs found, counted in each pass"
         => |status| integrity(status).pages_damaged,
-    "warp_checkpoints": "Checkpoints that were made since the server's start" => |status| status.checkpoints.made,
-    "warp_checkpoints_failed": "Checkpoints that came to nothing" => |status| status.checkpoints.failed,
-    "warp_fdp_events_overwritten": "FDP events lost to newer ones" => |status| status.events_overwritten,
+    "warp_checkpoints": "Completed checkpoints since the start of the server" => |status| status.checkpoints.made,
+    "warp_checkpoints_failed": "Failed checkpoints" => |status| status.checkpoints.failed,
+    "warp_fdp_events_overwritten": "FDP events that newer ones replaced" => |status| status.events_overwritten,
 };
 
 const GAUGES: &[GaugeRow] = &table! {
-    "warp_completions_due": "Completions that had a time, because the device has timing"
+    "warp_completions_due": "Completions with a due time, on a drive with timing"
         => |status| status.lateness.completions as f64,
-    "warp_lateness_p50_seconds": "Half of these were no later" => |status| seconds(status.lateness.p50_ns),
-    "warp_lateness_p99_seconds": "99 % of these were no later" => |status| seconds(status.lateness.p99_ns),
-    "warp_lateness_max_seconds": "None of these was later" => |status| seconds(status.lateness.max_ns),
-    "warp_checkpoint_seconds": "How long the last checkpoint took" => |status| status.checkpoints.last.as_secs_f64(),
-    "warp_checkpoint_longest_hold_seconds": "Longest time for which a checkpoint has held the drive, so that hosts waited"
+    "warp_lateness_p50_seconds": "Median lateness of completions" => |status| seconds(status.lateness.p50_ns),
+    "warp_lateness_p99_seconds": "99th percentile of the lateness of completions"
+        => |status| seconds(status.lateness.p99_ns),
+    "warp_lateness_max_seconds": "Maximum lateness of completions" => |status| seconds(status.lateness.max_ns),
+    "warp_checkpoint_seconds": "Duration of the last checkpoint" => |status| status.checkpoints.last.as_secs_f64(),
+    "warp_checkpoint_longest_hold_seconds": "Longest time that a checkpoint locked the drive and hosts waited"
         => |status| status.checkpoints.longest_hold.as_secs_f64(),
-    "warp_write_amplification": "MBMW / HBMW since the drive was made"
+    "warp_write_amplification": "MBMW / HBMW since the drive was created"
         => |status| status.stats.write_amplification().unwrap_or(f64::NAN),
-    "warp_page_bytes": "Bytes of a page, which other numbers count" => |status| status.stats.page_bytes as f64,
-    "warp_free_reclaim_units": "Reclaim units of the largest size that the free room would make"
+    "warp_page_bytes": "Bytes of a page, the unit of the page counts" => |status| status.stats.page_bytes as f64,
+    "warp_free_reclaim_units": "Free space, as a number of reclaim units of the largest size"
         => |status| status.free_units as f64,
-    "warp_background_mark_reclaim_units": "Background collection runs while no more than these are free"
+    "warp_background_mark_reclaim_units": "Low watermark. Background collection runs while no more reclaim units are \
+                                           free"
         => |status| status.background_mark_units as f64,
-    "warp_foreground_mark_reclaim_units": "Hosts wait for collection while fewer than these would be free"
+    "warp_foreground_mark_reclaim_units": "High watermark. Hosts wait for collection if fewer reclaim units would be \
+                                           free"
         => |status| status.foreground_mark_units as f64,
-    "warp_logical_pages_mapped": "Logical pages that hold data" => |status| status.live_pages as f64,
+    "warp_logical_pages_mapped": "Logical pages with data" => |status| status.live_pages as f64,
     "warp_logical_pages": "Logical pages of the drive" => |status| status.logical_pages as f64,
     "warp_controllers": "Enabled controllers" => |status| status.controllers as f64,
-    "warp_fdp_enabled": "Whether Flexible Data Placement is enabled" => |status| f64::from(u8::from(status.fdp)),
+    "warp_fdp_enabled": "1 if Flexible Data Placement is enabled, else 0" => |status| f64::from(u8::from(status.fdp)),
 };
 
 const HANDLE_BYTE_COUNTERS: &[HandleRow] = &table! {
-    "warp_handle_host_written": "Bytes written by hosts through a handle" => |row| row.host_bytes_written,
+    "warp_handle_host_written": "Bytes that hosts wrote through the handle" => |row| row.host_bytes_written,
 };
 
 const HANDLE_COUNTERS: &[HandleRow] = &table! {
-    "warp_handle_pages_received": "Pages that collection copied into its reclaim units" => |row| row.gc_pages_received,
-    "warp_handle_pages_erased": "Pages erased with its reclaim units: the wear that its data caused"
+    "warp_handle_pages_received": "Pages that collection copied into reclaim units of the handle"
+        => |row| row.gc_pages_received,
+    "warp_handle_pages_erased": "Pages erased with reclaim units of the handle, the wear that its data caused"
         => |row| row.pages_erased,
-    "warp_handle_pages_copied": "Pages that collection copied out of its reclaim units" => |row| row.gc_pages_copied,
-    "warp_handle_units_opened": "Reclaim units opened for it" => |row| row.units_opened,
-    "warp_handle_units_reclaimed": "Its reclaim units that were reclaimed" => |row| row.units_reclaimed,
+    "warp_handle_pages_copied": "Pages that collection copied out of reclaim units of the handle"
+        => |row| row.gc_pages_copied,
+    "warp_handle_units_opened": "Reclaim units opened for the handle" => |row| row.units_opened,
+    "warp_handle_units_reclaimed": "Reclaim units of the handle that were reclaimed" => |row| row.units_reclaimed,
 };
 
 /// A number of each handle's occupancy.
 type HoldingRow = (&'static str, &'static str, fn(&Occupancy) -> u64);
 
 const HOLDINGS: &[HoldingRow] = &table! {
-    "warp_handle_reclaim_units": "Reclaim units that it holds, open and closed" => |row| row.units,
-    "warp_handle_pages": "Pages of these" => |row| row.pages,
-    "warp_handle_valid_pages": "Valid pages in these" => |row| row.valid_pages,
+    "warp_handle_reclaim_units": "Open and closed reclaim units of the handle" => |row| row.units,
+    "warp_handle_pages": "Pages in reclaim units of the handle" => |row| row.pages,
+    "warp_handle_valid_pages": "Valid pages in reclaim units of the handle" => |row| row.valid_pages,
 };
 
 /// A number of block wear.
 type WearRow = (&'static str, &'static str, fn(&Units) -> f64);
 
 const WEAR: &[WearRow] = &table! {
-    "warp_block_erases_least": "Erases of the block that was erased least" => |units| f64::from(units.wear.fewest_erases),
-    "warp_block_erases_mean": "Erases of a block on average" => |units| units.wear.mean_erases(),
-    "warp_block_erases_most": "Erases of the block that was erased most" => |units| f64::from(units.wear.most_erases),
+    "warp_block_erases_least": "Minimum erases of a block" => |units| f64::from(units.wear.fewest_erases),
+    "warp_block_erases_mean": "Mean erases of a block" => |units| units.wear.mean_erases(),
+    "warp_block_erases_most": "Maximum erases of a block" => |units| f64::from(units.wear.most_erases),
 };
 
 /// Label of an owner of reclaim units.
@@ -200,7 +205,7 @@ fn encode_collections(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> R
         (Trigger::Foreground, stats.foreground_collections),
         (Trigger::Forced, stats.forced_collections),
     ];
-    let help = "Reclaim units reclaimed, by what made it necessary";
+    let help = "Reclaim units reclaimed, by trigger";
     let mut family = encoder.encode_descriptor("warp_collections", help, None, MetricType::Counter)?;
     for (trigger, count) in by_trigger {
         ConstCounter::new(count).encode(family.encode_family(&[("trigger", trigger.name())])?)?;
@@ -210,7 +215,7 @@ fn encode_collections(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> R
 
 /// Latencies of commands, with a bucket for each doubling of a microsecond.
 fn encode_latencies(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), fmt::Error> {
-    let help = "Time of an I/O command from when it is carried out until it may complete";
+    let help = "Time of an I/O command from its execution to its earliest completion";
     let name = "warp_command_latency";
     let mut family = encoder.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?;
     for (kind, histogram) in CommandKind::ALL.iter().zip(&status.latencies) {
@@ -254,17 +259,14 @@ fn encode_units(encoder: &mut DescriptorEncoder<'_>, units: &Units) -> Result<()
 fn encode_faults(encoder: &mut DescriptorEncoder<'_>, report: &FaultsReport) -> Result<(), fmt::Error> {
     let (name, help) = (
         "warp_faults_struck",
-        "Commands that a fault struck; of a state, how often it began",
+        "Commands that the fault hit, or for a state the number of times that it began",
     );
     let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
     for fault in &report.faults {
         let labels = [("fault", fault.name.as_str()), ("kind", &*fault.kind)];
         ConstCounter::new(fault.struck).encode(family.encode_family(&labels)?)?;
     }
-    let (name, help) = (
-        "warp_fault_active",
-        "Whether the time of a fault has come and is not over",
-    );
+    let (name, help) = ("warp_fault_active", "1 while the fault is active, else 0");
     let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
     for fault in &report.faults {
         let labels = [("fault", fault.name.as_str()), ("kind", &*fault.kind)];

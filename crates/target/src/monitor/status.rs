@@ -152,7 +152,7 @@ impl Status {
         }
         let damaged = self.integrity.map_or(0, |integrity| integrity.pages_damaged);
         if damaged > 0 {
-            line += &format!("  {damaged} DAMAGED pages scrubbed");
+            line += &format!("  {damaged} DAMAGED pages found");
         }
         line
     }

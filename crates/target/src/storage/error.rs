@@ -19,30 +19,30 @@ pub enum DriveError {
     #[error(transparent)]
     Memory(#[from] TooLittleMemory),
     /// The system has no memory for a checkpoint.
-    #[error("there is no memory for a checkpoint, beside that of the drive's maps: {0}")]
+    #[error("there is no memory for a checkpoint in addition to the drive's maps: {0}")]
     NoMemory(std::io::Error),
     /// The device changed too much, or was replaced.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointEnded),
     /// The server is stopping, which makes the checkpoint unnecessary.
-    #[error("the drive is being stopped, which stores it as a whole")]
+    #[error("the drive is stopping, which stores it completely")]
     Stopping,
     /// A fault plan has cut the power.
-    #[error("the drive has lost its power, as was planned; nothing is stored any more")]
+    #[error("the fault plan made the drive lose its power, so nothing is stored any more")]
     PowerLost,
     /// The device snapshot cannot be read or written.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
     /// Another process serves the file.
-    #[error("{}: the data file is in use by another server; stop it or give another file", .0.display())]
+    #[error("another server uses the data file {}. Stop it or give another file", .0.display())]
     InUse(PathBuf),
     /// The path names a folder, a device or a socket.
-    #[error("{}: this is not a regular file; give the path of a file, which is made if there is none", .0.display())]
+    #[error("{} is not a regular file. Give the path of a file, which is created if it does not exist", .0.display())]
     NotAFile(PathBuf),
     /// The file has data but no drive state.
     #[error(
-        "{}: the file holds data, but no state of a drive is beside it ({}), so it may be anything; give another \
-         path, or move the file away", path.display(), state.display()
+        "the file {} contains data, but {}, the state of a drive, is missing beside it. Give another path, or move the \
+         file away", path.display(), state.display()
     )]
     Foreign {
         /// Path given as data file.
@@ -52,8 +52,8 @@ pub enum DriveError {
     },
     /// Other files of the drive exist, but the data file is missing.
     #[error(
-        "{}: the data file is not there, but {} of a drive is; restore the data file, or move that file away to begin \
-         with an empty drive", path.display(), other.display()
+        "the data file {} is missing, but {} of a drive exists. Restore the data file, or move the other file away to \
+         start with an empty drive", path.display(), other.display()
     )]
     DataMissing {
         /// The data file.
@@ -63,8 +63,8 @@ pub enum DriveError {
     },
     /// A data file that was truncated, extended or replaced.
     #[error(
-        "{}: the data file has {found_bytes} bytes, this drive's has {expected_bytes}; restore the file, or serve the \
-         capacity that it is for", path.display()
+        "the data file {} has {found_bytes} bytes, but this drive needs {expected_bytes}. Restore the file, or serve \
+         its original capacity", path.display()
     )]
     WrongSize {
         /// The data file.
@@ -75,14 +75,14 @@ pub enum DriveError {
     },
     /// The drive has no valid checksums.
     #[error(
-        "{}: there are no checksums of this drive, or they are not of how it was left; serve it with --checksums, and \
-         it has some from then on", .0.display()
+        "the drive {} has no checksums, or they are older than its data. Serve it with --checksums to create them",
+        .0.display()
     )]
     NoSums(PathBuf),
     /// The profile, capacity or a setting differs from that of the drive's creation.
     #[error(
-        "{}: the drive was made with {field} = {stored}, not {given}; serve it with the profile, capacity and \
-         settings that it was made with, or give another file", path.display()
+        "the drive {} was created with {field} = {stored}, but {given} was given. Serve it with its original profile, \
+         capacity and settings, or give another file", path.display()
     )]
     OtherDrive {
         /// The data file.
@@ -96,33 +96,33 @@ pub enum DriveError {
     },
     /// The snapshot beside the data file belongs to another device.
     #[error(
-        "{}: the snapshot is of a device with another geometry than the drive; restore the right one, or move it \
-         away: the mapping is then made anew from the data", .0.display()
+        "the snapshot {} has another geometry than the drive. Restore the right one, or move it away to rebuild the \
+         mapping from the data", .0.display()
     )]
     OtherGeometry(PathBuf),
     /// The state file cannot be used.
-    #[error("{}: the drive's state {problem}; {remedy}", path.display())]
+    #[error("the drive's state in {} {problem}. {remedy}", path.display())]
     State {
         /// The state file.
         path: PathBuf,
-        /// Problem, as a clause.
+        /// Problem, as a predicate such as "has version 1".
         problem: String,
-        /// Remedy, as a clause.
+        /// Remedy, a sentence without its period.
         remedy: &'static str,
     },
     /// A system call failed.
-    #[error("{}: {action}: {source}", path.display())]
+    #[error("{action} ({}): {source}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// Failed action, as a clause.
+        /// Failed action, such as "the data file cannot be opened".
         action: &'static str,
         /// Error of the system call.
         source: std::io::Error,
     },
     /// An earlier command panicked because of a bug.
     #[error(
-        "the drive failed inside a command, so what it holds in memory was not stored; the next start recovers the \
+        "an earlier command failed because of a bug, so the drive's memory was not stored. The next start recovers the \
          mapping from the last checkpoint and the data"
     )]
     Failed,
@@ -139,10 +139,10 @@ impl DriveError {
         use std::io::ErrorKind;
         let action = match source.kind() {
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-                "the drive's state cannot be stored (its folder must be writable)"
+                "the drive's state cannot be stored until its folder is writable"
             }
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                "the drive's state cannot be stored (make room on its file system)"
+                "the drive's state cannot be stored until its file system has space"
             }
             _ => "the drive's state cannot be stored",
         };
@@ -152,16 +152,16 @@ impl DriveError {
     pub(super) fn state_of_another(path: &Path, problem: &str) -> DriveError {
         DriveError::State {
             path: path.to_path_buf(),
-            problem: format!("does not fit the device: {problem}"),
-            remedy: "restore it from a copy",
+            problem: format!("does not fit the device ({problem})"),
+            remedy: "Restore it from a copy",
         }
     }
 
     pub(super) fn unusable_state(path: &Path, error: &nvme::state::StateError) -> DriveError {
         DriveError::State {
             path: path.to_path_buf(),
-            problem: format!("cannot be used: {error}"),
-            remedy: "serve the drive with the program that wrote it, or restore it from a copy",
+            problem: format!("cannot be used, because {error}"),
+            remedy: "Serve the drive with the program that wrote it, or restore it from a copy",
         }
     }
 }

@@ -141,7 +141,7 @@ impl Files {
                     }),
                 }
             }
-            Err(source) => Err(DriveError::io(path, "the data file cannot be looked at")(source)),
+            Err(source) => Err(DriveError::io(path, "the data file cannot be examined")(source)),
         }
     }
 
@@ -173,7 +173,7 @@ impl Files {
         // A file of holes with the drive's size is equivalent to an empty one.
         let length = file
             .metadata()
-            .map_err(DriveError::io(self.data.path(), "the data file cannot be looked at"))?
+            .map_err(DriveError::io(self.data.path(), "the data file cannot be examined"))?
             .len();
         if length == 0 {
             Ok(())
@@ -185,7 +185,7 @@ impl Files {
     fn check_size(&self, file: &File, expected_bytes: u64) -> Result<(), DriveError> {
         let metadata = file
             .metadata()
-            .map_err(DriveError::io(self.data.path(), "the data file cannot be looked at"))?;
+            .map_err(DriveError::io(self.data.path(), "the data file cannot be examined"))?;
         if metadata.len() != expected_bytes {
             return Err(DriveError::WrongSize {
                 path: self.data.path().to_path_buf(),
@@ -211,20 +211,19 @@ fn identity(metadata: &std::fs::Metadata) -> (u64, u64) {
 
 /// Rejects changes beside a data file or a state that does not belong to the drive.
 fn check_own(data: &FilePlace, own: (u64, u64), state: &FilePlace, drive: Uuid) -> std::io::Result<()> {
-    let remedy = "move it back, or stop the server and serve it where it is now";
+    let remedy = "Move it back, or stop the server and serve it from its new path";
     let problem = match data.metadata() {
         Ok(found) if identity(&found) == own => match state_file::drive_of(state) {
             Some(other) if other != drive => {
-                "the state of another drive is in the place of its own, and is left as it is; put the drive's own back"
-                    .to_string()
+                "the state of another drive replaced its own state file. Restore the drive's own state file".to_string()
             }
             _ => return Ok(()),
         },
         Ok(_) => {
-            format!("another file is in the place of its data file, which was moved away while it was served; {remedy}")
+            format!("its data file was moved and another file has its path. {remedy}")
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            format!("its data file is not in its place any more; {remedy}")
+            format!("its data file is no longer at its path. {remedy}")
         }
         Err(error) => return Err(error),
     };

@@ -120,8 +120,8 @@ impl std::fmt::Display for OpenReport {
         match self.checksums {
             Checksums::None => Ok(()),
             Checksums::Anew if self.new => write!(out, ", with checksums"),
-            Checksums::Anew => write!(out, "; checksums begin anew"),
-            Checksums::Kept => write!(out, "; with checksums"),
+            Checksums::Anew => write!(out, ". Its checksums start again"),
+            Checksums::Kept => write!(out, ". Its checksums are valid"),
         }
     }
 }
@@ -133,32 +133,32 @@ impl OpenReport {
             return write!(out, "new drive of {capacity}");
         }
         if self.clean {
-            return write!(out, "drive of {capacity}, as it was when it was shut down");
+            return write!(out, "drive of {capacity}, shut down cleanly");
         }
         let why = if self.other_shutdown {
-            "whose data file is of another shutdown than its state, as its checksums say"
+            "whose data file and state come from different shutdowns, as its checksums show"
         } else {
-            "which was not shut down"
+            "which was not shut down cleanly"
         };
-        write!(out, "drive of {capacity}, {why}: ")?;
+        write!(out, "drive of {capacity}, {why}. ")?;
         match (self.snapshot, self.snapshot_age) {
-            (false, _) => write!(out, "there was no checkpoint, the mapping was made anew from the data")?,
-            (true, None) => write!(out, "mapping and counters are those of the last checkpoint")?,
+            (false, _) => write!(out, "Without a checkpoint the mapping was rebuilt from the data")?,
+            (true, None) => write!(out, "Its mapping and counters come from the last checkpoint")?,
             (true, Some(age)) => {
                 let age_s = age.as_secs_f64();
                 write!(
                     out,
-                    "mapping and counters are those of a checkpoint {age_s:.1} s before the last write"
+                    "Its mapping and counters come from a checkpoint {age_s:.1} s before the last write"
                 )?;
             }
         }
         write!(
             out,
-            "; {} pages were mapped again, {} deallocated",
+            ". {} pages were mapped again and {} were deallocated",
             self.pages_mapped_again, self.pages_deallocated
         )?;
         if self.bytes_given_back > 0 {
-            write!(out, ", {} outside namespaces given back", Bytes(self.bytes_given_back))?;
+            write!(out, ". {} outside namespaces were freed", Bytes(self.bytes_given_back))?;
         }
         Ok(())
     }
@@ -199,7 +199,7 @@ impl ServedDrive {
             DataChoice::Null => {
                 room::check(Null::memory_bytes(size.data_bytes), size.maps_bytes, available_bytes)?;
                 let null = Null::new(size.data_bytes).map_err(|source| MediaError {
-                    action: "taking address space for",
+                    action: "reserving address space for",
                     offset: 0,
                     bytes: size.data_bytes,
                     source,
@@ -241,7 +241,7 @@ impl ServedDrive {
             Some(stored) => stored.header.drive,
             None => new_identity(&files).inspect_err(|_| files.undo(made))?,
         };
-        let look = DriveError::io(path, "the data file cannot be looked at");
+        let look = DriveError::io(path, "the data file cannot be examined");
         let files = files.guarded(&file, drive).map_err(look)?;
         let (sums, checksums, other_shutdown) =
             open_sums(&files, drive, size.data_bytes, checksums, stored.as_ref()).inspect_err(|_| files.undo(made))?;
@@ -257,7 +257,7 @@ impl ServedDrive {
             Box::new(move |state| state_file.write(state_file.ticket(), state, None))
         };
         let media = backend::File::new(Arc::clone(&storage), keep);
-        let media = media.map_err(DriveError::io(path, "the data file cannot be looked at"))?;
+        let media = media.map_err(DriveError::io(path, "the data file cannot be examined"))?;
         let media = Box::new(media.with_note(counters::writer(files.counters.clone(), drive.into_bytes())));
         let (subsystem, mut opened) = match stored {
             None => ServedDrive::make(config, media).inspect_err(|_| files.undo(made))?,
@@ -343,7 +343,7 @@ impl ServedDrive {
         assert_eq!(
             CleanMark::of(subsystem.device()),
             recovered,
-            "the drive goes on from what was recovered"
+            "the drive continues from the recovered state"
         );
         if !clean {
             subsystem.note_handles_modified_by_reset();

@@ -71,7 +71,7 @@ impl Scrubber {
         let Some(pages) = next_slice(self.storage.file(), self.at)? else {
             self.storage.note_scrub(0, 0, true);
             if self.damaged_in_pass > 0 {
-                say(&format!("scrub: {} pages are damaged", self.damaged_in_pass));
+                say(&format!("the scrub found {} damaged pages", self.damaged_in_pass));
             }
             let is_empty = self.at == 0;
             (self.at, self.damaged_in_pass) = (0, 0);
@@ -85,7 +85,7 @@ impl Scrubber {
             if !is_well && self.is_damaged(page) {
                 damaged += 1;
                 if self.damaged_in_pass + damaged <= NAMED_MAX as u64 {
-                    say(&format!("scrub: the page at byte {} is damaged", page * PAGE_BYTES));
+                    say(&format!("the scrub found a damaged page at byte {}", page * PAGE_BYTES));
                 }
             }
         }
@@ -133,11 +133,11 @@ impl std::fmt::Display for ScrubReport {
         let bytes = Bytes(self.pages * PAGE_BYTES);
         writeln!(
             out,
-            "{} pages ({bytes}) looked at, {} damaged, {} without a checksum",
+            "{} pages ({bytes}) checked, {} damaged, {} without a checksum",
             self.pages, self.pages_damaged, self.pages_unknown
         )?;
         for offset in &self.damaged_at_bytes {
-            writeln!(out, "damaged: the page at byte {offset}")?;
+            writeln!(out, "the page at byte {offset} is damaged")?;
         }
         let unnamed = self.pages_damaged - self.damaged_at_bytes.len() as u64;
         if unnamed > 0 {
@@ -163,7 +163,7 @@ pub fn scrub(path: &Path) -> Result<ScrubReport, DriveError> {
     let header = state_file::read(&files.state)?.header;
     let length = data
         .metadata()
-        .map_err(DriveError::io(path, "the data file cannot be looked at"))?
+        .map_err(DriveError::io(path, "the data file cannot be examined"))?
         .len();
     if length != header.file_bytes {
         return Err(DriveError::WrongSize {

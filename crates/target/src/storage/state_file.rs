@@ -74,7 +74,7 @@ impl CleanMark {
 pub(super) fn described(device: &DeviceConfig) -> Value {
     // Converted through text, so that numbers compare as after reading.
     let text = serde_json::to_string(device).expect("a configuration serializes");
-    serde_json::from_str(&text).expect("what was just written reads back")
+    serde_json::from_str(&text).expect("the written configuration reads back")
 }
 
 /// First field in which two configurations differ: its path and both values.
@@ -123,29 +123,24 @@ pub(super) fn drive_of(place: &FilePlace) -> Option<Uuid> {
     read(place).ok().map(|contents| contents.header.drive)
 }
 
-const RESTORE: &str = "restore it from a copy";
+const RESTORE: &str = "Restore it from a copy";
 
 type Problem = (String, &'static str);
 
 fn parse(bytes: &[u8]) -> Result<Contents, Problem> {
-    let damaged = |what: &str| (format!("is damaged: {what}"), RESTORE);
+    let damaged = |what: &str| (format!("is damaged ({what})"), RESTORE);
     let rest = bytes.strip_prefix(MAGIC.as_slice());
-    let rest = rest.ok_or_else(|| {
-        (
-            "file was not written by this program".to_string(),
-            "give another data file",
-        )
-    })?;
+    let rest = rest.ok_or_else(|| ("was not written by this program".to_string(), "Give another data file"))?;
     let (version, rest) = rest.split_first_chunk().ok_or_else(|| damaged("it ends early"))?;
     let version = u32::from_le_bytes(*version);
     if version != VERSION {
-        let problem = format!("has version {version}, this program reads version {VERSION}");
-        return Err((problem, "serve the drive with the program that wrote it"));
+        let problem = format!("has version {version}, but this program reads version {VERSION}");
+        return Err((problem, "Serve the drive with the program that wrote it"));
     }
     let (header, rest) = section(rest).map_err(damaged)?;
     let (state, rest) = section(rest).map_err(damaged)?;
     if !rest.is_empty() {
-        return Err(damaged("it goes on after its last section"));
+        return Err(damaged("it has data behind its last section"));
     }
     let header = serde_json::from_slice(header).map_err(|error| damaged(&error.to_string()))?;
     Ok(Contents {

@@ -127,9 +127,9 @@ impl Display for StoredDrive {
 impl Display for StoredState {
     fn fmt(&self, out: &mut Formatter<'_>) -> std::fmt::Result {
         let how = if self.clean {
-            "shut down in order"
+            "shut down cleanly"
         } else {
-            "in use, or not shut down"
+            "in use or not shut down cleanly"
         };
         let sums = if self.checksums { "with" } else { "without" };
         writeln!(out, "data file of {} {sums} checksums, {how}", Bytes(self.file_bytes))?;
@@ -170,7 +170,7 @@ impl Display for StoredState {
         let smart = &self.state.smart;
         writeln!(
             out,
-            "{} read and {} written by hosts; {} starts, {} of them not after a shutdown; {} media errors",
+            "{} read and {} written by hosts, {} starts ({} after an unclean shutdown), {} media errors",
             Bytes(smart.host_bytes_read),
             Bytes(smart.host_bytes_written),
             smart.power_cycles,
@@ -195,7 +195,7 @@ impl Display for StoredDevice {
         )?;
         writeln!(
             out,
-            "HBMW {} bytes, MBMW {} bytes, MBE {} bytes: write amplification {}",
+            "HBMW {} bytes, MBMW {} bytes, MBE {} bytes, write amplification {}",
             stats.host_bytes_written(),
             stats.media_bytes_written(),
             stats.media_bytes_erased(),

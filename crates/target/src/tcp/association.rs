@@ -234,7 +234,7 @@ impl Associations {
     ) -> Result<Arc<Association>, JoinError> {
         assert!(
             link.queue != 0 && !link.has_ended(),
-            "what joins is a live connection of an I/O queue"
+            "a joining connection is a live I/O queue"
         );
         let map = self.map();
         let association = map.get(&controller).filter(|association| association.host == *host);
@@ -341,6 +341,6 @@ impl Associations {
         let mut links = association.links();
         links.iter().filter(|link| link.queue != 0).for_each(|link| link.end());
         links.retain(|link| link.queue == 0);
-        assert_eq!(links.len(), 1, "the connection that asked for the reset stays");
+        assert_eq!(links.len(), 1, "the connection that requested the reset stays");
     }
 }

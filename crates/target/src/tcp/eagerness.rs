@@ -99,7 +99,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let before = LOOKING.fetch_sub(1, Ordering::AcqRel);
-        assert!(before > 0, "who looks has taken a place");
+        assert!(before > 0, "a polling thread holds a place");
     }
 }
 

@@ -164,12 +164,15 @@ impl Exponents {
         // The next waiting thread may find a place, too.
         self.changed.notify_all();
         if with_allowance {
-            let allowance = state.by_address.get_mut(&address).expect("just looked at");
-            assert!(allowance.left > 0, "what is allowed is there");
+            let allowance = state
+                .by_address
+                .get_mut(&address)
+                .expect("the entry was checked before");
+            assert!(allowance.left > 0, "an allowed computation exists");
             allowance.left -= 1;
         }
         state.computing += 1;
-        assert!(state.computing <= self.places, "no more than there are places");
+        assert!(state.computing <= self.places, "no more computations than places");
         Some(())
     }
 

@@ -560,7 +560,7 @@ fn accept_fabrics(queue: &Queue, entry: &SubmissionEntry) -> Result<(Transfer, K
     let unknown = |cause| Err(Failure::new(Status::INVALID_COMMAND_OPCODE, cause).at(FCTYPE));
     Ok(match fabrics_type(entry) {
         Some(FabricsCommandType::Connect) => {
-            let cause = "the queue is connected already";
+            let cause = "the queue is already connected";
             return Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, cause));
         }
         Some(FabricsCommandType::AuthenticationSend) => {
@@ -590,7 +590,7 @@ fn accept_fabrics(queue: &Queue, entry: &SubmissionEntry) -> Result<(Transfer, K
 }
 
 fn unauthenticated() -> Failure {
-    let cause = "the host has not proved who it is";
+    let cause = "the host has not authenticated";
     Failure::new(Status::AUTHENTICATION_REQUIRED, cause)
 }
 
@@ -598,19 +598,22 @@ fn unauthenticated() -> Failure {
 fn authentication_bytes(queue: &Queue, entry: &SubmissionEntry) -> Result<u64, Failure> {
     let command: AuthenticationCommand = as_command(entry);
     if queue.authenticator.is_none() {
-        let cause = "this host has no secret to authenticate with";
+        let cause = "this host has no secret for authentication";
         return Err(Failure::new(Status::INVALID_COMMAND_OPCODE, cause).at(FCTYPE));
     }
     let invalid = |parameter, cause| Err(Failure::invalid_field(parameter, cause));
     if command.secp != SECURITY_PROTOCOL {
-        return invalid(Parameter::dword(10, 24), "the security protocol is not that of NVMe");
+        return invalid(Parameter::dword(10, 24), "the security protocol is not the one of NVMe");
     }
     if command.spsp0 != SECURITY_PROTOCOL_SPECIFIC || command.spsp1 != SECURITY_PROTOCOL_SPECIFIC {
         return invalid(Parameter::dword(10, 8), "the security protocol is not DH-HMAC-CHAP");
     }
     match command.length.get() as usize {
         bytes @ 1..=MESSAGE_BYTES_MAX => Ok(bytes as u64),
-        _ => invalid(Parameter::dword(11, 0), "no authentication message has this length"),
+        _ => invalid(
+            Parameter::dword(11, 0),
+            "the length of the authentication message is invalid",
+        ),
     }
 }
 
@@ -618,7 +621,7 @@ fn authentication_bytes(queue: &Queue, entry: &SubmissionEntry) -> Result<u64, F
 fn property(size: u8, offset: u32, known: &[Property]) -> Result<Property, Failure> {
     let property = Property::from_u32(offset).filter(|property| known.contains(property));
     let Some(property) = property else {
-        let cause = format!("there is no property at {offset:#x}, or it cannot be accessed this way");
+        let cause = format!("property {offset:#x} does not exist or does not allow this access");
         return Err(Failure::invalid_field(Parameter::dword(11, 0), cause));
     };
     let expected = if property.is_64_bit() {
@@ -627,7 +630,7 @@ fn property(size: u8, offset: u32, known: &[Property]) -> Result<Property, Failu
         PROPERTY_SIZE_4
     };
     if size != expected {
-        let cause = format!("{property} does not have this size");
+        let cause = format!("{property} has another size");
         return Err(Failure::invalid_field(Parameter::dword(10, 0), cause));
     }
     Ok(property)

@@ -50,7 +50,10 @@ impl Heads {
             return std::mem::take(&mut self.head);
         }
         self.left_out = if is_left_out { self.left_out + 1 } else { 0 };
-        assert!(self.left_out < self.told_in, "the host hears of the head now and then");
+        assert!(
+            self.left_out < self.told_in,
+            "the host regularly receives the queue head"
+        );
         self.head = (self.head + 1) % self.entries;
         self.head
     }

@@ -140,7 +140,7 @@ impl TcpOptions {
         }
         if self.h2c_data_bytes_max < 4096 || !self.h2c_data_bytes_max.is_multiple_of(4) {
             let bytes = self.h2c_data_bytes_max;
-            let sentence = format!("MAXH2CDATA is a multiple of 4 and at least 4096, not {bytes}");
+            let sentence = format!("MAXH2CDATA is {bytes}, but must be a multiple of 4 and at least 4096");
             return Err(ServeError::TcpOption(sentence));
         }
         Ok(())
@@ -280,11 +280,11 @@ impl TcpServer {
         options.check()?;
         let listener = listen(options.listen)?;
         let system = |action| move |source| ServeError::System { action, source };
-        let address = listener.local_addr().map_err(system("asking for the address"))?;
+        let address = listener.local_addr().map_err(system("reading the listening address"))?;
         let inner = Arc::new(Inner {
             context: Context::new(options, shared, clock),
             connections: Mutex::default(),
-            stop: Bell::new().map_err(system("making an eventfd"))?,
+            stop: Bell::new().map_err(system("creating an eventfd"))?,
             stopping: AtomicBool::new(false),
         });
         let accepting = Arc::clone(&inner);

@@ -124,7 +124,7 @@ impl Output {
             self.note_headers(start, before);
             return Err(error);
         }
-        assert_eq!(self.headers.len() - start, bytes, "it is what the header says");
+        assert_eq!(self.headers.len() - start, bytes, "the length is that of the header");
         self.note_headers(start, self.headers.len());
         if self.digests.data {
             let digest = crc32c::crc32c(&self.headers[start..]);

@@ -39,7 +39,7 @@ const INTERRUPT_KINDS: u32 = 5;
 const CAPABILITIES: &str = r#"{"capabilities":{"max_msg_fds":16,"max_data_xfer_size":1048576}}"#;
 const _: () = assert!(
     wire::DESCRIPTORS_MAX == 16 && wire::DATA_BYTES_MAX == 1048576,
-    "as CAPABILITIES says"
+    "the limit equals that in CAPABILITIES"
 );
 
 /// The parts of a device that all its clients share.
@@ -101,7 +101,8 @@ pub fn serve(device: &Device, stream: &UnixStream) -> io::Result<()> {
         let answer = match descriptors {
             Some(descriptors) => connection.answer(&header, Body(&body), descriptors),
             None => {
-                connection.complain("a message's file descriptors could not be taken over; see `ulimit -n`");
+                connection
+                    .complain("a message's file descriptors could not be received. Raise the limit of `ulimit -n`");
                 Err(Errno::MFILE.into())
             }
         };

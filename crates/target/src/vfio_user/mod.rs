@@ -102,7 +102,7 @@ impl VfioUserServer {
         options: VfioUserOptions,
     ) -> Result<VfioUserServer, ServeError> {
         let socket = Arc::new(Socket::bind(path)?);
-        let (page, file) = DoorbellPage::new().map_err(|source| system("making the doorbell page", source))?;
+        let (page, file) = DoorbellPage::new().map_err(|source| system("creating the doorbell page", source))?;
         let (controller, queues) = connect(&shared, clock)?;
         let layout = Layout { vectors: queues + 1 };
         let (worker, requests, to_sync) = Worker::new(Parts {
@@ -169,7 +169,12 @@ impl Drop for VfioUserServer {
         // Wakes the thread that waits for a client or a message. An error means that the socket is
         // already closed.
         let _ = rustix::net::shutdown(&self.socket.listener, rustix::net::Shutdown::Both);
-        if let Some(client) = &*self.clients.current.lock().expect("nobody panics with it") {
+        if let Some(client) = &*self
+            .clients
+            .current
+            .lock()
+            .expect("no thread panics while it holds the lock")
+        {
             let _ = client.shutdown(Shutdown::Both);
         }
         let _ = self.requests.send(Request::Stop);
@@ -180,7 +185,7 @@ impl Drop for VfioUserServer {
             .chain(self.worker_threads.drain(..))
         {
             if thread.join().is_err() {
-                eprintln!("warp: a thread of the vfio-user server ended with a panic, see above");
+                eprintln!("warp: a thread of the vfio-user server ended with the panic above");
             }
         }
         // After a panic with the drive locked, the controller cannot be freed.
@@ -197,7 +202,7 @@ fn connect(shared: &Shared, clock: Clock) -> Result<(u16, u16), ServeError> {
     let connected = subsystem.connect(clock.now(), Transport::Pcie, ControllerKind::Io, Host::default());
     match connected {
         Ok(controller) => Ok((controller, queues)),
-        Err(failure) => Err(system("making a controller", io::Error::other(failure.cause))),
+        Err(failure) => Err(system("creating a controller", io::Error::other(failure.cause))),
     }
 }
 
@@ -216,9 +221,12 @@ fn accept_clients(listener: &UnixListener, device: &Device, clients: &Clients) {
         if let Err(error) = connection::serve(device, &stream)
             && !clients.stopping.load(Ordering::SeqCst)
         {
-            eprintln!("warp: vfio-user: {error}; the client is disconnected, the next one may come");
+            eprintln!("warp: the vfio-user client was disconnected: {error}. Another client may connect");
         }
-        *clients.current.lock().expect("nobody panics with it") = None;
+        *clients
+            .current
+            .lock()
+            .expect("no thread panics while it holds the lock") = None;
         if device.requests.ask(|answer| Request::ClientGone { answer }).is_err() {
             return;
         }
@@ -235,7 +243,10 @@ fn next_client(listener: &UnixListener, clients: &Clients) -> Option<UnixStream>
         let kept = accepted.and_then(|(stream, _)| Ok((stream.try_clone()?, stream)));
         match kept {
             Ok((copy, stream)) => {
-                *clients.current.lock().expect("nobody panics with it") = Some(copy);
+                *clients
+                    .current
+                    .lock()
+                    .expect("no thread panics while it holds the lock") = Some(copy);
                 // `drop` sets `stopping` before it reads `current`, and this thread does the
                 // opposite. One of the two threads always sees the other.
                 if clients.stopping.load(Ordering::SeqCst) {
@@ -245,7 +256,7 @@ fn next_client(listener: &UnixListener, clients: &Clients) -> Option<UnixStream>
             }
             Err(error) => {
                 // The most likely cause is a lack of file descriptors. Others may be closed soon.
-                eprintln!("warp: vfio-user: a client could not be accepted: {error}");
+                eprintln!("warp: a vfio-user client could not connect: {error}");
                 std::thread::sleep(std::time::Duration::from_millis(100));
             }
         }

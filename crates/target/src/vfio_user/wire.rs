@@ -229,7 +229,7 @@ pub fn receive(stream: &UnixStream, body: &mut Vec<u8>) -> io::Result<Option<(He
     reader.read_exact(&mut header.as_mut_bytes()[got..])?;
     let bytes = header.bytes as usize;
     if !(size_of::<Header>()..=MESSAGE_BYTES_MAX).contains(&bytes) {
-        let cause = format!("a message of {bytes} bytes");
+        let cause = format!("a message has {bytes} bytes, which is outside the limits");
         return Err(io::Error::new(io::ErrorKind::InvalidData, cause));
     }
     body.resize(bytes - size_of::<Header>(), 0);

@@ -47,9 +47,9 @@ const SLEEP_LONG: Duration = Duration::from_millis(1);
 /// 000.
 const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::new(1000).expect("not 0");
 /// Message for a user whose QEMU cannot work.
-const NO_MEMORY: &str = "warp: vfio-user: the client enables the controller but shares no memory with it, so no \
-    command can be read; start QEMU with -object memory-backend-memfd,id=ram,size=...,share=on -machine \
-    memory-backend=ram";
+const NO_MEMORY: &str = "warp: the vfio-user client enables the controller but shares no memory with it, so no command \
+                         can be read. Start QEMU with -object memory-backend-memfd,id=ram,size=...,share=on -machine \
+                         memory-backend=ram";
 /// Capacity of the request channel. A sender to a full channel waits.
 const REQUESTS_MAX: usize = 256;
 
@@ -365,11 +365,11 @@ impl Worker {
             }
             Request::SyncResult(result) => {
                 let before = self.synced.replace(result);
-                assert!(before.is_none(), "only one thing at a time is made durable");
+                assert!(before.is_none(), "one sync at a time is in progress");
                 self.finish_sync();
             }
             Request::Wake => {}
-            Request::Stop => unreachable!("the caller has looked for it"),
+            Request::Stop => unreachable!("the caller handles Stop"),
         }
     }
 

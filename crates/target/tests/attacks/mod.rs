@@ -143,7 +143,7 @@ fn a_host_without_a_name_may_come_where_nobody_is_listed() {
     write(&mut queue, 0, &[1; 4096]);
     let guarded = guarded();
     let error = Controller::connect(&nameless(&guarded)).map(|_| ()).unwrap_err();
-    assert_eq!(error.to_string(), "Connect: Connect Invalid Parameters");
+    assert_eq!(error.to_string(), "Connect failed with Connect Invalid Parameters");
 }
 
 #[test]

@@ -188,7 +188,9 @@ impl Storage {
 
     fn check_named(&self) -> std::io::Result<()> {
         if self.file.metadata()?.nlink() == 0 {
-            return Err(Error::other("the data file was removed, and ends with the server"));
+            return Err(Error::other(
+                "the data file was removed. The data is lost when the server stops",
+            ));
         }
         Ok(())
     }
@@ -197,7 +199,7 @@ impl Storage {
     fn sync_up_to(&self, wanted: u64) -> std::io::Result<()> {
         let mut syncs = self.syncs.lock().expect("nothing panics between lock and unlock");
         if let Some((kind, message)) = &syncs.failed {
-            let message = format!("{message}; an earlier attempt to make data durable failed, restart the server");
+            let message = format!("{message}. An earlier attempt to make data durable failed, so restart the server");
             return Err(Error::new(*kind, message));
         }
         if syncs.done >= wanted {

@@ -166,7 +166,7 @@ impl Media for Memory {
 
 fn no_memory(offset: u64, bytes: u64, source: std::io::Error) -> MediaError {
     MediaError {
-        action: "taking memory for",
+        action: "allocating memory for",
         offset,
         bytes,
         source,

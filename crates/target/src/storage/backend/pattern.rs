@@ -27,13 +27,13 @@ const HEADER_BYTES: usize = 24;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Mismatch {
     /// The block is neither of the pattern nor zeroes.
-    #[error("the block at {address} is not of the pattern")]
+    #[error("the block at {address} does not have the pattern")]
     Foreign {
         /// Byte address of the block.
         address: u64,
     },
     /// The block belongs to another address.
-    #[error("the block at {address} is the one that belongs at {found}")]
+    #[error("the block at {address} contains the block of address {found}")]
     Misplaced {
         /// Byte address of the block.
         address: u64,
@@ -41,7 +41,7 @@ pub enum Mismatch {
         found: u64,
     },
     /// The header is valid, but a later byte is not.
-    #[error("byte {byte} of the block at {address} is not what its generation {generation} says")]
+    #[error("byte {byte} of the block at {address} does not match its generation {generation}")]
     Corrupt {
         /// Byte address of the block.
         address: u64,
@@ -51,7 +51,7 @@ pub enum Mismatch {
         byte: usize,
     },
     /// The blocks are valid, but of different generations.
-    #[error("the block at {address} is of generation {found}, those before it of {expected}")]
+    #[error("the block at {address} has generation {found}, but earlier blocks have {expected}")]
     Torn {
         /// Byte address of the block.
         address: u64,

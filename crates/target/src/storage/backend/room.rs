@@ -6,9 +6,9 @@ use thiserror::Error;
 /// The machine has too little memory for the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "the drive needs {} of memory ({} for its data, {} for the device model's maps), this machine has {} available; \
-     serve a smaller capacity, or keep the data elsewhere", Bytes(*data_bytes + *maps_bytes), Bytes(*data_bytes),
-     Bytes(*maps_bytes), Bytes(*available_bytes)
+    "the drive needs {} of memory ({} for its data, {} for the device model's maps), but this machine has {} \
+     available. Serve a smaller capacity, or store the data in a file",
+    Bytes(*data_bytes + *maps_bytes), Bytes(*data_bytes), Bytes(*maps_bytes), Bytes(*available_bytes)
 )]
 pub struct TooLittleMemory {
     /// Memory for data or its substitute.

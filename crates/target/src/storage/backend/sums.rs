@@ -54,7 +54,7 @@ pub enum ReadError {
     #[error(transparent)]
     Io(#[from] Error),
     /// The page at this byte address does not match its checksum.
-    #[error("the page is not what was written: its checksum does not match")]
+    #[error("the page does not match its checksum")]
     Damaged(u64),
 }
 

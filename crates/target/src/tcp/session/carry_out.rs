@@ -55,7 +55,7 @@ impl Session {
         while let Some(first) = self.ready.front() {
             let is_plain = matches!(&first.progress, Progress::Capsule(_, Some(command)) if command.may_be_plain());
             if !is_plain || !self.carry_out_together(&mut subsystem, now, until) {
-                let ready = self.ready.pop_front().expect("just looked at");
+                let ready = self.ready.pop_front().expect("the entry was checked before");
                 if let Some(next) = self.ready.front().filter(|_| is_io) {
                     subsystem.expect(next.progress.entry());
                 }
@@ -117,7 +117,7 @@ impl Session {
         let mut failed = None;
         for (place, PlacedPlain { command, offset }) in plain.iter().enumerate().take(TOGETHER_COMMANDS) {
             subsystem.expect_plain(plain[place + 1..].iter().map(|next| &next.command));
-            let ready = self.ready.pop_front().expect("it was looked at");
+            let ready = self.ready.pop_front().expect("the command was examined before");
             self.bytes_in_flight -= ready.data.len();
             let entry = ready.progress.entry();
             let Transfer { direction, bytes, .. } = command.transfer();
@@ -431,7 +431,7 @@ fn prepare(command: &Command, data: &mut Vec<u8>) -> Result<bool, Failure> {
         (Direction::None, _) => data.clear(),
         (Direction::ToHost, Place::Transport) => {}
         (Direction::ToHost, Place::Capsule(_)) => {
-            let cause = "data for the host cannot be in the command's capsule";
+            let cause = "data for the host cannot be in the command capsule";
             return Err(Failure::new(Status::SGL_DESCRIPTOR_TYPE_INVALID, cause).at(Parameter::DATA_POINTER));
         }
         (Direction::ToController, Place::Capsule(offset)) => {
@@ -458,17 +458,20 @@ fn place(entry: &SubmissionEntry, transfer: Transfer, capsule_bytes: usize) -> R
         return Ok(Place::Transport);
     }
     if transfer.metadata_bytes > 0 {
-        let cause = "over fabrics metadata is part of the data, but this namespace has it in a separate buffer";
+        let cause = "over fabrics metadata is part of the data, but this namespace has a separate metadata buffer";
         return Err(Failure::new(Status::INVALID_NAMESPACE_OR_FORMAT, cause).at(Parameter::NSID));
     }
     if !matches!(entry.flags.psdt(), PSDT_SGL_MPTR_CONTIGUOUS | PSDT_SGL_MPTR_SGL) {
-        let cause = "over fabrics data pointers are SGLs";
+        let cause = "over fabrics data pointers must be SGLs";
         return Err(Failure::invalid_field(Parameter::dword(0, 14), cause));
     }
     let descriptor = entry.sgl1();
     let length = descriptor.length.get() as usize;
     if length < transfer.bytes {
-        let cause = format!("the SGL describes {length} bytes, the command moves {}", transfer.bytes);
+        let cause = format!(
+            "the SGL describes {length} bytes, but the command transfers {}",
+            transfer.bytes
+        );
         return Err(Failure::new(Status::DATA_SGL_LENGTH_INVALID, cause).at(Parameter::DATA_POINTER));
     }
     match (SglType::from_u8(descriptor.id.sgl_type()), descriptor.id.subtype()) {
@@ -477,13 +480,14 @@ fn place(entry: &SubmissionEntry, transfer: Transfer, capsule_bytes: usize) -> R
             let offset = descriptor.addr.get();
             let end = offset.saturating_add(length as u64);
             if transfer.direction == Direction::ToController && end > capsule_bytes as u64 {
-                let cause = format!("the SGL reaches to byte {end} of the capsule's data, it has {capsule_bytes}");
+                let cause =
+                    format!("the SGL ends at byte {end} of the capsule's data, which has {capsule_bytes} bytes");
                 return Err(Failure::new(Status::SGL_OFFSET_INVALID, cause).at(Parameter::DATA_POINTER));
             }
             Ok(Place::Capsule(offset as usize))
         }
         _ => {
-            let cause = "over TCP an SGL is a data block with an offset, or a transport data block";
+            let cause = "over TCP an SGL must be a data block with an offset or a transport data block";
             Err(Failure::new(Status::SGL_DESCRIPTOR_TYPE_INVALID, cause).at(Parameter::DATA_POINTER))
         }
     }

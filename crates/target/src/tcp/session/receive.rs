@@ -204,7 +204,7 @@ impl Session {
 
     /// Moves data from the input buffer to its command.
     fn take_data(&mut self) -> bool {
-        let receiving = self.receiving.as_mut().expect("data is coming in");
+        let receiving = self.receiving.as_mut().expect("a data PDU is in reception");
         let available = self.input.bytes();
         let bytes = available.len().min(receiving.left);
         if bytes == 0 {
@@ -219,7 +219,7 @@ impl Session {
 
     /// Accounts for `bytes` added to the data of the receiving command.
     pub(super) fn note_data(&mut self, bytes: usize) {
-        let receiving = self.receiving.as_mut().expect("data is coming in");
+        let receiving = self.receiving.as_mut().expect("a data PDU is in reception");
         let digest = receiving.digest;
         let command = receiving.command(&mut self.requested);
         let added = &command.ready.data[command.received..][..bytes];
@@ -231,7 +231,7 @@ impl Session {
 
     /// Finishes a PDU whose data is complete. Returns false if its digest has not arrived.
     fn finish_data(&mut self) -> bool {
-        let mut receiving = self.receiving.take().expect("data is coming in");
+        let mut receiving = self.receiving.take().expect("a data PDU is in reception");
         if let Some(digest) = receiving.digest {
             if self.input.bytes().len() < DIGEST_LENGTH {
                 self.receiving = Some(receiving);
@@ -261,7 +261,7 @@ impl Session {
             if !self.has_room_for(bytes) {
                 return;
             }
-            let command = self.ungranted.pop_front().expect("just looked at");
+            let command = self.ungranted.pop_front().expect("the entry was checked before");
             let cid = command.entry.cid.get();
             let requested = self.make_room(Progress::Transferred(command), bytes);
             let free = self.requested.iter().position(Option::is_none);
