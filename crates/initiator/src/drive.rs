@@ -66,11 +66,11 @@ impl<P: DataPort> Drive<P> {
         let namespace = Namespace::find(&mut port, nsid, None)?;
         let handles = namespace.sample(&mut port)?.handles;
         if handles.is_empty() {
-            let problem = "the drive says that it has no placement handle, though FDP is enabled".to_string();
+            let problem = "the drive reports no placement handle although FDP is enabled".to_string();
             return Err(WatchError::Implausible { nsid, problem });
         }
         let controller = identify(&mut port, Cns::Controller, 0)?;
-        let controller = IdentifyController::read_from_bytes(&controller).expect("4096 bytes were asked for");
+        let controller = IdentifyController::read_from_bytes(&controller).expect("the request was for 4096 bytes");
         let most = port.transfer_bytes_max();
         let transfer_bytes = match controller.mdts {
             0 => most,
@@ -78,7 +78,8 @@ impl<P: DataPort> Drive<P> {
         };
         if transfer_bytes < namespace.block_bytes {
             let problem = format!(
-                "the drive says that a transfer has {transfer_bytes} bytes at most, which is less than a logical block of {}",
+                "the drive reports a maximum transfer of {transfer_bytes} bytes, which is less than its logical block \
+                 of {}",
                 namespace.block_bytes
             );
             return Err(WatchError::Implausible { nsid, problem });

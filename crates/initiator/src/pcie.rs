@@ -54,9 +54,9 @@ const ADMIN_ENTRIES: u16 = 32;
 /// Error of the driver or the device.
 #[derive(Debug, Error)]
 pub enum DriverError {
-    #[error("vfio-user: {0}")]
+    #[error("the vfio-user connection failed with {0}")]
     Client(#[from] vfio_user::Error),
-    #[error("{action}: {source}")]
+    #[error("{action} failed with {source}")]
     System {
         /// Attempted action, as a present participle.
         action: &'static str,
@@ -67,10 +67,10 @@ pub enum DriverError {
     #[error("the device did not {0} within {PATIENCE:?}")]
     Timeout(&'static str),
     /// The device reports a fatal error (CSTS.CFS).
-    #[error("controller fatal status")]
+    #[error("the controller reports a fatal error (CSTS.CFS)")]
     Fatal,
     /// A command of the driver failed.
-    #[error("{opcode}: {status}")]
+    #[error("{opcode} failed with {status}")]
     Command { opcode: AdminOpcode, status: Status },
 }
 
@@ -142,7 +142,7 @@ impl Driver {
     /// The server does not exist, or the system has no memory.
     pub fn connect(path: &Path, options: DriverOptions) -> Result<Driver, DriverError> {
         let mut client = Client::new(path)?;
-        let (ram, ram_file) = shared_memory(options.ram_bytes).map_err(system("making guest RAM"))?;
+        let (ram, ram_file) = shared_memory(options.ram_bytes).map_err(system("creating guest RAM"))?;
         client.dma_map(0, RAM_BASE, options.ram_bytes, ram_file.as_raw_fd())?;
         let doorbells = if options.map_doorbells {
             map_doorbells(&client).map_err(system("mapping the doorbells"))?
@@ -178,7 +178,7 @@ impl Driver {
         let events: Result<Vec<File>, _> = (0..vectors)
             .map(|_| Ok(File::from(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
             .collect();
-        self.events = events.map_err(system("making event file descriptors"))?;
+        self.events = events.map_err(system("creating event file descriptors"))?;
         for (vector, event) in (0..).zip(&self.events) {
             self.client
                 .set_irqs(MSIX, SET_EVENTFDS, vector, 1, &[event.as_raw_fd()])?;
@@ -565,7 +565,11 @@ impl Driver {
         let cid = self.submit(queue, entry);
         self.ring(queue)?;
         let completion = self.wait_completion(queue)?;
-        assert_eq!(completion.cid.get(), cid, "the device completes what was submitted");
+        assert_eq!(
+            completion.cid.get(),
+            cid,
+            "the completion belongs to a submitted command"
+        );
         Ok(completion)
     }
 

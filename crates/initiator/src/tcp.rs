@@ -37,7 +37,7 @@ pub use queue::{Completion, Data, Queue};
 /// Error of the initiator.
 #[derive(Debug, Error)]
 pub enum InitiatorError {
-    #[error("{action}: {source}")]
+    #[error("{action} failed with {source}")]
     Io {
         /// Attempted action, as a present participle.
         action: &'static str,
@@ -48,7 +48,7 @@ pub enum InitiatorError {
     #[error("the controller closed the connection")]
     Closed,
     /// The controller ended the connection with a C2HTermReq.
-    #[error("the controller ended the connection: fatal error status {status:#x}, information {information:#x}")]
+    #[error("the controller ended the connection with fatal error status {status:#x} and information {information:#x}")]
     Terminated {
         /// Fatal error status (FES).
         status: u16,
@@ -56,10 +56,10 @@ pub enum InitiatorError {
         information: u32,
     },
     /// The controller broke the protocol.
-    #[error("the controller breaks the protocol: {0}")]
+    #[error("the controller violates the protocol, because {0}")]
     Protocol(String),
     /// A command failed.
-    #[error("{command}: {}", status.name_for_fabrics())]
+    #[error("{command} failed with {}", status.name_for_fabrics())]
     Command {
         command: &'static str,
         status: Status,
@@ -67,10 +67,10 @@ pub enum InitiatorError {
         result: u64,
     },
     /// Authentication of the host or of the controller failed.
-    #[error("authentication: {0}")]
+    #[error("authentication failed, because {0}")]
     Authentication(String),
     /// The controller does not become ready or does not shut down.
-    #[error("the controller does not {0} within {1:?}")]
+    #[error("the controller did not {0} within {1:?}")]
     NotReady(&'static str, Duration),
 }
 
@@ -338,7 +338,7 @@ impl Controller {
     /// The command fails.
     pub fn identify_controller(&mut self) -> Result<IdentifyController, InitiatorError> {
         let data = self.identify(Cns::Controller, 0)?;
-        Ok(IdentifyController::read_from_bytes(&data).expect("the length was asked for"))
+        Ok(IdentifyController::read_from_bytes(&data).expect("the answer has the requested length"))
     }
 
     /// Reads a part of a log page. `bytes` is a multiple of 4. `group` is the endurance group, or 0
@@ -378,7 +378,7 @@ impl Controller {
             }
         }
         Err(InitiatorError::Protocol(
-            "the discovery log changed each time that it was read".to_string(),
+            "the discovery log changed during each read".to_string(),
         ))
     }
 

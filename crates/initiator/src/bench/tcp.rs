@@ -69,8 +69,8 @@ impl std::fmt::Display for Figure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "{:<24} {:>7.1} K IOPS {:>5.0} MB/s  {:>3.0} % of plain TCP ({:.1} K); busy for each: target {:.2?}, \
-             initiator {:.2?}",
+            "{:<24} {:>7.1} K IOPS {:>5.0} MB/s  {:>3.0} % of plain TCP ({:.1} K), CPU time target {:.2?}, initiator \
+             {:.2?}",
             self.name,
             self.commands_per_second / 1e3,
             self.bytes_per_second() / 1e6,

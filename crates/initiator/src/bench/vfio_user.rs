@@ -107,8 +107,8 @@ impl std::fmt::Display for Figures {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "{:.0} K IOPS ({:.0} K in a second of the server's core, {:.0} % of what the core copies at best: {:.0} \
-             K); {:.1} commands for each doorbell, WAF {:.2}",
+            "{:.0} K IOPS ({:.0} K per second of the server's core, {:.0} % of the core's copy limit of {:.0} K), \
+             {:.1} commands per doorbell, WAF {:.2}",
             self.commands_per_second() / 1e3,
             self.commands_per_busy_second() / 1e3,
             100.0 * self.commands_per_busy_second() / self.copies_per_second,
@@ -126,13 +126,13 @@ pub enum BenchError {
     #[error(transparent)]
     Driver(#[from] DriverError),
     /// A command failed.
-    #[error("a command failed: {0}")]
+    #[error("a command failed with {0}")]
     Command(nvme_spec::Status),
     /// Memory for the copies cannot be mapped.
-    #[error("there is no memory to measure copies with: {0}")]
+    #[error("there is no memory to measure copies: {0}")]
     Memory(#[from] std::io::Error),
     /// The system does not report the processor time of a thread.
-    #[error("the system does not tell the processor time of the server's thread")]
+    #[error("the system does not report the CPU time of the server's thread")]
     ProcessorTime,
 }
 

@@ -13,7 +13,7 @@ use zerocopy::{FromBytes, Immutable, KnownLayout};
 
 /// Log page that is shorter than its contents.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{page}: {needed} bytes are needed at offset {offset}, there are {bytes} in all")]
+#[error("{page} needs {needed} bytes at offset {offset}, but has {bytes} in total")]
 pub struct DecodeError {
     page: &'static str,
     offset: usize,

@@ -124,17 +124,18 @@ pub struct BlockDevice {
 #[derive(Debug, thiserror::Error)]
 pub enum FileMapError {
     /// A file or directory cannot be read.
-    #[error("{}: {source}", path.display())]
+    #[error("cannot map the file {}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     /// The file system does not support FIEMAP.
     #[error(
-        "{}: its file system cannot say where files are (no FIEMAP); give the ranges in a file instead", .0.display()
+        "the file system of {} cannot report where files are stored (no FIEMAP). Give the ranges in a file instead",
+        .0.display()
     )]
     NoFiemap(PathBuf),
     /// Addresses of the file system are not logical blocks of a namespace.
     #[error(
-        "{}: its file system is on {found}, not directly on an NVMe namespace or a partition of one, so places of \
-         files are not logical blocks of a drive; give the ranges in a file instead",
+        "the file system of {} is on {found} instead of an NVMe namespace or its partition, so file offsets have no \
+         logical blocks. Give the ranges in a file instead",
         path.display()
     )]
     NotOnNamespace {
@@ -348,7 +349,7 @@ pub fn extents(file: &File) -> io::Result<FileExtents> {
     }
 }
 
-#[expect(unsafe_code, reason = "there is no safe interface to FIEMAP")]
+#[expect(unsafe_code, reason = "FIEMAP has no safe interface")]
 fn fiemap(file: &File, map: &mut Fiemap) -> io::Result<()> {
     // SAFETY: the argument of FS_IOC_FIEMAP is a `struct fiemap`. Its header gives the capacity of
     // the extent array behind it. `Fiemap` has exactly this capacity, the kernel writes no more

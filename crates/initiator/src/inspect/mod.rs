@@ -40,9 +40,9 @@ pub enum InspectError {
     #[error("{target}: {problem}")]
     Unreachable { target: String, problem: String },
     /// The drive rejected a command.
-    #[error("{command}: the drive answers \"{status}\"")]
+    #[error("{command} with \"{status}\"")]
     Refused {
-        /// Name of the command.
+        /// Drive and command, such as "/dev/nvme0 rejected command 0x02".
         command: String,
         status: Status,
     },
@@ -105,7 +105,7 @@ pub struct NamespaceHandles {
 /// See [`CommandPort::receive`]. Also fails if the drive sends an invalid log page.
 pub fn report(port: &mut impl CommandPort, endurance_group: u16) -> Result<FdpReport, InspectError> {
     let mut bytes = identify(port, Cns::Controller, 0)?;
-    let controller = IdentifyController::read_from_bytes(&bytes).expect("4096 bytes were asked for");
+    let controller = IdentifyController::read_from_bytes(&bytes).expect("the request was for 4096 bytes");
     let supported = controller.ctratt.fdps();
     let configurations = if supported {
         decode::configurations(&whole_configurations(port, endurance_group)?)?
@@ -180,7 +180,7 @@ fn whole_configurations(port: &mut impl CommandPort, endurance_group: u16) -> Re
         endurance_group,
         size_of::<FdpConfigurationsHeader>(),
     )?;
-    let header = FdpConfigurationsHeader::read_from_bytes(&header).expect("as long as was asked for");
+    let header = FdpConfigurationsHeader::read_from_bytes(&header).expect("the answer has the requested length");
     let bytes = (header.sze.get() as usize)
         .clamp(16, PAGE_BYTES_MAX)
         .next_multiple_of(4);

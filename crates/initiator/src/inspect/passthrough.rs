@@ -71,9 +71,9 @@ const UNSETTLED_WAIT: Duration = Duration::from_millis(100);
 /// Reason why a device cannot be opened, with a remedy.
 fn not_opened(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => format!("{error}; NVMe devices can be opened by root"),
+        io::ErrorKind::PermissionDenied => format!("{error}. Open NVMe devices as root"),
         io::ErrorKind::NotFound => {
-            "there is no such device; `nvme list` and `ls /dev/nvme*` show those there are".to_string()
+            "the device does not exist. List the devices with `nvme list` or `ls /dev/nvme*`".to_string()
         }
         _ => error.to_string(),
     }
@@ -113,13 +113,18 @@ impl Passthrough {
             .open(path);
         let device = opened.map_err(|error| {
             refused(match error.raw_os_error().map(Errno::from_raw_os_error) {
-                Some(Errno::BUSY) => "is in use, by a mounted file system or something else of the kernel".to_string(),
+                Some(Errno::BUSY) => {
+                    "the device is in use by a mounted file system or another part of the kernel. Unmount it first"
+                        .to_string()
+                }
                 _ => not_opened(&error),
             })
         })?;
         // Exclusive opening works only for block devices.
         if !device.metadata().is_ok_and(|found| found.file_type().is_block_device()) {
-            return Err(refused("is no block device; give one such as /dev/nvme0n1".to_string()));
+            return Err(refused(
+                "this is not a block device. Give one such as /dev/nvme0n1".to_string(),
+            ));
         }
         Ok(Passthrough { device, name })
     }
@@ -159,15 +164,15 @@ impl Passthrough {
         let status = answer.map_err(|error| InspectError::Unreachable {
             target: self.name.clone(),
             problem: match error {
-                Errno::NOTTY => "is not an NVMe device".to_string(),
-                Errno::NODEV | Errno::NXIO => "the device is gone".to_string(),
+                Errno::NOTTY => "this is not an NVMe device".to_string(),
+                Errno::NODEV | Errno::NXIO => "the device was removed".to_string(),
                 error => error.to_string(),
             },
         })?;
         match Status::from_u16(status as u16 & STATUS_FIELD) {
             Status::SUCCESS => Ok(()),
             status => Err(InspectError::Refused {
-                command: format!("{}: command {opcode:#04x}", self.name),
+                command: format!("{} rejected command {opcode:#04x}", self.name),
                 status,
             }),
         }
@@ -223,7 +228,7 @@ fn settled(wait: impl Fn(Duration), mut attempt: impl FnMut() -> Result<i32, Err
 }
 
 /// Sends a command. Returns the NVMe status, or another return value of the ioctl.
-#[expect(unsafe_code, reason = "there is no safe interface to NVMe passthrough")]
+#[expect(unsafe_code, reason = "NVMe passthrough has no safe interface")]
 fn submit<const OPCODE: u32>(device: &File, command: &mut PassthroughCommand) -> Result<i32, Errno> {
     /// Ioctl whose output is the kernel's return value.
     struct Submit<'a, const OPCODE: u32>(&'a mut PassthroughCommand);

@@ -38,7 +38,8 @@ impl Remote {
             target: name.clone(),
             problem: match &error {
                 InitiatorError::Io { source, .. } if source.kind() == ErrorKind::ConnectionRefused => {
-                    "nobody listens there; start `warp serve --tcp` with this address, or give the one that it prints"
+                    "no server listens at this address. Start `warp serve --tcp` with it, or give the address that the \
+                     server prints"
                         .to_string()
                 }
                 _ => error.to_string(),
@@ -57,7 +58,7 @@ impl Remote {
         let Some(entry) = found.first() else {
             return Err(InspectError::Unreachable {
                 target: name,
-                problem: "its discovery log names no subsystem".to_string(),
+                problem: "its discovery log contains no subsystem".to_string(),
             });
         };
         let nqn = String::from_utf8_lossy(&entry.subnqn);
@@ -86,7 +87,7 @@ impl Remote {
         match answer.status() {
             Status::SUCCESS => Ok(answer),
             status => Err(InspectError::Refused {
-                command: format!("{}: command {:#04x}", self.name, entry.opcode),
+                command: format!("{} rejected command {:#04x}", self.name, entry.opcode),
                 status,
             }),
         }

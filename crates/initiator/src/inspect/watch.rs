@@ -58,36 +58,36 @@ pub enum WatchError {
     NotSupported,
     /// FDP is disabled.
     #[error(
-        "Flexible Data Placement is not enabled in endurance group {endurance_group}, so there are no events; \
-         `nvme fdp feature DEVICE --endgrp-id={endurance_group} --enable-conf-idx=0` enables it while the drive has \
-         no namespace"
+        "Flexible Data Placement is disabled in endurance group {endurance_group}, so there are no events. Enable it \
+         while the drive has no namespace, with `nvme fdp feature DEVICE --endgrp-id={endurance_group} \
+         --enable-conf-idx=0`"
     )]
     Disabled { endurance_group: u16 },
     /// The namespace does not exist.
-    #[error("namespace {nsid} is not there; {}", attached(.others))]
+    #[error("namespace {nsid} does not exist. {}", attached(.others))]
     NoNamespace {
         nsid: u32,
         /// Existing namespaces.
         others: Vec<u32>,
     },
     /// The namespace reports impossible properties.
-    #[error("namespace {nsid}: {problem}")]
+    #[error("the values of namespace {nsid} are impossible, because {problem}")]
     Implausible {
         nsid: u32,
         /// Description of the reported values.
         problem: String,
     },
     /// The namespace was replaced while the connection was lost.
-    #[error("namespace {0} is another one than before the connection was lost: start again")]
+    #[error("namespace {0} was replaced while the connection was lost. Start again")]
     Changed(u32),
 }
 
 fn attached(others: &[u32]) -> String {
     match others {
-        [] => "no namespace is attached to the controller".to_string(),
+        [] => "No namespace is attached to the controller".to_string(),
         others => {
             let listed: Vec<String> = others.iter().map(u32::to_string).collect();
-            format!("attached to the controller: {}", listed.join(", "))
+            format!("The controller has the namespaces {}", listed.join(", "))
         }
     }
 }
@@ -99,7 +99,7 @@ impl Namespace {
     /// The namespace does not exist, FDP is unsupported or disabled, or a command fails.
     pub fn find(port: &mut impl CommandPort, nsid: u32, endurance_group: Option<u16>) -> Result<Namespace, WatchError> {
         let controller = identify(port, Cns::Controller, 0)?;
-        let controller = IdentifyController::read_from_bytes(&controller).expect("4096 bytes were asked for");
+        let controller = IdentifyController::read_from_bytes(&controller).expect("the request was for 4096 bytes");
         if !controller.ctratt.fdps() {
             return Err(WatchError::NotSupported);
         }
@@ -190,7 +190,7 @@ impl Namespace {
 /// Identify Namespace data of an existing namespace.
 fn structure(port: &mut impl CommandPort, nsid: u32) -> Result<IdentifyNamespace, WatchError> {
     let structure = match identify(port, Cns::Namespace, nsid) {
-        Ok(bytes) => IdentifyNamespace::read_from_bytes(&bytes).expect("4096 bytes were asked for"),
+        Ok(bytes) => IdentifyNamespace::read_from_bytes(&bytes).expect("the request was for 4096 bytes"),
         // Drives reject an impossible NSID, and return zeroes for one that is unused.
         Err(InspectError::Refused { status, .. }) if status == Status::INVALID_NAMESPACE_OR_FORMAT => {
             IdentifyNamespace::default()
@@ -217,7 +217,7 @@ fn block_bytes(nsid: u32, structure: &IdentifyNamespace) -> Result<u64, WatchErr
     let bits = structure.lbaf[index].lbads;
     let blocks = structure.nsze.get();
     if !(9..=16).contains(&bits) || blocks.checked_mul(1 << bits).is_none() {
-        let problem = format!("the drive says that it has {blocks} logical blocks of 2^{bits} bytes, which cannot be");
+        let problem = format!("the drive reports {blocks} logical blocks of 2^{bits} bytes");
         return Err(WatchError::Implausible { nsid, problem });
     }
     Ok(1 << bits)

@@ -50,12 +50,12 @@ fn receive(queue: &mut Queue, transaction: u16, expected: MessageId) -> Result<V
     let (header, _) = MessageHeader::ref_from_prefix(&done.data).expect("it is longer than a header");
     if header.auth_id == MessageId::Failure1.code() {
         let (failure, _) = Failure::ref_from_prefix(&done.data).expect("it is longer than a failure");
-        let reason = FailureReason::from_u8(failure.rce).map_or("for no reason that it names", FailureReason::name);
-        return Err(refused(format!("the controller refuses us: {reason}")));
+        let reason = FailureReason::from_u8(failure.rce).map_or("without a reason", FailureReason::name);
+        return Err(refused(format!("the controller refused it ({reason})")));
     }
     let is_expected = header.auth_type == AUTH_TYPE_DHCHAP && header.auth_id == expected.code();
     if !is_expected || header.t_id.get() != transaction {
-        return Err(refused(format!("the controller sent something else than {expected}")));
+        return Err(refused(format!("the controller sent another message than {expected}")));
     }
     Ok(done.data)
 }
@@ -102,7 +102,7 @@ impl Transaction {
 /// Authenticates the host, and the controller if its secret is given.
 pub fn authenticate(queue: &mut Queue, options: &HostOptions) -> Result<(), InitiatorError> {
     let secret = options.secret.as_ref();
-    let secret = secret.ok_or_else(|| refused("the controller asks for it, but there is no secret"))?;
+    let secret = secret.ok_or_else(|| refused("the controller requires it but no secret was given"))?;
     let controller_secret = options.controller_secret.as_ref();
     let controller_key = controller_secret.map(|secret| secret.key_of(&options.subsystem_nqn));
     let mut id = [0; 2];
@@ -171,7 +171,7 @@ fn check_controller(queue: &mut Queue, id: u16, message: &[u8], expected: &[u8])
         };
         // The controller disconnects after this message, so its answer is irrelevant.
         let _ = send(queue, failure.as_bytes().to_vec());
-        return Err(refused("the controller is not the one that it says it is"));
+        return Err(refused("the controller did not prove its identity"));
     }
     let success = Success2 {
         header: MessageHeader::new(MessageId::Success2, id),
@@ -213,9 +213,9 @@ struct Offer<'a> {
 fn read_challenge<'a>(options: &HostOptions, message: &'a [u8]) -> Result<Offer<'a>, InitiatorError> {
     let (challenge, values) = Challenge::ref_from_prefix(message).expect("it is longer than that");
     let hash = HashId::from_u8(challenge.hash_id).filter(|hash| options.hashes.contains(hash));
-    let hash = hash.ok_or_else(|| refused("the controller chose a hash function that we did not offer"))?;
+    let hash = hash.ok_or_else(|| refused("the controller chose a hash function that was not offered"))?;
     let group = DhGroupId::from_u8(challenge.dhg_id).filter(|group| options.groups.contains(group));
-    let group = group.ok_or_else(|| refused("the controller chose a DH group that we did not offer"))?;
+    let group = group.ok_or_else(|| refused("the controller chose a DH group that was not offered"))?;
     if challenge.hl != hash.digest_length() || challenge.dhvlen.get() != group.public_value_length() {
         return Err(refused("the lengths in the controller's challenge are wrong"));
     }

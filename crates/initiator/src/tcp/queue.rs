@@ -157,7 +157,7 @@ impl Queue {
             self.check_terminated()?;
             self.fill()?;
         }
-        let (response, _) = IcResp::read_from_prefix(self.unread()).expect("it is there");
+        let (response, _) = IcResp::read_from_prefix(self.unread()).expect("the header is complete");
         if response.ch.pdu_type != PduType::IcResp.code() {
             self.check_terminated()?;
             return Err(broken("it does not answer with an ICResp"));
@@ -167,7 +167,7 @@ impl Queue {
         self.data_digest = response.dgst.ddgst_enable();
         self.h2c_data_bytes_max = response.maxh2cdata.get() as usize;
         if self.h2c_data_bytes_max < 4096 || response.pfv.get() != PFV_1_0 {
-            return Err(broken("its ICResp makes no sense"));
+            return Err(broken("its ICResp is invalid"));
         }
         Ok(())
     }
@@ -466,7 +466,7 @@ impl Queue {
             return Ok(false);
         };
         let kind = PduType::from_u8(common.pdu_type);
-        let kind = kind.ok_or_else(|| broken(format!("PDU type {:#x}", common.pdu_type)))?;
+        let kind = kind.ok_or_else(|| broken(format!("the PDU type {:#x} is unknown", common.pdu_type)))?;
         let header_bytes = usize::from(kind.header_length());
         if kind == PduType::C2hTermReq {
             self.check_terminated()?;
@@ -485,12 +485,12 @@ impl Queue {
         match kind {
             PduType::CapsuleResp => {
                 self.heads_left_out = 0;
-                let (response, _) = CapsuleResp::read_from_prefix(self.unread()).expect("it is there");
+                let (response, _) = CapsuleResp::read_from_prefix(self.unread()).expect("the header is complete");
                 self.complete(response.rccqe)?;
             }
             PduType::C2hData => self.begin_data()?,
             PduType::R2t => self.answer_request()?,
-            _ => return Err(broken(format!("an unexpected {kind}"))),
+            _ => return Err(broken(format!("it sent an unexpected {kind}"))),
         }
         self.start += needed;
         Ok(true)
@@ -498,7 +498,7 @@ impl Queue {
 
     fn check_header(&self, common: &CommonHeader, header_bytes: usize) -> Result<(), InitiatorError> {
         if usize::from(common.hlen) != header_bytes || common.flags.hdgst() != self.header_digest {
-            return Err(broken("the length of a header, or the flag for its digest, is wrong"));
+            return Err(broken("the length or the digest flag of a header is wrong"));
         }
         if self.header_digest {
             let (header, rest) = self.unread().split_at(header_bytes);
@@ -532,7 +532,7 @@ impl Queue {
     }
 
     fn begin_data(&mut self) -> Result<(), InitiatorError> {
-        let (header, _) = C2hData::read_from_prefix(self.unread()).expect("it is there");
+        let (header, _) = C2hData::read_from_prefix(self.unread()).expect("the header is complete");
         let (at, bytes) = (header.datao.get() as usize, header.datal.get() as usize);
         let alignment = (usize::from(self.options.data_alignment) + 1) * 4;
         let flags = header.ch.flags;
@@ -541,12 +541,10 @@ impl Queue {
         let total = offset + bytes + if flags.ddgst() { DIGEST_LENGTH } else { 0 };
         let smallest = self.header_end(size_of::<C2hData>());
         if offset < smallest || !offset.is_multiple_of(alignment) || total != header.ch.plen.get() as usize {
-            return Err(broken(
-                "a C2HData PDU has its data at the wrong place, or the wrong length",
-            ));
+            return Err(broken("a C2HData PDU has a wrong data offset or length"));
         }
         if flags.ddgst() != self.data_digest || (flags.success() && !flags.last_pdu()) {
-            return Err(broken("the flags of a C2HData PDU are wrong"));
+            return Err(broken("a C2HData PDU has wrong flags"));
         }
         let cid = header.cccid.get();
         let pending = self.outstanding_command(cid)?;
@@ -565,7 +563,7 @@ impl Queue {
 
     /// Moves data out of the input buffer. Returns true if parsing can continue.
     fn take_data(&mut self) -> Result<bool, InitiatorError> {
-        let receiving = self.receiving.as_ref().expect("data is coming in");
+        let receiving = self.receiving.as_ref().expect("a data PDU is in reception");
         let bytes = (self.end - self.start).min(receiving.left);
         if bytes > 0 {
             let pending = self.pending[usize::from(receiving.cid)]
@@ -575,7 +573,7 @@ impl Queue {
             self.start += bytes;
             self.note_data(bytes);
         }
-        let receiving = self.receiving.as_ref().expect("data is coming in");
+        let receiving = self.receiving.as_ref().expect("a data PDU is in reception");
         if receiving.left > 0 {
             return Ok(false);
         }
@@ -588,13 +586,13 @@ impl Queue {
             }
             self.start += DIGEST_LENGTH;
         }
-        let receiving = self.receiving.take().expect("data is coming in");
+        let receiving = self.receiving.take().expect("a data PDU is in reception");
         if receiving.success {
             self.heads_left_out += 1;
             // With flow control, at most a tenth of the queue may complete without a reported head.
             if self.options.flow_control && self.heads_left_out >= (self.pending.len() / 10).max(1) {
                 let count = self.heads_left_out;
-                let why = format!("{count} completions in a row say nothing of the submission queue's head");
+                let why = format!("{count} consecutive completions did not report the submission queue head");
                 return Err(broken(why));
             }
             self.complete(CompletionEntry {
@@ -607,7 +605,7 @@ impl Queue {
     }
 
     fn note_data(&mut self, bytes: usize) {
-        let receiving = self.receiving.as_mut().expect("data is coming in");
+        let receiving = self.receiving.as_mut().expect("a data PDU is in reception");
         let pending = self.pending[usize::from(receiving.cid)]
             .as_mut()
             .expect("an outstanding command");
@@ -621,7 +619,7 @@ impl Queue {
 
     /// Sends the data requested by an R2T, in PDUs that the controller accepts.
     fn answer_request(&mut self) -> Result<(), InitiatorError> {
-        let (request, _) = R2t::read_from_prefix(self.unread()).expect("it is there");
+        let (request, _) = R2t::read_from_prefix(self.unread()).expect("the header is complete");
         let (mut at, bytes) = (request.r2to.get() as usize, request.r2tl.get() as usize);
         let cid = request.cccid.get();
         let pending = self.outstanding_command(cid)?;
