@@ -25,7 +25,7 @@ fn refusal(cache: &Path, mirror: &str) -> String {
     assert_eq!(output.status.code(), Some(NO_GUEST), "{text}");
     assert!(output.stdout.is_empty());
     let last = text.lines().last().expect("a sentence");
-    assert!(last.starts_with("warp: the guest cannot be had: "), "{text}");
+    assert!(last.starts_with("warp: the guest is not available, because "), "{text}");
     last.to_string()
 }
 
@@ -40,7 +40,12 @@ fn without_a_network_nothing_is_left_of_a_build() {
     let folder = folder();
     // Nobody serves the discard port, and what is not root says so first.
     let text = refusal(folder.path(), "http://127.0.0.1:9/debian");
-    let known = ["is there a network?", "not root", "free in", "it needs Linux on x86-64"];
+    let known = [
+        "Check the network",
+        "needs root",
+        "free. Set",
+        "it needs Linux on x86-64",
+    ];
     assert!(known.iter().any(|words| text.contains(words)), "{text}");
     let left = files(folder.path());
     assert!(left.iter().all(|path| path.ends_with("lock")), "{left:?}");

@@ -177,7 +177,8 @@ fn problem(folder: &TempDir, arguments: &[String]) -> Option<String> {
     });
     let _ = process.kill();
     let said = common::errors(&mut process);
-    let is_missing = [NO_DEVICE, "the guest cannot be had: "].map(|words| said.starts_with(&format!("warp: {words}")));
+    let is_missing =
+        [NO_DEVICE, "the guest is not available, because "].map(|words| said.starts_with(&format!("warp: {words}")));
     (code != Some(0) && !is_missing.contains(&true)).then(|| format!("ended with {code:?}: {said}"))
 }
 

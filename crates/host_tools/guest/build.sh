@@ -72,32 +72,32 @@ install_host_tools() {
     done
     [ -e "$KEYRING" ] || missing+=(debian-archive-keyring)
     [ ${#missing[@]} -gt 0 ] || return 0
-    command -v apt-get >/dev/null || unavailable "no apt-get to install ${missing[*]} with"
+    command -v apt-get >/dev/null || unavailable "apt-get is missing, so ${missing[*]} cannot be installed"
     echo "step installing ${missing[*]} on this machine"
     timeout 120 apt-get update -qq >/dev/null 2>&1 || true
     DEBIAN_FRONTEND=noninteractive timeout 300 \
         apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null 2>&1 ||
-        unavailable "apt-get cannot install ${missing[*]}; is there a network?"
+        unavailable "apt-get cannot install ${missing[*]}. Check the network"
 }
 
 # Says why packages could not be unpacked: LOG MIRROR
 explain() {
-    local unknown
+    local unknown message
     if grep -qE 'No space left on device|enough free space' "$1"; then
-        unavailable "no space left in $CACHE; it takes $ROOM_MB MB, and WARP_GUEST_CACHE names another folder"
+        unavailable "$CACHE is full. Free $ROOM_MB MB there, or set WARP_GUEST_CACHE to another folder"
     fi
     unknown=$(sed -n 's/^E: Unable to locate package //p; s/^E: Package .\(.*\). has no installation candidate/\1/p' "$1" |
         sort -u | paste -sd ' ')
     [ -z "$unknown" ] || unavailable "Debian ($TOOLS_SUITES) has no package $unknown"
-    unavailable "the Debian packages cannot be had; is there a network? $(sed "s#$2#MIRROR#g" "$1" |
-        grep -m 1 '^E:' || echo "mmdebstrap failed")"
+    message=$(sed "s#$2#MIRROR#g" "$1" | grep -m 1 '^E:' || echo "mmdebstrap failed")
+    unavailable "the Debian packages cannot be downloaded ($message). Check the network"
 }
 
 # Downloads and unpacks packages: DIRECTORY PACKAGES "SUITES".
 unpack() {
     local directory=$1 packages=$2 suites=$3 mirror suite sources=() log=$1.log
     mirror=$(mirror)
-    [ -n "$mirror" ] || unavailable "the apt sources name no Debian mirror; give one in WARP_DEBIAN_MIRROR"
+    [ -n "$mirror" ] || unavailable "the apt sources contain no Debian mirror. Set WARP_DEBIAN_MIRROR to one"
     for suite in $suites; do
         sources+=("deb [signed-by=$KEYRING] $mirror $suite main")
     done
@@ -232,12 +232,12 @@ show() {
     printf '%s\n' "system $SYSTEM" "tree $TREE"
 }
 
-[ "$(uname -sm)" = "Linux x86_64" ] || unavailable "it needs Linux on x86-64, this is $(uname -sm)"
+[ "$(uname -sm)" = "Linux x86_64" ] || unavailable "it needs Linux on x86-64, but this is $(uname -sm)"
 SYSTEM=$CACHE/system-$(hash_of system_recipe)
 TREE=$CACHE/tree-$(hash_of tree_recipe)
 system_is_whole && tree_is_whole && show && exit
-[ "$(id -u)" = 0 ] || unavailable "not root, which unpacking Debian packages into $CACHE needs (once)"
-mkdir -p "$CACHE" 2>/dev/null || unavailable "$CACHE cannot be made; WARP_GUEST_CACHE names another folder"
+[ "$(id -u)" = 0 ] || unavailable "the first build unpacks Debian packages into $CACHE, which needs root"
+mkdir -p "$CACHE" 2>/dev/null || unavailable "$CACHE cannot be created. Set WARP_GUEST_CACHE to another folder"
 # Two runs at the same time build it once.
 exec 9>"$CACHE/lock"
 flock --nonblock 9 || { echo "step waiting for another build in $CACHE" && flock 9; }
@@ -246,7 +246,7 @@ system_is_whole && tree_is_whole && show && exit
 rm -rf "$CACHE"/*.partial*
 trap 'rm -rf "$CACHE"/*.partial*' EXIT
 [ "$(df -Pm "$CACHE" | awk 'END { print $4 }')" -ge "$ROOM_MB" ] ||
-    unavailable "less than $ROOM_MB MB free in $CACHE; WARP_GUEST_CACHE names another folder"
+    unavailable "$CACHE has less than $ROOM_MB MB free. Set WARP_GUEST_CACHE to another folder"
 install_host_tools
 make "$SYSTEM" system
 make "$TREE" tree

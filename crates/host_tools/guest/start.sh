@@ -45,7 +45,7 @@ fail() {
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=524288,cache=mmap shared /shared || fail "the folder cannot be mounted"
 if [ -n "$CONNECT" ]; then
     # shellcheck disable=SC2086  # words
-    connected=$(nvme connect $CONNECT 2>&1) || fail "nvme connect $CONNECT: $connected"
+    connected=$(nvme connect $CONNECT 2>&1) || fail "nvme connect $CONNECT failed: $connected"
 fi
 tries=0
 while [ -n "$NAMESPACE" ] && ! [ -b "/dev/$NAMESPACE" ]; do

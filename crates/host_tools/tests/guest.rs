@@ -185,7 +185,7 @@ fn a_guest_that_does_not_come_up_with_kvm_is_emulated() {
         let (notices, error) = with_kvm_that(does);
         assert!(notices.len() == 1 && notices[0].contains(words), "{notices:?}");
         assert!(
-            notices[0].contains("with KVM") && notices[0].contains("under emulation"),
+            notices[0].contains("with KVM") && notices[0].contains("with emulation"),
             "{notices:?}"
         );
         assert!(error.contains("it is emulated"), "{error}");

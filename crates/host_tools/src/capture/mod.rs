@@ -48,28 +48,28 @@ const QUIET: Duration = Duration::from_millis(200);
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// A file cannot be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("cannot access {}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
     /// The kernel has no tracing.
     #[error(
-        "this kernel has no tracing at /sys/kernel/tracing, so requests cannot be captured; mount it with `mount -t \
-         tracefs nodev /sys/kernel/tracing` (containers have none: capture on the host), or record with blktrace \
-         elsewhere and give its files to `warp whatif`"
+        "this kernel has no tracing at /sys/kernel/tracing, so requests cannot be captured. Mount it with `mount -t \
+         tracefs nodev /sys/kernel/tracing`, or in a container capture on the host. Or record with blktrace elsewhere \
+         and give its files to `warp whatif`"
     )]
     NoTracing,
     /// Tracing requires root.
-    #[error("{}: only root may trace requests; run `sudo warp capture ...`", .0.display())]
+    #[error("only root may trace requests through {}. Run `sudo warp capture ...`", .0.display())]
     NotAllowed(PathBuf),
     /// The kernel has tracing, but no block events.
     #[error(
-        "this kernel has no event block:{0} (it was built without CONFIG_BLK_DEV_IO_TRACE or block events), so requests \
-         cannot be captured; record elsewhere"
+        "this kernel has no event block:{0} (it was built without CONFIG_BLK_DEV_IO_TRACE or block events), so \
+         requests cannot be captured. Record on another machine"
     )]
     NoEvent(&'static str),
-    #[error("{}: is no block device; give a disk or a partition, such as /dev/nvme0n1", .0.display())]
+    #[error("{} is not a block device. Give a disk or a partition, such as /dev/nvme0n1", .0.display())]
     NoDisk(PathBuf),
     /// The disk is given twice, or as several partitions.
-    #[error("{0} is to be captured twice; give each disk once, and of several partitions the whole disk")]
+    #[error("{0} was given twice. Give each disk once, and the whole disk instead of several partitions")]
     Twice(String),
 }
 

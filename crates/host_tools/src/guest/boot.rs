@@ -176,7 +176,7 @@ pub fn boot(
         // Before the guest is up, no part of the command has run.
         Err(error) if machine.accelerator != Accelerator::Emulation && !run.is_up && error.is_of_start() => {
             on_notice(&format!(
-                "with KVM {error}; starting it again under emulation, which is slower"
+                "with KVM {error}. Starting it again with emulation, which is slower"
             ));
             let emulated = Machine {
                 accelerator: Accelerator::Emulation,
@@ -313,7 +313,7 @@ impl Run {
             // QEMU succeeds when the kernel panics or restarts.
             return Err(GuestError::Died(last_line(&files.console).unwrap_or_default()));
         }
-        let words = last_line(&files.words).unwrap_or_else(|| "it said nothing".to_string());
+        let words = last_line(&files.words).unwrap_or_else(|| "(nothing)".to_string());
         Err(GuestError::Qemu { status, words })
     }
 }

@@ -40,7 +40,9 @@ pub fn cache() -> Result<PathBuf, GuestError> {
     let of_user = || folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
     let found = folder("WARP_GUEST_CACHE").or_else(|| of_user().map(|folder| folder.join("warp-guest")));
     let found = found.ok_or_else(|| {
-        GuestError::Unavailable("there is no HOME to keep it in; WARP_GUEST_CACHE names a folder".to_string())
+        GuestError::Unavailable(
+            "HOME is not set, so there is no cache folder. Set WARP_GUEST_CACHE to a folder".to_string(),
+        )
     })?;
     std::path::absolute(&found).map_err(GuestError::io(found))
 }

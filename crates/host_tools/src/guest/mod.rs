@@ -32,19 +32,19 @@ pub use build::{Built, build, cache};
 #[derive(Debug, thiserror::Error)]
 pub enum GuestError {
     /// The guest cannot be built on this machine or at this time.
-    #[error("the guest cannot be had: {0}")]
+    #[error("the guest is not available, because {0}")]
     Unavailable(String),
     /// The build failed for an unexpected reason.
-    #[error("building the guest failed: {0}; --build-only tries it again")]
+    #[error("the build of the guest failed with {0:?}. Try again with --build-only")]
     Build(String),
     /// The caller stopped the build.
-    #[error("stopped while the guest was built; what is there already is kept")]
+    #[error("the build of the guest was stopped. The next build continues from there")]
     Stopped,
     /// A file cannot be read or written, or a program cannot be started.
-    #[error("{what}: {source}")]
+    #[error("cannot use {what}: {source}")]
     Io { what: String, source: io::Error },
     /// QEMU rejected its arguments or was killed.
-    #[error("QEMU ended before the guest was done ({status}): {words}")]
+    #[error("QEMU ended before the guest was done ({status}). Its last message was {words:?}")]
     Qemu {
         /// Exit status.
         status: std::process::ExitStatus,
@@ -52,10 +52,13 @@ pub enum GuestError {
         words: String,
     },
     /// The kernel ended without an exit code of the command.
-    #[error("the guest died before it was done; its last words: {0:?} (--console FILE keeps all of them)")]
+    #[error("the guest died before it was done. Its last message was {0:?} (--console FILE stores all messages)")]
     Died(String),
     /// The kernel did not come up in time.
-    #[error("the guest was not up after {} s; its last words: {words:?} (--console FILE keeps all of them)", after.as_secs())]
+    #[error(
+        "the guest was not up after {} s. Its last message was {words:?} (--console FILE stores all messages)",
+        after.as_secs()
+    )]
     NotUp {
         /// Time limit.
         after: Duration,
@@ -63,7 +66,7 @@ pub enum GuestError {
         words: String,
     },
     /// The running guest reported a missing part.
-    #[error("the guest is up, but {0}")]
+    #[error("the guest started, but {0}")]
     Incomplete(String),
 }
 
