@@ -321,7 +321,7 @@ fn lost_events_and_a_namespace_that_is_gone_are_said() {
     let (code, error) = watching.end();
     assert_eq!(code, Some(BAD_INPUT));
     assert!(
-        error.ends_with("namespace 1 is not there; no namespace is attached to the controller\n"),
+        error.ends_with("namespace 1 does not exist. No namespace is attached to the controller\n"),
         "{error}"
     );
 }
@@ -413,24 +413,24 @@ fn inputs_that_make_no_sense_are_refused() {
     says(&["--chunks", "2", "--every", "0"], &["--every", "0.01"]);
     says(
         &["--chunks", "2", "--namespace", "9"],
-        &["namespace 9 is not there", "attached to the controller: 1"],
+        &["namespace 9 does not exist", "The controller has the namespaces 1"],
     );
-    says(&["--files", "/proc"], &["/proc", "not directly on an NVMe namespace"]);
+    says(&["--files", "/proc"], &["/proc", "instead of an NVMe namespace"]);
     says(&["--chunks", "2", "--json", "nowhere/log"], &["nowhere/log"]);
     let elsewhere =
         |target: &str, says: &[&str]| refused(&folder, &["advise", target, "--chunks", "2", "--readings", "1"], says);
     elsewhere("tcp:here", &["tcp:ADDRESS:PORT"]);
     elsewhere("drive.img", &["tcp:ADDRESS:PORT", "/dev/ng0n1"]);
     elsewhere("/dev/null", &["/dev/null", "not an NVMe device"]);
-    elsewhere("/dev/nvme99n1", &["/dev/nvme99n1", "there is no such device"]);
+    elsewhere("/dev/nvme99n1", &["/dev/nvme99n1", "the device does not exist"]);
     served.stop();
-    elsewhere(&target, &["nobody listens there", "warp serve --tcp"]);
+    elsewhere(&target, &["no server listens", "warp serve --tcp"]);
     let served = ServerProcess::start(&folder, &[&SERVE[..], &["--fdp", "off"]].concat());
     let target = format!("tcp:{}", served.address());
     elsewhere(
         &target,
         &[
-            "Flexible Data Placement is not enabled in endurance group 1",
+            "Flexible Data Placement is disabled in endurance group 1",
             "nvme fdp feature",
         ],
     );

@@ -184,12 +184,12 @@ fn experiment_files() {
 fn settings() {
     let folder = folder();
     let set = |value| ["explain", "ssd_a", "--set", value];
-    let impossible = ["device ssd_a", "geometry.over_provisioning = 0:"];
+    let impossible = ["device ssd_a", "geometry.over_provisioning is 0,"];
     refused(&folder, &set("geometry.over_provisioning=0"), &impossible);
     refused(
         &folder,
         &set("geometry.reclaim_unit_bytes=3"),
-        &["geometry.reclaim_unit_bytes = 3"],
+        &["geometry.reclaim_unit_bytes is 3"],
     );
     refused(&folder, &set("geometry.channels=0"), &["geometry.channels"]);
     refused(
@@ -638,7 +638,7 @@ fn a_saved_device_is_continued() {
     refused(
         &folder,
         &damaged,
-        &["damaged.warp", "checksum", "make the snapshot anew"],
+        &["damaged.warp", "checksum", "Create the snapshot again"],
     );
 }
 

@@ -85,10 +85,10 @@ fn plans_that_make_no_sense_are_refused() {
     refused(
         &folder,
         &serve,
-        &["plan.toml: line 2: fault 1", "slow", "give one of error, delay"],
+        &["plan.toml: line 2: in fault 1", "slow", "Give one of error, delay"],
     );
     write(&folder, "plan.toml", "[[fault]]\nkind = \"power_loss\"\n");
-    refused(&folder, &serve, &["a power loss needs", "--data FILE"]);
+    refused(&folder, &serve, &["a power_loss fault needs", "--data FILE"]);
     write_secret(&folder, "token", TOKEN);
     let faults = |more: &[&'static str]| [&["faults", "127.0.0.1:1", "--token", "token"], more].concat();
     refused(&folder, &faults(&["--show"]), &["127.0.0.1:1", "warp serve --metrics"]);

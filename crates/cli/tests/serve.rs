@@ -167,7 +167,7 @@ fn what_others_use_is_left_alone() {
     let error = String::from_utf8_lossy(&second.stderr).to_string();
     assert_eq!(second.status.code(), Some(BAD_INPUT), "{error}");
     assert!(
-        error.contains("in use by another server") && error.trim_end().lines().count() == 1,
+        error.contains("another server uses") && error.trim_end().lines().count() == 1,
         "{error}"
     );
     refused(
@@ -237,13 +237,13 @@ fn a_drive_outlives_its_server() {
 
     let stored = prints(&folder, &["inspect", "drive.img"]);
     assert!(
-        stored.contains("shut down in order") && stored.contains("HBMW 4096 bytes"),
+        stored.contains("shut down cleanly") && stored.contains("HBMW 4096 bytes"),
         "{stored}"
     );
 
     let served = ServerProcess::start(&folder, &arguments);
     assert!(
-        served.introduction.contains("as it was when it was shut down"),
+        served.introduction.contains("shut down cleanly"),
         "{}",
         served.introduction
     );

@@ -280,8 +280,8 @@ fn a_job_runs_on_a_served_drive_as_in_the_lab() {
     let local = ["run", "more.fio", "--on", "/dev/no-such-drive"];
     refused(&folder, &local, &["/dev/no-such-drive", "destroys", "--overwrite"]);
     let none = [&local[..], &["--overwrite"]].concat();
-    refused(&folder, &none, &["/dev/no-such-drive", "there is no such device"]);
+    refused(&folder, &none, &["/dev/no-such-drive", "the device does not exist"]);
     let other = ["run", "more.fio", "--on", "/dev/null", "--overwrite"];
-    refused(&folder, &other, &["/dev/null", "no block device"]);
+    refused(&folder, &other, &["/dev/null", "not a block device"]);
     refused(&folder, &["run", "more.fio", "--on", "here"], &["tcp:ADDRESS:PORT"]);
 }

@@ -107,7 +107,7 @@ fn what_cannot_be_is_refused() {
     refused(
         &folder,
         &["studio", "--no-open", "--listen", "0.0.0.0:0"],
-        &["0.0.0.0:0 is not loopback", "--token"],
+        &["0.0.0.0:0 is not a loopback address", "--token"],
     );
     refused(
         &folder,

@@ -611,9 +611,9 @@ fn a_capture_that_cannot_be_had_is_refused() {
     let folder = folder();
     let root = Path::new("/sys/kernel/tracing");
     let reason = match std::fs::read_dir(root.join("instances")) {
-        Ok(_) => "/dev/null: is no block device; give a disk or a partition, such as /dev/nvme0n1",
+        Ok(_) => "/dev/null is not a block device. Give a disk or a partition, such as /dev/nvme0n1",
         Err(_) if std::fs::read_dir(root).is_ok() => "this kernel has no tracing at /sys/kernel/tracing",
-        Err(_) => "only root may trace requests; run `sudo warp capture ...`",
+        Err(_) => "only root may trace requests",
     };
     refused(&folder, &["capture", "/dev/null", "--", "touch", "it_ran"], &[reason]);
     refused(&folder, &["capture", "/dev/null"], &["COMMAND"]);

@@ -23,8 +23,16 @@ const ARGUMENTS: &[Row] = &[
     ("", "run one_stream --scale 1/3", "1/3|1/2"),
     ("", "run one_stream --scale auto:1/65536", "auto:1/65536|smallest twin"),
     ("", "run one_stream --write 0", "--write|above 0"),
-    ("", "run one_stream --capacity 480", "480 is 480 bytes; write 480GB"),
-    ("", "whatif three_stream --drive 5", "5 is 5 bytes; write 5TB"),
+    (
+        "",
+        "run one_stream --capacity 480",
+        "480 means 480 bytes. Give a unit, for example 480GB",
+    ),
+    (
+        "",
+        "whatif three_stream --drive 5",
+        "5 means 5 bytes. Give a unit, for example 5TB",
+    ),
     (
         "",
         "whatif three_stream --drive 9999999TB",
@@ -208,12 +216,12 @@ const ARGUMENTS: &[Row] = &[
     (
         "",
         "explain ssd_a --set geometry.over_provisioning=0",
-        "geometry.over_provisioning = 0",
+        "geometry.over_provisioning is 0",
     ),
     (
         "",
         "explain ssd_a --set geometry.reclaim_unit_bytes=3",
-        "geometry.reclaim_unit_bytes = 3",
+        "geometry.reclaim_unit_bytes is 3",
     ),
     ("", "explain missing.toml", "missing.toml"),
     ("", "jobs three_strem", "did you mean three_stream?"),

@@ -251,7 +251,7 @@ fn a_plan_of_faults_reaches_hosts_and_is_counted() {
     let wrong = format!("{plan}\n[[fault]]\nkind = \"eror\"\n");
     let answer = served.act("POST", "faults", &Served::plan(&wrong));
     assert_eq!((answer.status, &answer.json()["line"]), (400, &json!(8)));
-    assert!(answer.error().starts_with("line 8: fault 2"), "{}", answer.error());
+    assert!(answer.error().starts_with("line 8: in fault 2"), "{}", answer.error());
     let check = json!({ "name": "faults.toml", "text": wrong, "kind": "faults" }).to_string();
     let problems = served.ask("POST", "/api/check", &check).json()["problems"].clone();
     assert_eq!(
@@ -270,7 +270,7 @@ fn what_a_drive_cannot_do_is_said_with_what_to_do() {
     let answer = served.act("POST", "snapshot", "");
     assert_eq!(answer.status, 409);
     assert!(
-        answer.error().contains("serve it with --data FILE"),
+        answer.error().contains("Serve it with --data FILE"),
         "{}",
         answer.error()
     );

@@ -234,7 +234,7 @@ fn refusals_have_a_status_and_a_sentence() {
         ("GET", "/api/compare/none/none", 400, "run none: there is none"),
         ("GET", "/api/compare/none", 404, "nothing here"),
         ("POST", "/api/catalogue", 405, "GET"),
-        ("PUT", "/api/about", 405, "only GET"),
+        ("PUT", "/api/about", 405, "Use GET"),
         ("POST", "/api/check", 400, "check: EOF"),
         ("POST", "/api/sessions", 400, "order: EOF"),
     ] {

@@ -475,13 +475,13 @@ test("whoever has the token stores a served drive, counts it anew and has it fai
     await write('[[fault]]\nname = "no writes"\nkind = "eror"\n');
     await dialog.locator(".problems b").getByText("line 1").waitFor();
     await pressTwice(dialog, "Arm this plan", "Press again to arm it");
-    await dialog.getByText("there is no such kind").waitFor();
+    await dialog.getByText("the kind is unknown").waitFor();
     assert.equal((await served.json("api/drive/faults", { headers: { authorization: "Bearer 0123456789abcdef" } })).faults, null);
     await write('[[fault]]\nname = "no writes"\nkind = "error"\ncommands = ["write"]\nstatus = "internal_error"\n');
     await until("that nothing is wrong", async () => (await dialog.locator(".problems li").count()) === 0);
     await pressTwice(dialog, "Arm this plan", "Press again to arm it");
     await dialog.getByText("One fault is armed").waitFor();
-    await assert.rejects(run(), /the drive answers "Internal Error \(SCT 0h, SC 06h\)"/, "its status reaches the host");
+    await assert.rejects(run(), /rejected command 0x[0-9a-f]+ with "Internal Error \(SCT 0h, SC 06h\)"/, "its status reaches the host");
     for (const one of pages) await one.locator('section[aria-label="Faults"] tr').filter({ hasText: /no writes.*error.*active[1-9]/ }).waitFor();
     // With the dialog, and without; asked, and not.
     await phone.getByRole("button", { name: "Save a snapshot", exact: true }).click();
