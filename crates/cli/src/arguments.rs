@@ -176,7 +176,7 @@ fn percent(text: &str) -> Result<f64, String> {
     let value: Option<f64> = digits.trim().parse().ok();
     let value = value.filter(|value| (0.0..=1000.0).contains(value));
     match value {
-        Some(one) if !has_sign && one == 1.0 => Err("1 can be 1 % or all of it; give 1% or 100%".to_string()),
+        Some(one) if !has_sign && one == 1.0 => Err("1 can mean 1 % or 100 %. Give 1% or 100%".to_string()),
         Some(share) if !has_sign && share < 1.0 => Ok(share),
         Some(percent) => Ok(percent / 100.0),
         None => Err("give a share such as 7%, 7 or 0.07".to_string()),
@@ -562,8 +562,12 @@ impl SelectionArguments {
 /// Parses PATH=VALUE. The value is TOML, or a string if it is not valid TOML.
 fn assignment(pair: &str) -> Result<(String, Value), String> {
     let split = pair.split_once('=').filter(|(path, _)| !path.trim().is_empty());
-    let (path, value) =
-        split.ok_or_else(|| format!("{pair:?} is not of the form PATH=VALUE, e.g. geometry.over_provisioning=0.2"))?;
+    let (path, value) = split.ok_or_else(|| {
+        format!(
+            "{pair:?} is not of the form PATH=VALUE. Give a path and a value, such as \
+                                     geometry.over_provisioning=0.2"
+        )
+    })?;
     let path = path.trim().to_string();
     if let Some(value) = percentage(&path, value.trim()) {
         return Ok((path, value));

@@ -29,7 +29,7 @@ impl Kept {
         match self.found {
             Some(found) if self.holds() => format!("{what} is {found:.3}, at most {at_most}"),
             Some(found) => format!("{what} is {found:.3}, above {at_most}"),
-            None => format!("{what} is unknown: nothing was written"),
+            None => format!("{what} is unknown, because nothing was written"),
         }
     }
 }
@@ -38,8 +38,8 @@ pub fn assert(command: &Assert) -> Result<Outcome, AnyError> {
     let name = command.target.as_str();
     let target = Target::parse("TARGET", name, &command.host)?;
     if !matches!(target, Target::File(_)) && !command.handle.is_empty() {
-        let problem = "a drive's logs have no counters of single handles; give the data file of a drive that was served \
-                       with --data FILE, after it ended";
+        let problem = "the FDP logs of a drive have no counters per handle. Stop the server and give the drive's \
+                       data file (`warp serve --data FILE`)";
         return Err(bad_option("--handle", problem).into());
     }
     let all: Vec<Kept> = match target.report(command.endurance_group)? {
@@ -50,17 +50,18 @@ pub fn assert(command: &Assert) -> Result<Outcome, AnyError> {
     let broken: Vec<String> = broken.map(Kept::sentence).collect();
     if broken.is_empty() {
         let all: Vec<String> = all.iter().map(Kept::sentence).collect();
-        print(&format!("{name}: {}\n", all.join("; ")));
+        print(&format!("{name}: {}\n", all.join(" and ")));
         return Ok(Outcome::Done);
     }
-    complain(&format!("{name}: {}", broken.join("; ")));
+    complain(&format!("{name}: {}", broken.join(" and ")));
     Ok(Outcome::Failed)
 }
 
 /// Checks the logs of a drive, which have no counters per handle.
 fn of_logs(command: &Assert, report: FdpReport) -> Result<Vec<Kept>, AnyError> {
     let Some(enabled) = report.enabled else {
-        let problem = "Flexible Data Placement is not enabled on it, so it has no counters of it";
+        let problem = "Flexible Data Placement is not enabled, so the drive has no FDP counters. Enable it on the \
+                       drive first";
         return Err(bad_option(&command.target, problem).into());
     };
     let Statistics {
@@ -73,11 +74,15 @@ fn of_logs(command: &Assert, report: FdpReport) -> Result<Vec<Kept>, AnyError> {
 fn of_file(command: &Assert, file: &Path) -> Result<Vec<Kept>, AnyError> {
     let stored = stored_drive(file)?;
     let Some(device) = stored.device else {
-        return Err(bad_option(&command.target, "nothing is stored yet; end the server in order first").into());
+        return Err(bad_option(
+            &command.target,
+            "no counters are stored yet. Stop the server with Ctrl-C first",
+        )
+        .into());
     };
     if stored.state.is_some_and(|state| !state.clean) {
-        let problem =
-            "the drive is served, or was killed: its counters are not all stored; end the server in order first";
+        let problem = "the drive is being served or was killed, so its stored counters are incomplete. Stop the server with \
+             Ctrl-C first";
         return Err(bad_option(&command.target, problem).into());
     }
     let mut all: Vec<Kept> = of_drive(command, device.write_amplification).into_iter().collect();
@@ -86,7 +91,7 @@ fn of_file(command: &Assert, file: &Path) -> Result<Vec<Kept>, AnyError> {
             let last = device.stats.handles.len() - 1;
             return Err(bad_option(
                 "--handle",
-                format!("the drive has no reclaim unit handle {handle}; give 0 to {last}"),
+                format!("the drive has no reclaim unit handle {handle}. Give 0 to {last}"),
             )
             .into());
         };

@@ -167,11 +167,11 @@ fn over_vfio_user() -> Result<Vec<Row>, AnyError> {
                 "{kib} KiB random {}, queue depth {queue_depth}, doorbells {}{}",
                 if write { "write" } else { "read" },
                 if map_doorbells { "mapped" } else { "as messages" },
-                if is_watched { ", watched" } else { "" }
+                if is_watched { ", monitored" } else { "" }
             ),
             commands_per_second: per_second,
             bytes_per_second: per_second * workload.bytes as f64,
-            limit: "random copies of as many bytes by one core",
+            limit: "random copies of the same size by one core",
             limit_per_second: figures.copies_per_second,
             ratio: per_second / figures.copies_per_second,
         });
@@ -200,7 +200,7 @@ impl Watcher {
 
     fn end(self) {
         self.is_over.store(true, Ordering::Relaxed);
-        self.thread.join().expect("a look ends");
+        self.thread.join().expect("the polling thread does not panic");
     }
 }
 
@@ -309,7 +309,7 @@ fn checkpoint(command: &Bench) -> Result<Outcome, AnyError> {
     };
     let rows = [
         row("nothing", without, CheckpointStatus::default()),
-        row("checkpoints, one after the other", with?, status),
+        row("consecutive checkpoints", with?, status),
     ];
     if command.output.is_json() {
         print(&format!("{}\n", serde_json::json!(rows)));
@@ -321,8 +321,8 @@ fn checkpoint(command: &Bench) -> Result<Outcome, AnyError> {
         ("99.9 %", "us"),
         ("longest", "us"),
         ("checkpoints", ""),
-        ("longest hold", "us"),
-        ("of it busy", "us"),
+        ("longest lock", "us"),
+        ("CPU time of it", "us"),
     ];
     let numbers = numbers.map(|(heading, unit)| Column::number(heading, unit));
     let mut table = Rows::new([Column::label("meanwhile")].into_iter().chain(numbers));
@@ -339,8 +339,9 @@ fn checkpoint(command: &Bench) -> Result<Outcome, AnyError> {
         ]);
     }
     let note = format!(
-        "a host over NVMe/TCP, one command of 4 KiB at a time, on a full drive of {}; the last checkpoint took {:.1} s. Waits and \
-         holds are the machine's too, where others want its processors; what a checkpoint does at most while it holds the drive is the busy time",
+        "A host over NVMe/TCP sends one command of 4 KiB at a time to a full drive of {}. The last checkpoint took \
+         {:.1} s. Other load on this machine lengthens the waits and the locks. The CPU time is the longest work of \
+         a checkpoint under the drive lock",
         base::Bytes(capacity_bytes),
         status.last.as_secs_f64()
     );
@@ -371,13 +372,13 @@ fn show(command: &Bench, rows: Vec<Row>) -> Result<Outcome, AnyError> {
         ]);
     }
     let about = match command.what {
-        BenchSubject::VfioUser => "commands in a second of the server's core",
-        _ => "commands in a second, server and host in one process",
+        BenchSubject::VfioUser => "Commands per second of the server's core",
+        _ => "Commands per second, with server and host in one process",
     };
     let limit = rows.first().map_or("", |row| row.limit);
     print(
         &table
-            .note(format!("{about}; limit: {limit}"))
+            .note(format!("{about}. The limit is {limit}"))
             .shown(command.output.tables()),
     );
     Ok(Outcome::Done)

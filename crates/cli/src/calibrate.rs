@@ -24,14 +24,15 @@ const NO_PACKAGE: i32 = 69;
 pub fn calibrate(command: &Calibrate) -> Result<Outcome, AnyError> {
     let interpreter = std::env::var_os(INTERPRETER).unwrap_or_else(|| "python3".into());
     let name = interpreter.to_string_lossy().into_owned();
-    let remedy = format!("run `pip install .` in WARP's folder, and set {INTERPRETER} if it is not for {name}");
+    let remedy =
+        format!("Run `pip install .` in WARP's folder, and set {INTERPRETER} if the package is not for {name}");
     let status = Command::new(&interpreter)
         .args(["-c", MAIN])
         .args(&command.arguments)
         .status()
-        .map_err(|error| format!("warp calibrate needs Python: {name}: {error}; {remedy}"))?;
+        .map_err(|error| format!("warp calibrate needs Python, but {name} cannot be started ({error}). {remedy}"))?;
     if status.code() == Some(NO_PACKAGE) {
-        return Err(format!("warp calibrate needs the Python package, which {name} does not have; {remedy}").into());
+        return Err(format!("warp calibrate needs the Python package, which {name} does not have. {remedy}").into());
     }
     // Python has printed its own error. It also handles Ctrl-C itself.
     std::process::exit(status.code().unwrap_or(i32::from(crate::STOPPED)));

@@ -44,7 +44,7 @@ pub fn capture(command: &Capture) -> Result<Outcome, AnyError> {
     let mut child = std::process::Command::new(&command.command[0])
         .args(&command.command[1..])
         .spawn()
-        .map_err(|error| bad_option(&program, format!("cannot be run: {error}")))?;
+        .map_err(|error| bad_option(&program, format!("the command cannot be started ({error})")))?;
     let mut stopped = None;
     let status = loop {
         let came = capture.poll()?;
@@ -68,7 +68,10 @@ pub fn capture(command: &Capture) -> Result<Outcome, AnyError> {
 /// Path of the capture. An existing file is an error.
 fn destination(out: &Path) -> Result<PathBuf, LabError> {
     if crate::output::is_standard_output(out) {
-        return Err(bad_option("--out", "standard output is the command's own; give a file"));
+        return Err(bad_option(
+            "--out",
+            "standard output belongs to the command. Give a file",
+        ));
     }
     let path = if out.is_dir() {
         out.join(NAME)
@@ -76,7 +79,7 @@ fn destination(out: &Path) -> Result<PathBuf, LabError> {
         out.to_path_buf()
     };
     if path.exists() {
-        let problem = format!("{} is there already; say another file", path.display());
+        let problem = format!("{} exists already. Give another file", path.display());
         return Err(bad_option("--out", problem));
     }
     Ok(path)
@@ -100,24 +103,25 @@ fn say(summary: &Summary, disks: &str, path: &Path) {
     let written = summary.bytes_written;
     let share = (summary.bytes_of_files * 100).checked_div(written).unwrap_or(0);
     complain(&format!(
-        "captured {} requests to {disks}, {} written, {share} % of it to known files: {}",
+        "captured {} requests to {disks} in {}, with {} written, {share} % of it to known files",
         summary.requests,
-        Bytes(written),
-        path.display()
+        path.display(),
+        Bytes(written)
     ));
     if let Some(problem) = &summary.without_files {
-        complain(&format!("files are not known: {problem}"));
+        complain(&format!("the files of the requests are unknown ({problem})"));
     }
     if summary.lost > 0 {
         let lost = summary.lost;
         complain(&format!(
-            "{lost} events were lost, because the kernel's buffers were full; --buffer 64MiB takes more"
+            "{lost} events were lost, because the kernel's buffers were full. Use larger buffers, such as --buffer \
+             64MiB"
         ));
     }
     if summary.unknown > 0 {
         let unknown = summary.unknown;
         complain(&format!(
-            "{unknown} lines of the kernel's tracing were not understood and are left out"
+            "{unknown} lines of the kernel's trace have an unknown format and are left out"
         ));
     }
 }

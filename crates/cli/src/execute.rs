@@ -27,13 +27,13 @@ pub fn stoppable() -> Arc<Progress> {
 pub fn listen() {
     let installed = ctrlc::set_handler(move || {
         let Some(running) = RUNNING.get() else {
-            crate::output::complain("stopped before anything was run");
+            crate::output::complain("stopped before the first run");
             std::process::exit(i32::from(crate::STOPPED));
         };
         if running.stop.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(crate::STOPPED));
         }
-        crate::output::complain("stopping; press Ctrl-C again to leave without results");
+        crate::output::complain("stopping. Press Ctrl-C again to end without results");
     });
     // Installation fails only if a handler is installed already, which works as well.
     drop(installed);

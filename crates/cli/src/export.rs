@@ -37,7 +37,7 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
     if command.per_placement && to_standard_output {
         return Err(bad_option(
             "--per-placement",
-            "writes a file for each placement identifier; give a folder",
+            "cannot write to standard output, because each placement identifier has its own file. Give a folder",
         ));
     } else if command.per_placement {
         output::check(&[], Some(&command.to), false)?;
@@ -45,7 +45,7 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
         // Standard output needs no check and receives the iolog as it is made.
     } else if command.to.is_dir() {
         let to = command.to.display().to_string();
-        return Err(bad_option(&to, "is a folder; give a file, or --per-placement"));
+        return Err(bad_option(&to, "is a folder. Give a file, or --per-placement"));
     } else {
         output::check_file(&command.to)?;
     }
@@ -54,7 +54,7 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
         2 => None,
         _ => plans[0]
             .recorded_source()
-            .map_err(|error| bad_option("--iolog-version", format!("3 has recorded times, and {error}")))?,
+            .map_err(|error| bad_option("--iolog-version", format!("version 3 has recorded times, but {error}")))?,
     };
     let has_times = recorded.is_some();
     let settings = ExportSettings {

@@ -29,7 +29,7 @@ pub fn faults(command: &Faults) -> Result<Outcome, AnyError> {
     let (status, answer) = http::ask(address, &token, FAULTS, change).map_err(|error| {
         bad_option(
             &address.to_string(),
-            format!("{error}; give the address of warp serve --metrics"),
+            format!("{error}. Give the address of warp serve --metrics"),
         )
     })?;
     if status != OK {
@@ -38,7 +38,7 @@ pub fn faults(command: &Faults) -> Result<Outcome, AnyError> {
     let unreadable = |_| {
         bad_option(
             &address.to_string(),
-            "the answer is not that of this version of warp serve",
+            "the answer has another format. Use the same version for warp serve and warp faults",
         )
     };
     let report: Option<FaultsReport> = serde_json::from_str(&answer).map_err(unreadable)?;
@@ -65,9 +65,12 @@ fn text(file: &Path) -> Result<String, LabError> {
 /// Formats the planned faults with the number of their occurrences as a table.
 fn described(report: Option<&FaultsReport>) -> String {
     let Some(report) = report else {
-        return "nothing is to go wrong\n".to_string();
+        return "no faults are planned\n".to_string();
     };
-    let mut text = format!("seed {}, {} I/O commands since\n", report.seed, report.commands);
+    let mut text = format!(
+        "seed {}, {} I/O commands since the start of the plan\n",
+        report.seed, report.commands
+    );
     let width = report
         .faults
         .iter()

@@ -36,7 +36,7 @@ const TICK: Duration = Duration::from_millis(200);
 pub fn guest(command: &Guest) -> Result<Outcome, AnyError> {
     let is_shell = command.command.is_empty();
     if is_shell && !command.build_only && !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
-        let problem = "a shell needs a terminal; give a command, as in warp guest -- nvme list";
+        let problem = "a shell needs a terminal. Give a command, such as warp guest -- nvme list";
         return Err(bad_option("warp guest", problem).into());
     }
     let share = shared_folder(&command.share)?;
@@ -125,7 +125,9 @@ fn run(machine: &Machine, is_stopped: &dyn Fn() -> bool) -> (Outcome, Option<io:
         Ok(Ended::Stopped) => Outcome::Stopped,
         Ok(Ended::TimedOut) => {
             let limit = machine.limit.unwrap_or_default().as_secs_f64();
-            complain(&format!("the guest was ended after {limit} s, the limit of --timeout"));
+            complain(&format!(
+                "the guest was stopped after {limit} s, the limit of --timeout"
+            ));
             Outcome::As(TIMED_OUT)
         }
         Err(_) if refused.is_some() => Outcome::Failed,
@@ -157,7 +159,8 @@ fn check_files(command: &Guest) -> Result<(), LabError> {
     ];
     let given = of_drive.iter().find(|(_, is_given)| *is_given);
     if let (Transport::None, Some((option, _))) = (command.transport, given) {
-        let problem = "there is no drive with --transport none; leave one of the two out";
+        let problem = "cannot be combined with --transport none, because the guest then has no drive. Remove one of \
+                       the two";
         return Err(bad_option(option, problem));
     }
     match &command.console {
@@ -170,11 +173,14 @@ fn check_files(command: &Guest) -> Result<(), LabError> {
 fn shared_folder(folder: &Path) -> Result<PathBuf, LabError> {
     let problem = |why: &dyn std::fmt::Display| {
         let name = folder.display();
-        bad_option("--share", format!("{name}: {why}; give a folder of this machine"))
+        bad_option(
+            "--share",
+            format!("{name} cannot be shared ({why}). Give a folder of this machine"),
+        )
     };
     let path = folder.canonicalize().map_err(|error| problem(&error))?;
     if !path.is_dir() {
-        return Err(problem(&"it is no folder"));
+        return Err(problem(&"not a folder"));
     }
     Ok(path)
 }
@@ -193,11 +199,12 @@ fn built(packages: &[String], is_stopped: &dyn Fn() -> bool) -> Result<Built, Gu
     let mut bar: Option<ProgressBar> = None;
     let built = build(&cache()?, packages, is_stopped, &mut |step| {
         if !is_terminal {
-            complain(&format!("building the guest, once: {step}"));
+            complain(&format!("building the guest (first use only): {step}"));
             return;
         }
         let bar = bar.get_or_insert_with(|| {
-            let style = ProgressStyle::with_template("{spinner} building the guest, once: {wide_msg} {elapsed}");
+            let style =
+                ProgressStyle::with_template("{spinner} building the guest (first use only): {wide_msg} {elapsed}");
             let bar = ProgressBar::new_spinner().with_style(style.expect("the template is valid"));
             bar.enable_steady_tick(TICK);
             bar
@@ -310,8 +317,8 @@ fn saw(status: &Status) -> (String, Option<Rows>) {
     let [host, media] = [stats.host_bytes_written(), stats.media_bytes_written()].map(Bytes);
     let [of_host, of_controller] = status.events;
     let text = format!(
-        "the drive: {host} written by the host, {media} to flash, write amplification {waf:.3}; events: {of_host} of \
-         the host, {of_controller} of the controller"
+        "the host wrote {host} and the drive {media} to flash, a write amplification of {waf:.3}, with {of_host} \
+         host events and {of_controller} controller events"
     );
     let rows = used_handles(stats);
     let table = (status.fdp && rows.len() > 1).then(|| handles(&rows, stats));

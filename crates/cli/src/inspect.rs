@@ -18,11 +18,11 @@ pub fn inspect(command: &Inspect) -> Result<Outcome, AnyError> {
     match target.report(command.endurance_group)? {
         Err(file) => of_file(command, file),
         Ok(_) if command.log.is_some() => {
-            Err(bad_option("--log", "is for a file with a raw log page; leave it out").into())
+            Err(bad_option("--log", "applies only to a file with a raw log page. Remove the option").into())
         }
         Ok(_) if command.scrub => Err(bad_option(
             "--scrub",
-            "is for the data file of a served drive; leave it out, or give that file",
+            "applies only to the data file of a served drive. Remove the option, or give that file",
         )
         .into()),
         Ok(report) => show_report(command, &report),
@@ -77,7 +77,7 @@ fn raw_log(command: &Inspect, path: &Path, log: u8) -> Result<Outcome, AnyError>
         Some(LogId::FdpEvents) => show(command, &decode::events(&bytes)?, |all, format| events(all, format)),
         _ => Err(bad_option(
             "--log",
-            format!("{log:#04x} is not an FDP log page; give 0x20, 0x21, 0x22 or 0x23"),
+            format!("{log:#04x} is not an FDP log page. Give 0x20, 0x21, 0x22 or 0x23"),
         )
         .into()),
     }
@@ -171,7 +171,7 @@ fn statistics(statistics: &decode::Statistics) -> String {
         .write_amplification
         .map_or("-".to_string(), |waf| format!("{waf:.3}"));
     format!(
-        "HBMW {} bytes, MBMW {} bytes, MBE {} bytes: write amplification {waf}\n",
+        "HBMW {} bytes, MBMW {} bytes, MBE {} bytes, write amplification {waf}\n",
         statistics.host_bytes_written, statistics.media_bytes_written, statistics.media_bytes_erased
     )
 }

@@ -115,7 +115,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
     }
 }
 
-/// Ends the program with the help text, or with one sentence instead of clap's paragraph.
+/// Ends the program with the help text, or with a message of one line instead of clap's paragraph.
 fn refuse(error: &clap::Error, arguments: &[OsString]) -> ! {
     use clap::error::ErrorKind;
     if !error.use_stderr() {
@@ -126,7 +126,7 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> ! {
     }
     let text = error.to_string();
     let ends = |line: &&str| !line.starts_with("Usage:") && !line.starts_with("For more information");
-    let mut sentence = String::new();
+    let mut message = String::new();
     for line in text
         .lines()
         .map(str::trim)
@@ -134,23 +134,32 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> ! {
         // clap's tip about `--` is misleading, because no option takes a value after `--`.
         .filter(|line| !line.is_empty() && !line.starts_with("tip: to pass"))
     {
-        match sentence.chars().last() {
-            None => {}
-            Some(':') => sentence.push(' '),
-            Some(_) => sentence.push_str("; "),
+        let line = line.trim_start_matches("error: ").trim_start_matches("tip: ");
+        let line = line.trim_start_matches('[').trim_end_matches(']');
+        match message.chars().last() {
+            None => message.push_str(line),
+            Some(':') => message += &format!(" {line}"),
+            Some(_) => message += &format!(". {}", capitalized(line)),
         }
-        sentence.push_str(line.trim_start_matches("error: "));
     }
     if error.kind() == ErrorKind::MissingRequiredArgument
         && let Some(usage) = text.lines().find_map(|line| line.trim().strip_prefix("Usage:"))
     {
-        sentence += &format!("; usage:{usage}");
+        message += &format!(". Usage:{usage}");
     }
     if error.kind() == ErrorKind::ArgumentConflict {
-        sentence += "; leave one of them out";
+        message += ". Remove one of them";
     }
-    complain(&negative(error, arguments).unwrap_or_else(|| base::plain_words(&sentence)));
+    complain(&negative(error, arguments).unwrap_or_else(|| base::plain_words(&message)));
     std::process::exit(i32::from(BAD_INPUT))
+}
+
+/// The sentence with a capital first letter.
+fn capitalized(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().to_string() + letters.as_str())
 }
 
 /// Message for a negative value, which clap mistakes for an option.
@@ -170,7 +179,7 @@ fn negative(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
     let [option, value] = [place - 1, place].map(|place| arguments[place].to_string_lossy());
     option
         .starts_with("--")
-        .then(|| format!("{option} {value}: must not be negative"))
+        .then(|| format!("{option} {value} is negative. Give 0 or more"))
 }
 
 /// Error about an invalid option value.

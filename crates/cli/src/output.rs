@@ -37,7 +37,7 @@ pub fn unwritten(error: &io::Error) -> ! {
     if error.kind() == io::ErrorKind::BrokenPipe {
         exit(NO_READER);
     }
-    complain(&format!("standard output cannot be written: {error}"));
+    complain(&format!("standard output cannot be written ({error})"));
     exit(i32::from(crate::FAILED))
 }
 
@@ -88,12 +88,12 @@ impl Destination<'_> {
         let other = before.iter().find(|other| is_standard_output(other.path));
         let other = prints_json.then_some("--json").or(other.map(|other| other.option));
         match (self.content, other) {
-            (Content::Random, _) => Some("standard output cannot be read at random; give a file".to_string()),
+            (Content::Random, _) => Some("standard output has no random access. Give a file".to_string()),
             (_, Some(other)) => Some(format!(
-                "standard output takes one document, and {other} prints one; give a file"
+                "standard output takes one document, and {other} prints one already. Give a file"
             )),
             (Content::Binary, None) if io::stdout().is_terminal() => {
-                Some("standard output is a terminal, which does not show Parquet; give a file or a pipe".to_string())
+                Some("standard output is a terminal, which cannot show Parquet. Give a file or a pipe".to_string())
             }
             _ => None,
         }
@@ -115,7 +115,11 @@ pub fn check(destinations: &[Destination<'_>], folder: Option<&Path>, prints_jso
             continue;
         }
         if let Some(other) = destinations[..index].iter().find(|other| other.path == *path) {
-            let problem = format!("{} is where {} goes; give another file", path.display(), other.option);
+            let problem = format!(
+                "{} is the file of {} already. Give another file",
+                path.display(),
+                other.option
+            );
             return Err(bad_option(option, problem));
         }
     }
@@ -136,7 +140,7 @@ pub fn check(destinations: &[Destination<'_>], folder: Option<&Path>, prints_jso
 /// The path is a folder, or its folder does not exist or cannot be written.
 pub fn check_file(path: &Path) -> Result<(), LabError> {
     let refuse = |reason: &str| {
-        let problem = format!("cannot be written ({reason}); give a file in a folder that exists");
+        let problem = format!("cannot be written ({reason}). Give a file in a folder that exists");
         Err(LabError::invalid(&path.display().to_string(), problem))
     };
     if path.is_dir() {
@@ -170,7 +174,7 @@ impl MadeFolders {
         match tried {
             Ok(_) => Ok(made),
             Err(error) => {
-                let problem = format!("is not a folder, nor can one be made there ({error}); give another folder");
+                let problem = format!("is not a folder and cannot be created ({error}). Give another folder");
                 Err(LabError::invalid(&folder.display().to_string(), problem))
             }
         }

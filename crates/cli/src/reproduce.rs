@@ -38,7 +38,7 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
         if output::is_standard_output(path) {
             return Err(bad_option(
                 "--claims",
-                "the file is written anew after each experiment; give a file",
+                "standard output cannot take this file, which is rewritten after each experiment. Give a file",
             ));
         }
         output::check_file(path)?;
@@ -199,7 +199,7 @@ impl<'a> Reproduction<'a> {
                     .command
                     .output
                     .tables()
-                    .words(&format!("kept as {id} (warp runs)\n\n")),
+                    .words(&format!("stored as {id} (warp runs)\n\n")),
             );
         }
     }
@@ -261,13 +261,13 @@ impl<'a> Reproduction<'a> {
     ) -> Result<(), LabError> {
         if !is_right {
             self.say(&format!(
-                "{slug}: NOT blessed: {path} stays as it was until the claims above are right\n"
+                "{slug}: {path} was not updated, because the claims above do not hold\n"
             ));
             return Ok(());
         }
         golden::write(path, rows)?;
         self.say(&format!(
-            "{slug}: wrote {} golden rows; {judged} claims hold\n",
+            "{slug}: wrote {} golden rows, {judged} claims hold\n",
             rows.len()
         ));
         Ok(())
@@ -277,11 +277,11 @@ impl<'a> Reproduction<'a> {
 /// Describes the differences from the golden results.
 fn described(slug: &str, path: &str, differences: &[String], cells: usize, judged: usize) -> String {
     if differences.is_empty() {
-        return format!("{slug}: {cells} cells as golden; {judged} claims judged\n");
+        return format!("{slug}: {cells} cells equal the golden results, {judged} claims judged\n");
     }
     let count = differences.len();
     format!(
-        "{slug}: {count} differences in {cells} cells from {path}\n  {}\n",
+        "{slug}: {cells} cells differ from {path} in {count} places\n  {}\n",
         differences.join("\n  ")
     )
 }

@@ -35,7 +35,7 @@ pub fn run(command: &Run, is_bare: bool) -> Result<Outcome, LabError> {
         } else {
             Err(bad_option(
                 "warp run",
-                "name what to run; `warp list` shows what there is",
+                "the target is missing. Name an experiment, a job file or a workload (`warp list` shows them)",
             ))
         };
     };
@@ -195,11 +195,17 @@ fn check_destinations(command: &Run, experiment: &Experiment, plans: &[RunPlan])
 /// Rejects fio's JSON unless there is one run with timing.
 fn check_fio_json(plans: &[RunPlan]) -> Result<(), LabError> {
     let [plan] = plans else {
-        let problem = format!("these are {} runs; fio's JSON is about one", plans.len());
+        let problem = format!(
+            "fio's JSON describes one run, but there are {}. Select one run",
+            plans.len()
+        );
         return Err(bad_option("--fio-json", problem));
     };
     if !plan.is_timed() {
-        let problem = format!("{} has no timing, so there are no latencies", plan.cell().key.device);
+        let problem = format!(
+            "{} has no timing, so there are no latencies for fio's JSON",
+            plan.cell().key.device
+        );
         return Err(bad_option("--fio-json", problem));
     }
     Ok(())
@@ -211,14 +217,14 @@ fn check_fio_logs(plans: &[RunPlan]) -> Result<(), LabError> {
         if plans.len() > 1 {
             refuse_logs(
                 plan.cell(),
-                format!("these are {} runs, and a log is of one", plans.len()),
+                format!("a log describes one run, but there are {}", plans.len()),
             )?;
         }
         if !plan.is_timed() {
             let device = &plan.cell().key.device;
             refuse_logs(
                 plan.cell(),
-                format!("{device} has no timing, so there is nothing to log over time"),
+                format!("{device} has no timing, so there are no values over time to log"),
             )?;
         }
         let jobs = plan.cell().workload.jobs().map_or(&[][..], |file| &file.jobs);
@@ -237,7 +243,7 @@ pub fn refuse_logs(cell: &Cell, problem: String) -> Result<(), LabError> {
     match jobs.iter().find_map(|job| Some((job, job.logs.asked_by()?))) {
         None => Ok(()),
         Some((job, option)) => {
-            let remedy = "remove it, or run the file once on a device with timing";
+            let remedy = "Remove it, or run the file once on a device with timing";
             Err(job.error(option, problem, remedy).into())
         }
     }
@@ -253,7 +259,7 @@ fn present(
     origin: &Origin<'_>,
 ) -> Result<(), LabError> {
     if results.is_empty() {
-        complain("stopped before anything was measured");
+        complain("stopped before the first measurement");
         return Ok(());
     }
     let written = write_files(command, experiment, judge, results, intervals);
@@ -284,7 +290,7 @@ fn present(
     let written = written?;
     if !command.output.is_json() && printed.is_none() {
         let names: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
-        let kept = kept.map_or_else(String::new, |id| format!("; kept as {id} (warp runs)"));
+        let kept = kept.map_or_else(String::new, |id| format!(", stored as {id} (warp runs)"));
         let wrote = format!("wrote {}{kept}\n", names.join(", "));
         print(&command.output.tables().words(&wrote));
     }

@@ -58,11 +58,17 @@ impl Measured {
 }
 
 pub fn run(command: &Run) -> Result<Outcome, AnyError> {
-    let on = command.drive.on.as_deref().expect("who calls has seen it");
+    let on = command.drive.on.as_deref().expect("the caller checked --on");
     let name = command.target.as_deref();
-    let name = name.ok_or_else(|| bad_option("--on", "name a job file, a workload or a block trace to run"))?;
+    let name = name.ok_or_else(|| {
+        bad_option(
+            "--on",
+            "the target is missing. Name a job file, a workload or a block \
+                                                      trace",
+        )
+    })?;
     let cell = cell(command, name)?;
-    refuse_logs(&cell, "what happens on a drive is not measured over time".to_string())?;
+    refuse_logs(&cell, "a run with --on measures nothing over time".to_string())?;
     let mut drive = connect(command, on)?;
     let target = workload::Target {
         device_bytes: drive.bytes(),
@@ -72,7 +78,7 @@ pub fn run(command: &Run) -> Result<Outcome, AnyError> {
     };
     let source = cell.workload.source(&target, cell.seed)?;
     if !target.endless && source.share_done().is_none() {
-        return Err(bad_option(name, "the workload never ends; give --write").into());
+        return Err(bad_option(name, "the workload never ends. Limit it with --write").into());
     }
     let progress = execute::stoppable();
     let limit = cell
@@ -92,7 +98,7 @@ pub fn run(command: &Run) -> Result<Outcome, AnyError> {
         cells: vec![&cell],
     };
     let kept = runs::keep(&command.keep, &origin, &json);
-    let kept = kept.map_or_else(String::new, |id| format!("kept as {id} (warp runs)\n"));
+    let kept = kept.map_or_else(String::new, |id| format!("stored as {id} (warp runs)\n"));
     print(&if command.output.is_json() {
         format!("{json}\n")
     } else {
@@ -110,7 +116,10 @@ pub fn run(command: &Run) -> Result<Outcome, AnyError> {
 fn cell(command: &Run, name: &str) -> Result<Cell, AnyError> {
     let settings = &command.selection.set;
     if let Some((path, _)) = settings.iter().find(|(path, _)| !path.starts_with("workload.")) {
-        let problem = format!("{path}: the drive of --on is what it is; only workload.PATH can be set");
+        let problem = format!(
+            "{path} cannot be changed, because --on runs on an existing drive. Set only \
+                               workload.PATH"
+        );
         return Err(bad_option("--set", problem).into());
     }
     let experiment = Experiment::find_or_workload(name, Some("warp_default"))?;
@@ -125,13 +134,13 @@ fn cell(command: &Run, name: &str) -> Result<Cell, AnyError> {
     let mut cells = experiment.select(&selection)?.cells;
     match cells.len() {
         1 if cells[0].run.until.is_some() => {
-            let problem = "`steadystate` watches a model; nobody watches the drive while it is written: take it out and give --write";
+            let problem = "`steadystate` is not supported with --on. Remove it and give --write";
             Err(bad_option(name, problem).into())
         }
         1 => Ok(cells.remove(0)),
         runs => Err(bad_option(
             "--on",
-            format!("{name} is {runs} runs; name a job file, a workload or a block trace"),
+            format!("{name} has {runs} runs, but --on takes one. Name a job file, a workload or a block trace"),
         )
         .into()),
     }
@@ -153,12 +162,12 @@ fn opened(port: Box<dyn DataPort + Send>, on: &str, nsid: u32) -> Result<AnyDriv
 /// Opens an unused namespace of this machine, with permission to overwrite it.
 fn local(command: &Run, on: &str, path: &Path) -> Result<AnyDrive, AnyError> {
     if !command.drive.overwrite {
-        let problem = format!("{on}: this destroys all data on it; --overwrite says that it may");
+        let problem = format!("the run destroys all data on {on}. Confirm this with --overwrite");
         return Err(bad_option("--on", problem).into());
     }
     let port = Passthrough::open_unused(path)?;
     let Some(nsid) = port.namespace() else {
-        let problem = format!("{on}: is not the device of an NVMe namespace, such as /dev/nvme0n1");
+        let problem = format!("{on} is not the device of an NVMe namespace. Give one, such as /dev/nvme0n1");
         return Err(bad_option("--on", problem).into());
     };
     opened(Box::new(port), on, nsid)
@@ -215,8 +224,8 @@ fn difference(before: &Statistics, after: &Statistics) -> Result<[u128; 3], AnyE
     };
     let (before, after) = (of(before), of(after));
     if (0..3).any(|counter| after[counter] < before[counter]) {
-        let problem =
-            "the drive's counters of bytes written and erased went back while it was written, so they say nothing";
+        let problem = "the drive's counters of bytes written and erased decreased during the run, so the write amplification \
+             is unknown. Check if another client reset the drive";
         return Err(problem.into());
     }
     Ok(std::array::from_fn(|counter| after[counter] - before[counter]))
@@ -230,8 +239,10 @@ fn carry_out(
 ) -> Result<u64, AnyError> {
     let (offset, bytes, block) = (request.offset_bytes, u64::from(request.bytes), drive.block_bytes());
     if !offset.is_multiple_of(block) || !bytes.is_multiple_of(block) || bytes == 0 {
-        let problem =
-            format!("a request of {bytes} bytes at byte {offset} is not made of the drive's blocks of {block} bytes");
+        let problem = format!(
+            "a request of {bytes} bytes at byte {offset} is not aligned to the drive's blocks of {block} \
+                     bytes. Change the request sizes of the workload"
+        );
         return Err(problem.into());
     }
     match request.operation {

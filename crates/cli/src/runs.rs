@@ -19,7 +19,7 @@ pub fn keep(choice: &Keep, origin: &Origin<'_>, result: &Value) -> Option<String
         Ok(id) => Some(id),
         Err(error) => {
             crate::output::complain(&format!(
-                "the run is not kept: {error}; --no-keep does not try, WARP_RUNS says where"
+                "the run is not stored ({error}). Choose another folder with WARP_RUNS, or give --no-keep"
             ));
             None
         }
@@ -46,14 +46,14 @@ fn list(store: &Store, command: &Runs) -> Result<Outcome, LabError> {
         return Ok(Outcome::Done);
     }
     if runs.is_empty() {
-        print(&format!("no run was kept in {} yet\n", store.folder().display()));
+        print(&format!("{} has no stored runs yet\n", store.folder().display()));
         return Ok(Outcome::Done);
     }
     let format = command.output.tables();
     let all = store.count()?;
     let rest = match all.saturating_sub(runs.len() + unreadable.len()) {
         0 => String::new(),
-        more => format.words(&format!("and {more} older ones (--limit)\n")),
+        more => format.words(&format!("and {more} older runs (--limit)\n")),
     };
     print(&format!("{}{rest}", rows::kept_runs(&runs).shown(format)));
     Ok(Outcome::Done)

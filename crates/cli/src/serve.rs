@@ -41,7 +41,7 @@ pub fn serve(command: &Serve) -> Result<Outcome, AnyError> {
     if command.vfio_user.is_empty() && command.tcp.is_none() {
         return Err(bad_option(
             "warp serve",
-            "nothing to serve on; give --vfio-user SOCKET, --tcp ADDRESS:PORT or both",
+            "the drive has no transport. Give --vfio-user SOCKET, --tcp ADDRESS:PORT or both",
         )
         .into());
     }
@@ -73,7 +73,7 @@ pub fn serve(command: &Serve) -> Result<Outcome, AnyError> {
     let waf = waf.map_or("nothing written".to_string(), |waf| {
         format!("write amplification {waf:.3}")
     });
-    print(&format!("stopped; {waf}\n"));
+    print(&format!("stopped, {waf}\n"));
     Ok(outcome)
 }
 
@@ -130,7 +130,7 @@ fn options(command: &Serve) -> Result<ServeOptions, AnyError> {
     let checksums = command.checksums || command.scrub > 0;
     if checksums && !matches!(drive.data, DataChoice::File(_)) {
         let option = if command.checksums { "--checksums" } else { "--scrub" };
-        return Err(bad_option(option, "checksums are of a file; give --data FILE").into());
+        return Err(bad_option(option, "checksums need a data file. Give --data FILE").into());
     }
     let drive = DriveOptions {
         subsystem,
@@ -166,12 +166,14 @@ fn options(command: &Serve) -> Result<ServeOptions, AnyError> {
 /// Ends the process after a simulated power loss by the fault plan.
 fn power_lost(loss: &PowerLoss) {
     complain(&format!(
-        "the drive lost its power before I/O command {}, as its fault plan says: of the pieces of 4 KiB that were not \
-         flushed {} are gone and {} are there",
+        "the fault plan cut the power of the drive before I/O command {}. Of the unflushed pieces of 4 KiB, {} are \
+         lost and {} are kept",
         loss.command, loss.pieces_lost, loss.pieces_kept
     ));
     if let Some(problem) = &loss.problem {
-        complain(&format!("and some could not be put back as they were: {problem}"));
+        complain(&format!(
+            "some of the lost pieces could not be restored to their old content ({problem})"
+        ));
     }
     std::process::exit(POWER_LOST)
 }
@@ -212,10 +214,7 @@ fn dh_group(host: &HostEntry) -> Result<DhGroupId, String> {
     let found = DH_GROUPS.iter().find(|(name, _)| name == wanted);
     found.map(|(_, group)| *group).ok_or_else(|| {
         let names = DH_GROUPS.map(|(name, _)| name).join(", ");
-        format!(
-            "host {}, dh_group: the weakest group to be accepted is one of {names}",
-            host.nqn
-        )
+        format!("host {}, dh_group is unknown. Give {names}", host.nqn)
     })
 }
 
@@ -349,7 +348,7 @@ fn introduction(command: &Serve, config: &SubsystemConfig, server: &Server, page
         let (count, seed) = (report.faults.len(), report.seed);
         let _ = writeln!(text, "\nFaults: {count} of {}, seed {seed}", file.display());
     }
-    text + "\nCtrl-C stops the drive in order.\n"
+    text + "\nStop the drive with Ctrl-C.\n"
 }
 
 fn absolute(path: &Path) -> PathBuf {

@@ -68,7 +68,7 @@ pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
     };
     let plan = simulate::run::prepare(experiment.select(&selection)?.cells)?.remove(0);
     let Some(jobs) = plan.cell().workload.jobs() else {
-        return Err(bad_option(name, "is no job file; `warp run` runs it"));
+        return Err(bad_option(name, "is not a job file. Run it with `warp run`"));
     };
     let streams = plan.streams()?;
     if command.output.is_json() {
@@ -123,7 +123,7 @@ fn without_effect(options: &[(&FioOption, &str)]) -> String {
     let reasons = options.chunk_by(|(_, one), (_, next)| one == next);
     let line = |group: &[(&FioOption, &str)]| {
         let names: Vec<&str> = group.iter().map(|(option, _)| option.name).collect();
-        format!("without effect: {} ({})\n", names.join(", "), group[0].1)
+        format!("options without effect: {} ({})\n", names.join(", "), group[0].1)
     };
     reasons.map(line).collect()
 }

@@ -8,16 +8,16 @@ use crate::{Outcome, print};
 
 /// Introduction of `warp run` without a target.
 const DOORS: &str = "\
-Three ways in:
+Three ways to start
 
-I have a workload: a fio job file, a block trace, or a model of a program
+To evaluate a workload (a fio job file, a block trace, or a model of a program)
     warp whatif trace.csv --drive 3.84TB --op 7%
     warp run my.fio --device ssd_a --scale 1/512 --untimed
     warp run kvcache_202206 --device ssd_a --scale 1/512 --write 3
-I have an idea for a drive or a policy, or want to see a paper's figure again
+To try an idea for a drive or a policy, or to reproduce a figure of a paper
     warp new experiment my_study, then warp run my_study
     warp reproduce --quick three_stream
-I have software that should use Flexible Data Placement: serve it a drive
+To test software that should use Flexible Data Placement, on a served drive
     warp serve --device ssd_a --capacity 8G --tcp 127.0.0.1:4420
 
 `warp list` shows all experiments, devices, jobs and workloads.

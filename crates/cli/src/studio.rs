@@ -38,7 +38,7 @@ pub fn studio(command: &Studio) -> Result<Outcome, AnyError> {
     };
     let place = session.map_or_else(String::new, |session| format!("#/session/{session}"));
     let url = page_address(&studio, token.as_deref(), &place);
-    print(&format!("{url}\nCtrl-C ends it.\n"));
+    print(&format!("{url}\nStop the studio with Ctrl-C.\n"));
     if !command.no_open {
         open(&url);
     }
@@ -96,7 +96,7 @@ fn open(url: &str) {
         // The opener ends once the browser has the address. A thread reaps it.
         Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
         Err(error) => complain(&format!(
-            "{opener} does not start ({error}); open the address in a browser"
+            "{opener} cannot be started ({error}). Open the address in a browser"
         )),
     }
 }

@@ -38,12 +38,12 @@ impl Target {
                 host_nqn: host.host_nqn.clone(),
                 secret: secret.map_err(|error| bad_option("--secret", error))?,
             };
-            let problem = || format!("{text:?}: give tcp:ADDRESS:PORT, such as tcp:127.0.0.1:4420");
+            let problem = || format!("{text:?} is not an address. Give tcp:ADDRESS:PORT, such as tcp:127.0.0.1:4420");
             let address = address.parse().map_err(|_| bad_option(option, problem()))?;
             return Ok(Target::Tcp(address, visitor));
         }
         if host.host_nqn.is_some() {
-            let problem = format!("{text} is not visited as a host; leave it out, or give tcp:ADDRESS:PORT");
+            let problem = format!("{text} is not an NVMe/TCP target. Remove the option, or give tcp:ADDRESS:PORT");
             return Err(bad_option("--host-nqn", problem));
         }
         let path = PathBuf::from(text);
@@ -61,8 +61,9 @@ impl Target {
     pub fn parse_drive(option: &str, text: &str, host: &AsHost) -> Result<Target, LabError> {
         match Target::parse(option, text, host)? {
             Target::File(_) => {
-                let problem = "give tcp:ADDRESS:PORT, or the device of a namespace, such as /dev/nvme0n1 or /dev/ng0n1";
-                Err(bad_option(option, format!("{text:?}: {problem}")))
+                let remedy = "Give tcp:ADDRESS:PORT, or the device of a namespace, such as /dev/nvme0n1 or \
+                               /dev/ng0n1";
+                Err(bad_option(option, format!("{text:?} is not a drive. {remedy}")))
             }
             drive => Ok(drive),
         }
@@ -79,7 +80,7 @@ impl Target {
             Target::Device(path) => Ok(Ok(report(&mut Passthrough::open(path)?, group)?)),
             Target::File(path) if endurance_group.is_some() => {
                 let problem = format!(
-                    "{}: a file is of the only one of its drive; leave it out",
+                    "{} is a file, which has one endurance group. Remove the option",
                     path.display()
                 );
                 Err(bad_option("--endurance-group", problem).into())
@@ -95,9 +96,9 @@ impl Target {
 /// The file is damaged or has another format.
 pub fn stored_drive(path: &Path) -> Result<StoredDrive, AnyError> {
     let problem = |problem: &str| {
-        let remedy = "give the data file of a drive (`warp serve --data FILE`), a snapshot (`warp run --save FILE`), \
-                      tcp:ADDRESS:PORT or a device such as /dev/nvme0";
-        bad_option(&path.display().to_string(), format!("{problem}; {remedy}"))
+        let remedy = "Give the data file of a drive (`warp serve --data FILE`), a snapshot (`warp run --save \
+                      FILE`), tcp:ADDRESS:PORT or a device such as /dev/nvme0";
+        bad_option(&path.display().to_string(), format!("{problem}. {remedy}"))
     };
     match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -108,12 +109,12 @@ pub fn stored_drive(path: &Path) -> Result<StoredDrive, AnyError> {
                 return Err(problem(&error.to_string()).into());
             }
         }
-        Ok(found) if found.len() == 0 => return Err(problem("it is empty").into()),
+        Ok(found) if found.len() == 0 => return Err(problem("the file is empty").into()),
         _ => {}
     }
     match stored(path) {
         Err(DriveError::Snapshot(SnapshotError::Foreign { .. })) => {
-            Err(problem("it is neither the data of a drive nor a snapshot").into())
+            Err(problem("the file is neither the data of a drive nor a snapshot").into())
         }
         stored => Ok(stored?),
     }

@@ -17,7 +17,7 @@ pub fn check_private(file: &Path) -> Result<(), LabError> {
     let mode = about.permissions().mode() & 0o777;
     if about.is_file() && mode & OTHERS != 0 {
         let problem = format!(
-            "it holds secrets, and every user of this machine can get at it (mode {mode:o}); run `chmod 600 {name}`"
+            "every user of this machine can access the secrets in the file (mode {mode:o}). Run `chmod 600 {name}`"
         );
         return Err(LabError::invalid(&name, problem));
     }

@@ -40,7 +40,7 @@ pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
     }
     if studies.is_empty() {
         let problem = format!(
-            "holds nothing that can be answered; the first problem is {}",
+            "no workload in the folder can be evaluated. The first problem is {}",
             unanswered[0]
         );
         return Err(LabError::invalid(&command.workload, problem));
@@ -55,7 +55,7 @@ pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
         let runs = study.experiment.variants.len();
         let Some(mut answer) = execute::with_bar(&progress, runs, || study.run(!command.no_interval, &*progress))?
         else {
-            complain("stopped before everything was measured, so there is no answer");
+            complain("stopped before the last measurement, so there is no answer");
             return Ok(Outcome::Stopped);
         };
         if let Some(sentence) = cache {
@@ -86,7 +86,7 @@ pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
         print(&format!("\n{}", side_by_side(&answers).shown(command.output.tables())));
     }
     for problem in &unanswered {
-        complain(&format!("not answered: {problem}"));
+        complain(&format!("no answer for {problem}"));
     }
     Ok(if unanswered.is_empty() {
         Outcome::Done
@@ -149,7 +149,7 @@ fn keep(command: &WhatIf, study: &Study, answer: &Answer, elapsed: Duration) -> 
         cells: cells.iter().collect(),
     };
     let kept = runs::keep(&command.keep, &origin, &answer.results_json());
-    Ok(kept.map_or_else(String::new, |id| format!("; kept as {id} (warp runs)")))
+    Ok(kept.map_or_else(String::new, |id| format!(", stored as {id} (warp runs)")))
 }
 
 /// Formats the options that change the answer.
@@ -204,7 +204,7 @@ fn side_by_side(answers: &[Answer]) -> Rows {
     let columns = [Column::label("workload")]
         .into_iter()
         .chain(columns)
-        .chain(["a host's best", "a layer's best"].map(Column::text));
+        .chain(["best for a host", "best for a layer"].map(Column::text));
     let mut rows = Rows::new(columns);
     for answer in answers {
         let of = |name: &str| {

@@ -199,11 +199,11 @@ fn the_owner_whose_data_is_copied_is_named() {
         text.contains("63 new events") && text.contains("move to 1, saves about"),
         "{text}"
     );
-    assert!(text.contains("in all: readings 1, new events 63"), "{text}");
+    assert!(text.contains("total of 1 readings: 63 new events"), "{text}");
     let csv = prints(&folder, &[&once[..], &["--format", "csv"]].concat());
     let rows: Vec<&str> = csv.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(
-        rows[0], "owner,placement,events,moved with it (bytes),confidence,advice",
+        rows[0], "owner,placement,events,copied by GC (bytes),confidence,advice",
         "{csv}"
     );
     assert!(rows[1].starts_with("warm,0,") && csv.contains("# reading 1: "), "{csv}");
@@ -212,7 +212,7 @@ fn the_owner_whose_data_is_copied_is_named() {
     refused(
         &folder,
         &[&once[..], &["--format", "json", "--json", "lines.json"]].concat(),
-        &["--format", "leave one of the two out"],
+        &["--format", "Remove one of the two"],
     );
     let parts = [
         "--chunks",
@@ -348,7 +348,9 @@ fn a_server_that_is_killed_is_waited_for() {
     let (code, error) = watching.end();
     assert_eq!(code, Some(BAD_INPUT));
     assert!(
-        error.starts_with(&format!("warp: {target}: the drive is gone: 5 attempts")),
+        error.starts_with(&format!(
+            "warp: {target}: the connection to the drive is lost, and 5 attempts"
+        )),
         "{error}"
     );
     assert_eq!(error.trim_end().lines().count(), 1, "{error}");
@@ -369,7 +371,7 @@ fn ctrl_c_ends_it_with_a_summary() {
     rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it runs");
     std::io::Read::read_to_string(&mut watching.output, &mut printed).expect("text");
     assert!(
-        printed.contains("in all: readings 1, new events 0, written 0 B"),
+        printed.contains("total of 1 readings: 0 new events, 0 B written"),
         "{printed}"
     );
     assert_eq!(watching.end(), (Some(130), String::new()));

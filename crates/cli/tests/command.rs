@@ -790,5 +790,5 @@ fn ctrl_c_while_a_workload_is_read_says_so() {
         .read_to_string(&mut error)
         .expect("text");
     assert_eq!(status.code(), Some(130), "{error}");
-    assert_eq!(error, "warp: stopped before anything was run\n");
+    assert_eq!(error, "warp: stopped before the first run\n");
 }

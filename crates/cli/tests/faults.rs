@@ -130,7 +130,10 @@ fn faults_change_while_the_drive_is_served() {
     let address = metrics_address(&server).to_string();
     let faults = |what: &'static str| prints(&folder, &["faults", &address, "--token", "token", what]);
     let shown = faults("--show");
-    assert!(shown.starts_with("seed 7, 3 I/O commands since\n"), "{shown}");
+    assert!(
+        shown.starts_with("seed 7, 3 I/O commands since the start of the plan\n"),
+        "{shown}"
+    );
     assert!(shown.contains("bad  error           active         1\n"), "{shown}");
     let answer = target::http::ask(metrics_address(&server), TOKEN, "/metrics", None);
     let metrics = answer.expect("an answer").1;
@@ -141,7 +144,7 @@ fn faults_change_while_the_drive_is_served() {
     faults("full.toml");
     assert_eq!(read_block(&mut queue, 5), Ok(1));
     assert_eq!(write_block(&mut queue, 5, 2), Status::WRITE_TO_READ_ONLY_RANGE);
-    assert_eq!(faults("--clear"), "nothing is to go wrong\n");
+    assert_eq!(faults("--clear"), "no faults are planned\n");
     assert_eq!(write_block(&mut queue, 5, 2), Status::SUCCESS);
     write_secret(&folder, "wrong", "another token, as long");
     refused(
@@ -178,7 +181,7 @@ fn a_power_loss_ends_the_server_and_keeps_what_was_flushed() {
     let said = errors(&mut server.process);
     assert_eq!(status.code(), Some(3), "{said}");
     assert!(
-        said.contains("lost its power before I/O command 152") && said.contains("not flushed"),
+        said.contains("cut the power of the drive before I/O command 152") && said.contains("unflushed"),
         "{said}"
     );
     drop((controller, queue));

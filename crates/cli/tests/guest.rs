@@ -40,12 +40,7 @@ fn without_a_network_nothing_is_left_of_a_build() {
     let folder = folder();
     // Nobody serves the discard port, and what is not root says so first.
     let text = refusal(folder.path(), "http://127.0.0.1:9/debian");
-    let known = [
-        "Check the network",
-        "needs root",
-        "free. Set",
-        "it needs Linux on x86-64",
-    ];
+    let known = ["Check the network", "needs root", "free. Set", "needs Linux on x86-64"];
     assert!(known.iter().any(|words| text.contains(words)), "{text}");
     let left = files(folder.path());
     assert!(left.iter().all(|path| path.ends_with("lock")), "{left:?}");

@@ -325,7 +325,7 @@ fn what_cannot_be_written_is_refused_before_the_run() {
     refused(&format!("{run} --fio-json fio.json"), &["--fio-json", "no timing"]);
     refused(
         "run latency --fio-json fio.json",
-        &["--fio-json", "runs; fio's JSON is about one"],
+        &["--fio-json", "fio's JSON describes one run"],
     );
     refused(
         "reproduce ./own.toml --claims missing/claims.md",

@@ -46,7 +46,7 @@ fn kept(folder: &TempDir) -> Vec<String> {
 #[test]
 fn a_run_is_kept_and_nothing_is_overwritten() {
     let folder = with_job();
-    assert!(prints(&folder, &["runs"]).starts_with("no run was kept in "));
+    assert!(prints(&folder, &["runs"]).contains("has no stored runs yet"));
     let printed = prints(&folder, &run(&[]));
     let result = prints(&folder, &run(&["--seed", "2", "--json"]));
     prints(&folder, &run(&["--no-keep"]));
@@ -54,7 +54,7 @@ fn a_run_is_kept_and_nothing_is_overwritten() {
     let ids = kept(&folder);
     assert_eq!(ids.len(), 3, "one of four was not to be kept");
     assert_eq!(ids[0], ids[2], "the same run with the same result has the same name");
-    assert!(printed.contains(&format!("kept as {}", ids[0])), "{printed}");
+    assert!(printed.contains(&format!("stored as {}", ids[0])), "{printed}");
     let list = prints(&folder, &["runs", "--limit", "2"]);
     assert!(list.contains("random.fio") && list.contains("and 1 older"), "{list}");
     let shown = prints(&folder, &["runs", "show", &ids[1][..5]]);

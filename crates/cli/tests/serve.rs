@@ -16,7 +16,11 @@ const SMALL: [&str; 4] = ["--capacity", "64M", "--data", "drive.img"];
 #[test]
 fn options_that_make_no_sense_are_refused() {
     let folder = folder();
-    refused(&folder, &["serve"], &["nothing to serve on", "--vfio-user", "--tcp"]);
+    refused(
+        &folder,
+        &["serve"],
+        &["the drive has no transport", "--vfio-user", "--tcp"],
+    );
     refused(&folder, &["serve", "--tcp", "here"], &["--tcp"]);
     refused(
         &folder,
@@ -332,7 +336,7 @@ fn promises_about_a_drive_are_kept_or_not() {
     refused(
         &folder,
         &["assert", "drive.img", "--handle", "1:2"],
-        &["drive.img", "end the server"],
+        &["drive.img", "Stop the server"],
     );
     server.stop();
     let kept = asserted(&folder, &["drive.img", "--waf-at-most", "50", "--handle", "1:50"], 0);
@@ -347,6 +351,6 @@ fn promises_about_a_drive_are_kept_or_not() {
     refused(
         &folder,
         &["assert", "drive.img", "--handle", "99:2"],
-        &["--handle", "99", "give 0 to"],
+        &["--handle", "99", "Give 0 to"],
     );
 }

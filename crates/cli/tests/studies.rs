@@ -13,7 +13,7 @@ fn without_anything_to_run_there_are_three_doors() {
     for door in ["I have a workload", "I have an idea", "I have software"] {
         assert!(doors.contains(door), "{doors}");
     }
-    refused(&folder, &["run", "--json"], &["name what to run", "warp list"]);
+    refused(&folder, &["run", "--json"], &["the target is missing", "warp list"]);
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn a_job_runs_on_a_served_drive_as_in_the_lab() {
     refused(
         &folder,
         &["run", "three_stream", "--on", &on],
-        &["18 runs", "name a job file"],
+        &["18 runs", "Name a job file"],
     );
     refused(
         &folder,

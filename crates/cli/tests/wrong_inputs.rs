@@ -15,7 +15,7 @@ type Row = (&'static str, &'static str, &'static str);
 const ARGUMENTS: &[Row] = &[
     ("", "", "subcommand"),
     ("", "rum", "rum|run"),
-    ("", "run --json", "name what to run|warp list"),
+    ("", "run --json", "the target is missing|warp list"),
     ("", "run one_strem", "one_strem|did you mean one_stream?"),
     ("", "run one_stream --device ssd_z", "--device|ssd_z|ssd_a"),
     ("", "run one_stream --scale half", "--scale|half|1/64"),
@@ -38,22 +38,18 @@ const ARGUMENTS: &[Row] = &[
         "whatif three_stream --drive 9999999TB",
         "capacity of|is more than a drive like ssd_a can have",
     ),
-    (
-        "",
-        "whatif three_stream --drive -1TB",
-        "--drive -1TB: must not be negative",
-    ),
-    ("", "run one_stream --seed -1", "--seed -1: must not be negative"),
+    ("", "whatif three_stream --drive -1TB", "--drive -1TB is negative"),
+    ("", "run one_stream --seed -1", "--seed -1 is negative"),
     (
         "",
         "serve --tcp 4420",
         "--tcp|give ADDRESS:PORT, such as 127.0.0.1:4420",
     ),
-    ("", "compare a", "<B>|usage: warp compare"),
+    ("", "compare a", "<B>|Usage: warp compare"),
     (
         "",
         "run three_stream --device ssd_a --from x.warp",
-        "--device|--from|leave one of them out",
+        "--device|--from|Remove one of them",
     ),
     (
         "",
@@ -239,9 +235,9 @@ const ARGUMENTS: &[Row] = &[
     (
         "",
         "export three_stream - --per-placement --requests 5",
-        "--per-placement|give a folder",
+        "--per-placement|Give a folder",
     ),
-    ("", "reproduce one_stream --claims -", "--claims|give a file"),
+    ("", "reproduce one_stream --claims -", "--claims|Give a file"),
     ("", "inspect missing.warp", "missing.warp"),
     (
         "a word",
@@ -260,7 +256,11 @@ const ARGUMENTS: &[Row] = &[
         "inspect /dev/nvme99 --host-nqn nqn.x",
         "--host-nqn|tcp:ADDRESS:PORT",
     ),
-    ("", "inspect x --endurance-group 2", "--endurance-group|leave it out"),
+    (
+        "",
+        "inspect x --endurance-group 2",
+        "--endurance-group|Remove the option",
+    ),
     ("", "inspect tcp:nowhere", "tcp:nowhere|tcp:127.0.0.1:4420"),
     ("log", "inspect x --log 0x99", "--log|0x20, 0x21, 0x22 or 0x23"),
     ("log", "inspect x --log page", "--log|page|0x23"),
@@ -329,7 +329,7 @@ const ARGUMENTS: &[Row] = &[
     (
         "text",
         "assert x --waf-at-most 2 --endurance-group 2",
-        "--endurance-group|leave it out",
+        "--endurance-group|Remove the option",
     ),
     (
         "text",
@@ -354,7 +354,7 @@ const ARGUMENTS: &[Row] = &[
     (
         "",
         "guest --transport none --capacity 8G -- true",
-        "--capacity|no drive|--transport none",
+        "--capacity|has no drive|--transport none",
     ),
     ("a word", "guest --data x -- true", "x|may be anything"),
     ("", "guest --capacity big -- true", "--capacity|8G"),

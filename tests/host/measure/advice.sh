@@ -41,7 +41,7 @@ END
     media=$(fdp_statistic "$admin" mbmw)
     succeeds "fio: HOT on identifier 0, WARM on $1" fio --output="$SCRATCH/fio" "$SCRATCH/job.fio"
     written=$(($(fdp_statistic "$admin" hbmw) - written))
-    same "it writes what it should" "$written" $((3 * WARM_BYTES))
+    same "it writes the planned bytes" "$written" $((3 * WARM_BYTES))
     waf_milli=$((($(fdp_statistic "$admin" mbmw) - media) * 1000 / written))
     echo "# write amplification of HOT on 0 and WARM on $1: $waf_milli per mille"
 }
@@ -64,7 +64,7 @@ echo "HOT,0,$HOT_BYTES,0
 WARM,$HOT_BYTES,$WARM_BYTES,0
 COLD,$((HOT_BYTES + WARM_BYTES)),$(($(size_of "$device") - HOT_BYTES - WARM_BYTES)),2" >"$SCRATCH/owners"
 
-succeeds "a drive that reports nothing is read" advise
+succeeds "a drive without events is read" advise
 enable=$(sed -n 's/.*with \(nvme fdp set-events .* --enable\)$/\1/p' "$SCRATCH/output")
 matches "it is told how to report" "$enable" "^nvme fdp set-events $device --namespace-id=1 --placement-handle=0 "
 # shellcheck disable=SC2086  # a command with its arguments
@@ -79,7 +79,7 @@ hot_and_warm 0
 misplaced=$waf_milli
 succeeds "warp advise" advise --hook "echo \$WARP_OWNER \$WARP_FROM \$WARP_TO >>$SCRATCH/moves" --json "$SCRATCH/advice"
 sed 's/^/# /' "$SCRATCH/output"
-same "it names WARM, and nobody else" "$(sort -u "$SCRATCH/moves")" "WARM 0 1"
+same "it names only WARM" "$(sort -u "$SCRATCH/moves")" "WARM 0 1"
 matches "its JSON says so, too" "$(cat "$SCRATCH/advice")" '"owner":"WARM","from":0,"to":1,"reason":"reported".*"carried_out":true'
 to=$(awk '$1 == "WARM" { print $3; exit }' "$SCRATCH/moves")
 hot_and_warm "${to:-0}" # What was mixed before is collected.
@@ -121,7 +121,7 @@ same "it names the directory" "$(sort -u "$SCRATCH/moves")" "warm 0 1"
 umount /mnt/ext4
 "$WARP" advise "$admin" --chunks 4 --readings 1 >"$SCRATCH/output" 2>&1
 same "a controller's device is refused" $? 2
-matches "in a sentence" "$(cat "$SCRATCH/output")" "is a controller; give the device of a namespace, such as ${admin}n1"
+matches "in a sentence" "$(cat "$SCRATCH/output")" "is a controller. Give the device of a namespace, such as ${admin}n1"
 
 "$WARP" advise "$generic" --chunks 4 --every 0.5 >"$SCRATCH/output" 2>&1 &
 advising=$!

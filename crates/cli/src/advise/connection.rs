@@ -54,7 +54,7 @@ impl DriveConnection {
                 let Some(nsid) = command.namespace.or_else(|| port.namespace()) else {
                     // A file that is not an NVMe device fails here.
                     identify(&mut port, Cns::Controller, 0)?;
-                    let problem = format!("{name} is a controller; give the device of a namespace, such as {name}n1");
+                    let problem = format!("{name} is a controller. Give the device of a namespace, such as {name}n1");
                     return Err(bad_option("warp advise", problem).into());
                 };
                 DriveConnection::found(command, target, Box::new(port), nsid)
@@ -148,7 +148,8 @@ impl DriveConnection {
         }
         let waited: Duration = RECONNECT_AFTER.iter().sum();
         Err(format!(
-            "{}: the drive is gone: {} attempts in {:.0} s to reach it again failed, the last with \"{last}\"",
+            "{}: the connection to the drive is lost, and {} attempts to reconnect in {:.0} s failed. The last \
+             attempt failed with \"{last}\"",
             self.name,
             RECONNECT_AFTER.len(),
             waited.as_secs_f64(),

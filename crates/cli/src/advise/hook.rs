@@ -21,7 +21,7 @@ pub fn run(hook: &str, owner: &str, step: &Move) -> Result<(), String> {
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("the hook ended with {status}")),
-        Err(error) => Err(format!("the hook cannot be run: {error}")),
+        Err(error) => Err(format!("the hook cannot be started ({error})")),
     }
 }
 

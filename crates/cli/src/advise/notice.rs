@@ -62,8 +62,8 @@ impl fmt::Display for Notice {
         match self {
             Notice::LogWrapped { every } => write!(
                 formatter,
-                "events were lost, because the log wrapped since the last reading; read more often than every {} s \
-                 (--every)",
+                "events were lost, because the log wrapped since the last reading. Use an interval shorter than {} \
+                 s (--every)",
                 every.as_secs_f64()
             ),
             Notice::LogCleared => formatter.write_str("the log was cleared since the last reading"),
@@ -80,29 +80,29 @@ impl fmt::Display for Notice {
             ),
             Notice::WithoutBlock { events, of } => write!(
                 formatter,
-                "{events} of {of} new events do not say which logical block was moved; no owner can be found for them"
+                "{events} of {of} new events do not name the logical block that was moved, so their owner is unknown"
             ),
             Notice::WithoutOwner { events, of } => write!(
                 formatter,
-                "{events} of {of} new events name logical blocks that nobody owns; extend the owner map"
+                "{events} of {of} new events name logical blocks without an owner. Extend the owner map"
             ),
             Notice::Reconnected { attempts } => write!(
                 formatter,
-                "the connection was lost and is back after {attempts} attempt{}",
+                "the connection was lost and reestablished after {attempts} attempt{}",
                 if *attempts == 1 { "" } else { "s" }
             ),
             Notice::HookFailed { owner, problem } => {
-                write!(formatter, "{owner} stays where it is: {problem}")
+                write!(formatter, "{owner} was not moved, because {problem}")
             }
             Notice::Omissions(parts) => omissions(formatter, *parts),
             Notice::NewOwners { left_out } => write!(
                 formatter,
-                "owners that were not there at the beginning are left out: {left_out}; start again, or name fewer \
-                 (--depth)"
+                "{left_out} new owners are ignored, because they appeared after the start. Restart the command, or \
+                 use fewer owners (--depth)"
             ),
             Notice::OneIdentifier => formatter.write_str(
-                "the namespace has one placement identifier only, so there is nowhere to move data to; \
-                 create it with more placement handles",
+                "the namespace has only one placement identifier, so data cannot move. Create the namespace with \
+                 more placement handles",
             ),
         }
     }
@@ -110,12 +110,16 @@ impl fmt::Display for Notice {
 
 fn not_enabled(formatter: &mut fmt::Formatter<'_>, handles: &[u16], of: u16, device: &str, nsid: u32) -> fmt::Result {
     if handles.len() == usize::from(of) {
-        formatter.write_str("the drive reports no collections, because Media Reallocated is not enabled; ")?;
+        formatter.write_str(
+            "the drive reports no garbage collections, because the event Media Reallocated is not \
+                             enabled. ",
+        )?;
     } else {
         let listed: Vec<String> = handles.iter().map(u16::to_string).collect();
         write!(
             formatter,
-            "Media Reallocated is not enabled for placement handle{} {}, so data written with {} is never named; ",
+            "the event Media Reallocated is not enabled for placement handle{} {}, so the drive never reports data \
+             written with {}. ",
             if listed.len() == 1 { "" } else { "s" },
             listed.join(", "),
             if listed.len() == 1 { "it" } else { "them" }
@@ -124,7 +128,7 @@ fn not_enabled(formatter: &mut fmt::Formatter<'_>, handles: &[u16], of: u16, dev
 
     write!(
         formatter,
-        "enable it for each placement handle with nvme fdp set-events {device} --namespace-id={nsid} \
+        "Enable it for each placement handle with nvme fdp set-events {device} --namespace-id={nsid} \
          --placement-handle={} --event-types=128 --enable",
         handles[0]
     )
@@ -132,20 +136,20 @@ fn not_enabled(formatter: &mut fmt::Formatter<'_>, handles: &[u16], of: u16, dev
 
 fn omissions(formatter: &mut fmt::Formatter<'_>, parts: Omissions) -> fmt::Result {
     let all = [
-        (parts.unreadable, "files or directories that may not be read"),
-        (parts.elsewhere, "files or directories of other file systems"),
+        (parts.unreadable, "files or directories without read permission"),
+        (parts.elsewhere, "files or directories on other file systems"),
         (
             parts.without_place,
-            "extents whose place is not known (delayed, compressed, encrypted, inline)",
+            "extents of unknown location (delayed, compressed, encrypted, inline)",
         ),
-        (parts.shared, "extents that several files share"),
+        (parts.shared, "extents shared by several files"),
     ];
     let found: Vec<String> = all
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
-    write!(formatter, "nobody owns {}", found.join(", "))
+    write!(formatter, "these have no owner: {}", found.join(", "))
 }
 
 impl Serialize for Notice {
@@ -172,8 +176,8 @@ mod tests {
             }
             .to_string()
         };
-        assert!(notice(&[0, 1]).starts_with("the drive reports no collections"));
-        assert!(notice(&[1]).starts_with("Media Reallocated is not enabled for placement handle 1,"));
+        assert!(notice(&[0, 1]).starts_with("the drive reports no garbage collections"));
+        assert!(notice(&[1]).starts_with("the event Media Reallocated is not enabled for placement handle 1,"));
         assert!(notice(&[1]).ends_with(
             "nvme fdp set-events /dev/nvme0n1 --namespace-id=1 --placement-handle=1 --event-types=128 --enable"
         ));
@@ -184,7 +188,7 @@ mod tests {
         };
         assert_eq!(
             Notice::Omissions(parts).to_string(),
-            "nobody owns 1 files or directories that may not be read, 2 extents that several files share"
+            "these have no owner: 1 files or directories without read permission, 2 extents shared by several files"
         );
         let json = serde_json::to_string(&Notice::LogCleared).expect("JSON");
         assert_eq!(

@@ -208,7 +208,7 @@ pub fn json_to(command: &Advise) -> Result<Option<&Path>, LabError> {
         (true, None) => Ok(Some(Path::new("-"))),
         (true, Some(_)) => Err(bad_option(
             "--format",
-            "json prints what --json FILE writes; leave one of the two out",
+            "json cannot be combined with --json FILE, which writes the same lines. Remove one of the two",
         )),
     }
 }
@@ -297,7 +297,7 @@ impl Total {
 
     fn text(&self) -> String {
         let mut text = format!(
-            "in all: readings {}, new events {}, written {}, copied {}",
+            "total of {} readings: {} new events, {} written, {} copied",
             self.readings,
             self.events,
             Bytes(self.host_bytes),
@@ -309,7 +309,7 @@ impl Total {
         }
         let _ = write!(
             text,
-            "; moves carried out {}, advised last {}",
+            ", {} moves carried out, {} advised in the last reading",
             self.carried_out, self.moves
         );
         text
@@ -329,7 +329,7 @@ fn text(record: &Record<'_>, format: TextFormat) -> String {
         record.events,
         match record.loss {
             Loss::None => "",
-            Loss::Wrapped => ", others lost",
+            Loss::Wrapped => ", older events lost",
             Loss::Cleared => ", log cleared",
         }
     );
@@ -370,7 +370,7 @@ fn left(handles: &[Handle<'_>]) -> String {
 
 fn owners(record: &Record<'_>) -> Rows {
     let labels = ["owner", "placement"].map(Column::label);
-    let numbers = ["events", "moved with it", "confidence"].map(|heading| Column::number(heading, ""));
+    let numbers = ["events", "copied by GC", "confidence"].map(|heading| Column::number(heading, ""));
     let mut rows = Rows::new(labels.into_iter().chain(numbers).chain([Column::text("advice")]));
     for row in record.owners.iter().take(ROWS_MAX) {
         let is_it = |step: &&Step| step.owner == row.owner && step.from == row.found_with;

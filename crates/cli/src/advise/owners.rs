@@ -25,7 +25,7 @@ pub fn map(command: &Advise, drive: &DriveConnection) -> Result<(OwnerMap, Vec<N
             (map, directory.display().to_string(), notice.into_iter().collect())
         }
         (.., chunks) => {
-            let chunks = chunks.expect("one of the three is demanded");
+            let chunks = chunks.expect("clap requires one of the three options");
             (split(&drive.namespace, chunks)?, "--chunks".to_string(), Vec::new())
         }
     };
@@ -66,7 +66,7 @@ fn files(directory: &Path, depth: Option<usize>, drive: &DriveConnection) -> Res
     let found = file_map::directory(directory, depth)?;
     if !is_same(&found.device, drive) {
         let problem = format!(
-            "{} is on {}, which is another namespace than {}",
+            "{} is on namespace {}, not on {}. Give a directory of the monitored namespace",
             directory.display(),
             found.device.namespace,
             drive.name()
@@ -97,7 +97,10 @@ fn is_same(device: &BlockDevice, drive: &DriveConnection) -> bool {
 /// Splits the namespace into equal owners, named by their byte ranges.
 fn split(namespace: &Namespace, chunks: u64) -> Result<OwnerMap, LabError> {
     if chunks > namespace.blocks {
-        let problem = format!("the namespace has {} logical blocks", namespace.blocks);
+        let problem = format!(
+            "{chunks} chunks are too many, because the namespace has {} logical blocks",
+            namespace.blocks
+        );
         return Err(bad_option("--chunks", problem));
     }
     let edge = |index: u64| {
@@ -122,7 +125,7 @@ fn check(map: &OwnerMap, source: &str, namespace: &Namespace) -> Result<(), LabE
         let end = owner.extents.iter().map(|(_, end)| *end).max().unwrap_or(0);
         if end > namespace.bytes() {
             let problem = format!(
-                "{} ends at byte {end}, namespace {} has {} bytes",
+                "{} ends at byte {end}, but namespace {} has {} bytes",
                 owner.name,
                 namespace.nsid,
                 namespace.bytes()
@@ -134,7 +137,7 @@ fn check(map: &OwnerMap, source: &str, namespace: &Namespace) -> Result<(), LabE
             .filter(|&placement| placement >= namespace.placement_handles)
         {
             let problem = format!(
-                "{} has placement identifier {placement}, namespace {} has 0 to {}",
+                "{} has placement identifier {placement}, but namespace {} has 0 to {}",
                 owner.name,
                 namespace.nsid,
                 namespace.placement_handles.saturating_sub(1)
@@ -190,7 +193,7 @@ mod tests {
         assert_eq!(refused("a,0,5120,1"), Ok(()));
         assert_eq!(
             refused("a,0,5121"),
-            Err("owners.csv: a ends at byte 5121, namespace 1 has 5120 bytes".to_string())
+            Err("owners.csv: a ends at byte 5121, but namespace 1 has 5120 bytes".to_string())
         );
         assert!(refused("a,0,512,2").is_err_and(|error| error.contains("namespace 1 has 0 to 1")));
     }

@@ -67,7 +67,7 @@ fn package(text: &str) -> Result<String, String> {
     if text.len() > 1 && text.starts_with(begins) && text.chars().all(allowed) {
         return Ok(text.to_string());
     }
-    Err("give names of Debian packages with commas between them, such as rocksdb-tools,jq".to_string())
+    Err("give names of Debian packages, separated by commas, such as rocksdb-tools,jq".to_string())
 }
 
 /// Parses the memory of the guest, within the limits of a kernel and its programs.

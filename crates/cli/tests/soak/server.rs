@@ -170,7 +170,7 @@ impl Supervisor {
                 break;
             }
         }
-        *self.server.lock().expect("nobody panics with it") = Some((child, said));
+        *self.server.lock().expect("no thread panics with the lock") = Some((child, said));
     }
 
     fn log(&self) -> PathBuf {
@@ -233,7 +233,7 @@ impl Supervisor {
 
     /// Anonymous memory of the server that is resident.
     fn anonymous_bytes(&self) -> u64 {
-        let server = self.server.lock().expect("nobody panics with it");
+        let server = self.server.lock().expect("no thread panics with the lock");
         let Some((child, _)) = server.as_ref() else {
             return 0;
         };
@@ -267,7 +267,10 @@ impl Supervisor {
             {
                 self.note_struck(report.take());
                 let answer = http::ask(self.metrics, TOKEN, FAULTS, Some(Change::Put(plan)));
-                self.summary.lock().expect("nobody panics with it").plans_changed += u64::from(answer.is_ok());
+                self.summary
+                    .lock()
+                    .expect("no thread panics with the lock")
+                    .plans_changed += u64::from(answer.is_ok());
             }
             if begun.elapsed() >= patience || ending.has_come() {
                 break;
@@ -278,7 +281,7 @@ impl Supervisor {
     }
 
     fn exited(&self) -> Option<i32> {
-        let mut server = self.server.lock().expect("nobody panics with it");
+        let mut server = self.server.lock().expect("no thread panics with the lock");
         let status = server.as_mut()?.0.try_wait().expect("it is ours")?;
         *server = None;
         Some(status.code().unwrap_or(-1))
@@ -286,7 +289,7 @@ impl Supervisor {
 
     /// Ends the server: at once, or in order.
     fn end(&self, how: End) {
-        let Some((mut server, _said)) = self.server.lock().expect("nobody panics with it").take() else {
+        let Some((mut server, _said)) = self.server.lock().expect("no thread panics with the lock").take() else {
             return;
         };
         if how == End::Order {
@@ -303,18 +306,18 @@ impl Supervisor {
 
     fn note(&self, how: End, report: Option<FaultsReport>) {
         self.note_struck(report);
-        self.summary.lock().expect("nobody panics with it").ends[how as usize] += 1;
+        self.summary.lock().expect("no thread panics with the lock").ends[how as usize] += 1;
     }
 
     fn note_struck(&self, report: Option<FaultsReport>) {
-        let mut summary = self.summary.lock().expect("nobody panics with it");
+        let mut summary = self.summary.lock().expect("no thread panics with the lock");
         for fault in report.into_iter().flat_map(|report| report.faults) {
             *summary.struck.entry(fault.kind.into_owned()).or_default() += fault.struck;
         }
     }
 
     fn line(&self) -> String {
-        let summary = self.summary.lock().expect("nobody panics with it");
+        let summary = self.summary.lock().expect("no thread panics with the lock");
         let [kills, losses, orderly] = summary.ends;
         let commands = self.commands.load(Ordering::Relaxed);
         let struck: u64 = summary.struck.values().sum();
@@ -329,7 +332,7 @@ impl Supervisor {
     /// What happened.
     pub fn summary(&self, time: Duration) -> String {
         let mut text = format!("{} s: {}\n", time.as_secs(), self.line());
-        let summary = self.summary.lock().expect("nobody panics with it");
+        let summary = self.summary.lock().expect("no thread panics with the lock");
         let struck: Vec<String> = summary
             .struck
             .iter()
