@@ -33,8 +33,8 @@ use crate::session::Session;
 /// Maximum actions per second, for all pages together.
 pub const ACTIONS_A_SECOND: usize = 5;
 /// Refusal that explains how to enable actions.
-const NO_TOKEN: &str = "the served drive is only watched here; start `warp serve` with --studio-token FILE, a file with 16 bytes or more \
-                        in its first line, to act on it";
+const NO_TOKEN: &str = "this page can only monitor the drive. To allow actions, start `warp serve` with \
+                        --studio-token FILE, whose first line has 16 bytes or more";
 
 /// Actions on the served drive, described in the module documentation.
 pub struct DriveActions {
@@ -62,7 +62,7 @@ impl DriveActions {
     pub fn begin(drive: ServedDrive, are_allowed: bool) -> Result<Arc<DriveActions>, ServeError> {
         let actions = drive.actions.clone();
         let session = Session::watch(drive).map_err(|error| ServeError::System {
-            action: "watching the drive",
+            action: "monitoring the drive",
             source: std::io::Error::other(error.to_string()),
         })?;
         Ok(Arc::new(DriveActions {
@@ -76,7 +76,7 @@ impl DriveActions {
     /// Routes below `/api/drive`.
     pub fn routes(self: &Arc<DriveActions>) -> Router {
         type Of = State<Arc<DriveActions>>;
-        const NO_ACTION: &str = "there is no such action; there are snapshot, reset-statistics and faults";
+        const NO_ACTION: &str = "there is no such action. Use snapshot, reset-statistics or faults";
         let live = async |State(drive): Of, upgrade: Upgrade| upgrade.begin(Page::new(Arc::clone(&drive.session)));
         // Clients that may watch may also see the faults. The hosts message contains them too.
         let faults = get(|State(drive): Of| answered(move || Ok(faults_json(drive.actions.faults()))))
@@ -110,8 +110,7 @@ impl DriveActions {
             return Err(Refusal::new(StatusCode::FORBIDDEN, NO_TOKEN));
         }
         if !self.is_due(Instant::now()) {
-            let problem =
-                format!("there are at most {ACTIONS_A_SECOND} actions in a second, of all pages together; try again");
+            let problem = format!("all pages together may send {ACTIONS_A_SECOND} actions per second. Try again");
             return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, problem));
         }
         action()
@@ -128,7 +127,7 @@ impl DriveActions {
         if is_due {
             lately.push_back(now);
         }
-        assert!(lately.len() <= ACTIONS_A_SECOND, "what is too often is refused");
+        assert!(lately.len() <= ACTIONS_A_SECOND, "the rate limit holds");
         is_due
     }
 
@@ -140,7 +139,7 @@ impl DriveActions {
 
     fn plan_faults(&self, body: &str) -> Result<Response, Refusal> {
         let plan: PlanText = serde_json::from_str(body).map_err(|problem| {
-            let problem = format!("faults: {problem}; send {{\"text\": \"[[fault]]...\"}}");
+            let problem = format!("the fault plan cannot be read ({problem}). Send {{\"text\": \"[[fault]]...\"}}");
             Refusal::new(StatusCode::BAD_REQUEST, problem)
         })?;
         Ok(match self.actions.plan_faults(Some(&plan.text)) {

@@ -30,7 +30,11 @@ pub async fn answer(method: Method, path: Uri, fields: HeaderMap) -> Response {
     let Some(file) = Built::get(name).filter(|_| is_read) else {
         return match name {
             "index.html" if is_read => Html(MISSING).into_response(),
-            _ => (StatusCode::NOT_FOUND, "there is nothing here; the page is at /").into_response(),
+            _ => (
+                StatusCode::NOT_FOUND,
+                "there is nothing at this address. The page is at /",
+            )
+                .into_response(),
         };
     };
     let digest = file.metadata.sha256_hash();

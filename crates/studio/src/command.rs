@@ -63,7 +63,7 @@ impl TryFrom<f64> for ByteCount {
         let is_count = (0.0..=9e18).contains(&number);
         is_count
             .then_some(ByteCount(number as u64))
-            .ok_or_else(|| format!("{number} is no number of bytes; give 0 or more"))
+            .ok_or_else(|| format!("{number} is not a number of bytes. Give 0 or more"))
     }
 }
 

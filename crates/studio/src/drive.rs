@@ -164,7 +164,7 @@ impl DriveEngine {
             let wait = LOOK_TIME.saturating_sub(looked_at.elapsed());
             match self.commands.recv_timeout(wait) {
                 Ok(Command::Page(page, _)) => {
-                    let sentence = "a served drive is watched here; what it does is its hosts' affair";
+                    let sentence = "the page only monitors a served drive. Its hosts control it";
                     self.shared.with(|state| state.refuse(page, sentence.to_string()));
                     self.shared.changed();
                 }

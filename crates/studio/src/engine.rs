@@ -280,8 +280,8 @@ impl Engine {
             // The first write after the collection.
             Some(first) => self.seek(first + 1),
             None => {
-                let sentence =
-                    "the run ends without a collection; let it write more (drive-writes), or fill the drive before";
+                let sentence = "the run ends without a garbage collection. Let it write more (full drive writes), or fill the \
+                     drive before the run";
                 self.shared.with(|state| state.refuse(page, sentence.to_string()));
                 self.shared.changed();
             }
@@ -385,11 +385,11 @@ impl Engine {
     /// Forks a lane at its position.
     fn fork(&mut self, of: usize, name: &str, set: &Table) -> Result<(), LabError> {
         let Some(parent) = self.lanes.get_mut(of) else {
-            return Err(LabError::invalid("fork", format!("there is no lane {of}")));
+            return Err(LabError::invalid("fork", format!("lane {of} does not exist")));
         };
         if parent.waits() || parent.goal.is_some() || parent.failure().is_some() {
             let problem = format!(
-                "{} is not where a branch can be yet; wait until it stands or runs",
+                "{} cannot be forked yet. Wait until it pauses or runs",
                 parent.plan.order.name
             );
             return Err(LabError::invalid("fork", problem));
@@ -407,7 +407,7 @@ impl Engine {
             }
             if parent.position().host_bytes < at_host_bytes && !parent.is_over() {
                 let problem = format!(
-                    "{} does not write for a while; fork it when it does",
+                    "{} cannot be forked now, because it writes nothing. Fork it when it writes again",
                     parent.plan.order.name
                 );
                 return Err(LabError::invalid("fork", problem));
@@ -423,13 +423,13 @@ impl Engine {
     /// Adds a lane that waits for its fork.
     fn add_fork(&mut self, of: usize, name: &str, set: &Table, at_host_bytes: u64) -> Result<(), LabError> {
         if self.lanes.len() == LANES_MAX {
-            let problem = format!("a session has at most {LANES_MAX} lanes; drop one first");
+            let problem = format!("a session has at most {LANES_MAX} lanes. Drop one first");
             return Err(LabError::invalid("fork", problem));
         }
         if self.lanes.iter().any(|lane| lane.plan.order.name == name) {
             return Err(LabError::invalid(
                 "fork",
-                format!("{name:?} is there already; give another name"),
+                format!("the name {name:?} is taken. Give another name"),
             ));
         }
         crate::order::check_set(set)?;
@@ -449,21 +449,21 @@ impl Engine {
     fn drop_lane(&mut self, index: usize) -> Result<(), LabError> {
         let refuse = |problem: String| Err(LabError::invalid("drop", problem));
         let Some(lane) = self.lanes.get(index) else {
-            return refuse(format!("there is no lane {index}"));
+            return refuse(format!("lane {index} does not exist"));
         };
         let branches = |lane: &Lane, of: usize| lane.branch.is_some_and(|branch| branch.of == of);
         if let Some(branch) = self.lanes.iter().find(|lane| branches(lane, index)) {
             return refuse(format!(
-                "{} branches off {}; drop that first",
+                "{} is a fork of {}. Drop the fork first",
                 branch.plan.order.name, lane.plan.order.name
             ));
         }
         if self.lanes.len() == 1 {
-            return refuse("it is the only lane; end the session instead".to_string());
+            return refuse("a session needs one lane. End the session instead".to_string());
         }
         if lane.branch.is_none() && self.lanes.iter().filter(|lane| lane.branch.is_none()).count() == 1 {
             return refuse(format!(
-                "{} is the only lane that branches off none; end the session instead",
+                "{} is the only lane that is not a fork. End the session instead",
                 lane.plan.order.name
             ));
         }

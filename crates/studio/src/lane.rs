@@ -267,7 +267,7 @@ impl Lane {
     }
 
     fn take_moment(&mut self) {
-        let run = self.run.as_ref().expect("whoever asks has looked");
+        let run = self.run.as_ref().expect("the caller polled the drive");
         let stats = run.stats();
         let owners: Vec<(u64, u64)> = rows(&stats)
             .map(|row| (row.host_bytes_written, row.gc_pages_copied))

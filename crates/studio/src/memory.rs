@@ -17,8 +17,8 @@ pub fn share(memory: &MemoryAccount, need: &MemoryNeed) -> Result<MemoryShare, L
     let bytes = need.bytes().saturating_add(TOLD_BYTES);
     memory.take(bytes).map_err(|left| {
         let problem = format!(
-            "the run needs {}, and {} of the sessions' memory are left; run a smaller twin (scale 1/512) or a smaller workload, or end \
-             another session",
+            "the run needs {}, but the sessions have {} left. Run a smaller scaled model (scale 1/512) or a smaller \
+             workload, or end another session",
             Bytes(bytes),
             Bytes(left)
         );

@@ -186,16 +186,16 @@ impl Order {
             check_name("name", name)?;
         }
         if self.run.seeds.as_ref().is_some_and(|seeds| seeds.len() != 1) {
-            return Err(refused("seed (--seed)", "give one; a session has no averages"));
+            return Err(refused("seed (--seed)", "a session runs one seed. Give one"));
         }
         if self.lanes.is_empty() {
-            return Err(refused("lanes", "give at least one"));
+            return Err(refused("lanes", "the list is empty. Give at least one"));
         }
         let count = self.lanes.len() + self.forks.len();
         if count > LANES_MAX {
             return Err(refused(
                 "lanes",
-                format!("{count} with the forks; a session has at most {LANES_MAX}"),
+                format!("there are {count} with the forks, but a session has at most {LANES_MAX}. Remove some"),
             ));
         }
         let names = self.lanes.iter().map(|lane| &lane.name);
@@ -205,7 +205,7 @@ impl Order {
             if names[..index].contains(name) {
                 return Err(refused(
                     "lanes",
-                    format!("two are called {name:?}; give each another name"),
+                    format!("two have the name {name:?}. Give each another name"),
                 ));
             }
         }
@@ -220,7 +220,7 @@ impl Order {
         for (index, fork) in self.forks.iter().enumerate() {
             if fork.of >= self.lanes.len() + index {
                 let problem = format!(
-                    "{} branches off lane {}, which there is not before it",
+                    "{} is a fork of lane {}, which does not come before it",
                     fork.name, fork.of
                 );
                 return Err(refused("forks", problem));
@@ -288,7 +288,7 @@ impl Order {
         let known = |name: &&String| !self.lanes.iter().any(|lane| lane.only.contains(name));
         if let Some(unknown) = only.iter().find(known) {
             let problem = format!(
-                "{unknown}: no variant or value of {}, or the second of an axis",
+                "{unknown} is not a variant or value of {}, or it is the second value of an axis",
                 experiment.slug
             );
             return Err(refused("only (--only)", problem));
@@ -313,7 +313,10 @@ const LANE_NAME: &str = "lanes, name";
 /// Rejects an invalid name of a lane or a session. `place` is part of the message.
 pub fn check_name(place: &str, name: &str) -> Result<(), LabError> {
     if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
-        let problem = format!("{:?}: give a name of 1 to {NAME_BYTES_MAX} bytes", excerpt(name));
+        let problem = format!(
+            "{:?} is not a valid name. Give 1 to {NAME_BYTES_MAX} bytes without control characters",
+            excerpt(name)
+        );
         return Err(refused(place, problem));
     }
     Ok(())
@@ -324,7 +327,7 @@ pub fn check_set(set: &Table) -> Result<(), LabError> {
     if set.len() > SETTINGS_MAX {
         return Err(refused(
             "set",
-            format!("{} settings; give at most {SETTINGS_MAX}", set.len()),
+            format!("there are {} settings. Give at most {SETTINGS_MAX}", set.len()),
         ));
     }
     set.iter().try_for_each(|(path, value)| {
@@ -419,7 +422,7 @@ impl Prepared {
         if cells.len() != 1 {
             let names: Vec<String> = cells.iter().take(4).map(|cell| cell.key.to_string()).collect();
             let problem = format!(
-                "is {} runs ({}{}); name a variant and a value of each axis in only",
+                "has {} runs ({}{}), but a lane is one. Name a variant and a value of each axis in only",
                 cells.len(),
                 names.join(", "),
                 if cells.len() > names.len() { ", ..." } else { "" }
@@ -512,7 +515,10 @@ fn base_experiment(
         }
         let experiment = Experiment::find(name)?;
         if order.device.is_none() && experiment.devices.len() > 1 {
-            let problem = format!("is missing; the experiment names {}", experiment.devices.join(", "));
+            let problem = format!(
+                "is missing. Give one of those in the experiment ({})",
+                experiment.devices.join(", ")
+            );
             return Err(refused("device", problem));
         }
         return Ok(experiment);
@@ -520,13 +526,13 @@ fn base_experiment(
     let (Some(named), Some(choice)) = (&order.workload, workload) else {
         return Err(refused(
             "order",
-            "names neither an experiment nor a workload; give one of them",
+            "names neither an experiment nor a workload. Give one of them",
         ));
     };
     let device = order
         .device
         .as_ref()
-        .ok_or_else(|| refused("device", "is missing; a workload needs one"))?;
+        .ok_or_else(|| refused("device", "is missing. Give a device for the workload"))?;
     let mut experiment = Experiment::of_workload(&named.name, device);
     experiment.workload = Some(choice.clone());
     Ok(experiment)
@@ -606,18 +612,18 @@ mod tests {
         for (text, says) in [
             ("{", "order: EOF while parsing"),
             ("[]", "order: "),
-            (r#"{"lanes":[]}"#, "lanes: give at least one"),
+            (r#"{"lanes":[]}"#, "lanes: the list is empty"),
             (
                 r#"{"lanes":[{"name":"a"}]}"#,
                 "names neither an experiment nor a workload",
             ),
             (
                 r#"{"lanes":[{"name":"a"},{"name":"a"}],"experiment":"three_stream"}"#,
-                "two are called \"a\"",
+                "two have the name \"a\"",
             ),
             (
                 r#"{"lanes":[{"name":""}],"experiment":"three_stream"}"#,
-                "give a name of 1 to 80 bytes",
+                "Give 1 to 80 bytes",
             ),
             (
                 r#"{"lanes":[{"name":"a"}],"experiment":"three_streams"}"#,
@@ -629,7 +635,7 @@ mod tests {
             ),
             (
                 r#"{"lanes":[{"name":"a"}],"experiment":"three_stream"}"#,
-                "device: is missing; the experiment names ssd_a",
+                "device: is missing. Give one of those in the experiment (ssd_a",
             ),
             (
                 r#"{"lanes":[{"name":"a"}],"experiment":"three_stream","device":"/etc/passwd"}"#,
@@ -637,11 +643,11 @@ mod tests {
             ),
             (
                 r#"{"lanes":[{"name":"a"}],"experiment":"three_stream","device":"ssd_a"}"#,
-                "lane a: is 9 runs",
+                "lane a: has 9 runs",
             ),
             (
                 r#"{"lanes":[{"name":"a"}],"workload":{"name":"three_stream"}}"#,
-                "device: is missing; a workload needs one",
+                "device: is missing. Give a device for the workload",
             ),
             (
                 r#"{"lanes":[{"name":"a"}],"workload":{"name":"/dev/zero"},"device":"ssd_a"}"#,
@@ -669,7 +675,7 @@ mod tests {
             ),
             (
                 r#"{"lanes":[{"name":"a"}],"forks":[{"of":1,"name":"b","at_host_bytes":1}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","write":1.0}"#,
-                "b branches off lane 1",
+                "b is a fork of lane 1",
             ),
             (
                 r#"{"lanes":[{"name":"a"}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","write":1.0,"scale":"half"}"#,

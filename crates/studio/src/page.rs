@@ -137,7 +137,7 @@ impl Conversation for Page {
         }
         if self.session.shared.is_over() {
             self.is_over = true;
-            return Some(Speech::End("the session is over".to_string()));
+            return Some(Speech::End("the session has ended".to_string()));
         }
         None
     }

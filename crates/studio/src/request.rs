@@ -116,7 +116,8 @@ impl Source {
         if Path::new(&experiment.file).is_file() {
             return Ok(Source::Experiment(experiment.file.clone()));
         }
-        let problem = "is neither in the catalogue nor a file, so nobody finds it again; write it to an experiment.toml and give its path";
+        let problem = "is neither in the catalogue nor a file, so a session cannot find it. Write it to an \
+                       experiment.toml and give its path";
         Err(refused(&experiment.file, problem))
     }
 }
@@ -157,7 +158,7 @@ fn common<T: PartialEq + ToString>(
             let (first, other) = (first.to_string(), other.to_string());
             Err(refused(
                 "studio",
-                format!("the runs have {what}s {first} and {other}, and a session has one; {remedy}"),
+                format!("the runs have {what}s {first} and {other}, but a session has one. {remedy}"),
             ))
         }
     }
@@ -172,14 +173,14 @@ impl RunRequest {
     pub fn order(&self, runs: &[RunKey<'_>]) -> Result<GrantedOrder, LabError> {
         if runs.is_empty() || runs.len() > LANES_MAX {
             let problem = format!(
-                "{} runs, and a session shows 1 to {LANES_MAX} side by side; choose some of them",
+                "there are {} runs, but a session shows 1 to {LANES_MAX}. Choose some of them",
                 runs.len()
             );
             return Err(refused("studio", problem));
         }
         if self.selection.snapshot.is_some() {
             let problem =
-                "these runs go on with a saved device, and a session begins with a new one; run them without snapshot";
+                "the runs continue a saved device, but a session begins with a new one. Run them without snapshot";
             return Err(refused("studio", problem));
         }
         let RunSet {
@@ -190,7 +191,12 @@ impl RunRequest {
         let cell_of = |run: &RunKey<'_>| {
             let mut cells = selected.iter();
             let cell = cells.find(|cell| cell.key == *run.key && cell.seed == run.seed && is_profile(cell));
-            cell.ok_or_else(|| refused(&run.key.to_string(), "its experiment has changed since; run it again"))
+            cell.ok_or_else(|| {
+                refused(
+                    &run.key.to_string(),
+                    "the experiment has changed since this run. Run it again",
+                )
+            })
         };
         let cells = runs.iter().map(cell_of).collect::<Result<Vec<&Cell>, LabError>>()?;
         let made = self.made(runs, &cells, settings.write_capacities)?;
@@ -209,7 +215,7 @@ impl RunRequest {
         write_capacities: Option<f64>,
     ) -> Result<GrantedOrder, LabError> {
         let mut made = GrantedOrder::default();
-        let choose = "choose those of one";
+        let choose = "Choose runs with one value";
         let scale = |(run, cell): (&RunKey<'_>, &&Cell)| run.scale.map_or(cell.run.scale, ScaleChoice::Fixed);
         let device = common("device", choose, cells.iter().map(|cell| cell.key.device.clone()))?;
         made.grant(&device);
@@ -302,9 +308,8 @@ impl RunRequest {
             "device" if self.selection.capacity_bytes.is_some() => "capacity_bytes",
             what => what,
         };
-        let problem = format!(
-            "a session cannot be told its {what}, so it would be another run; leave that as the experiment says it"
-        );
+        let problem =
+            format!("a session cannot change its {what}, so the run would differ. Use the value of the experiment");
         Err(refused(&format!("studio, {}", run.key), problem))
     }
 }
@@ -414,7 +419,7 @@ mod tests {
             ..selection()
         };
         let refused = order(&asked(resized)).expect_err("no word").to_string();
-        assert!(refused.contains("cannot be told its capacity_bytes"), "{refused}");
+        assert!(refused.contains("cannot change its capacity_bytes"), "{refused}");
         let all = Selection {
             run: RunOptions::default(),
             ..selection()

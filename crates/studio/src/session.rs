@@ -105,8 +105,15 @@ impl Session {
         let thread = std::thread::Builder::new()
             .name(format!("studio {}", shared.id))
             .spawn(work);
-        let thread =
-            thread.map_err(|error| LabError::invalid("session", format!("has no thread: {error}; end another one")))?;
+        let thread = thread.map_err(|error| {
+            LabError::invalid(
+                "session",
+                format!(
+                    "cannot start a thread ({error}). End \
+                                                                         another session"
+                ),
+            )
+        })?;
         Ok(Session {
             shared,
             title,
@@ -150,8 +157,8 @@ impl Session {
     /// The queue is full or the session has ended.
     pub fn tell(&self, command: Command) -> Result<(), &'static str> {
         self.commands.try_send(command).map_err(|error| match error {
-            TrySendError::Full(_) => "the session is busy; try again",
-            TrySendError::Disconnected(_) => "the session is over; begin another one",
+            TrySendError::Full(_) => "the session is busy. Try again",
+            TrySendError::Disconnected(_) => "the session has ended. Start another one",
         })
     }
 
@@ -164,7 +171,7 @@ impl Session {
         let (to, from) = sync_channel(1);
         self.tell(Command::Export(to))?;
         from.recv_timeout(MATERIAL_TIME)
-            .map_err(|_| "the session does not answer; try again")
+            .map_err(|_| "the session does not answer. Try again")
     }
 
     /// Resets the statistics of a served drive. Returns the time of the reset, milliseconds since
@@ -176,7 +183,7 @@ impl Session {
         let (to, from) = sync_channel(1);
         self.tell(Command::ResetStatistics(to))?;
         from.recv_timeout(RESET_TIME)
-            .map_err(|_| "the drive is not looked at any more; start the server again")
+            .map_err(|_| "the drive is no longer monitored. Restart the server")
     }
 
     /// Time since the last request of a client.
@@ -198,7 +205,7 @@ impl Session {
 
     /// Waits until the session's thread has ended.
     pub fn join(&self) {
-        if let Some(thread) = self.thread.lock().expect("nobody panics with it").take() {
+        if let Some(thread) = self.thread.lock().expect("no thread panics with the lock").take() {
             // The thread catches panics, so its result is always `Ok`.
             let _ = thread.join();
         }

@@ -65,12 +65,12 @@ impl Shared {
 
     /// Time since the last request of a client.
     pub fn unseen_for(&self) -> Duration {
-        self.seen_at.lock().expect("nobody panics with it").elapsed()
+        self.seen_at.lock().expect("no thread panics with the lock").elapsed()
     }
 
     /// Records a request of a client.
     pub(crate) fn see(&self) {
-        *self.seen_at.lock().expect("nobody panics with it") = Instant::now();
+        *self.seen_at.lock().expect("no thread panics with the lock") = Instant::now();
     }
 }
 

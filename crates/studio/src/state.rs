@@ -51,7 +51,7 @@ impl EventRing {
         let more = self.records.len().saturating_sub(EVENTS_KEPT);
         self.records.drain(..more);
         self.total += new.len() as u64;
-        assert!(self.records.len() as u64 <= self.total, "what is kept has happened");
+        assert!(self.records.len() as u64 <= self.total, "kept events are in the past");
     }
 
     /// Drops the kept events, for example after a seek.

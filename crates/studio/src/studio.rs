@@ -42,11 +42,11 @@ pub const SESSIONS_MAX: usize = 16;
 /// Maximum number of listed runs of the store.
 const RUNS_MAX: usize = 200;
 /// Refusal without a served drive.
-const NO_DRIVE: &str = "no drive is watched here; start `warp serve --studio ADDRESS`";
+const NO_DRIVE: &str = "this server has no drive to monitor. Start `warp serve --studio ADDRESS`";
 /// Maximum number of Orders prepared at the same time. The server has more workers, so that it can
 /// answer in the meantime.
 const BUILDING_MAX: usize = 5;
-const BUSY: &str = "other sessions are just being built; try again in a moment";
+const BUSY: &str = "the server is building other sessions. Try again in a moment";
 /// Default time that a session without a page is kept.
 const IDLE_MAX: Duration = Duration::from_secs(600);
 /// Divisor of the machine's free memory for the sessions.
@@ -122,7 +122,7 @@ impl Studio {
 
     /// Allows these files to be run, because the user who started the server names them.
     pub fn grant(&self, files: &[PathBuf]) {
-        let mut granted = self.inner.granted.lock().expect("nobody panics with it");
+        let mut granted = self.inner.granted.lock().expect("no thread panics with the lock");
         for file in files {
             if !granted.contains(file) {
                 granted.push(file.clone());
@@ -199,16 +199,16 @@ struct Inner {
 
 impl Inner {
     fn sessions(&self) -> std::sync::MutexGuard<'_, Sessions> {
-        self.sessions.lock().expect("nobody panics with it")
+        self.sessions.lock().expect("no thread panics with the lock")
     }
 
     fn begin(&self, order: Order) -> Result<String, Refusal> {
-        let full = || format!("there are {SESSIONS_MAX} sessions already; end one of them first");
+        let full = || format!("the server has {SESSIONS_MAX} sessions, the maximum. End one of them first");
         let slot = Arc::clone(&self.slots).try_acquire_owned();
         let slot = slot.map_err(|_| Refusal::new(StatusCode::TOO_MANY_REQUESTS, full()))?;
         let building = self.building.try_acquire();
         let _building = building.map_err(|_| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, BUSY))?;
-        let granted = self.granted.lock().expect("nobody panics with it").clone();
+        let granted = self.granted.lock().expect("no thread panics with the lock").clone();
         let prepared = Prepared::new(order, &granted)?;
         let (id, name) = {
             let mut sessions = self.sessions();
@@ -226,7 +226,7 @@ impl Inner {
         let session = id.and_then(|id| self.sessions().of.get(&id).cloned());
         session.filter(|session| session.shared.id == name).ok_or_else(|| {
             let name: String = name.chars().take(20).collect();
-            let sentence = format!("there is no session {name}; it may have ended, begin another one");
+            let sentence = format!("there is no session {name}, or it has ended. Start another one");
             Refusal::new(StatusCode::NOT_FOUND, sentence)
         })
     }
@@ -279,7 +279,7 @@ impl Inner {
         let unknown = || {
             Refusal::new(
                 StatusCode::NOT_FOUND,
-                format!("there is no export of this name; there are {}", names()),
+                format!("there is no export of this name. Choose one of {}", names()),
             )
         };
         let form = Form::of(file).ok_or_else(unknown)?;
@@ -393,7 +393,7 @@ fn text(kind: &str, name: &str) -> Result<String, Refusal> {
     let kinds = || {
         Refusal::new(
             StatusCode::NOT_FOUND,
-            "there are texts of jobs, workloads, devices and experiments".to_string(),
+            "there are no texts of this kind. Choose jobs, workloads, devices or experiments".to_string(),
         )
     };
     Ok(catalogue::text(kind, name).ok_or_else(kinds)??)

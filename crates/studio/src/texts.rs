@@ -50,7 +50,8 @@ pub fn check_file_name(name: &str) -> Result<(), String> {
         || !name.bytes().all(is_plain)
     {
         return Err(format!(
-            "give a file's name of 1 to {FILE_NAME_BYTES_MAX} letters, digits, points, spaces and hyphens, such as mine.fio"
+            "the file name is not valid. Give 1 to {FILE_NAME_BYTES_MAX} letters, digits, dots, spaces and hyphens, \
+             such as mine.fio"
         ));
     }
     Ok(())
@@ -125,10 +126,13 @@ fn check_job_file(text: &str) -> Result<(), Problem> {
             .next();
         let refuse = |problem: &str| Err(Problem::new(Some(index + 1), problem));
         if word.is_some_and(|word| FILE_OPTIONS.contains(&word)) {
-            return refuse("it names a file of this machine, which a page does not read; put what it says here");
+            return refuse(
+                "the option names a file of this machine, which a page cannot read. Insert the contents \
+                           of the file",
+            );
         }
         if line.contains("${") {
-            return refuse("it names a variable of this machine, which a page does not read; write its value");
+            return refuse("the line names a variable of this machine, which a page cannot read. Write its value");
         }
     }
     Ok(())
@@ -154,12 +158,12 @@ pub fn check_setting(key: &str, value: &Value) -> Result<(), String> {
     };
     let names_file = FILE_SETTINGS.contains(&key) || FILE_OPTIONS.contains(&key);
     if names_file && !(key == "file" && is_known_job(value)) {
-        return Err("names a file of this machine, which a page does not read; send its text".to_string());
+        return Err("names a file of this machine, which a page cannot read. Send its text".to_string());
     }
     match value {
         Value::String(text) if key == "text" => check_job_file(text).map_err(|problem| problem.message),
         Value::String(text) if text.contains("${") => {
-            Err("names a variable of this machine, which a page does not read; write its value".to_string())
+            Err("names a variable of this machine, which a page cannot read. Write its value".to_string())
         }
         Value::Table(table) => check_table(table),
         Value::Array(values) => values.iter().try_for_each(|value| check_setting("", value)),

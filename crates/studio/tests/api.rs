@@ -160,7 +160,7 @@ fn a_session_has_a_name_which_can_be_changed() {
     assert_eq!(names()[0], "before");
     assert_eq!(order_of(&id)["name"], "before");
     for (name, says) in [
-        (json!({ "name": "" }), "name: \"\": give a name"),
+        (json!({ "name": "" }), "name: \"\" is not a valid name"),
         (json!({ "name": "x".repeat(81) }), "1 to 80 bytes"),
         (json!({ "name": "a\nb" }), "1 to 80 bytes"),
         (json!({ "title": "x" }), "unknown field"),
@@ -217,22 +217,22 @@ fn refusals_have_a_status_and_a_sentence() {
     let id = begin(address, &small_order());
     let unmeasured = format!("/api/sessions/{id}/export/nothing.txt");
     for (method, path, status, says) in [
-        ("GET", "/api", 404, "nothing here"),
-        ("GET", "/api/nothing", 404, "nothing here"),
-        ("GET", "/nothing", 404, "nothing here"),
-        ("POST", "/", 404, "nothing here"),
-        ("GET", "/../../etc/passwd", 404, "nothing here"),
+        ("GET", "/api", 404, "nothing at this address"),
+        ("GET", "/api/nothing", 404, "nothing at this address"),
+        ("GET", "/nothing", 404, "nothing at this address"),
+        ("POST", "/", 404, "nothing at this address"),
+        ("GET", "/../../etc/passwd", 404, "nothing at this address"),
         ("GET", "/api/text/jobs/nothing", 404, "there is no workload nothing"),
         ("GET", "/api/text/jobs/..%2F..%2Fetc", 404, "there is no workload"),
-        ("GET", "/api/text/secrets/x", 404, "there are texts of jobs"),
+        ("GET", "/api/text/secrets/x", 404, "no texts of this kind"),
         ("GET", "/api/sessions/s99/order", 404, "there is no session s99"),
         ("GET", "/api/sessions/1/order", 404, "there is no session 1"),
         ("GET", "/api/sessions/s01/order", 404, "there is no session s01"),
         ("GET", &unmeasured, 404, "report.html, result.json"),
-        ("GET", "/api/drive", 404, "no drive is watched"),
+        ("GET", "/api/drive", 404, "no drive to monitor"),
         ("GET", "/api/check", 405, "POST"),
         ("GET", "/api/compare/none/none", 400, "run none: there is none"),
-        ("GET", "/api/compare/none", 404, "nothing here"),
+        ("GET", "/api/compare/none", 404, "nothing at this address"),
         ("POST", "/api/catalogue", 405, "GET"),
         ("PUT", "/api/about", 405, "Use GET"),
         ("POST", "/api/check", 400, "check: EOF"),

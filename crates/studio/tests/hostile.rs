@@ -514,7 +514,7 @@ fn memory_for_sessions_has_an_end() {
     assert!(
         post(address, "/api/sessions", &small_order())
             .error()
-            .contains("smaller twin")
+            .contains("smaller scaled model")
     );
     studio.stop();
 }
@@ -730,7 +730,7 @@ fn a_session_that_is_ended_says_so_to_its_pages() {
         Message::Closed(code, reason) => Some((*code, reason.clone())),
         _ => None,
     });
-    assert_eq!((code, reason.as_str()), (1001, "the session is over"));
+    assert_eq!((code, reason.as_str()), (1001, "the session has ended"));
     assert_eq!(get(address, &format!("/api/sessions/{id}/order")).status, 404);
     studio.stop();
 }

@@ -79,7 +79,7 @@ fn jobs_count_in_the_memory_of_sessions() {
     let before = resident_bytes();
     let answer = post(address, "/api/sessions", &order);
     assert_eq!(answer.status, 400, "{}", answer.text());
-    assert!(answer.error().contains("sessions' memory"), "{}", answer.error());
+    assert!(answer.error().contains("but the sessions have"), "{}", answer.error());
     let grown = resident_bytes().saturating_sub(before);
     assert!(grown < 256 << 20, "{grown} bytes for what was refused");
     lives(&studio);

@@ -223,7 +223,7 @@ fn a_run_without_a_collection_says_so() {
     let mut page = watch(&studio, &id);
     page.send(&json!({ "do": "first_collection" }));
     let error = page.text("error")["message"].as_str().expect("a sentence").to_string();
-    assert!(error.contains("ends without a collection"), "{error}");
+    assert!(error.contains("ends without a garbage collection"), "{error}");
     studio.stop();
 }
 
@@ -313,9 +313,9 @@ fn speed_step_drop_and_refusals() {
         begun.elapsed()
     );
     for (command, says) in [
-        (json!({ "do": "drop", "lane": 7 }), "there is no lane 7"),
-        (json!({ "do": "fork", "lane": 7, "name": "x" }), "there is no lane 7"),
-        (json!({ "do": "fork", "lane": 0, "name": "FDP" }), "is there already"),
+        (json!({ "do": "drop", "lane": 7 }), "lane 7 does not exist"),
+        (json!({ "do": "fork", "lane": 7, "name": "x" }), "lane 7 does not exist"),
+        (json!({ "do": "fork", "lane": 0, "name": "FDP" }), "is taken"),
         (
             json!({ "do": "fork", "lane": 0, "name": "x", "set": { "gc.unit_selection": "best" } }),
             "lane x",
@@ -325,7 +325,7 @@ fn speed_step_drop_and_refusals() {
             "names a file",
         ),
         (json!({ "do": "dance" }), "unknown variant"),
-        (json!({ "do": "seek", "host_bytes": -1 }), "no number of bytes"),
+        (json!({ "do": "seek", "host_bytes": -1 }), "not a number of bytes"),
         (json!({ "do": "play", "now": true }), "unknown field"),
         (json!(7), "command: "),
     ] {
@@ -345,7 +345,7 @@ fn speed_step_drop_and_refusals() {
     assert!(
         page.text("error")["message"]
             .as_str()
-            .is_some_and(|text| text.contains("the only lane"))
+            .is_some_and(|text| text.contains("needs one lane"))
     );
     studio.stop();
 }

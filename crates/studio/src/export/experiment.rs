@@ -18,13 +18,16 @@ use super::{ExportLane, Material};
 pub fn text(material: &Material) -> String {
     let (table, left_out) = table(material);
     let mut comment = String::from(
-        "# Made by `warp studio`: each lane is a variant. `warp run` on this file's folder gives the same integers.\n",
+        "# Made by `warp studio`. Each lane is a variant. `warp run` on this file's folder gives the same integers.\n",
     );
     for name in left_out {
-        comment += &format!("# Left out: {name}, which branched off within another run; the session's link has it.\n");
+        comment += &format!(
+            "# {name} is left out, because it was forked during another run. The session's link has \
+                             it.\n"
+        );
     }
     if let Some(name) = file_beside(material) {
-        comment += &format!("# The workload is {name}, which has to lie beside this file.\n");
+        comment += &format!("# The workload is {name}, which must be in the folder of this file.\n");
     }
     let text = toml::to_string_pretty(&table).expect("an experiment is TOML");
     format!("{comment}\n{text}")
@@ -114,5 +117,5 @@ fn change_table(change: &Change) -> Table {
 }
 
 fn value(of: &impl serde::Serialize) -> Value {
-    Value::try_from(of).expect("what was read from TOML is TOML")
+    Value::try_from(of).expect("a value from TOML is TOML")
 }

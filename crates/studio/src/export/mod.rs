@@ -124,7 +124,7 @@ impl Material {
         if results.is_empty() {
             return Err(LabError::invalid(
                 "export",
-                "nothing was measured yet; let the session run first",
+                "the session has no measurements yet. Let it run first",
             ));
         }
         Ok(results)

@@ -6,7 +6,8 @@ use super::{Material, experiment};
 pub fn text(material: &Material) -> String {
     let toml = experiment::text(material);
     format!(
-        r#"# Made by `warp studio`: the lanes of a session with the Python package (pip install warp-ssd). The same integers come out.
+        r#"# Made by `warp studio`. Runs the lanes of a session with the Python package (pip install warp-ssd).
+# The integers of the results are the same.
 import tomllib
 
 import warp_ssd

@@ -64,7 +64,7 @@ fn axis(lane: &ExportLane) -> &'static str {
     if lane.plan.plan.is_timed() {
         "virtual time"
     } else {
-        "host bytes written: 1 microsecond is 1 MiB; a collection is as long as the bytes that it copied"
+        "host bytes written (1 microsecond is 1 MiB, and a collection is as long as the bytes that it copied)"
     }
 }
 
