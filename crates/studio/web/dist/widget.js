@@ -882,14 +882,14 @@ var mt = 40, ht = 16, gt = 40, _t = 1, vt = 4294967295, yt = [
 	samplesAt;
 	sampleBytes;
 	constructor(e) {
-		if (e.byteLength < 88) throw new xt(`a frame of ${e.byteLength} bytes is too short; reload the page`);
+		if (e.byteLength < 88) throw new xt(`a frame of ${e.byteLength} bytes is too short. Reload the page`);
 		let t = new DataView(e), n = t.getUint8(0);
-		if (n !== _t) throw new xt(`the server sends frames of version ${n}, this page reads ${_t}; reload the page`);
+		if (n !== _t) throw new xt(`the server sends frames of version ${n}, but this page reads ${_t}. Reload the page`);
 		let r = yt[t.getUint8(2)];
-		if (r === void 0) throw new xt(`a frame has the unknown phase ${t.getUint8(2)}; reload the page`);
+		if (r === void 0) throw new xt(`a frame has the unknown phase ${t.getUint8(2)}. Reload the page`);
 		this.view = t, this.lane = t.getUint8(1), this.phase = r, this.whole = !!(t.getUint8(3) & 1), this.owners = t.getUint32(4, !0), this.units = t.getUint32(8, !0), this.events = t.getUint32(12, !0), this.samples = t.getUint32(16, !0), this.freeUnits = t.getUint32(20, !0), this.hostBytes = t.getFloat64(24, !0), this.mediaBytes = t.getFloat64(32, !0), this.filledBytes = t.getFloat64(40, !0), this.nowNs = t.getFloat64(48, !0), this.collections = t.getFloat64(56, !0), this.requests = t.getFloat64(64, !0), this.eventsLeftOut = t.getFloat64(72, !0), this.pagesPerSecond = t.getFloat64(80, !0), this.unitsAt = 88 + this.owners * mt, this.eventsAt = this.unitsAt + this.units * ht, this.samplesAt = this.eventsAt + this.events * gt, this.sampleBytes = 16 + 16 * this.owners;
 		let i = this.samplesAt + this.samples * this.sampleBytes;
-		if (i !== e.byteLength) throw new xt(`a frame of ${e.byteLength} bytes says that it has ${i}; reload the page`);
+		if (i !== e.byteLength) throw new xt(`a frame of ${e.byteLength} bytes has a header for ${i} bytes. Reload the page`);
 	}
 	ownerHostBytes(e) {
 		return this.view.getFloat64(88 + e * mt, !0);
@@ -929,7 +929,7 @@ var mt = 40, ht = 16, gt = 40, _t = 1, vt = 4294967295, yt = [
 	}
 	event(e) {
 		let t = this.eventsAt + e * gt, n = this.view, r = bt[n.getUint8(t) - 1];
-		if (r === void 0) throw new xt(`an event has the unknown kind ${n.getUint8(t)}; reload the page`);
+		if (r === void 0) throw new xt(`an event has the unknown kind ${n.getUint8(t)}. Reload the page`);
 		let i = n.getUint32(t + 20, !0);
 		return {
 			kind: r,
@@ -1656,7 +1656,7 @@ function jn(e) {
 // src/state/unwatched.ts
 function Mn(e, t, n) {
 	let r = e.to_host_bytes - e.from_host_bytes, i = Cn(e.until_unix_ms, n);
-	return `${e.from_host_bytes === 0 ? `Nobody watched before ${i}, so curves begin there. Before that` : `Nobody watched until ${i}, so curves go on there. In the gap`} hosts wrote ${xn(r / t)} drive-writes, with a WAF of ${_n(e.media_bytes / r)} and ${bn(e.collections, "collection")}. The flat line is that mean.`;
+	return `${e.from_host_bytes === 0 ? `The drive was not monitored before ${i}, so the curves begin there. Earlier,` : `The drive was not monitored until ${i}, so the curves continue there. In the gap,`} hosts wrote ${xn(r / t)} drive writes, with a WAF of ${_n(e.media_bytes / r)} and ${bn(e.collections, "collection")}. The flat line shows this average.`;
 }
 // node_modules/uplot/dist/uPlot.esm.js
 var Nn = !0, Pn = "uplot", Fn = "u-hz", In = "u-vt", Ln = "u-title", Rn = "u-wrap", zn = "u-under", Bn = "u-over", Vn = "u-axis", Hn = "u-off", Un = "u-select", Wn = "u-cursor-x", Gn = "u-cursor-y", Kn = "u-cursor-pt", qn = "u-legend", Jn = "u-live", Yn = "u-inline", Xn = "u-series", Zn = "u-marker", Qn = "u-label", $n = "u-value", er = "width", tr = "height", nr = "top", rr = "bottom", ir = "left", ar = "right", or = "#000", sr = "#0000", cr = "mousemove", lr = "mousedown", ur = "mouseup", dr = "mouseenter", fr = "mouseleave", pr = "dblclick", mr = "resize", hr = "scroll", gr = "change", _r = "dppxchange", vr = "--", yr = typeof window < "u", br = yr ? document : null, xr = yr ? window : null, Sr = yr ? navigator : null, J, Cr;
@@ -4016,9 +4016,9 @@ var qs = [
 		width: 1
 	}
 ], Js = {
-	"0.02": "the last 0.02 drive-writes",
-	"0.1": "the last 0.1 drive-writes",
-	1: "the last drive-write",
+	"0.02": "the last 0.02 drive writes",
+	"0.1": "the last 0.1 drive writes",
+	1: "the last full drive write",
 	all: "so far"
 };
 function Ys(e) {
@@ -4055,7 +4055,7 @@ function Xs({ session: e }) {
 							onChange: (e) => r.value = e.currentTarget.value,
 							children: Object.entries(Js).map(([e, t]) => /* @__PURE__ */ q("option", {
 								value: e,
-								children: e === "all" ? "everything so far" : t
+								children: e === "all" ? "the whole run" : t
 							}, e))
 						})]
 					}),
@@ -4090,7 +4090,7 @@ function Zs(e, t, n) {
 	return n === "all" ? Tn(e, r) : Dn(e, r, Number(n) * r, t.gaps);
 }
 function Qs(e) {
-	return e.isDrive ? "No host has written anything yet." : "Nothing was written yet. Press play, or step by a few requests.";
+	return e.isDrive ? "No host has written data yet." : "The run has written no data yet. Press play, or step by a few requests.";
 }
 function $s({ session: e, window: t, height: n }) {
 	e.told.value;
@@ -4104,7 +4104,7 @@ function $s({ session: e, window: t, height: n }) {
 		/* @__PURE__ */ q(Ks, {
 			lines: o,
 			data: [i, ...a],
-			xLabel: "drive-writes",
+			xLabel: "drive writes",
 			yLabel: Ys(t),
 			least: 1,
 			value: _n,
@@ -4117,7 +4117,7 @@ function $s({ session: e, window: t, height: n }) {
 				x: e.to_host_bytes / s.lane.capacity_bytes,
 				label: `from ${Cn(e.until_unix_ms, Date.now())}`
 			}))],
-			label: `Write amplification over drive-writes; so far: ${r.map((e) => `${e.lane.name} ${_n(e.waf)}`).join(", ")}`,
+			label: `Write amplification over drive writes, so far ${r.map((e) => `${e.lane.name} ${_n(e.waf)}`).join(", ")}`,
 			...n === void 0 ? {} : { height: n }
 		}),
 		i.length === 0 && /* @__PURE__ */ q("figcaption", {
@@ -4139,7 +4139,7 @@ function ec({ session: e, state: t, window: n }) {
 			colour: r[t] ?? "ink"
 		})),
 		data: [a, ...o],
-		xLabel: "drive-writes",
+		xLabel: "drive writes",
 		yLabel: `own ${Ys(n)}`,
 		least: 1,
 		value: _n,
@@ -4147,30 +4147,30 @@ function ec({ session: e, state: t, window: n }) {
 		label: "Write amplification of each handle"
 	}), /* @__PURE__ */ q("figcaption", {
 		class: i.length === 0 ? "empty" : "",
-		children: i.length === 0 ? Qs(e) : "A handle's own WAF: what the host wrote through it and what was copied out of its units, over what the host wrote. Copies out of the shared pool are nobody's."
+		children: i.length === 0 ? Qs(e) : "The own WAF of a handle is (host writes + copies out of its units) / host writes. Copies out of the shared pool belong to no handle."
 	})] });
 }
 function tc({ state: e, isDrive: t }) {
 	let n = e.latency;
 	if (t) return /* @__PURE__ */ q("p", {
 		class: "empty",
-		children: "Latencies of a served drive are those of each host, in the table above: of the last second."
+		children: "For a served drive, the table above shows the latencies of each host in the last second."
 	});
 	if (!e.lane.timed) return /* @__PURE__ */ q("p", {
 		class: "empty",
 		children: [
-			"This lane runs without a clock: its drive does everything at once, so it has no latency. Choose a device with times (",
+			"This lane runs without a clock, so it has no latency. On the start page, choose a device with timing (",
 			"ssd_a",
 			", ",
 			"ssd_b",
 			", ",
 			"pm9d3a",
-			") and “in virtual time” at the start."
+			") and the clock “virtual time”."
 		]
 	});
 	if (n === null) return /* @__PURE__ */ q("p", {
 		class: "empty",
-		children: "No latencies yet: they are worked out when the lane has ended."
+		children: "The latencies appear when the lane ends."
 	});
 	let { series: r } = n;
 	return /* @__PURE__ */ q(x, { children: [
@@ -4330,14 +4330,14 @@ function ic({ session: e, state: t }) {
 		height: 200,
 		value: (e) => e === null ? "–" : wn(e),
 		xValue: (e) => r.step === 1 ? String(e) : `${e} to ${e + r.step - 1}`,
-		label: `Blocks by how often they were erased: from ${r.fewest} to ${r.most} times`
+		label: `Blocks by number of erases, from ${r.fewest} to ${r.most}`
 	}), /* @__PURE__ */ q("dl", {
 		class: "facts",
 		children: [
 			/* @__PURE__ */ q("div", { children: [/* @__PURE__ */ q("dt", { children: "reclaim units erased" }), /* @__PURE__ */ q("dd", { children: wn(a) })] }),
-			/* @__PURE__ */ q("div", { children: [/* @__PURE__ */ q("dt", { children: "times each, on average" }), /* @__PURE__ */ q("dd", { children: (a / Math.max(1, t.lane.superblocks)).toFixed(2) })] }),
+			/* @__PURE__ */ q("div", { children: [/* @__PURE__ */ q("dt", { children: "average erases of a unit" }), /* @__PURE__ */ q("dd", { children: (a / Math.max(1, t.lane.superblocks)).toFixed(2) })] }),
 			/* @__PURE__ */ q("div", { children: [/* @__PURE__ */ q("dt", { children: "flash written" }), /* @__PURE__ */ q("dd", { children: mn(t.mediaBytes) })] }),
-			i !== null && /* @__PURE__ */ q("div", { children: [/* @__PURE__ */ q("dt", { children: "erases of a block: fewest, mean, most" }), /* @__PURE__ */ q("dd", { children: [
+			i !== null && /* @__PURE__ */ q("div", { children: [/* @__PURE__ */ q("dt", { children: "erases of a block (min, avg, max)" }), /* @__PURE__ */ q("dd", { children: [
 				i.fewest,
 				", ",
 				i.mean.toFixed(1),
@@ -4359,11 +4359,11 @@ var ac = (...e) => e.map((e) => ({
 		path: "geometry.over_provisioning",
 		label: "over-provisioning",
 		values: ac(.07, .1, .15, .2, .28, .4),
-		hint: "a share of the capacity: 0.28"
+		hint: "a share of the capacity, such as 0.28"
 	},
 	{
 		path: "gc.unit_selection",
-		label: "unit selection",
+		label: "victim selection",
 		values: [
 			...oc("greedy", "cost_age", "benefit_cost", "benefit_cost_since_invalidation", "fifo", "random"),
 			{
@@ -4404,17 +4404,17 @@ var ac = (...e) => e.map((e) => ({
 			label: e.replace(/(\d+)/, "$1 "),
 			value: e
 		})),
-		hint: "a size of the full drive: 256MiB"
+		hint: "a size of the full drive, such as 256MiB"
 	},
 	{
 		path: "gc.handle_selection",
-		label: "whose units are collected",
+		label: "source of collections",
 		values: oc("global", "highest_pressure"),
 		hint: "global"
 	},
 	{
 		path: "gc.copies",
-		label: "where copies go",
+		label: "placement of copies",
 		values: oc("apart", "with_host"),
 		hint: "apart"
 	},
@@ -4422,7 +4422,7 @@ var ac = (...e) => e.map((e) => ({
 		path: "gc.lazy_valid_share",
 		label: "lazy valid share",
 		values: ac(0, .05, .1, .2),
-		hint: "a share: 0.05"
+		hint: "a share, such as 0.05"
 	},
 	{
 		path: "handles.count",
@@ -4441,7 +4441,7 @@ var ac = (...e) => e.map((e) => ({
 	},
 	{
 		path: "handles.separation_bytes",
-		label: "separation inside the drive",
+		label: "hot data separation in the drive",
 		values: [{
 			label: "none",
 			value: 0
@@ -4453,7 +4453,7 @@ var ac = (...e) => e.map((e) => ({
 			label: e.replace(/(\d+)/, "$1 "),
 			value: e
 		}))],
-		hint: "a size: 64MiB"
+		hint: "a size, such as 64MiB"
 	},
 	{
 		path: "workload.global.dataplacement",
@@ -4511,9 +4511,9 @@ function mc({ path: e, value: t, other: n }) {
 			children: e.label
 		}, e.path)), /* @__PURE__ */ q("option", {
 			value: cc,
-			children: "another one …"
+			children: "another setting …"
 		})]
-	})] }), r === void 0 ? /* @__PURE__ */ q(x, { children: [/* @__PURE__ */ q("label", { children: ["its name", /* @__PURE__ */ q("input", {
+	})] }), r === void 0 ? /* @__PURE__ */ q(x, { children: [/* @__PURE__ */ q("label", { children: ["name of the setting", /* @__PURE__ */ q("input", {
 		type: "text",
 		required: !0,
 		placeholder: "gc.background_mark, workload.SECTION.OPTION",
@@ -4561,12 +4561,12 @@ function gc({ session: e, open: t }) {
 					children: [
 						"Fork at ",
 						xn(l.capacities),
-						" drive-writes"
+						" drive writes"
 					]
 				}),
 				/* @__PURE__ */ q("p", {
 					class: "note",
-					children: "The fork is a lane of its own and goes on in step. What can change in a drive that is in use (unit selection, marks, the workload) changes from here; the rest begins at the start and catches up."
+					children: "The fork is a new lane that runs in step. Victim selection, watermarks and the workload change from here. With any other setting, the fork starts from the beginning and catches up."
 				}),
 				c.length > 1 && /* @__PURE__ */ q("label", { children: ["lane", /* @__PURE__ */ q("select", {
 					value: r.value,
@@ -4587,7 +4587,7 @@ function gc({ session: e, open: t }) {
 				}),
 				/* @__PURE__ */ q("p", {
 					class: "note value-now",
-					children: d === "" ? "" : `Now it is ${d}.`
+					children: d === "" ? "" : `The current value is ${d}.`
 				}),
 				/* @__PURE__ */ q("label", { children: ["name of the fork", /* @__PURE__ */ q("input", {
 					type: "text",
@@ -4641,44 +4641,44 @@ function xc(e) {
 	return t >= 10 ? t.toFixed(0) : t.toFixed(1);
 }
 function Sc(e, t, n, r, i) {
-	let a = n / r - 1, o = `${_n(n)} against ${_n(r)}`;
+	let a = n / r - 1, o = `(WAF ${_n(n)} against ${_n(r)})`;
 	if (Math.abs(a) < bc) return {
 		figure: "±0\xA0%",
-		sentence: `${e.lane.name} and ${t.lane.name} write the same to the flash${i}: ${o}.`
+		sentence: `${e.lane.name} and ${t.lane.name} write the same to the flash${i} ${o}.`
 	};
 	let s = a < 0 ? "less" : "more";
 	return {
 		figure: `${a < 0 ? "−" : "+"}${xc(a)}\u00a0%`,
-		sentence: `${e.lane.name} writes ${xc(a)}\u00a0% ${s} to the flash than ${t.lane.name}${i}: ${o}.`
+		sentence: `${e.lane.name} writes ${xc(a)}\u00a0% ${s} to the flash than ${t.lane.name}${i} ${o}.`
 	};
 }
 function Cc(e, t, n = !1) {
 	if (e[0] === void 0) return null;
 	if (e.every((e) => e.phase === "filling" || e.phase === "waiting" && e.hostBytes === 0) && e.some((e) => e.phase === "filling")) return {
 		figure: "–",
-		sentence: "The drive is being filled before the run counts."
+		sentence: "The drive is being filled before the measurement."
 	};
 	let r = e.at(-1);
 	if (r !== void 0 && r.lane.of !== null) {
 		let n = e[r.lane.of], i = t.at(-1)?.at_host_bytes ?? 0, a = An(r, i), o = n === void 0 ? null : An(n, i);
 		return n !== void 0 && a !== null && o !== null ? Sc(r, n, a, o, i > 0 ? " since the fork" : "") : {
 			figure: "–",
-			sentence: `${r.lane.name} is forked from ${n?.lane.name ?? "the first lane"}. Press play to see where they part.`
+			sentence: `${r.lane.name} is forked from ${n?.lane.name ?? "the first lane"}. Press play to see the difference.`
 		};
 	}
 	let i = e.filter((e) => e.waf !== null);
 	if (i.length === 0) return {
 		figure: "–",
-		sentence: n ? "No host has written anything yet." : "Nothing was written yet. Press play."
+		sentence: n ? "No host has written data yet." : "The run has written no data yet. Press play."
 	};
 	if (i.length === 1) {
 		let e = i[0], t = e.waf;
 		return e.collections === 0 ? {
 			figure: _n(t),
-			sentence: "Nothing was collected yet, so the flash takes what the host writes."
+			sentence: "No garbage was collected yet, so the flash stores exactly the writes of the host."
 		} : {
 			figure: _n(t),
-			sentence: `For each byte that the host wrote, the flash took ${_n(t)}.`
+			sentence: `The drive wrote ${_n(t)} bytes to flash for each byte of the host.`
 		};
 	}
 	let a = [...i].sort((e, t) => e.waf - t.waf), o = a[0], s = a.at(-1);
@@ -4751,7 +4751,7 @@ function Tc({ session: e, state: t, grouping: n, mostHeight: r = 380, hasHint: i
 				role: "application",
 				tabIndex: 0,
 				"aria-roledescription": "map of reclaim units",
-				"aria-label": `${yn(t.lane.units)} reclaim units of ${t.lane.name}. Arrow keys go from unit to unit.`,
+				"aria-label": `${yn(t.lane.units)} reclaim units of ${t.lane.name}. Use the arrow keys to move between units.`,
 				onPointerMove: _,
 				onPointerDown: _,
 				onPointerLeave: (e) => e.pointerType === "mouse" && m(null),
@@ -4839,9 +4839,9 @@ function Oc(e, t) {
 	let n = e.unitOf(t), r = e.state[n] ?? 0, i = e.lane.groups > 1 ? `, reclaim group ${e.group[n]}` : "";
 	if (r === 0) return `free${i}`;
 	let a = e.pagesOf(n), o = e.lane.owners[e.owner[n] ?? 255], s = o?.isolation === null || o === void 0 ? "" : ` (${o.isolation})`, c = e.valid[n] ?? 0, l = e.written[n] ?? 0, u = l < a ? `, room for ${yn(a - l)}` : "";
-	return `${o?.name ?? "nobody"}${s}, ${Dc[r] ?? "unknown"}${i}: ${vn(c / a)} valid (${yn(c)} of ${yn(a)} pages), ${yn(l)} written${u}`;
+	return `${o?.name ?? "no owner"}${s}, ${Dc[r] ?? "unknown"}${i}, ${vn(c / a)} valid (${yn(c)} of ${yn(a)} pages), ${yn(l)} written${u}`;
 }
-var kc = globalThis.matchMedia?.("(hover: none)").matches === !0 ? "Touch a unit to read what it holds." : "Point at a unit to read what it holds, or go from one to the next with the arrow keys.";
+var kc = globalThis.matchMedia?.("(hover: none)").matches === !0 ? "Touch a unit to see its contents." : "Point at a unit to see its contents, or use the arrow keys.";
 function Ac({ session: e, state: t, unit: n, hasHint: r }) {
 	return e.told.value, /* @__PURE__ */ q("p", {
 		class: "unit-line",
@@ -4858,7 +4858,7 @@ function jc() {
 		class: "legend",
 		children: [
 			/* @__PURE__ */ q("span", { children: [/* @__PURE__ */ q("i", { class: "swatch key" }), " valid"] }),
-			/* @__PURE__ */ q("span", { children: [/* @__PURE__ */ q("i", { class: "swatch key dead" }), " written, no longer valid"] }),
+			/* @__PURE__ */ q("span", { children: [/* @__PURE__ */ q("i", { class: "swatch key dead" }), " invalid"] }),
 			/* @__PURE__ */ q("span", { children: [/* @__PURE__ */ q("i", { class: "swatch key open" }), " open for the host"] }),
 			/* @__PURE__ */ q("span", { children: [/* @__PURE__ */ q("i", { class: "swatch key collecting" }), " open for collection"] })
 		]
@@ -4918,7 +4918,7 @@ function Nc({ session: e, state: t, index: n, grouping: r, mostHeight: i }) {
 							mn(a.capacity_bytes),
 							a.workload !== "" && /* @__PURE__ */ q(x, { children: [", ", a.workload] }),
 							c !== void 0 && `, forked at ${xn(c.at_host_bytes / a.capacity_bytes)}`,
-							a.forked === "start" && ", run from its start"
+							a.forked === "start" && ", run from the start"
 						]
 					}),
 					/* @__PURE__ */ q("p", {
@@ -5004,7 +5004,7 @@ function Fc({ state: e }) {
 			/* @__PURE__ */ q("div", {
 				class: "gauge",
 				role: "img",
-				"aria-label": `${bn(e.freeUnits, "free unit")}; background collection at ${t.background_free_units}, foreground at ${t.foreground_free_units}`,
+				"aria-label": `${bn(e.freeUnits, "free unit")}, background collection at ${t.background_free_units}, foreground at ${t.foreground_free_units}`,
 				children: [
 					/* @__PURE__ */ q("i", {
 						class: "level",
@@ -5024,7 +5024,7 @@ function Fc({ state: e }) {
 				class: "marks",
 				"aria-hidden": "true",
 				children: [
-					"marks: foreground ",
+					"watermarks: foreground ",
 					yn(t.foreground_free_units),
 					", background ",
 					yn(t.background_free_units)
@@ -5061,17 +5061,17 @@ function Ic({ state: e }) {
 				}),
 				/* @__PURE__ */ q("th", {
 					scope: "col",
-					title: "written by the host through this handle, in drive-writes",
+					title: "Bytes that the host wrote through this handle, in drive writes",
 					children: "host ×"
 				}),
 				/* @__PURE__ */ q("th", {
 					scope: "col",
-					title: "copied out of its units, in drive-writes",
+					title: "Bytes copied out of its units, in drive writes",
 					children: "copied ×"
 				}),
 				/* @__PURE__ */ q("th", {
 					scope: "col",
-					title: "of all that was written through this handle so far",
+					title: "Write amplification of all writes through this handle so far",
 					children: "own WAF"
 				})
 			] }) }), /* @__PURE__ */ q("tbody", { children: [r.length === 0 && /* @__PURE__ */ q("tr", {
@@ -5119,18 +5119,18 @@ function Ic({ state: e }) {
 	});
 }
 var Lc = {
-	nothing_written: "nothing written: the host wrote nothing",
-	never_collected: "never collected: no reclaim unit was reclaimed, so the WAF says nothing about placement; write more",
-	partial_writes: "partial writes: requests smaller than the mapping unit, or not aligned to it, raise the WAF without any collection",
-	not_steady: "not steady: it ended before it was steady; write more",
-	not_settled: "not settled: the last two drive-writes differ by more than 2 %; write more",
-	start_included: "start included: it has settled, and over the whole run it is another because that counts the beginning",
-	little_used: "little used: less than half of the drive holds data; fill it first",
-	unwritten_read: "unwritten read: pages were read that were never written; fill the drive first",
-	without_effect: "without effect: options of the job file that are not modelled",
-	not_converged: "not converged: no two twins agreed",
-	too_few_pages: "too few pages: the twin's reclaim units are too small; take a larger scale",
-	spare_held: "spare held: open reclaim units hold much of the spare room; take fewer handles or smaller reclaim units"
+	nothing_written: "The host wrote no data.",
+	never_collected: "The drive never collected garbage, so the WAF does not show the effect of placement. Write more.",
+	partial_writes: "Requests smaller than the mapping unit, or not aligned to it, raise the WAF without any collection.",
+	not_steady: "The run ended before it was steady. Write more.",
+	not_settled: "The run has not converged, because the last two full drive writes differ by more than 2 %. Write more.",
+	start_included: "The run has converged. The WAF of the whole run differs, because it includes the start.",
+	little_used: "Less than half of the drive holds data. Fill it first.",
+	unwritten_read: "The run read pages that were never written. Fill the drive first.",
+	without_effect: "The job file has options without effect.",
+	not_converged: "No two scaled models agreed.",
+	too_few_pages: "The reclaim units of the scaled model are too small. Use a larger scale.",
+	spare_held: "Open reclaim units use much of the over-provisioning. Use fewer handles or smaller reclaim units."
 };
 function Rc({ state: e }) {
 	let t = e.result?.findings ?? [];
@@ -5152,7 +5152,7 @@ function zc({ session: e }) {
 			children: t?.figure ?? "–"
 		}), /* @__PURE__ */ q("p", {
 			class: "sentence",
-			children: t?.sentence ?? "Waiting for the first picture of the drive."
+			children: t?.sentence ?? "Waiting for the first state of the drive."
 		})]
 	});
 }
@@ -5249,7 +5249,7 @@ function Jc({ session: e }) {
 				type: "button",
 				class: "play",
 				onClick: () => qc(e),
-				title: c ? "From the beginning (Space)" : "Space",
+				title: c ? "Play from the beginning (Space)" : "Space",
 				children: [/* @__PURE__ */ q("svg", {
 					viewBox: "0 0 16 16",
 					width: "16",
@@ -5278,7 +5278,7 @@ function Jc({ session: e }) {
 				type: "button",
 				class: "to-collection",
 				onClick: () => e.firstCollection(),
-				title: "Go to the first collection of any lane",
+				title: "Go to the first garbage collection of any lane",
 				children: [/* @__PURE__ */ q("svg", {
 					viewBox: "0 0 16 16",
 					width: "16",
@@ -5295,8 +5295,8 @@ function Jc({ session: e }) {
 					max: Wc,
 					step: 1,
 					value: o === 0 ? 0 : Math.round(s / o * Wc),
-					"aria-label": "Where in the run",
-					"aria-valuetext": `${xn(s / a)} of ${xn(o / a)} drive-writes`,
+					"aria-label": "Position in the run",
+					"aria-valuetext": `${xn(s / a)} of ${xn(o / a)} drive writes`,
 					onInput: (e) => u(Number(e.currentTarget.value), !1),
 					onChange: (e) => u(Number(e.currentTarget.value), !0),
 					style: { "--at": `${o === 0 ? 0 : Math.min(100, s / o * 100)}%` }
@@ -5314,7 +5314,7 @@ function Jc({ session: e }) {
 					" of ",
 					xn(o / a),
 					" ",
-					/* @__PURE__ */ q("span", { children: "drive-writes" })
+					/* @__PURE__ */ q("span", { children: "drive writes" })
 				]
 			}),
 			/* @__PURE__ */ q("label", {
@@ -5385,7 +5385,7 @@ var Zc = "warp.token", Qc = class extends Error {
 				keepalive: e === "DELETE"
 			});
 		} catch {
-			throw new Qc(0, "The server does not answer. Start it again with `warp studio`; this page goes on by itself.");
+			throw new Qc(0, "The server does not answer. Start it again with `warp studio`. The page then reconnects automatically.");
 		}
 		if (i.ok) return i;
 		let a = await i.json().catch(() => null), o = typeof a == "object" && a && "error" in a && typeof a.error == "string" ? a.error : `The server answered ${i.status} to ${e} ${t}.`, s = typeof a == "object" && a && "line" in a && typeof a.line == "number" ? a.line : null;
@@ -5720,7 +5720,7 @@ var ul = 120, dl = class e {
 	static of(t, n) {
 		let r = `/api/sessions/${encodeURIComponent(n)}/live`, i = new e(t, n, r, async (e) => {
 			let t = await e.order(n), r = i.order.peek();
-			if (r !== null && !ll(r, t)) throw new Qc(404, `Session ${n} is another run now.`);
+			if (r !== null && !ll(r, t)) throw new Qc(404, `Session ${n} shows another run now.`);
 		});
 		return i;
 	}
@@ -5787,7 +5787,7 @@ var ul = 120, dl = class e {
 		}
 	}
 	send(e) {
-		this.live.send(e) ? this.problem.value !== null && (this.problem.value = null) : this.problem.value = "Not connected, so nothing was sent. The page tries again by itself.";
+		this.live.send(e) ? this.problem.value !== null && (this.problem.value = null) : this.problem.value = "The page is not connected, so the command was not sent. The page reconnects automatically.";
 	}
 	play() {
 		this.running.value = !0, this.send({ do: "play" });
@@ -5862,11 +5862,11 @@ function ml({ session: e }) {
 			}),
 			n === "lost" && /* @__PURE__ */ q(yc, {
 				kind: "waiting",
-				children: "The engine does not answer; this is the last picture."
+				children: "The engine does not answer. The widget shows the last state."
 			}),
 			n === "gone" && /* @__PURE__ */ q(yc, {
 				kind: "waiting",
-				children: "This run has ended. Run the cell again to begin it anew."
+				children: "This run has ended. Run the cell again to restart it."
 			}),
 			e.problem.value !== null && /* @__PURE__ */ q(yc, {
 				kind: "error",
@@ -5884,11 +5884,11 @@ function ml({ session: e }) {
 	});
 }
 function hl(e, t) {
-	return e instanceof Qc && e.status === 0 ? `The browser does not reach the notebook's kernel at ${t}. If the kernel was restarted, run the cell again. If it is on another machine, forward its port to this one: ssh -L ${new URL(t).port}:${new URL(t).host} MACHINE.` : e instanceof Error ? e.message : String(e);
+	return e instanceof Qc && e.status === 0 ? `The browser cannot reach the notebook's kernel at ${t}. If the kernel was restarted, run the cell again. If it is on another machine, forward its port to this machine with ssh -L ${new URL(t).port}:${new URL(t).host} MACHINE.` : e instanceof Error ? e.message : String(e);
 }
 async function gl(e, t) {
 	let n = new $c(String(e.get("url") ?? ""), e.get("token") || null), r = e.get("order"), i = e.get("session"), a = i || (r ? await n.begin(r) : null);
-	if (a === null) throw Error("Nothing to show: the widget has neither an order nor a session.");
+	if (a === null) throw Error("The widget has neither an order nor a session. Give it one of them.");
 	let o = dl.of(n, a);
 	return I(/* @__PURE__ */ q(ml, { session: o }), t), () => {
 		I(null, t), o.close(), i || n.end(a).catch(() => {});

@@ -53,8 +53,8 @@ test("an experiment is started by hand and ends with the command's write amplifi
     await page.getByPlaceholder(/Search/).fill("three_stream");
     await page.locator(".choices li").filter({ hasText: /three_stream$/ }).first().click();
     await page.getByText("80/20", { exact: true }).click();
-    await page.getByLabel("scale of the twin").selectOption({ label: "1/2048" });
-    await page.getByLabel("drive-writes").fill("2");
+    await page.getByLabel("scale of the model").selectOption({ label: "1/2048" });
+    await page.getByLabel("drive writes", { exact: true }).fill("2");
     await page.getByRole("button", { name: "Start", exact: true }).click();
     await page.waitForSelector(".transport");
     await playToTheEnd(page);
@@ -147,13 +147,13 @@ test("sessions have names, and are ended where they are listed", async () => {
     await row("as it is").waitFor();
     await row("more room").getByRole("button", { name: /^End/ }).click();
     assert.ok((await server.json("api/sessions")).some((session) => session.id === other), "it asks once more");
-    await row("more room").getByRole("button", { name: "End it?" }).click();
+    await row("more room").getByRole("button", { name: "Press again to end" }).click();
     await row("more room").waitFor({ state: "detached" });
     const left = (await server.json("api/sessions")).map((session) => session.id);
     assert.ok(left.includes(id) && !left.includes(other));
     // One is named where it is begun, too.
     await page.waitForSelector(".choices li");
-    await page.getByLabel("scale of the twin").selectOption({ label: "1/2048" });
+    await page.getByLabel("scale of the model").selectOption({ label: "1/2048" });
     await page.getByLabel("name of the session").fill("from the start page");
     await page.getByRole("button", { name: "Start", exact: true }).click();
     await page.getByRole("heading", { level: 1, name: "from the start page" }).waitFor();
@@ -185,7 +185,7 @@ test("a lane's number and its curve say what they are the write amplification of
     const { page } = await open(threeStreams(["FDP"]));
     assert.equal(await page.locator(".lane-waf span").textContent(), "WAF so far");
     const axis = () => page.locator(".curves .plot").first().evaluate((plot) => plot.getAttribute("data-y-label"));
-    assert.equal(await axis(), "WAF of the last 0.1 drive-writes");
+    assert.equal(await axis(), "WAF of the last 0.1 drive writes");
     await page.locator(".curves select").first().selectOption("all");
     await until("the other axis", async () => (await axis()) === "WAF so far");
     await close(page);
@@ -243,10 +243,10 @@ test("two kept experiments are compared cell by cell, with what the lab says of 
     const pick = (id) => page.getByLabel(`Compare ${id}`).click();
     await pick(first);
     await pick(second);
-    const beside = page.getByRole("region", { name: "Two runs beside each other" });
+    const beside = page.getByRole("region", { name: "Comparison of two runs" });
     await beside.getByText("2 cells of the same name in both are compared").waitFor();
-    await beside.getByText("1 cell only in A, not compared: large").waitFor();
-    await beside.getByText("1 cell only in B, not compared: huge").waitFor();
+    await beside.getByText("1 cell only in A (not compared), large").waitFor();
+    await beside.getByText("1 cell only in B (not compared), huge").waitFor();
     const said = JSON.parse(await warp("compare", first, second, "--json")).rows.filter((row) => row.metric === "WAF");
     const shown = await beside.locator("tbody tr").evaluateAll((rows) => rows.map((row) => [...row.cells].map((one) => one.textContent)));
     const words = { same: "the same", less: "less" };
@@ -255,11 +255,11 @@ test("two kept experiments are compared cell by cell, with what the lab says of 
         said.map((row) => [row.cell, row.a.toFixed(3), row.b.toFixed(3), words[row.verdict]]),
     );
     assert.deepEqual(shown.map((cells) => cells.at(-1)), ["less", "the same"], "room helps, and the same is the same");
-    await beside.getByLabel(/all \d+ numbers/).check();
+    await beside.getByLabel(/all \d+ metrics/).check();
     await until("handles too", async () => (await beside.locator("tbody tr").count()) > 4);
     assert.deepEqual(await violations(page), []);
     await pick(third);
-    await page.getByText(/These two cannot be compared\..*nothing to compare/).waitFor();
+    await page.getByText(/These two runs cannot be compared\..*nothing to compare/).waitFor();
     await close(page);
 });
 
@@ -313,7 +313,7 @@ test("latencies of a lane in virtual time are drawn while it is on its way", asy
     });
     assert.ok(pixels > 2000, `something is drawn: ${pixels} pixels`);
     await page.locator(".curves").getByText("wear", { exact: true }).click();
-    await page.getByLabel(/^Blocks by how often they were erased: from \d+ to \d+ times$/).waitFor();
+    await page.getByLabel(/^Blocks by number of erases, from \d+ to \d+$/).waitFor();
     await close(page);
 });
 
@@ -330,7 +330,7 @@ test("a server that is killed and comes back is noticed, and the run begins agai
     await page.getByText("The server does not answer").waitFor();
     assert.deepEqual(await wafs(page), before, "the last picture stays");
     const second = await Server.start("studio", "--no-open", "--listen", `127.0.0.1:${port}`);
-    await page.getByText("began again from its order").waitFor();
+    await page.getByText("the page restarted this run").waitFor();
     await playToTheEnd(page);
     assert.deepEqual(await wafs(page), before);
     await close(page);
@@ -357,10 +357,10 @@ test("a page of a served drive that comes late says so, and shows what was writt
     await run();
     const page = await newPage(browser);
     await page.goto(`${served.address}#/drive`);
-    await page.locator("figcaption").filter({ hasText: /Nobody watched before [\d:]+, so curves begin there\. Before that hosts wrote 1\.\d\d drive-writes, with a WAF of 1\.\d+ and \d+\s+collections\./ }).waitFor();
+    await page.locator("figcaption").filter({ hasText: /The drive was not monitored before [\d:]+, so the curves begin there\. Earlier, hosts wrote 1\.\d\d drive writes, with a WAF of 1\.\d+ and \d+\s+collections\./ }).waitFor();
     // The guest's socket is served, and no guest is there.
-    await page.getByText("Nobody is connected").waitFor();
-    assert.equal(await page.getByText("more came faster than they can be sent").count(), 0);
+    await page.getByText("No host is connected").waitFor();
+    assert.equal(await page.getByText("events are missing here").count(), 0);
     const ink = await page.locator(".curves .uplot canvas").first().evaluate((canvas) => {
         const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
         const dark = (at) => data[at + 3] > 200 && data[at] < 60 && data[at + 1] < 60 && data[at + 2] < 60;
@@ -370,7 +370,7 @@ test("a page of a served drive that comes late says so, and shows what was writt
     await page.goto("about:blank");
     await run();
     await page.goto(`${served.address}#/drive`);
-    await page.locator("figcaption").filter({ hasText: /Nobody watched (until|before) / }).waitFor();
+    await page.locator("figcaption").filter({ hasText: /The drive was not monitored (until|before) / }).waitFor();
     await close(page);
     assert.equal(await served.stop(), 0);
 });
@@ -380,7 +380,7 @@ test("a served drive is seen while a host writes to it", async () => {
     const port = /-s (\d+)/.exec(served.introduction)[1];
     const page = await newPage(browser);
     await page.goto(`${served.address}#/drive`);
-    await page.getByText("Nobody is connected").waitFor();
+    await page.getByText("No host is connected").waitFor();
     await writeFile(join(workFolder, "host.fio"), "[cold]\nrw=write\nbs=64k\nsize=70%\n[hot]\nstonewall\nrw=randwrite\nbs=4k\noffset=70%\nsize=10%\nio_size=80m\nnorandommap\nfdp=1\nfdp_pli=1\n");
     // Hosts are looked at once a second; this one comes until it was seen.
     let isSeen = false;
@@ -395,7 +395,7 @@ test("a served drive is seen while a host writes to it", async () => {
     assert.equal(drive.lanes[0].device, "warp_default");
     // A thousand and more are written with a space, or short: "1 013", "25.6 k".
     await until("collections", async () => /^[1-9]/.test((await page.locator(".facts dd").allTextContents())[2]));
-    await until("that nobody is connected again", async () => page.getByText("Nobody is connected").isVisible());
+    await until("that nobody is connected again", async () => page.getByText("No host is connected").isVisible());
     const [waf] = await wafs(page);
     assert.ok(Number(waf) >= 1, `${waf} is a write amplification`);
     await close(page);
@@ -434,17 +434,17 @@ test("whoever has the token stores a served drive, counts it anew and has it fai
     const [page, phone] = pages;
     for (const one of pages) {
         await one.goto(`${served.address}?token=0123456789abcdef#/drive`);
-        await one.getByText("Counted since the drive was made").waitFor();
+        await one.getByText("The numbers start with the creation of the drive").waitFor();
     }
 
     // A snapshot.
     await assert.rejects(readFile(`${data}.ftl`), "no checkpoint was made");
     await pressTwice(page, "Save a snapshot", "Press again to save");
-    await page.getByText(/^Stored at .*acted\.img\.ftl, /).waitFor();
+    await page.getByText(/^The drive was stored at .*acted\.img\.ftl \(/).waitFor();
     assert.ok((await readFile(`${data}.ftl`)).length > 10_000);
     await warp("inspect", data);
     await pressTwice(page, "Save a snapshot", "Press again to save");
-    await page.getByText(/^Nothing has changed since the drive was stored at /).waitFor();
+    await page.getByText(/^The drive has not changed since it was stored at /).waitFor();
 
     // Statistics, on all pages and nowhere else; by keys, on a phone.
     const before = await statistics(port);
@@ -452,9 +452,9 @@ test("whoever has the token stores a served drive, counts it anew and has it fai
     await phone.getByRole("button", { name: "Reset statistics", exact: true }).focus();
     await phone.keyboard.press("Enter");
     await phone.keyboard.press("Enter");
-    await phone.getByText(/^Statistics are counted since /).waitFor();
+    await phone.getByText(/^The statistics on all pages of this drive start at /).waitFor();
     for (const one of pages) {
-        await one.getByText("Counted since the drive was made").waitFor({ state: "detached" });
+        await one.getByText("The numbers start with the creation of the drive").waitFor({ state: "detached" });
         await until("no write amplification", async () => (await wafs(one))[0] === "–");
     }
     assert.deepEqual(await statistics(port), before, "log pages know nothing of it");
@@ -474,20 +474,20 @@ test("whoever has the token stores a served drive, counts it anew and has it fai
     };
     await write('[[fault]]\nname = "no writes"\nkind = "eror"\n');
     await dialog.locator(".problems b").getByText("line 1").waitFor();
-    await pressTwice(dialog, "Arm this plan", "Press again to arm it");
+    await pressTwice(dialog, "Inject this plan", "Press again to inject");
     await dialog.getByText("the kind is unknown").waitFor();
     assert.equal((await served.json("api/drive/faults", { headers: { authorization: "Bearer 0123456789abcdef" } })).faults, null);
     await write('[[fault]]\nname = "no writes"\nkind = "error"\ncommands = ["write"]\nstatus = "internal_error"\n');
     await until("that nothing is wrong", async () => (await dialog.locator(".problems li").count()) === 0);
-    await pressTwice(dialog, "Arm this plan", "Press again to arm it");
-    await dialog.getByText("One fault is armed").waitFor();
+    await pressTwice(dialog, "Inject this plan", "Press again to inject");
+    await dialog.getByText("One fault is planned").waitFor();
     await assert.rejects(run(), /rejected command 0x[0-9a-f]+ with "Internal Error \(SCT 0h, SC 06h\)"/, "its status reaches the host");
     for (const one of pages) await one.locator('section[aria-label="Faults"] tr').filter({ hasText: /no writes.*error.*active[1-9]/ }).waitFor();
     // With the dialog, and without; asked, and not.
     await phone.getByRole("button", { name: "Save a snapshot", exact: true }).click();
     for (const one of pages) assert.deepEqual(await violations(one), []);
     await pressTwice(dialog, "Clear all", "Press again to clear");
-    await dialog.getByText("Nothing is to go wrong any more").waitFor();
+    await dialog.getByText("All faults are cleared").waitFor();
     await run();
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "hidden" });
@@ -499,7 +499,7 @@ test("whoever has the token stores a served drive, counts it anew and has it fai
     assert.match(again.introduction, /mapping and counters are those of a checkpoint/);
     const watcher = await newPage(browser);
     await watcher.goto(`${again.address}#/drive`);
-    await watcher.getByText("Watched only").waitFor();
+    await watcher.getByText("This page only monitors the drive").waitFor();
     assert.equal(await watcher.getByRole("button", { name: "Reset statistics" }).count(), 0);
     await close(watcher);
     assert.equal(await again.stop(), 0);

@@ -150,8 +150,8 @@ test("what goes wrong is said in the output, with the remedy", async () => {
     await new Promise((ended) => nobody.close(ended));
     for (const [traits, says] of [
         [{ order: threeStreams(["FPD"]) }, /no variant or grid value FPD/],
-        [{ order: threeStreams(["FDP"]), url: `http://127.0.0.1:${closed}` }, new RegExp(`does not reach the notebook's kernel at http://127.0.0.1:${closed}.*ssh -L ${closed}:127.0.0.1:${closed} `)],
-        [{ order: threeStreams(["FDP"]), token: "of another kernel's process" }, /does not reach the notebook's kernel.*run the cell again/],
+        [{ order: threeStreams(["FDP"]), url: `http://127.0.0.1:${closed}` }, new RegExp(`cannot reach the notebook's kernel at http://127.0.0.1:${closed}.*ssh -L ${closed}:127.0.0.1:${closed} `)],
+        [{ order: threeStreams(["FDP"]), token: "of another kernel's process" }, /cannot reach the notebook's kernel.*run the cell again/],
         [{}, /neither an order nor a session/],
         [{ session: "s99" }, /This run has ended\. Run the cell again/],
     ]) {

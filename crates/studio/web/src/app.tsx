@@ -39,9 +39,9 @@ export function App() {
         <>
             <header class="top">
                 <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); document.getElementById("content")?.focus(); }}>
-                    To the content
+                    Skip to content
                 </a>
-                <a class="mark" href="#/" aria-label="WARP Studio, start">
+                <a class="mark" href="#/" aria-label="WARP Studio, start page">
                     <svg viewBox="0 0 20 20" width="20" height="20" aria-hidden="true">
                         <rect width="9" height="9" fill="#0072B2" />
                         <rect x="11" width="9" height="9" class="pale" />

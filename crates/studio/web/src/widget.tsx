@@ -37,8 +37,8 @@ function Widget({ session }: { session: Session }) {
                     </button>
                 </div>
             </div>
-            {connection === "lost" && <Notice kind="waiting">The engine does not answer; this is the last picture.</Notice>}
-            {connection === "gone" && <Notice kind="waiting">This run has ended. Run the cell again to begin it anew.</Notice>}
+            {connection === "lost" && <Notice kind="waiting">The engine does not answer. The widget shows the last state.</Notice>}
+            {connection === "gone" && <Notice kind="waiting">This run has ended. Run the cell again to restart it.</Notice>}
             {session.problem.value !== null && <Notice kind="error">{session.problem.value}</Notice>}
             <HeadlineText session={session} />
             {/* Above the drive: nothing stays at the lower edge of a notebook. */}
@@ -54,8 +54,8 @@ function Widget({ session }: { session: Session }) {
 function sentenceOf(error: unknown, url: string): string {
     if (error instanceof ApiError && error.status === 0) {
         return (
-            `The browser does not reach the notebook's kernel at ${url}. If the kernel was restarted, run the cell again. ` +
-            `If it is on another machine, forward its port to this one: ssh -L ${new URL(url).port}:${new URL(url).host} MACHINE.`
+            `The browser cannot reach the notebook's kernel at ${url}. If the kernel was restarted, run the cell again. ` +
+            `If it is on another machine, forward its port to this machine with ssh -L ${new URL(url).port}:${new URL(url).host} MACHINE.`
         );
     }
     return error instanceof Error ? error.message : String(error);
@@ -66,7 +66,7 @@ async function begin(model: Model, root: ShadowRoot | HTMLElement): Promise<() =
     const order = model.get("order") as Order | null | undefined;
     const given = model.get("session") as string | null | undefined;
     const id = given || (order ? await api.begin(order) : null);
-    if (id === null) throw new Error("Nothing to show: the widget has neither an order nor a session.");
+    if (id === null) throw new Error("The widget has neither an order nor a session. Give it one of them.");
     const session = Session.of(api, id);
     render(<Widget session={session} />, root);
     return () => {

@@ -44,24 +44,24 @@ const stored = (more: Partial<Checkpoint>): Checkpoint => ({
 
 describe("what came of an action", () => {
     it("is said with the time of the newest file", () => {
-        expect(snapshotSentence(stored({}), at)).toBe("Stored at 12:03:04: drive.img.ftl, 3\u00a0MiB; drive.img.state, 1.17\u00a0KiB.");
-        expect(snapshotSentence(stored({ written: false }), at + 86_400_000)).toBe("Nothing has changed since the drive was stored at 2026-11-25 12:03:04: drive.img.ftl, 3\u00a0MiB; drive.img.state, 1.17\u00a0KiB.");
-        expect(resetSentence(at, at)).toMatch(/^Statistics are counted since 12:03:04 on every page/);
+        expect(snapshotSentence(stored({}), at)).toBe("The drive was stored at 12:03:04 in drive.img.ftl (3\u00a0MiB), drive.img.state (1.17\u00a0KiB).");
+        expect(snapshotSentence(stored({ written: false }), at + 86_400_000)).toBe("The drive has not changed since it was stored at 2026-11-25 12:03:04 in drive.img.ftl (3\u00a0MiB), drive.img.state (1.17\u00a0KiB).");
+        expect(resetSentence(at, at)).toMatch(/^The statistics on all pages of this drive start at 12:03:04\./);
         expect(moment(at, at - 43_500_000)).toBe("2026-11-25 12:03:04");
     });
     it("is how many faults there are", () => {
         const fault = { name: "a", kind: "error", active: true, struck: 0 };
-        expect(faultsSentence(null)).toBe("Nothing is to go wrong any more.");
-        expect(faultsSentence({ seed: 7, commands: 0, faults: [fault] })).toMatch(/^One fault is armed, with seed 7,/);
-        expect(faultsSentence({ seed: 7, commands: 0, faults: [fault, fault] })).toMatch(/^2 faults are armed/);
+        expect(faultsSentence(null)).toBe("All faults are cleared.");
+        expect(faultsSentence({ seed: 7, commands: 0, faults: [fault] })).toMatch(/^One fault is planned with seed 7,/);
+        expect(faultsSentence({ seed: 7, commands: 0, faults: [fault, fault] })).toMatch(/^2 faults are planned/);
     });
     it("does not hide what was written while nobody watched", () => {
         const before = { from_host_bytes: 0, to_host_bytes: 1320, media_bytes: 1650, collections: 1234, until_unix_ms: at };
-        expect(unwatchedSentence(before, 1000, at)).toBe("Nobody watched before 12:03:04, so curves begin there. Before that hosts wrote 1.32 drive-writes, with a WAF of 1.250 and 1\u202f234\u00a0collections. The flat line is that mean.");
-        expect(unwatchedSentence({ ...before, from_host_bytes: 320 }, 1000, at)).toMatch(/^Nobody watched until 12:03:04, so curves go on there. In the gap hosts wrote 1.00 /);
+        expect(unwatchedSentence(before, 1000, at)).toBe("The drive was not monitored before 12:03:04, so the curves begin there. Earlier, hosts wrote 1.32 drive writes, with a WAF of 1.250 and 1\u202f234\u00a0collections. The flat line shows this average.");
+        expect(unwatchedSentence({ ...before, from_host_bytes: 320 }, 1000, at)).toMatch(/^The drive was not monitored until 12:03:04, so the curves continue there. In the gap, hosts wrote 1.00 /);
     });
     it("is a drive of which nothing is counted yet", () => {
-        expect(headline([new LaneState(lane())], [], true)?.sentence).toBe("No host has written anything yet.");
+        expect(headline([new LaneState(lane())], [], true)?.sentence).toBe("No host has written data yet.");
     });
 });
 

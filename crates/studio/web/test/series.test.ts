@@ -41,21 +41,21 @@ function ran(name: string, media: number, more: object = {}): LaneState {
 
 describe("the headline", () => {
     it("of one lane is its write amplification", () => {
-        expect(headline([ran("FDP", 1250)], [])?.sentence).toBe("For each byte that the host wrote, the flash took 1.250.");
+        expect(headline([ran("FDP", 1250)], [])?.sentence).toBe("The drive wrote 1.250 bytes to flash for each byte of the host.");
     });
     it("of several is the difference between the least and the most", () => {
         const said = headline([ran("NoFDP", 1500), ran("Mixed", 1400), ran("FDP", 1200)], []);
-        expect(said).toEqual({ figure: "−20\u00a0%", sentence: "FDP writes 20\u00a0% less to the flash than NoFDP so far: 1.200 against 1.500." });
+        expect(said).toEqual({ figure: "−20\u00a0%", sentence: "FDP writes 20\u00a0% less to the flash than NoFDP so far (WAF 1.200 against 1.500)." });
     });
     it("of a fork is the difference since then", () => {
         const fork = ran("OP 28 %", 1100, { of: 0, forked: "here" });
         expect(wafSince(fork, 500)).toBe(1.2);
         const said = headline([ran("as it is", 1500), fork], [{ of: 0, name: "OP 28 %", at_host_bytes: 500, set: {} }]);
-        expect(said?.sentence).toBe("OP 28 % writes 40\u00a0% less to the flash than as it is since the fork: 1.200 against 2.000.");
+        expect(said?.sentence).toBe("OP 28 % writes 40\u00a0% less to the flash than as it is since the fork (WAF 1.200 against 2.000).");
     });
     it("says so where there is nothing to compare", () => {
         expect(headline([], [])).toBeNull();
-        expect(headline([new LaneState(lane())], [])?.sentence).toBe("Nothing was written yet. Press play.");
+        expect(headline([new LaneState(lane())], [])?.sentence).toBe("The run has written no data yet. Press play.");
         expect(headline([ran("a", 1200), ran("b", 1200)], [])?.figure).toBe("±0\u00a0%");
     });
 });

@@ -25,8 +25,8 @@ describe("events", () => {
     });
     it("are sentences", () => {
         expect(sentence(event({}), lane())).toBe("unit 5 of RUH 0 reclaimed (background), 40.0\u00a0% of it copied to unit 9 (shared pool)");
-        expect(sentence(event({ copiedPages: 0, why: 1 }), lane())).toBe("unit 5 of RUH 0 reclaimed (foreground), nothing copied");
-        expect(sentence(event({ kind: "close", why: 3, owner: 77 }), lane())).toBe("nobody closes unit 5: isolation changed");
+        expect(sentence(event({ copiedPages: 0, why: 1 }), lane())).toBe("unit 5 of RUH 0 reclaimed (foreground), no pages copied");
+        expect(sentence(event({ kind: "close", why: 3, owner: 77 }), lane())).toBe("no owner closes unit 5 (isolation changed)");
     });
 });
 

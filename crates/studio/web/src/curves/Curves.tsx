@@ -26,7 +26,7 @@ export const STROKES: { colour: string; dash: number[]; width: number }[] = [
 ];
 
 /** What a curve counts at each of its points, by the share of the capacity. */
-const WINDOWS: Record<string, string> = { "0.02": "the last 0.02 drive-writes", "0.1": "the last 0.1 drive-writes", "1": "the last drive-write", all: "so far" };
+const WINDOWS: Record<string, string> = { "0.02": "the last 0.02 drive writes", "0.1": "the last 0.1 drive writes", "1": "the last full drive write", all: "so far" };
 
 /** What the vertical axis is called: a lane's own number is another one than its curve's. */
 function wafOver(window: string): string {
@@ -64,7 +64,7 @@ export function Curves({ session }: { session: Session }) {
                         <select value={windowShare.value} onChange={(event) => (windowShare.value = event.currentTarget.value)}>
                             {Object.entries(WINDOWS).map(([share, name]) => (
                                 <option value={share} key={share}>
-                                    {share === "all" ? "everything so far" : name}
+                                    {share === "all" ? "the whole run" : name}
                                 </option>
                             ))}
                         </select>
@@ -86,7 +86,7 @@ function seriesOf(points: Points, state: LaneState, window: string): Series {
 }
 
 function emptyOf(session: Session): string {
-    return session.isDrive ? "No host has written anything yet." : "Nothing was written yet. Press play, or step by a few requests.";
+    return session.isDrive ? "No host has written data yet." : "The run has written no data yet. Press play, or step by a few requests.";
 }
 
 export function WafPlot({ session, window, height }: { session: Session; window: string; height?: number }) {
@@ -105,7 +105,7 @@ export function WafPlot({ session, window, height }: { session: Session; window:
             <Plot
                 lines={lines}
                 data={[x, ...ys] as uPlot.AlignedData}
-                xLabel="drive-writes"
+                xLabel="drive writes"
                 yLabel={wafOver(window)}
                 least={1}
                 value={waf}
@@ -115,7 +115,7 @@ export function WafPlot({ session, window, height }: { session: Session; window:
                     ...forks.map((fork) => ({ x: fork.at_host_bytes / first.lane.capacity_bytes, label: fork.name })),
                     ...unwatched.map((one) => ({ x: one.to_host_bytes / first.lane.capacity_bytes, label: `from ${moment(one.until_unix_ms, Date.now())}` })),
                 ]}
-                label={`Write amplification over drive-writes; so far: ${lanes.map((state) => `${state.lane.name} ${waf(state.waf)}`).join(", ")}`}
+                label={`Write amplification over drive writes, so far ${lanes.map((state) => `${state.lane.name} ${waf(state.waf)}`).join(", ")}`}
                 {...(height === undefined ? {} : { height })}
             />
             {x.length === 0 && <figcaption class="empty">{emptyOf(session)}</figcaption>}
@@ -132,9 +132,9 @@ function HandlesPlot({ session, state, window }: { session: Session; state: Lane
     const lines: Line[] = shown.map(({ owner, index }) => ({ label: owner.name, colour: colours[index] ?? "ink" }));
     return (
         <figure>
-            <Plot lines={lines} data={[x, ...ys] as uPlot.AlignedData} xLabel="drive-writes" yLabel={`own ${wafOver(window)}`} least={1} value={waf} xValue={capacities} label="Write amplification of each handle" />
+            <Plot lines={lines} data={[x, ...ys] as uPlot.AlignedData} xLabel="drive writes" yLabel={`own ${wafOver(window)}`} least={1} value={waf} xValue={capacities} label="Write amplification of each handle" />
             <figcaption class={shown.length === 0 ? "empty" : ""}>
-                {shown.length === 0 ? emptyOf(session) : "A handle's own WAF: what the host wrote through it and what was copied out of its units, over what the host wrote. Copies out of the shared pool are nobody's."}
+                {shown.length === 0 ? emptyOf(session) : "The own WAF of a handle is (host writes + copies out of its units) / host writes. Copies out of the shared pool belong to no handle."}
             </figcaption>
         </figure>
     );
@@ -142,15 +142,15 @@ function HandlesPlot({ session, state, window }: { session: Session; state: Lane
 
 function TimeView({ state, isDrive }: { state: LaneState; isDrive: boolean }) {
     const latency = state.latency;
-    if (isDrive) return <p class="empty">Latencies of a served drive are those of each host, in the table above: of the last second.</p>;
+    if (isDrive) return <p class="empty">For a served drive, the table above shows the latencies of each host in the last second.</p>;
     if (!state.lane.timed) {
         return (
             <p class="empty">
-                This lane runs without a clock: its drive does everything at once, so it has no latency. Choose a device with times ({"ssd_a"}, {"ssd_b"}, {"pm9d3a"}) and “in virtual time” at the start.
+                This lane runs without a clock, so it has no latency. On the start page, choose a device with timing ({"ssd_a"}, {"ssd_b"}, {"pm9d3a"}) and the clock “virtual time”.
             </p>
         );
     }
-    if (latency === null) return <p class="empty">No latencies yet: they are worked out when the lane has ended.</p>;
+    if (latency === null) return <p class="empty">The latencies appear when the lane ends.</p>;
     const { series } = latency;
     return (
         <>
@@ -270,7 +270,7 @@ function WearView({ session, state }: { session: Session; state: LaneState }) {
                     height={200}
                     value={(value) => (value === null ? "–" : short(value))}
                     xValue={(erases) => (wear.step === 1 ? String(erases) : `${erases} to ${erases + wear.step - 1}`)}
-                    label={`Blocks by how often they were erased: from ${wear.fewest} to ${wear.most} times`}
+                    label={`Blocks by number of erases, from ${wear.fewest} to ${wear.most}`}
                 />
             )}
             <dl class="facts">
@@ -279,7 +279,7 @@ function WearView({ session, state }: { session: Session; state: LaneState }) {
                     <dd>{short(reclaimed)}</dd>
                 </div>
                 <div>
-                    <dt>times each, on average</dt>
+                    <dt>average erases of a unit</dt>
                     <dd>{(reclaimed / Math.max(1, state.lane.superblocks)).toFixed(2)}</dd>
                 </div>
                 <div>
@@ -288,7 +288,7 @@ function WearView({ session, state }: { session: Session; state: LaneState }) {
                 </div>
                 {erases !== null && (
                     <div>
-                        <dt>erases of a block: fewest, mean, most</dt>
+                        <dt>erases of a block (min, avg, max)</dt>
                         <dd>
                             {erases.fewest}, {erases.mean.toFixed(1)}, {erases.most}
                         </dd>

@@ -10,6 +10,6 @@ export function LateEditor(props: EditorProps) {
     useEffect(() => {
         import("./Editor.tsx").then(setLoaded, () => setLost(true));
     }, []);
-    if (isLost) return <Notice kind="error">The editor could not be loaded. Reload the page when the server is there again.</Notice>;
+    if (isLost) return <Notice kind="error">The editor could not be loaded. Reload the page when the server answers again.</Notice>;
     return loaded === null ? <div class="editor skeleton" aria-busy="true" /> : <loaded.Editor {...props} />;
 }

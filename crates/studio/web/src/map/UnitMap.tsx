@@ -139,7 +139,7 @@ export function UnitMap({ session, state, grouping, mostHeight = 380, hasHint = 
                     role="application"
                     tabIndex={0}
                     aria-roledescription="map of reclaim units"
-                    aria-label={`${grouped(state.lane.units)} reclaim units of ${state.lane.name}. Arrow keys go from unit to unit.`}
+                    aria-label={`${grouped(state.lane.units)} reclaim units of ${state.lane.name}. Use the arrow keys to move between units.`}
                     onPointerMove={pick}
                     onPointerDown={pick}
                     onPointerLeave={(event) => event.pointerType === "mouse" && setUnit(null)}
@@ -213,10 +213,10 @@ export function describeUnit(state: LaneState, slice: number): string {
     const valid = state.valid[unit] ?? 0;
     const written = state.written[unit] ?? 0;
     const room = written < pages ? `, room for ${grouped(pages - written)}` : "";
-    return `${owner?.name ?? "nobody"}${isolation}, ${STATES[condition] ?? "unknown"}${where}: ${percent(valid / pages)} valid (${grouped(valid)} of ${grouped(pages)} pages), ${grouped(written)} written${room}`;
+    return `${owner?.name ?? "no owner"}${isolation}, ${STATES[condition] ?? "unknown"}${where}, ${percent(valid / pages)} valid (${grouped(valid)} of ${grouped(pages)} pages), ${grouped(written)} written${room}`;
 }
 
-const HINT = globalThis.matchMedia?.("(hover: none)").matches === true ? "Touch a unit to read what it holds." : "Point at a unit to read what it holds, or go from one to the next with the arrow keys.";
+const HINT = globalThis.matchMedia?.("(hover: none)").matches === true ? "Touch a unit to see its contents." : "Point at a unit to see its contents, or use the arrow keys.";
 
 function UnitLine({ session, state, unit, hasHint }: { session: Session; state: LaneState; unit: number | null; hasHint: boolean }) {
     session.told.value;
@@ -241,7 +241,7 @@ export function Legend() {
                 <i class="swatch key" /> valid
             </span>
             <span>
-                <i class="swatch key dead" /> written, no longer valid
+                <i class="swatch key dead" /> invalid
             </span>
             <span>
                 <i class="swatch key open" /> open for the host

@@ -36,7 +36,7 @@ export function EventLog({ session }: { session: Session }) {
                 <label class="inline">
                     <span class="hidden">Kind</span>
                     <select value={filter.value} onChange={(event) => (filter.value = event.currentTarget.value as Filter)}>
-                        <option value="host">what a host reads</option>
+                        <option value="host">host events</option>
                         <option value="all">all events</option>
                         <option value="reclaim">reclaims</option>
                         <option value="open">opened units</option>
@@ -47,7 +47,7 @@ export function EventLog({ session }: { session: Session }) {
                 <label class="inline">
                     <span class="hidden">Handle</span>
                     <select value={owner.value} onChange={(event) => (owner.value = event.currentTarget.value)}>
-                        <option value="all">every handle</option>
+                        <option value="all">all handles</option>
                         {state.lane.owners.map((one, index) => (
                             <option value={index} key={index}>
                                 {one.name}
@@ -57,8 +57,8 @@ export function EventLog({ session }: { session: Session }) {
                 </label>
                 <LaneChoice lanes={lanes} value={lane} />
             </div>
-            <ol class="log" tabIndex={0} aria-label="Newest first">
-                {shown.length === 0 && <li class="empty">{state.events.length === 0 ? "No events yet. Units are opened with the first write and reclaimed when free ones run low." : "No event of this kind yet."}</li>}
+            <ol class="log" tabIndex={0} aria-label="Events, newest first">
+                {shown.length === 0 && <li class="empty">{state.events.length === 0 ? "No events yet. The first write opens units. The drive reclaims units when free units run low." : "No events of this kind yet."}</li>}
                 {shown.map((event) => {
                     const seen = hostEvent(event, state.lane);
                     return (
@@ -77,7 +77,7 @@ export function EventLog({ session }: { session: Session }) {
                     );
                 })}
             </ol>
-            {state.eventsLeftOut > 0 && <p class="note">{grouped(state.eventsLeftOut)} more came faster than they can be sent.{session.id !== "drive" && <Prose>{" `warp run --events` writes all of them."}</Prose>}</p>}
+            {state.eventsLeftOut > 0 && <p class="note">{grouped(state.eventsLeftOut)} events are missing here, because they came too fast for the page.{session.id !== "drive" && <Prose>{" `warp run --events` writes all events."}</Prose>}</p>}
         </section>
     );
 }

@@ -11,7 +11,7 @@ import type { FaultsReport, Problem } from "../wire/messages.ts";
 import { Notice } from "./Notice.tsx";
 import { TwoPress } from "./TwoPress.tsx";
 
-const EXAMPLE = `# docs/faults.md says what there is
+const EXAMPLE = `# docs/faults.md describes all fields
 seed = 1
 
 [[fault]]
@@ -23,14 +23,14 @@ blocks = { first = 0, count = 64 }
 
 export function FaultsTable({ report }: { report: FaultsReport }) {
     return (
-        <div class="scroll" role="group" aria-label="What is planned" tabIndex={0}>
+        <div class="scroll" role="group" aria-label="Planned faults" tabIndex={0}>
             <table class="numbers">
                 <thead>
                     <tr>
                         <th scope="col">fault</th>
                         <th scope="col">kind</th>
                         <th scope="col">now</th>
-                        <th scope="col">struck</th>
+                        <th scope="col">occurred</th>
                     </tr>
                 </thead>
                 <tbody>
@@ -78,13 +78,13 @@ export function FaultsDialog({ session, open }: { session: Session; open: Signal
             <div class="faults">
                 <h2 id="faults-title">Faults</h2>
                 <p class="note">
-                    A plan says when which commands of hosts meet what. It takes the place of the plan before. What it does to data stays done, and a <code>power_loss</code> ends the server.
+                    A plan names the commands that fail and the time of the failure. It replaces the previous plan. Its effects on data are permanent, and a <code>power_loss</code> stops the server.
                 </p>
-                {open.value && <LateEditor text={text} problems={problems} check={() => api.check("faults.toml", text.peek(), "faults")} label="Plan of faults" />}
+                {open.value && <LateEditor text={text} problems={problems} check={() => api.check("faults.toml", text.peek(), "faults")} label="Fault plan" />}
                 {said.value !== null && <Notice kind={said.value.kind}>{said.value.sentence}</Notice>}
                 {report !== null && <FaultsTable report={report} />}
                 <div class="buttons">
-                    <TwoPress text="Arm this plan" again="Press again to arm it" isPrimary isBusy={isBusy.value} onAct={() => void act(() => api.planFaults(text.peek()))} />
+                    <TwoPress text="Inject this plan" again="Press again to inject" isPrimary isBusy={isBusy.value} onAct={() => void act(() => api.planFaults(text.peek()))} />
                     {report !== null && <TwoPress text="Clear all" again="Press again to clear" isBusy={isBusy.value} onAct={() => void act(() => api.clearFaults())} />}
                     <button type="button" onClick={() => (open.value = false)}>
                         Close

@@ -27,13 +27,13 @@ export function SettingFields({ path, value, other }: { path: Signal<string>; va
                             {one.label}
                         </option>
                     ))}
-                    <option value={OTHER}>another one …</option>
+                    <option value={OTHER}>another setting …</option>
                 </select>
             </label>
             {knob === undefined ? (
                 <>
                     <label>
-                        its name
+                        name of the setting
                         <input type="text" required placeholder="gc.background_mark, workload.SECTION.OPTION" value={other.value} onInput={(event) => (other.value = event.currentTarget.value)} spellcheck={false} />
                     </label>
                     <label>
@@ -87,8 +87,8 @@ export function ForkDialog({ session, open }: { session: Session; open: Signal<b
                     if (Object.keys(set).length > 0) session.fork(lane.value, name.value.trim() || suggested, set);
                 }}
             >
-                <h2 id="fork-title">Fork at {capacities(state.capacities)} drive-writes</h2>
-                <p class="note">The fork is a lane of its own and goes on in step. What can change in a drive that is in use (unit selection, marks, the workload) changes from here; the rest begins at the start and catches up.</p>
+                <h2 id="fork-title">Fork at {capacities(state.capacities)} drive writes</h2>
+                <p class="note">The fork is a new lane that runs in step. Victim selection, watermarks and the workload change from here. With any other setting, the fork starts from the beginning and catches up.</p>
                 {lanes.length > 1 && (
                     <label>
                         lane
@@ -103,7 +103,7 @@ export function ForkDialog({ session, open }: { session: Session; open: Signal<b
                 )}
                 <SettingFields path={path} value={value} other={other} />
                 <p class="note value-now">
-                    {now === "" ? "" : `Now it is ${now}.`}
+                    {now === "" ? "" : `The current value is ${now}.`}
                 </p>
                 <label>
                     name of the fork

@@ -40,7 +40,7 @@ export function LanePanel({ session, state, index, grouping, mostHeight }: { ses
                     {lane.scale !== "" && lane.scale !== "1/1" && ` at ${lane.scale}`}, {bytes(lane.capacity_bytes)}
                     {lane.workload !== "" && <>, {lane.workload}</>}
                     {fork !== undefined && `, forked at ${capacities(fork.at_host_bytes / lane.capacity_bytes)}`}
-                    {lane.forked === "start" && ", run from its start"}
+                    {lane.forked === "start" && ", run from the start"}
                 </p>
                 <p class="lane-phase" data-phase={state.phase}>
                     {PHASE_WORDS[state.phase]}
@@ -86,13 +86,13 @@ function FreeUnits({ state }: { state: LaneState }) {
             <p>
                 <b>{grouped(state.freeUnits)}</b> free {state.freeUnits === 1 ? "unit" : "units"}, {words}
             </p>
-            <div class="gauge" role="img" aria-label={`${counted(state.freeUnits, "free unit")}; background collection at ${marks.background_free_units}, foreground at ${marks.foreground_free_units}`}>
+            <div class="gauge" role="img" aria-label={`${counted(state.freeUnits, "free unit")}, background collection at ${marks.background_free_units}, foreground at ${marks.foreground_free_units}`}>
                 <i class="level" style={{ width: place(state.freeUnits) }} />
                 <i class="mark" style={{ left: place(marks.foreground_free_units) }} />
                 <i class="mark" style={{ left: place(marks.background_free_units) }} />
             </div>
             <p class="marks" aria-hidden="true">
-                marks: foreground {grouped(marks.foreground_free_units)}, background {grouped(marks.background_free_units)}
+                watermarks: foreground {grouped(marks.foreground_free_units)}, background {grouped(marks.background_free_units)}
             </p>
         </div>
     );
@@ -113,13 +113,13 @@ function Owners({ state }: { state: LaneState }) {
                         <th scope="col">handle</th>
                         <th scope="col">units</th>
                         <th scope="col">valid</th>
-                        <th scope="col" title="written by the host through this handle, in drive-writes">
+                        <th scope="col" title="Bytes that the host wrote through this handle, in drive writes">
                             host ×
                         </th>
-                        <th scope="col" title="copied out of its units, in drive-writes">
+                        <th scope="col" title="Bytes copied out of its units, in drive writes">
                             copied ×
                         </th>
-                        <th scope="col" title="of all that was written through this handle so far">
+                        <th scope="col" title="Write amplification of all writes through this handle so far">
                             own WAF
                         </th>
                     </tr>
@@ -159,18 +159,18 @@ function Owners({ state }: { state: LaneState }) {
 }
 
 const FINDINGS: Record<string, string> = {
-    nothing_written: "nothing written: the host wrote nothing",
-    never_collected: "never collected: no reclaim unit was reclaimed, so the WAF says nothing about placement; write more",
-    partial_writes: "partial writes: requests smaller than the mapping unit, or not aligned to it, raise the WAF without any collection",
-    not_steady: "not steady: it ended before it was steady; write more",
-    not_settled: "not settled: the last two drive-writes differ by more than 2 %; write more",
-    start_included: "start included: it has settled, and over the whole run it is another because that counts the beginning",
-    little_used: "little used: less than half of the drive holds data; fill it first",
-    unwritten_read: "unwritten read: pages were read that were never written; fill the drive first",
-    without_effect: "without effect: options of the job file that are not modelled",
-    not_converged: "not converged: no two twins agreed",
-    too_few_pages: "too few pages: the twin's reclaim units are too small; take a larger scale",
-    spare_held: "spare held: open reclaim units hold much of the spare room; take fewer handles or smaller reclaim units",
+    nothing_written: "The host wrote no data.",
+    never_collected: "The drive never collected garbage, so the WAF does not show the effect of placement. Write more.",
+    partial_writes: "Requests smaller than the mapping unit, or not aligned to it, raise the WAF without any collection.",
+    not_steady: "The run ended before it was steady. Write more.",
+    not_settled: "The run has not converged, because the last two full drive writes differ by more than 2 %. Write more.",
+    start_included: "The run has converged. The WAF of the whole run differs, because it includes the start.",
+    little_used: "Less than half of the drive holds data. Fill it first.",
+    unwritten_read: "The run read pages that were never written. Fill the drive first.",
+    without_effect: "The job file has options without effect.",
+    not_converged: "No two scaled models agreed.",
+    too_few_pages: "The reclaim units of the scaled model are too small. Use a larger scale.",
+    spare_held: "Open reclaim units use much of the over-provisioning. Use fewer handles or smaller reclaim units.",
 };
 
 function Findings({ state }: { state: LaneState }) {

@@ -15,7 +15,7 @@ export function HeadlineText({ session }: { session: Session }) {
             <p class="figure" data-empty={said === null || said.figure === "–" ? "" : undefined}>
                 {said?.figure ?? "–"}
             </p>
-            <p class="sentence">{said?.sentence ?? "Waiting for the first picture of the drive."}</p>
+            <p class="sentence">{said?.sentence ?? "Waiting for the first state of the drive."}</p>
         </div>
     );
 }

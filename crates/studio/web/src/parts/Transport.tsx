@@ -76,7 +76,7 @@ export function Transport({ session }: { session: Session }) {
     const isPreset = SPEEDS.some(([, share]) => (share === null ? speed === null : speed !== null && Math.abs(share * capacity - speed) < capacity * 1e-6));
     return (
         <div class="transport" ref={bar} data-tour="time" role="group" aria-label="Time">
-            <button type="button" class="play" onClick={() => playOrPause(session)} title={isOver ? "From the beginning (Space)" : "Space"}>
+            <button type="button" class="play" onClick={() => playOrPause(session)} title={isOver ? "Play from the beginning (Space)" : "Space"}>
                 <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
                     {running ? <path d="M3 2h4v12H3zM9 2h4v12H9z" /> : <path d="M3 1.5v13l11-6.5z" />}
                 </svg>
@@ -89,7 +89,7 @@ export function Transport({ session }: { session: Session }) {
                     </button>
                 ))}
             </div>
-            <button type="button" class="to-collection" onClick={() => session.firstCollection()} title="Go to the first collection of any lane">
+            <button type="button" class="to-collection" onClick={() => session.firstCollection()} title="Go to the first garbage collection of any lane">
                 <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
                     <path d="M2 2h2v12H2zM6 3.5h4v4H6zM11 3.5h3v4h-3zM6 8.5h4v4H6z" />
                 </svg>
@@ -102,8 +102,8 @@ export function Transport({ session }: { session: Session }) {
                     max={SLIDER}
                     step={1}
                     value={end === 0 ? 0 : Math.round((now / end) * SLIDER)}
-                    aria-label="Where in the run"
-                    aria-valuetext={`${capacities(now / capacity)} of ${capacities(end / capacity)} drive-writes`}
+                    aria-label="Position in the run"
+                    aria-valuetext={`${capacities(now / capacity)} of ${capacities(end / capacity)} drive writes`}
                     onInput={(event) => drag(Number(event.currentTarget.value), false)}
                     onChange={(event) => drag(Number(event.currentTarget.value), true)}
                     style={{ "--at": `${end === 0 ? 0 : Math.min(100, (now / end) * 100)}%` }}
@@ -113,7 +113,7 @@ export function Transport({ session }: { session: Session }) {
                 ))}
             </div>
             <output class="position" title={bytes(now)}>
-                <b>{capacities(now / capacity)}</b> of {capacities(end / capacity)} <span>drive-writes</span>
+                <b>{capacities(now / capacity)}</b> of {capacities(end / capacity)} <span>drive writes</span>
             </output>
             <label class="speed">
                 <span class="hidden">Speed</span>

@@ -30,17 +30,17 @@ export class Confirmation {
 }
 
 export function snapshotSentence(stored: Checkpoint, nowMs: number): string {
-    const files = stored.files.map((file) => `${file.name}, ${bytes(file.bytes)}`).join("; ");
+    const files = stored.files.map((file) => `${file.name} (${bytes(file.bytes)})`).join(", ");
     const at = moment(Math.max(0, ...stored.files.map((file) => file.at_unix_ms)), nowMs);
-    return stored.written ? `Stored at ${at}: ${files}.` : `Nothing has changed since the drive was stored at ${at}: ${files}.`;
+    return stored.written ? `The drive was stored at ${at} in ${files}.` : `The drive has not changed since it was stored at ${at} in ${files}.`;
 }
 
 export function resetSentence(sinceUnixMs: number, nowMs: number): string {
-    return `Statistics are counted since ${moment(sinceUnixMs, nowMs)} on every page of this drive. Log pages and /metrics go on as before.`;
+    return `The statistics on all pages of this drive start at ${moment(sinceUnixMs, nowMs)}. Log pages and /metrics are not reset.`;
 }
 
 export function faultsSentence(report: FaultsReport | null): string {
-    if (report === null || report.faults.length === 0) return "Nothing is to go wrong any more.";
+    if (report === null || report.faults.length === 0) return "All faults are cleared.";
     const count = report.faults.length;
-    return `${count === 1 ? "One fault is" : `${grouped(count)} faults are`} armed, with seed ${report.seed}, in place of what was planned before.`;
+    return `${count === 1 ? "One fault is" : `${grouped(count)} faults are`} planned with seed ${report.seed}, instead of the previous plan.`;
 }

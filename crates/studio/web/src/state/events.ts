@@ -21,7 +21,7 @@ export function hostEvent(event: FrameEvent, lane: Lane): { name: string; type: 
 }
 
 export function ownerName(lane: Lane, owner: number): string {
-    return lane.owners[owner]?.name ?? "nobody";
+    return lane.owners[owner]?.name ?? "no owner";
 }
 
 /** The event in a sentence. */
@@ -31,13 +31,13 @@ export function sentence(event: FrameEvent, lane: Lane): string {
         case "open":
             return `${owner} opens unit ${event.unit}`;
         case "close":
-            return `${owner} closes unit ${event.unit}: ${CLOSE_REASONS[event.why] ?? "unknown reason"}`;
+            return `${owner} closes unit ${event.unit} (${CLOSE_REASONS[event.why] ?? "unknown reason"})`;
         case "redirect":
-            return `${grouped(event.pages)} pages of ${owner} go to another reclaim group: theirs holds all it can`;
+            return `${grouped(event.pages)} pages of ${owner} go to another reclaim group, because theirs is full`;
         case "reclaim": {
             const cause = RECLAIM_CAUSES[event.why] ?? "unknown cause";
             const begin = `unit ${event.unit} of ${owner} reclaimed (${cause})`;
-            if (event.copiedPages === 0) return `${begin}, nothing copied`;
+            if (event.copiedPages === 0) return `${begin}, no pages copied`;
             const where = event.destination === null ? ownerName(lane, event.destinationOwner) : `unit ${event.destination} (${ownerName(lane, event.destinationOwner)})`;
             return `${begin}, ${percent(event.copiedPages / Math.max(1, event.pages))} of it copied to ${where}`;
         }

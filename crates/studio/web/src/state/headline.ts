@@ -21,10 +21,10 @@ function difference(share: number): string {
 /** What lane `one` writes to the flash beside lane `other`, per byte of the host. */
 function between(one: LaneState, other: LaneState, ofOne: number, ofOther: number, since: string): Headline {
     const share = ofOne / ofOther - 1;
-    const numbers = `${waf(ofOne)} against ${waf(ofOther)}`;
-    if (Math.abs(share) < SAME) return { figure: "±0\u00a0%", sentence: `${one.lane.name} and ${other.lane.name} write the same to the flash${since}: ${numbers}.` };
+    const numbers = `(WAF ${waf(ofOne)} against ${waf(ofOther)})`;
+    if (Math.abs(share) < SAME) return { figure: "±0\u00a0%", sentence: `${one.lane.name} and ${other.lane.name} write the same to the flash${since} ${numbers}.` };
     const word = share < 0 ? "less" : "more";
-    return { figure: `${share < 0 ? "−" : "+"}${difference(share)}\u00a0%`, sentence: `${one.lane.name} writes ${difference(share)}\u00a0% ${word} to the flash than ${other.lane.name}${since}: ${numbers}.` };
+    return { figure: `${share < 0 ? "−" : "+"}${difference(share)}\u00a0%`, sentence: `${one.lane.name} writes ${difference(share)}\u00a0% ${word} to the flash than ${other.lane.name}${since} ${numbers}.` };
 }
 
 /** A fork against what it was forked from, since then; else the lane that writes least against the one that writes most. */
@@ -32,7 +32,7 @@ export function headline(lanes: LaneState[], forks: OrderFork[], isDrive = false
     const first = lanes[0];
     if (first === undefined) return null;
     if (lanes.every((state) => state.phase === "filling" || (state.phase === "waiting" && state.hostBytes === 0)) && lanes.some((state) => state.phase === "filling")) {
-        return { figure: "–", sentence: "The drive is being filled before the run counts." };
+        return { figure: "–", sentence: "The drive is being filled before the measurement." };
     }
     const newest = lanes.at(-1);
     if (newest !== undefined && newest.lane.of !== null) {
@@ -42,15 +42,15 @@ export function headline(lanes: LaneState[], forks: OrderFork[], isDrive = false
         const ofFork = wafSince(newest, from);
         const ofParent = parent === undefined ? null : wafSince(parent, from);
         if (parent !== undefined && ofFork !== null && ofParent !== null) return between(newest, parent, ofFork, ofParent, from > 0 ? " since the fork" : "");
-        return { figure: "–", sentence: `${newest.lane.name} is forked from ${parent?.lane.name ?? "the first lane"}. Press play to see where they part.` };
+        return { figure: "–", sentence: `${newest.lane.name} is forked from ${parent?.lane.name ?? "the first lane"}. Press play to see the difference.` };
     }
     const known = lanes.filter((state) => state.waf !== null);
-    if (known.length === 0) return { figure: "–", sentence: isDrive ? "No host has written anything yet." : "Nothing was written yet. Press play." };
+    if (known.length === 0) return { figure: "–", sentence: isDrive ? "No host has written data yet." : "The run has written no data yet. Press play." };
     if (known.length === 1) {
         const state = known[0] as LaneState;
         const value = state.waf as number;
-        if (state.collections === 0) return { figure: waf(value), sentence: "Nothing was collected yet, so the flash takes what the host writes." };
-        return { figure: waf(value), sentence: `For each byte that the host wrote, the flash took ${waf(value)}.` };
+        if (state.collections === 0) return { figure: waf(value), sentence: "No garbage was collected yet, so the flash stores exactly the writes of the host." };
+        return { figure: waf(value), sentence: `The drive wrote ${waf(value)} bytes to flash for each byte of the host.` };
     }
     const sorted = [...known].sort((a, b) => (a.waf as number) - (b.waf as number));
     const least = sorted[0] as LaneState;

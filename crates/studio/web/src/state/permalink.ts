@@ -23,7 +23,7 @@ async function through(bytes: Uint8Array<ArrayBuffer>, stream: CompressionStream
         length += value.length;
         if (length > MOST_BYTES) {
             await reader.cancel();
-            throw new PermalinkError("This link unpacks to more than 1 MiB and is not opened. Start the run from its files instead.");
+            throw new PermalinkError("This link is longer than 1 MiB when unpacked, so the page does not open it. Start the run from its files instead.");
         }
         parts.push(value);
     }
@@ -68,7 +68,7 @@ export async function encodeOrder(order: Order): Promise<string> {
 }
 
 export async function decodeOrder(text: string): Promise<Order> {
-    const broken = "This link holds no run: a part of it is missing or was changed. Ask for it again, or start a new run.";
+    const broken = "This link is damaged or incomplete. Copy it again, or start a new run.";
     let value: unknown;
     try {
         const json = await through(fromBase64url(text), new DecompressionStream("deflate-raw"));

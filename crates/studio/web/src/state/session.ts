@@ -50,7 +50,7 @@ export class Session implements Listener {
             const order = await asked.order(id);
             // A server that was started again counts from one again: what has this name now may be another page's.
             const before = session.order.peek();
-            if (before !== null && !beginsAlike(before, order)) throw new ApiError(404, `Session ${id} is another run now.`);
+            if (before !== null && !beginsAlike(before, order)) throw new ApiError(404, `Session ${id} shows another run now.`);
         });
         return session;
     }
@@ -156,7 +156,7 @@ export class Session implements Listener {
     }
 
     private send(command: Command): void {
-        if (!this.live.send(command)) this.problem.value = "Not connected, so nothing was sent. The page tries again by itself.";
+        if (!this.live.send(command)) this.problem.value = "The page is not connected, so the command was not sent. The page reconnects automatically.";
         else if (this.problem.value !== null) this.problem.value = null;
     }
 

@@ -21,7 +21,7 @@ function columnsOf(rows: Row[]): string[] {
 }
 
 /** What a column is called where its key is short. */
-const NAMES: Record<string, string> = { at: "when (UTC)", target: "what", runs: "cells", waf: "WAF", seconds: "took, s", warp: "version" };
+const NAMES: Record<string, string> = { at: "time (UTC)", target: "target", runs: "cells", waf: "WAF", seconds: "duration, s", warp: "version" };
 
 function isNumeric(rows: Row[], column: string): boolean {
     return column === "waf" || rows.some((row) => typeof row[column] === "number");
@@ -65,13 +65,13 @@ export function CompareView() {
     const pick = (index: number) => (picked.value = picked.value.includes(index) ? picked.value.filter((one) => one !== index) : [...picked.value.slice(-1), index]);
     return (
         <main id="content" tabIndex={-1} class="compare">
-            <h1>Kept runs</h1>
-            <p class="lead">What <code>warp run</code> has kept, the newest first. Choose two to compare them, cell by cell.</p>
+            <h1>Stored runs</h1>
+            <p class="lead"><code>warp run</code> stored these runs, newest first. Choose two to compare their cells.</p>
             {problem.value !== null && <Notice kind="error">{problem.value}</Notice>}
             {rows.value === null && problem.value === null && <div class="skeleton" style={{ height: "200px" }} aria-busy="true" />}
             {rows.value !== null && all.length === 0 && (
                 <p class="empty">
-                    Nothing is kept yet. <code>warp run three_stream</code> keeps its result here. A run of this page is kept by its link, or by an export.
+                    No runs are stored yet. <code>warp run three_stream</code> stores its result here. To keep a run of this page, copy its link or export it.
                 </p>
             )}
             {all.length > 0 && (
@@ -99,7 +99,7 @@ export function CompareView() {
                                             <input type="checkbox" aria-label={`Compare ${cell("id", row["id"] ?? index)}`} checked={picked.value.includes(index)} onChange={() => pick(index)} />
                                         </td>
                                         {columns.map((column) => (
-                                            <td key={column} class={isNumeric(all, column) ? "" : "text"} title={column === "waf" && row[column] === null && Array.isArray(row["waf_range"]) ? "of its cells, the least and the greatest" : column === "target" || column === "title" ? String(row[column]) : undefined}>
+                                            <td key={column} class={isNumeric(all, column) ? "" : "text"} title={column === "waf" && row[column] === null && Array.isArray(row["waf_range"]) ? "minimum and maximum of its cells" : column === "target" || column === "title" ? String(row[column]) : undefined}>
                                                 <span class={column === "title" ? "cut" : ""}>{cellOf(column, row)}</span>
                                             </td>
                                         ))}
@@ -107,7 +107,7 @@ export function CompareView() {
                                 ))}
                             </tbody>
                         </table>
-                        {shown.length === 0 && <p class="empty">No run has these words.</p>}
+                        {shown.length === 0 && <p class="empty">No run matches the search.</p>}
                     </div>
                 </>
             )}
@@ -149,8 +149,8 @@ function Beside({ rows }: { rows: Row[] }) {
             isCurrent = false;
         };
     }, [one, other]);
-    if (one === undefined || other === undefined) return <p class="beside-hint">{one === undefined ? "No run chosen." : "One chosen; one more."}</p>;
-    if (problem.value !== null) return <Notice kind="note">{`These two cannot be compared. ${problem.value}. Cells of the same name are, and runs of one cell each: \`warp run NAME --only VARIANT\` keeps one.`}</Notice>;
+    if (one === undefined || other === undefined) return <p class="beside-hint">{one === undefined ? "Choose two runs." : "Choose one more run."}</p>;
+    if (problem.value !== null) return <Notice kind="note">{`These two runs cannot be compared. ${problem.value}. Runs need cells of the same name, or one cell each (\`warp run NAME --only VARIANT\`).`}</Notice>;
     if (found.value === null) return <div class="skeleton" style={{ height: "120px" }} aria-busy="true" />;
     return <Differences comparison={found.value} isAll={isAll} />;
 }
@@ -163,7 +163,7 @@ function Differences({ comparison, isAll }: { comparison: Comparison; isAll: Sig
     const shown = isAll.value || wafs.length === 0 ? rows : wafs;
     const hasIntervals = shown.some((row) => row.interval !== null);
     return (
-        <section class="beside" aria-label="Two runs beside each other">
+        <section class="beside" aria-label="Comparison of two runs">
             <p>
                 <b>A</b> {a.about}
             </p>
@@ -172,8 +172,8 @@ function Differences({ comparison, isAll }: { comparison: Comparison; isAll: Sig
             </p>
             <p class="note">
                 {prose([hasCells
-                    ? `${counted(cells.length, "cell")} of the same name in both ${cells.length === 1 ? "is" : "are"} compared, each with its counterpart.`
-                    : "Each has one cell. The two are compared, whatever they are called.", " ", rows.some((row) => row.verdict === "one_seed") ? "With one seed nothing can be said of chance. Give both several: `seeds = [1, 2, 3]` in the experiment." : "A difference is said to be one if its 95\u00a0% interval over the seeds leaves zero out."])}
+                    ? `${counted(cells.length, "cell")} of the same name in both ${cells.length === 1 ? "is" : "are"} compared.`
+                    : "Each run has one cell. The table compares these two cells.", " ", rows.some((row) => row.verdict === "one_seed") ? "With one seed, chance cannot be excluded. Give both experiments several seeds (`seeds = [1, 2, 3]`)." : "A difference is significant if its 95\u00a0% interval over the seeds excludes zero."])}
             </p>
             <OnlyIn name="A" cells={comparison.only_a} />
             <OnlyIn name="B" cells={comparison.only_b} />
@@ -192,7 +192,7 @@ function Differences({ comparison, isAll }: { comparison: Comparison; isAll: Sig
                                 </th>
                             )}
                             <th scope="col" class="text">
-                                measured
+                                metric
                             </th>
                             <th scope="col">A</th>
                             <th scope="col">B</th>
@@ -220,14 +220,14 @@ function Differences({ comparison, isAll }: { comparison: Comparison; isAll: Sig
             </div>
             {wafs.length > 0 && wafs.length < rows.length && (
                 <label class="inline">
-                    <input type="checkbox" checked={isAll.value} onChange={(event) => (isAll.value = event.currentTarget.checked)} /> all {rows.length} numbers that both have
+                    <input type="checkbox" checked={isAll.value} onChange={(event) => (isAll.value = event.currentTarget.checked)} /> all {rows.length} metrics of both runs
                 </label>
             )}
             <p class="note">
                 <code>
                     warp compare {a.name} {b.name}
                 </code>{" "}
-                prints the same.
+                prints the same comparison.
             </p>
         </section>
     );
@@ -237,8 +237,8 @@ function OnlyIn({ name, cells }: { name: string; cells: string[] }) {
     if (cells.length === 0) return null;
     return (
         <p class="note">
-            {counted(cells.length, "cell")} only in {name}, not compared: {cells.slice(0, 6).join("; ")}
-            {cells.length > 6 && `; and ${cells.length - 6} more`}
+            {counted(cells.length, "cell")} only in {name} (not compared), {cells.slice(0, 6).join(", ")}
+            {cells.length > 6 && ` and ${cells.length - 6} more`}
         </p>
     );
 }

@@ -22,10 +22,10 @@ export function DriveView() {
         <main id="content" tabIndex={-1} class="run drive">
             <div class="run-head">
                 <h1>{session.title.value || "The served drive"}</h1>
-                {about.value?.actions === true ? <Actions session={session} said={said} /> : <p class="note">Watched only. <code>warp serve --studio-token FILE</code> allows a page to act.</p>}
+                {about.value?.actions === true ? <Actions session={session} said={said} /> : <p class="note">This page only monitors the drive. To allow actions, use <code>warp serve --studio-token FILE</code>.</p>}
             </div>
-            {connection === "lost" && <Notice kind="waiting">The server does not answer. What is shown is the last picture; the page tries again by itself.</Notice>}
-            {connection === "gone" && <Notice kind="waiting">This server serves no drive now. Start one with `warp serve --studio 127.0.0.1:8080`, or go back to the lab.</Notice>}
+            {connection === "lost" && <Notice kind="waiting">The server does not answer. The page shows the last state and reconnects automatically.</Notice>}
+            {connection === "gone" && <Notice kind="waiting">This server serves no drive. Start one with `warp serve --studio 127.0.0.1:8080`, or go back to the start page.</Notice>}
             {session.problem.value !== null && (
                 <Notice kind="error" onClose={() => (session.problem.value = null)}>
                     {session.problem.value}
@@ -37,7 +37,7 @@ export function DriveView() {
                 </Notice>
             )}
             <HeadlineText session={session} />
-            <p class="note since">{since === null ? "Counted since the drive was made." : `Counted since ${moment(since, Date.now())}.`}</p>
+            <p class="note since">{since === null ? "The numbers start with the creation of the drive." : `The numbers start at ${moment(since, Date.now())}.`}</p>
             <Hosts session={session} />
             <Faults session={session} />
             <Lanes session={session} />
@@ -56,7 +56,7 @@ function Hosts({ session }: { session: Session }) {
     return (
         <section class="hosts" aria-label="Hosts">
             <h2>Hosts</h2>
-            <div class="scroll" role="group" aria-label="What hosts do" tabIndex={0}>
+            <div class="scroll" role="group" aria-label="Activity of hosts" tabIndex={0}>
                 <table class="numbers">
                     <thead>
                         <tr>
@@ -74,7 +74,7 @@ function Hosts({ session }: { session: Session }) {
                         {hosts.length === 0 && (
                             <tr class="quiet-row">
                                 <th scope="row" colSpan={8}>
-                                    Nobody is connected. <code>warp serve</code> printed the lines that attach a host.
+                                    No host is connected. The output of <code>warp serve</code> has the commands that attach a host.
                                 </th>
                             </tr>
                         )}

@@ -30,7 +30,7 @@ export function OpenLink({ order }: { order: string }) {
     if (problem.value !== null) {
         return (
             <main id="content" tabIndex={-1} class="narrow">
-                <h1>This link</h1>
+                <h1>The link cannot be opened</h1>
                 <Notice kind="error">{problem.value}</Notice>
                 <p>
                     <a href="#/">Start a new run</a>
@@ -41,7 +41,7 @@ export function OpenLink({ order }: { order: string }) {
     if (id.value === null) {
         return (
             <main id="content" tabIndex={-1} class="narrow" aria-busy="true">
-                <h1>Beginning the run of this link …</h1>
+                <h1>Starting the run of this link …</h1>
             </main>
         );
     }

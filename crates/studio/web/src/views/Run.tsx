@@ -80,7 +80,7 @@ function SessionName({ session }: { session: Session }) {
     useEffect(() => {
         if (name !== "") document.title = `${name} · WARP Studio`;
     }, [name]);
-    if (name === "") return <h1>{session.connection.value === "gone" ? "Nothing runs here" : "…"}</h1>;
+    if (name === "") return <h1>{session.connection.value === "gone" ? "No session" : "…"}</h1>;
     const rename = async () => {
         const wanted = given.value?.trim() ?? "";
         given.value = null;
@@ -141,7 +141,7 @@ function ConnectionNotice({ session }: { session: Session }) {
         if (connection !== "gone") return;
         const order = rememberedOrder(session.id);
         if (order === null) {
-            problem.value = "There is no such session: it has ended, or it was another server's.";
+            problem.value = "There is no such session. It has ended, or it was a session of another server.";
             return;
         }
         api.begin(order).then(
@@ -151,21 +151,21 @@ function ConnectionNotice({ session }: { session: Session }) {
                 begunAgain.value += 1;
                 go(`#/session/${id}`);
             },
-            (error: unknown) => (problem.value = `The run could not be begun again: ${error instanceof Error ? error.message : String(error)}`),
+            (error: unknown) => (problem.value = `The run could not be restarted. ${error instanceof Error ? error.message : String(error)}`),
         );
     }, [connection]);
-    if (connection === "lost") return <Notice kind="waiting">The server does not answer. What is shown is the last picture; the page tries again by itself. If it was ended, start it with `warp studio`.</Notice>;
+    if (connection === "lost") return <Notice kind="waiting">The server does not answer. The page shows the last state and reconnects automatically. If the server has stopped, start it with `warp studio`.</Notice>;
     if (connection === "gone") {
         return (
             <Notice kind="waiting">
-                {problem.value ?? "The server was restarted. The run begins again from its order …"} {problem.value !== null && <a href="#/">Start a new run</a>}
+                {problem.value ?? "The server was restarted. The page restarts the run …"} {problem.value !== null && <a href="#/">Start a new run</a>}
             </Notice>
         );
     }
     if (connection === "live" && sessionStorage.getItem("warp.begun-again") === session.id) {
         return (
             <Notice kind="note" onClose={() => { sessionStorage.removeItem("warp.begun-again"); session.told.value += 1; }}>
-                The server was restarted, so this run began again from its order. Runs are deterministic: it comes to the same numbers.
+                The server was restarted, so the page restarted this run. Runs are deterministic, so the numbers will be the same.
             </Notice>
         );
     }
@@ -184,12 +184,12 @@ function CopyLink({ session }: { session: Session }) {
         } catch {
             // Without the clipboard the link goes to where it can be copied from.
             location.hash = `#/run/${await encodeOrder(order)}`;
-            said.value = "In the address bar";
+            said.value = "See the address bar";
         }
         setTimeout(() => (said.value = "Copy link"), 2000);
     };
     return (
-        <button type="button" onClick={() => void copy()} disabled={session.order.value === null} title="A link that reproduces this run" style={{ minWidth: "7.5em" }}>
+        <button type="button" onClick={() => void copy()} disabled={session.order.value === null} title="Copy a link that reproduces this run" style={{ minWidth: "7.5em" }}>
             {said.value}
         </button>
     );

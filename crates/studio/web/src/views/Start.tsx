@@ -40,10 +40,10 @@ export function StartView() {
     return (
         <main id="content" tabIndex={-1} class="start">
             <div class="intro">
-                <h1>See a drive work</h1>
-                <p>Choose what is written to which drive, and watch its reclaim units fill, die and be collected. Go back, change a setting, and run both side by side.</p>
+                <h1>Watch a drive at work</h1>
+                <p>Choose a workload and a drive. Watch how the drive fills and collects its reclaim units. Go back, change a setting, and run both side by side.</p>
                 <p>
-                    <a href="#/tour">New here? Five stories of a minute each</a>
+                    <a href="#/tour">New here? Take the tour of five one-minute stories</a>
                 </p>
             </div>
             {trouble.value !== null && <Notice kind="waiting">{trouble.value}</Notice>}
@@ -53,7 +53,7 @@ export function StartView() {
                 <>
                     <Running sessions={sessions.list} ask={sessions.ask} />
                     <Choice
-                        label="what to run"
+                        label="type of run"
                         value={what.value}
                         onChange={(next) => (what.value = next)}
                         choices={[
@@ -119,9 +119,9 @@ function Running({ sessions, ask }: { sessions: SessionEntry[]; ask: () => void 
                             {session.name}
                         </a>
                         <span>
-                            {counted(session.lanes, "lane")}, {session.phase}, begun {moment(session.begun_unix_ms, Date.now())}
+                            {counted(session.lanes, "lane")}, {session.phase}, started {moment(session.begun_unix_ms, Date.now())}
                         </span>
-                        <TwoPress text="End" again="End it?" of={session.name} isBusy={false} onAct={() => void end(session.id)} />
+                        <TwoPress text="End" again="Press again to end" of={session.name} isBusy={false} onAct={() => void end(session.id)} />
                     </li>
                 ))}
             </ul>
@@ -152,15 +152,15 @@ function orderOf(draft: Draft, rest: Pick<Order, "experiment" | "workload" | "de
 }
 
 function Lengths({ draft, isOwn }: { draft: Draft; isOwn: boolean }) {
-    const given = isOwn ? "none" : "its own";
+    const given = isOwn ? "none" : "the experiment's";
     return (
         <fieldset class="fields">
             <legend>
                 Size and length{" "}
-                {!isOwn && <em>what is not given is the experiment's own</em>}
+                {!isOwn && <em>empty fields use the values of the experiment</em>}
             </legend>
             <label>
-                scale of the twin
+                scale of the model
                 <select value={draft.scale.value} onChange={(event) => (draft.scale.value = event.currentTarget.value)}>
                     {!isOwn && <option value="">{given}</option>}
                     {SCALES.map((scale) => (
@@ -169,11 +169,11 @@ function Lengths({ draft, isOwn }: { draft: Draft; isOwn: boolean }) {
                 </select>
             </label>
             <label>
-                drive-writes
+                drive writes
                 <input type="number" min="0.01" max="1000" step="any" placeholder={isOwn ? "3" : given} value={draft.write.value} onInput={(event) => (draft.write.value = event.currentTarget.value)} />
             </label>
             <label>
-                filled before
+                drive writes before the run
                 <input type="number" min="0" max="100" step="any" placeholder={isOwn ? "0" : given} value={draft.prefill.value} onInput={(event) => (draft.prefill.value = event.currentTarget.value)} />
             </label>
             <label>
@@ -190,7 +190,7 @@ function Lengths({ draft, isOwn }: { draft: Draft; isOwn: boolean }) {
             </label>
             <label>
                 name of the session
-                <input type="text" maxLength={80} placeholder="what it runs" value={draft.name.value} onInput={(event) => (draft.name.value = event.currentTarget.value)} />
+                <input type="text" maxLength={80} placeholder="name of the workload" value={draft.name.value} onInput={(event) => (draft.name.value = event.currentTarget.value)} />
             </label>
         </fieldset>
     );
@@ -220,7 +220,7 @@ function StartButton({ order, sentence }: { order: Order | null; sentence: strin
                 <Prose>{sentence}</Prose>
             </p>
             <button type="button" class="primary large" disabled={order === null || isSent.value} onClick={() => void begin()}>
-                {isSent.value ? "Laying out the drive …" : "Start"}
+                {isSent.value ? "Preparing the drive …" : "Start"}
             </button>
         </div>
     );
@@ -256,12 +256,12 @@ function Experiments({ known }: { known: Catalogue }) {
                     ))}
                     {shown.length === 0 && (
                         <li class="empty">
-                            No experiment has these words. <button type="button" class="link" onClick={() => (search.value = "")}>Show all</button>
+                            No experiment matches the search. <button type="button" class="link" onClick={() => (search.value = "")}>Show all</button>
                         </li>
                     )}
                 </ul>
             </section>
-            {entry === undefined ? <p class="empty"><Prose>This server has no experiments. Start `warp studio` in a folder that has `experiments/`, or run a device with a workload.</Prose></p> : <ExperimentForm entry={entry} known={known} key={entry.name} />}
+            {entry === undefined ? <p class="empty"><Prose>This server has no experiments. Start `warp studio` in a folder with `experiments/`, or run a device with a workload.</Prose></p> : <ExperimentForm entry={entry} known={known} key={entry.name} />}
         </div>
     );
 }
@@ -295,7 +295,7 @@ function ExperimentForm({ entry, known }: { entry: ExperimentEntry; known: Catal
     const count = lanes.value.length;
     const isGood = count >= 1 && count <= MOST_LANES && device.value !== "";
     const order = isGood ? orderOf(draft, { experiment: entry.name, workload: null, device: device.value, lanes: lanes.value }) : null;
-    const sentence = count === 0 ? `Choose at least one ${beside.value}.` : count > MOST_LANES ? `A session has at most ${MOST_LANES} lanes; ${count} are chosen.` : `${count === 1 ? "One lane" : `${count} lanes in step`} on ${device.value}${entry.seconds === null ? "" : `. All of the experiment takes \`warp run\` about ${Math.max(1, Math.round(entry.seconds))} s`}.`;
+    const sentence = count === 0 ? `Choose at least one ${beside.value}.` : count > MOST_LANES ? `A session has at most ${MOST_LANES} lanes, but ${count} are chosen.` : `${count === 1 ? "One lane" : `${count} lanes in step`} on ${device.value}${entry.seconds === null ? "" : `. With \`warp run\`, the whole experiment takes about ${Math.max(1, Math.round(entry.seconds))} s`}.`;
     return (
         <section class="form" aria-label={entry.title}>
             <h2>{entry.title}</h2>
@@ -307,7 +307,7 @@ function ExperimentForm({ entry, known }: { entry: ExperimentEntry; known: Catal
                         {[...new Set([...entry.devices, ...known.devices.map((one) => one.name)])].map((name) => (
                             <option key={name} value={name}>
                                 {titled(known, name)}
-                                {entry.devices.includes(name) ? "" : " (not the experiment's)"}
+                                {entry.devices.includes(name) ? "" : " (not in the experiment)"}
                             </option>
                         ))}
                     </select>
@@ -325,7 +325,7 @@ function ExperimentForm({ entry, known }: { entry: ExperimentEntry; known: Catal
                                     <em>side by side</em>
                                 ) : (
                                     <button type="button" class="link" onClick={() => makeBeside(dimension.name)}>
-                                        put side by side
+                                        compare side by side
                                     </button>
                                 ))}
                         </legend>
@@ -351,8 +351,8 @@ function ExperimentForm({ entry, known }: { entry: ExperimentEntry; known: Catal
 
 type Source = "job" | "workload" | "trace";
 
-const FIRST_JOB = `; Two streams with a handle each:
-; one writes in order, the other at random.
+const FIRST_JOB = `; Two streams with a handle each.
+; One writes in order, the other at random.
 [global]
 filename=/dev/ng0n1
 ioengine=io_uring_cmd
@@ -416,13 +416,13 @@ function Own({ known }: { known: Catalogue }) {
         text.value = next === "job" ? FIRST_JOB : "";
         name.value = next === "job" ? "mine.fio" : next === "workload" ? "" : "";
         if (next === "workload" && known.workloads[0] !== undefined) void load("workloads", known.workloads[0].name);
-        if (next !== "job") lanes.value = [{ name: "as it is", only: [], set: {} }];
+        if (next !== "job") lanes.value = [{ name: "unchanged", only: [], set: {} }];
     };
     const upload = async (file: File | undefined) => {
         fault.value = null;
         if (file === undefined) return;
         if (file.size > MOST_TEXT) {
-            fault.value = `${file.name} has ${bytes(file.size)}; the page sends at most ${bytes(MOST_TEXT)}. Run it with \`warp run ${file.name}\`, or send its beginning.`;
+            fault.value = `${file.name} has ${bytes(file.size)}, but the page sends at most ${bytes(MOST_TEXT)}. Run it with \`warp run ${file.name}\`, or send only its beginning.`;
             return;
         }
         name.value = file.name;
@@ -433,7 +433,7 @@ function Own({ known }: { known: Catalogue }) {
     const order = isGood
         ? { ...orderOf(draft, { experiment: null, workload: { name: name.value, text: text.value }, device: device.value, lanes: lanes.value }), write: number(draft.write.value) ?? 3 }
         : null;
-    const sentence = problems.value.length > 0 ? `${problems.value.length === 1 ? "One line has" : `${problems.value.length} lines have`} to be changed first.` : text.value.trim() === "" ? "Choose a file first." : `${lanes.value.length === 1 ? "One lane" : `${lanes.value.length} lanes in step`} on ${device.value} at ${draft.scale.value}${entry === undefined ? "" : ` (${bytes(entry.capacity_bytes / Number(draft.scale.value.split("/")[1] ?? 1))})`}.`;
+    const sentence = problems.value.length > 0 ? `${problems.value.length === 1 ? "One line has" : `${problems.value.length} lines have`} errors. Correct the text first.` : text.value.trim() === "" ? "Choose a file first." : `${lanes.value.length === 1 ? "One lane" : `${lanes.value.length} lanes in step`} on ${device.value} at ${draft.scale.value}${entry === undefined ? "" : ` (${bytes(entry.capacity_bytes / Number(draft.scale.value.split("/")[1] ?? 1))})`}.`;
     return (
         <div class="columns own">
             <section class="pick" aria-label="Workload">
@@ -465,7 +465,7 @@ function Own({ known }: { known: Catalogue }) {
                 {source.value === "trace" ? (
                     <label class="upload">
                         <input type="file" accept=".csv,.txt,.log,.iolog,.blkparse" onChange={(event) => void upload(event.currentTarget.files?.[0])} />
-                        <span>{name.value === "" ? "Choose a trace: fio iolog, blkparse, MSR, Alibaba, Tencent or any CSV" : `${name.value}, ${bytes(text.value.length)}`}</span>
+                        <span>{name.value === "" ? "Choose a trace (fio iolog, blkparse, MSR, Alibaba, Tencent or any CSV)" : `${name.value}, ${bytes(text.value.length)}`}</span>
                     </label>
                 ) : (
                     <LateEditor text={text} problems={problems} check={() => api.check(name.peek(), text.peek())} label="Text of the workload" completes />
@@ -473,7 +473,7 @@ function Own({ known }: { known: Catalogue }) {
                 {fault.value !== null && <Notice kind="error">{fault.value}</Notice>}
             </section>
             <section class="form" aria-label="Drive and lanes">
-                <h2>On which drive</h2>
+                <h2>Drive</h2>
                 <fieldset class="fields">
                     <legend class="hidden">Drive</legend>
                     <label class="wide">
@@ -508,7 +508,7 @@ function LaneList({ lanes }: { lanes: Signal<OrderLane[]> }) {
                 {lanes.value.map((lane, index) => (
                     <li key={`${index} ${lane.name}`}>
                         <input type="text" aria-label={`Name of lane ${index + 1}`} value={lane.name} maxLength={60} onChange={(event) => (lanes.value = lanes.value.map((one, at) => (at === index ? { ...one, name: event.currentTarget.value } : one)))} />
-                        <span>{Object.keys(lane.set).length === 0 ? "as it is" : Object.entries(lane.set).map(([name, of]) => `${name} = ${JSON.stringify(of)}`).join(", ")}</span>
+                        <span>{Object.keys(lane.set).length === 0 ? "unchanged" : Object.entries(lane.set).map(([name, of]) => `${name} = ${JSON.stringify(of)}`).join(", ")}</span>
                         <button type="button" class="quiet" aria-label={`Remove lane ${lane.name}`} disabled={lanes.value.length === 1} onClick={() => (lanes.value = lanes.value.filter((_, at) => at !== index))}>
                             ×
                         </button>

@@ -16,7 +16,7 @@ export function TourView({ story }: { story: string | null }) {
     return (
         <main id="content" tabIndex={-1} class="tour">
             <h1>Tour</h1>
-            <p class="lead">Five stories, each a run of a minute with captions. Stop whenever you like: it is the real thing, and every control works.</p>
+            <p class="lead">Five stories show a run of one minute each, with captions. The runs are real, and all controls work. Stop at any time.</p>
             <ol class="stories">
                 {STORIES.map((one, index) => (
                     <li key={one.name}>
@@ -91,7 +91,7 @@ function Told({ story }: { story: Story }) {
         return (
             <main id="content" tabIndex={-1} class="narrow" aria-busy="true">
                 <h1>{story.title}</h1>
-                <p class="lead">Laying out the drives …</p>
+                <p class="lead">Preparing the drives …</p>
             </main>
         );
     }
@@ -180,7 +180,7 @@ function Captions({ session, story }: { session: Session; story: Story }) {
                 {isOver ? (
                     next === undefined ? (
                         <button type="button" class="primary" onClick={() => go("#/")}>
-                            Start a run of your own
+                            Start your own run
                         </button>
                     ) : (
                         <button type="button" class="primary" onClick={() => go(`#/tour/${next.name}`)}>

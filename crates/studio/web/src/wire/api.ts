@@ -54,7 +54,7 @@ export class Api {
                 keepalive: method === "DELETE",
             });
         } catch {
-            throw new ApiError(0, "The server does not answer. Start it again with `warp studio`; this page goes on by itself.");
+            throw new ApiError(0, "The server does not answer. Start it again with `warp studio`. The page then reconnects automatically.");
         }
         if (response.ok) return response;
         const said: unknown = await response.json().catch(() => null);

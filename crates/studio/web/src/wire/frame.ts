@@ -71,16 +71,16 @@ export class Frame {
 
     constructor(buffer: ArrayBuffer) {
         if (buffer.byteLength < HEAD_BYTES) {
-            throw new FrameError(`a frame of ${buffer.byteLength} bytes is too short; reload the page`);
+            throw new FrameError(`a frame of ${buffer.byteLength} bytes is too short. Reload the page`);
         }
         const view = new DataView(buffer);
         const version = view.getUint8(0);
         if (version !== VERSION) {
-            throw new FrameError(`the server sends frames of version ${version}, this page reads ${VERSION}; reload the page`);
+            throw new FrameError(`the server sends frames of version ${version}, but this page reads ${VERSION}. Reload the page`);
         }
         const phase = PHASES[view.getUint8(2)];
         if (phase === undefined) {
-            throw new FrameError(`a frame has the unknown phase ${view.getUint8(2)}; reload the page`);
+            throw new FrameError(`a frame has the unknown phase ${view.getUint8(2)}. Reload the page`);
         }
         this.view = view;
         this.lane = view.getUint8(1);
@@ -105,7 +105,7 @@ export class Frame {
         this.sampleBytes = 16 + 16 * this.owners;
         const bytes = this.samplesAt + this.samples * this.sampleBytes;
         if (bytes !== buffer.byteLength) {
-            throw new FrameError(`a frame of ${buffer.byteLength} bytes says that it has ${bytes}; reload the page`);
+            throw new FrameError(`a frame of ${buffer.byteLength} bytes has a header for ${bytes} bytes. Reload the page`);
         }
     }
 
@@ -152,7 +152,7 @@ export class Frame {
         const view = this.view;
         const kind = KINDS[view.getUint8(at) - 1];
         if (kind === undefined) {
-            throw new FrameError(`an event has the unknown kind ${view.getUint8(at)}; reload the page`);
+            throw new FrameError(`an event has the unknown kind ${view.getUint8(at)}. Reload the page`);
         }
         const destination = view.getUint32(at + 20, true);
         return {
