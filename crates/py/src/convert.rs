@@ -60,7 +60,9 @@ pub fn run_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<RunOptions> {
     let options = PyDict::new(py);
     for (name, value) in given.iter().filter(|(_, value)| !value.is_none()) {
         if value.extract::<f64>().is_ok_and(|number| !number.is_finite()) {
-            return Err(warp_error(format!("{name} = {value}: give a finite number")));
+            return Err(warp_error(format!(
+                "{name} = {value} is not finite. Give a finite number"
+            )));
         }
         let is_text = value.is_instance_of::<PyString>();
         let plain = match is_text || !value.hasattr("__iter__")? {

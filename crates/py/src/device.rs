@@ -126,9 +126,7 @@ fn placement_of(list: PlacementList<'_>, index: i64) -> PyResult<Placement> {
         .and_then(|index| list.get(PlacementIndex(index)));
     known.ok_or_else(|| {
         let most = list.count() - 1;
-        WarpError::new_err(format!(
-            "placement index {index} does not exist; the drive has 0 to {most}"
-        ))
+        WarpError::new_err(format!("placement index {index} does not exist. Give 0 to {most}"))
     })
 }
 
@@ -173,7 +171,8 @@ fn broadcast<'py, const N: usize>(
 
 /// Checks a page number or a number of pages.
 fn page_count(name: &str, value: i64) -> PyResult<u32> {
-    u32::try_from(value).map_err(|_| WarpError::new_err(format!("{name} = {value}: must be 0 to {}", u32::MAX)))
+    u32::try_from(value)
+        .map_err(|_| WarpError::new_err(format!("{name} = {value} is out of range. Give 0 to {}", u32::MAX)))
 }
 
 /// Extents from pages and lengths.
@@ -187,7 +186,7 @@ fn extents(py: Python<'_>, first: &Bound<'_, PyAny>, pages: &Bound<'_, PyAny>) -
 
 fn queue_depth_of(queue_depth: i64) -> PyResult<u32> {
     let depth = u32::try_from(queue_depth).ok().filter(|depth| *depth > 0);
-    depth.ok_or_else(|| PyValueError::new_err(format!("queue_depth = {queue_depth}: must be 1 or more")))
+    depth.ok_or_else(|| PyValueError::new_err(format!("queue_depth = {queue_depth} is out of range. Give 1 or more")))
 }
 
 #[pymethods]

@@ -35,7 +35,7 @@ create_exception!(
     warp_ssd,
     WarpError,
     PyValueError,
-    "Something that a user can mend: the engine's sentence names the place, the problem and the remedy."
+    "Error that the user can correct. The message names the place, the problem and the remedy."
 );
 
 /// Names of the device profiles, both in ``./devices`` and built in.

@@ -53,7 +53,9 @@ pub fn measure(
     overrides: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Lifetimes> {
     if capacity_bytes.is_some() && scale.is_some() {
-        return Err(warp_error("capacity_bytes: cannot be had together with a scale"));
+        return Err(warp_error(
+            "capacity_bytes cannot be combined with scale. Give one of them",
+        ));
     }
     let scale = match scale {
         Some(scale) => convert::scale(scale)?,

@@ -52,7 +52,7 @@ impl PolicyCalls {
     }
 
     fn fail(&self, error: PyErr) {
-        *self.failure.lock().expect("nobody panics with it") = Some(error);
+        *self.failure.lock().expect("no thread panics with the lock") = Some(error);
         self.failed.store(true, Ordering::Release);
     }
 
@@ -63,7 +63,7 @@ impl PolicyCalls {
 
     /// Raises the exception of a policy, once.
     pub fn raise(&self) -> PyResult<()> {
-        let failure = self.failure.lock().expect("nobody panics with it").take();
+        let failure = self.failure.lock().expect("no thread panics with the lock").take();
         self.failed.store(false, Ordering::Release);
         failure.map_or(Ok(()), Err)
     }
@@ -100,7 +100,7 @@ pub fn check(policy: Option<&Bound<'_, PyAny>>, argument: &str, method: &str) ->
     match policy {
         Some(policy) if !policy.hasattr(method)? => {
             let kind = policy.get_type().name()?;
-            let problem = format!("{argument} must have a method {method}; {kind} has none");
+            let problem = format!("{argument} must have a method {method}, but {kind} has none");
             Err(PyTypeError::new_err(problem))
         }
         _ => Ok(()),
@@ -233,7 +233,7 @@ fn reused<Row>(memory: &mut Arc<Vec<Row>>) -> &mut Vec<Row> {
     if Arc::get_mut(memory).is_none() {
         *memory = Arc::default();
     }
-    let rows = Arc::get_mut(memory).expect("nobody else has it");
+    let rows = Arc::get_mut(memory).expect("the reference is unique");
     rows.clear();
     rows
 }
@@ -288,7 +288,12 @@ fn position(chosen: &Bound<'_, PyAny>, candidates: usize) -> PyResult<Option<usi
         PyTypeError::new_err(format!("select must return a position or None, not {kind}"))
     })?;
     let position = usize::try_from(index).ok().filter(|position| *position < candidates);
-    let problem = || PyIndexError::new_err(format!("select returned {index}; there are {candidates} candidates"));
+    let problem = || {
+        PyIndexError::new_err(format!(
+            "select returned {index}, but there are {candidates} candidates. \
+                                                    Return 0 to one less, or None"
+        ))
+    };
     position.map(Some).ok_or_else(problem)
 }
 
@@ -426,7 +431,7 @@ fn take_row<T: Copy + Into<i64>>(row: &[T], requests: usize, placements: &mut Pl
     });
     for extreme in [least, greatest] {
         if u16::try_from(extreme).is_err() {
-            let problem = format!("place returned placement index {extreme}; give 0 to 65534, or NO_PLACEMENT");
+            let problem = format!("place returned placement index {extreme}. Return 0 to 65534, or NO_PLACEMENT");
             return Err(PyValueError::new_err(problem));
         }
     }

@@ -192,7 +192,7 @@ impl Names {
         let name = axis.as_ref().map_or(String::new(), |axis| format!("{axis} "));
         let known = known.join(", ");
         Err(warp_error(format!(
-            "there is no point of {name}{value:?}: there are {known}"
+            "there is no point of {name}{value:?}. Choose one of {known}"
         )))
     }
 
@@ -476,7 +476,12 @@ impl RunResult {
             let count = results.cells.len();
             let place = if index < 0 { index + count as isize } else { index };
             let cell = usize::try_from(place).ok().and_then(|place| results.cells.get(place));
-            let cell = cell.ok_or_else(|| PyIndexError::new_err(format!("point {index}: there are {count}")))?;
+            let cell = cell.ok_or_else(|| {
+                PyIndexError::new_err(format!(
+                    "point {index} does not exist, because \
+                                                                         there are {count} points"
+                ))
+            })?;
             let point = PyClassInitializer::from(results.with(vec![cell.clone()])).add_subclass(PointResult);
             return Ok(Bound::new(slf.py(), point)?.into_any());
         }
@@ -490,7 +495,7 @@ impl RunResult {
         let selected = results.cells.iter().zip(&keys).filter(|(_, key)| names.select(key));
         let cells: Vec<CellResult> = selected.map(|(cell, _)| cell.clone()).collect();
         if cells.is_empty() {
-            return Err(warp_error("no point has all of these coordinates; name each axis once"));
+            return Err(warp_error("no point has all of these coordinates. Name each axis once"));
         }
         let is_part = cells.len() < results.cells.len();
         let part = RunResult {

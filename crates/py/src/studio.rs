@@ -91,11 +91,10 @@ fn made<'py>(py: Python<'py>, made: &GrantedOrder) -> PyResult<(Bound<'py, PyAny
     Ok((to_python(py, &json)?, made.files.clone()))
 }
 
-const NO_ORIGIN: &str = "studio: these points were not made together by one call of Experiment.points in this process, so what they \
-                         were asked for with is not known; make them so";
+const NO_ORIGIN: &str = "studio cannot show these points, because their experiment and options are unknown. Make \
+                         all points with one call of Experiment.points in this process";
 
-const ASKS_NO_PYTHON: &str = "studio: Python decides in these runs, by a policy or a workload that is written in it, and a session \
-                              asks no Python; show runs without them";
+const ASKS_NO_PYTHON: &str = "studio cannot show runs with a policy or a workload in Python. Show runs without them";
 
 /// Return the session order for finished runs or for points, with the files that it names.
 ///

@@ -63,7 +63,7 @@ fn array(column: Column) -> (Field, ArrayRef) {
 #[pyfunction]
 pub fn frames<'py>(py: Python<'py>, library: &str) -> PyResult<Bound<'py, PyModule>> {
     py.import(library).map_err(|error| {
-        let problem = format!("to_{library} needs {library}: pip install \"warp_ssd[frames]\"");
+        let problem = format!("to_{library} needs {library}. Run pip install \"warp_ssd[frames]\"");
         let refused = warp_error(problem);
         refused.set_cause(py, Some(error));
         refused

@@ -103,7 +103,7 @@ pub fn whatif(
     let study = py.detach(|| question.study()).map_err(lab_error)?;
     let progress = Progress::default();
     let answer = stoppable(py, &progress, || Ok(()), || study.run(interval, &progress))?;
-    let answer = answer.map_err(lab_error)?.expect("whoever stops it raises");
+    let answer = answer.map_err(lab_error)?.expect("a stopped run raises before");
     Ok(Answer { answer })
 }
 

@@ -86,8 +86,7 @@ fn check_length(fields: usize) -> Checked<()> {
     if (FIELDS_MIN..=FIELDS.len()).contains(&fields) {
         return Ok(());
     }
-    let problem =
-        format!("has {fields} fields; give (operation, offset, bytes), and then placement and time if there are any");
+    let problem = format!("has {fields} fields. Give (operation, offset, bytes), and optionally placement and time");
     Err(problem.into())
 }
 
@@ -119,7 +118,7 @@ fn scalar(field: usize, value: &Bound<'_, PyAny>) -> Checked<Option<i64>> {
     let number = number.and_then(|number| number.extract::<i64>());
     number.map(Some).map_err(|_| {
         let shown = value.repr().map(|text| text.to_string()).unwrap_or_default();
-        format!("{} {shown} is no integer of at most 63 bits", FIELDS[field]).into()
+        format!("{} {shown} is not an integer of at most 63 bits", FIELDS[field]).into()
     })
 }
 
@@ -130,7 +129,7 @@ fn operation(word: &str) -> Result<i64, String> {
         "write" => Ok(1),
         "deallocate" | "trim" => Ok(2),
         other => Err(format!(
-            "operation {other:?} is not known; give \"read\", \"write\" or \"deallocate\""
+            "operation {other:?} is unknown. Give \"read\", \"write\" or \"deallocate\""
         )),
     }
 }
@@ -163,7 +162,7 @@ impl Block {
         }
         let kind = yielded.get_type().name()?;
         let problem = format!(
-            "is {kind}; yield a tuple ({}), a dictionary of these, or a structured array with these fields",
+            "is {kind}. Yield a tuple ({}), a dictionary of these, or a structured array with these fields",
             FIELDS.join(", ")
         );
         Err(problem.into())
@@ -174,7 +173,7 @@ impl Block {
         let mut requests: Option<(usize, &str)> = None;
         for (value, name) in &values {
             let Some(index) = FIELDS.iter().position(|field| field == name) else {
-                let problem = format!("{name} is no field of a request; there are {}", FIELDS.join(", "));
+                let problem = format!("{name} is not a field of a request. Give {}", FIELDS.join(", "));
                 return Err(problem.into());
             };
             if !is_array(value)? {
@@ -187,7 +186,7 @@ impl Block {
                 && other_length != length
             {
                 let problem =
-                    format!("{name} has {length} values and {other} has {other_length}; give as many of each");
+                    format!("{name} has {length} values, but {other} has {other_length}. Give the same number of each");
                 return Err(problem.into());
             }
             requests = Some((length, FIELDS[index]));
@@ -199,7 +198,7 @@ impl Block {
             .find(|(_, field)| field.is_none())
         {
             let problem = format!(
-                "has no {}; every request has {}",
+                "has no {}. Give every request {}",
                 missing.0,
                 FIELDS[..FIELDS_MIN].join(", ")
             );
@@ -219,11 +218,11 @@ fn checked_array<'py>(field: &str, values: &Bound<'py, PyAny>) -> Checked<Bound<
     let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
     if !["i", "u", "b"].contains(&kind.as_str()) && array.len()? > 0 {
         let dtype = array.getattr("dtype")?.str()?;
-        return Err(format!("{field} is an array of {dtype}; give integers").into());
+        return Err(format!("{field} is an array of {dtype}. Give integers").into());
     }
     let dimensions: usize = array.getattr("ndim")?.extract()?;
     if dimensions != 1 {
-        return Err(format!("{field} has {dimensions} dimensions; give one").into());
+        return Err(format!("{field} has {dimensions} dimensions. Give one").into());
     }
     Ok(array)
 }
@@ -256,9 +255,8 @@ impl Field {
             .call_method("ascontiguousarray", (part,), Some(&options))?;
         let part = part.cast_into::<PyArray1<i64>>().map_err(PyErr::from)?.readonly();
         if part.len()? != range.len() {
-            let problem = format!(
-                "{name} has become shorter since it was yielded; leave arrays as they are until the next block"
-            );
+            let problem =
+                format!("{name} became shorter after it was yielded. Do not change arrays before the next block");
             return Err(problem.into());
         }
         Ok(Row::Each(part))

@@ -64,7 +64,7 @@ impl PythonGenerator {
                     .map(|name| name.to_string())
                     .unwrap_or_default();
                 PyTypeError::new_err(format!(
-                    "workload: give a name, a path or a function that makes requests, not {kind}"
+                    "workload cannot be {kind}. Give a name, a path or a function that makes requests"
                 ))
             });
         }
@@ -124,7 +124,7 @@ impl Generator for PythonGenerator {
             let kind = iterable.get_type().name()?;
             let iterator = iterable.try_iter().map_err(|_| {
                 PyTypeError::new_err(format!(
-                    "returned {kind}; yield requests, or return an iterable of them"
+                    "returned {kind}. Yield requests, or return an iterable of them"
                 ))
             });
             Ok(iterator?.unbind())

@@ -121,7 +121,7 @@ impl PythonSource {
             without_request = if block.requests == 0 { without_request + 1 } else { 0 };
             if without_request > EMPTY_BLOCKS_MAX {
                 let problem = format!(
-                    "more than {EMPTY_BLOCKS_MAX} blocks without a request follow each other; end the generator instead"
+                    "more than {EMPTY_BLOCKS_MAX} consecutive blocks have no request. End the generator instead"
                 );
                 return Err(problem.into());
             }
@@ -170,12 +170,15 @@ impl PythonSource {
             1 => Operation::Write,
             2 => Operation::Trim,
             other => {
-                let problem = format!("operation {other} is not known; give 0 (read), 1 (write) or 2 (deallocate)");
+                let problem = format!("operation {other} is unknown. Give 0 (read), 1 (write) or 2 (deallocate)");
                 return Err(refused(index, problem));
             }
         };
         let Some(length) = u32::try_from(bytes).ok().filter(|length| *length > 0) else {
-            return Err(refused(index, format!("bytes {bytes}: must be 1 to {}", u32::MAX)));
+            return Err(refused(
+                index,
+                format!("bytes {bytes} is out of range. Give 1 to {}", u32::MAX),
+            ));
         };
         let is_inside = u64::try_from(offset).is_ok_and(|offset| {
             offset
@@ -184,7 +187,8 @@ impl PythonSource {
         });
         if !is_inside {
             let problem = format!(
-                "offset {offset} with {bytes} bytes is not on the drive, which has {} bytes; keep within target.capacity_bytes",
+                "offset {offset} with {bytes} bytes is beyond the {} bytes of the drive. Stay within \
+                 target.capacity_bytes",
                 self.capacity_bytes
             );
             return Err(refused(index, problem));
@@ -199,14 +203,14 @@ impl PythonSource {
             } else {
                 ("has no time", "have one")
             };
-            let problem = format!("{has}, but requests before it {others}; give all of them one, or none");
+            let problem = format!("{has}, but earlier requests {others}. Give all requests a time, or none");
             return Err(refused(index, problem));
         }
         if let Some(time) = time {
             let at = u64::try_from(time).ok().filter(|at| *at >= self.last_time);
             let at = at.ok_or_else(|| {
                 let problem = format!(
-                    "time {time} comes after {}; give nanoseconds that do not fall",
+                    "time {time} is before {}, the time of the previous request. Give nanoseconds in order",
                     self.last_time
                 );
                 refused(index, problem)
@@ -234,7 +238,7 @@ impl PythonSource {
             _ => Err(refused(
                 index,
                 format!(
-                    "placement {placement}: the drive has 0 to {}, and NO_PLACEMENT",
+                    "placement {placement} does not exist on the drive. Give 0 to {}, or NO_PLACEMENT",
                     count.saturating_sub(1)
                 ),
             )),
