@@ -310,81 +310,81 @@ def latency_32k(runs: Runs) -> Figure:
 FIGURES = (
     PaperFigure(
         "one_stream",
-        "WARP Fig. 2: one stream, over the last drive-write",
+        "One stream, over the last full drive write (WARP Fig. 2)",
         lambda runs: curves(runs, "one_stream", lines="device", window=1.0),
     ),
     PaperFigure(
         "three_stream",
-        "WARP Fig. 3, Table 2: three streams",
+        "Three streams (WARP Fig. 3, Table 2)",
         lambda runs: curves(runs, "three_stream", panels="overwrite", rows="device"),
     ),
-    PaperFigure("two_stream", "WARP Fig. 4: two streams", lambda runs: curves(runs, "two_stream", panels="streams")),
+    PaperFigure("two_stream", "Two streams (WARP Fig. 4)", lambda runs: curves(runs, "two_stream", panels="streams")),
     PaperFigure(
         "three_stream_uniform",
-        "WARP Fig. 5: three streams, uniform overwrites",
+        "Three streams, uniform overwrites (WARP Fig. 5)",
         lambda runs: curves(runs, "three_stream_uniform", panels="device"),
     ),
-    PaperFigure("cachelib", "WARP Fig. 6, 13, Table 2: CacheLib", lambda runs: curves(runs, "cachelib", panels="SOC")),
+    PaperFigure("cachelib", "CacheLib (WARP Fig. 6, 13, Table 2)", lambda runs: curves(runs, "cachelib", panels="SOC")),
     PaperFigure(
         "cachelib_benign",
-        "WARP Fig. 7: other caches",
+        "Other caches (WARP Fig. 7)",
         lambda runs: grouped_bars(runs, "cachelib_benign", groups="trace"),
     ),
     PaperFigure(
         "hit_ratio",
-        "WARP Fig. 8: hit ratios",
+        "Hit ratios (WARP Fig. 8)",
         lambda runs: grouped_bars(runs, "cachelib", groups="SOC", metric="recent.hit_ratio", label="hit ratio"),
     ),
     PaperFigure(
         "noisy_neighbour",
-        "WARP Fig. 9: a noisy neighbour",
+        "A noisy neighbour (WARP Fig. 9)",
         lambda runs: curves(runs, "noisy_neighbour", panels="neighbour"),
     ),
-    PaperFigure("f2fs", "WARP Fig. 10: F2FS", lambda runs: curves(runs, "f2fs", panels="personality", rows="device")),
+    PaperFigure("f2fs", "F2FS (WARP Fig. 10)", lambda runs: curves(runs, "f2fs", panels="personality", rows="device")),
     PaperFigure(
         "f2fs_handles",
-        "WARP Fig. 11: F2FS, what goes through each handle",
+        "F2FS, host writes per handle (WARP Fig. 11)",
         lambda runs: handles(runs, "f2fs", by="personality", of=["host"], variant="FDP"),
     ),
     PaperFigure(
         "one_stream_emulator",
-        "WARP Fig. 12: settings of the emulated drive, over the last drive-write",
+        "Settings of the emulated drive, over the last full drive write (WARP Fig. 12)",
         lambda runs: curves(runs, "one_stream_emulator", lines="setting", window=1.0),
     ),
     PaperFigure(
         "per_handle",
-        "WARP Fig. 16, 17: what each handle writes, and what is copied of it",
+        "Host writes and copies per handle (WARP Fig. 16, 17)",
         lambda runs: handles(runs, "per_handle", by="overwrite", OP="10 %"),
     ),
-    PaperFigure("ii_vs_pi", "WARP Fig. 18, 19: II against PI", isolation),
+    PaperFigure("ii_vs_pi", "II against PI (WARP Fig. 18, 19)", isolation),
     PaperFigure(
         "small_soc_units",
-        "WARP Fig. 20: small reclaim units for small objects, at equal time",
+        "Small reclaim units for small objects, at equal time (WARP Fig. 20)",
         lambda runs: grouped_bars(runs, "small_soc_units", groups="SOC"),
     ),
     PaperFigure(
         "small_soc_units_in_time",
-        "WARP section 6.1: small units at equal bytes, beside a cache that gives up inserts",
+        "Small units at equal bytes, and a cache that drops inserts (WARP section 6.1)",
         lambda runs: grouped_bars(
             runs, "small_soc_units_in_time", groups="load", metric="tail_write_amplification", limits="shared"
         ),
     ),
-    PaperFigure("latency", "WARP Table 3: latency of random reads", latency),
-    PaperFigure("bandwidth", "FDPVirt Fig. 2: bandwidth over the request size", bandwidth),
-    PaperFigure("latency_32k", "FDPVirt Fig. 3a: latency of 32 KiB requests", latency_32k),
+    PaperFigure("latency", "Latency of random reads (WARP Table 3)", latency),
+    PaperFigure("bandwidth", "Bandwidth over the request size (FDPVirt Fig. 2)", bandwidth),
+    PaperFigure("latency_32k", "Latency of 32 KiB requests (FDPVirt Fig. 3a)", latency_32k),
     PaperFigure(
         "placement_granularity",
-        "FDPVirt Fig. 4: handles in use",
+        "Handles in use (FDPVirt Fig. 4)",
         lambda runs: grouped_bars(runs, "placement_granularity", groups="handles", series="device"),
     ),
     PaperFigure(
         "reclaim_unit_size",
-        "FDPVirt section 3.3: sizes of reclaim units",
+        "Sizes of reclaim units (FDPVirt section 3.3)",
         lambda runs: grouped_bars(runs, "reclaim_unit_size", groups="RU", series="device"),
     ),
     PaperFigure(
         "event_feedback",
-        "Kang & Shin Fig. 1: pages copied by each collection, with nobody and with somebody who reads the events",
+        "Pages copied by each collection, without and with placement feedback (Kang & Shin Fig. 1)",
         lambda runs: feedback(runs, ["nobody listens", "longest run"]),
     ),
 )
@@ -411,21 +411,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command and returns its exit code."""
     names = [figure.name for figure in FIGURES]
     parser = argparse.ArgumentParser(
-        prog="python -m warp_ssd.figures", description="Draw the papers' figures from our own runs."
+        prog="python -m warp_ssd.figures", description="Draw the figures of the papers from runs of WARP."
     )
-    parser.add_argument("figures", nargs="*", metavar="FIGURE", help=f"which; default all: {', '.join(names)}")
-    parser.add_argument("--out", default="docs/figures", help="folder to write to (default: %(default)s)")
+    parser.add_argument("figures", nargs="*", metavar="FIGURE", help=f"figures to draw, default all ({', '.join(names)})")
+    parser.add_argument("--out", default="docs/figures", help="output folder (default: %(default)s)")
     parser.add_argument(
-        "--format", nargs="+", default=["png"], choices=["png", "pdf", "svg"], help="kinds of files (default: png)"
+        "--format", nargs="+", default=["png"], choices=["png", "pdf", "svg"], help="file formats (default: png)"
     )
     parser.add_argument(
-        "--store", default="out/figures", help="folder in which results stay for the next time (default: %(default)s)"
+        "--store", default="out/figures", help="folder for results, which the next call reuses (default: %(default)s)"
     )
-    parser.add_argument("--quick", action="store_true", help="run the experiments' quick forms")
+    parser.add_argument("--quick", action="store_true", help="run the quick forms of the experiments")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.figures if name not in names]
     if unknown:
-        parser.error(f"no figure {unknown[0]!r}; there are {', '.join(names)}")
+        parser.error(f"there is no figure {unknown[0]!r}. Give one of {', '.join(names)}")
     runs = Runs(options.store, options.quick)
     try:
         for figure in FIGURES:

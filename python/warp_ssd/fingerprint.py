@@ -130,8 +130,8 @@ def _pickled(workload: object, value: object) -> bytes:
         return pickle.dumps(value)
     except Exception as error:
         raise WarpError(
-            f"workload {workload_label(workload)}: what it encloses or holds cannot be pickled ({error}); "
-            "make such things in the function, from its target"
+            f"the state of workload {workload_label(workload)} cannot be pickled ({error}). "
+            "Make these objects in the function, from its target"
         ) from error
 
 
@@ -143,7 +143,7 @@ def _parts(policy: object) -> list[object]:
     except Exception as error:
         name = type(policy).__qualname__
         raise WarpError(
-            f"policy {name}: its attributes cannot be pickled ({error}); keep such things out of it"
+            f"the attributes of policy {name} cannot be pickled ({error}). Remove these attributes"
         ) from error
     return [code, state]
 

@@ -53,7 +53,7 @@ def combinations(grid: Mapping[str, Sequence[object]]) -> Iterator[dict[str, obj
     """
     for path, values in grid.items():
         if isinstance(values, str) or not isinstance(values, Sequence) or len(values) == 0:
-            raise WarpError(f"grid {path!r}: give a list of at least one value, not {values!r}")
+            raise WarpError(f"grid {path!r} = {values!r} is not a list. Give a list of at least one value")
     for values in itertools.product(*grid.values()):
         yield dict(zip(grid, values, strict=True))
 
@@ -78,7 +78,7 @@ def rows(experiment: Experiment, coordinates: Iterable[Mapping[str, object]], **
     """
     found = [row for at in coordinates for row in _rows_at(experiment, dict(at), common)]
     if found and all(row.point is None for row in found):
-        raise WarpError(found[0].error or "no combination can be run")
+        raise WarpError(found[0].error or "no combination can run")
     return found
 
 
@@ -92,7 +92,7 @@ def _rows_at(experiment: Experiment, at: dict[str, object], common: Mapping[str,
     for name, value in picks.items():
         known = dict.fromkeys(point.key.get(name, "") for point in points)
         if str(value) not in known:
-            raise WarpError(f"{name} {value!r}: must be one of {', '.join(known)}")
+            raise WarpError(f"{name} {value!r} is unknown. Give one of {', '.join(known)}")
         points = [point for point in points if point.key.get(name) == str(value)]
     return [Row(at, point) for point in points]
 
@@ -103,7 +103,7 @@ def _unfolded(at: Mapping[str, object]) -> tuple[dict[str, object], dict[str, ob
     for path, value in at.items():
         if path.startswith("change:"):
             if not isinstance(value, Mapping) or "name" not in value:
-                raise WarpError(f'{path} = {value!r}: give {{"name": ..., and what it changes}}')
+                raise WarpError(f'{path} = {value!r} has another form. Give {{"name": ..., and its changes}}')
             names[path] = value["name"]
             del given[path]
             given |= {inner: setting for inner, setting in value.items() if inner != "name"}
@@ -137,7 +137,7 @@ def _arguments(
             allowed = ", ".join(
                 ["device", *names, "workload", "workload:PATH", "change:NAME", *(f"run:{name}" for name in RUN_SETTINGS)]
             )
-            raise WarpError(f"{path!r} cannot be varied: give the dotted path of a device setting, or one of {allowed}")
+            raise WarpError(f"{path!r} cannot be varied. Give the dotted path of a device setting, or one of {allowed}")
     arguments |= {"overrides": overrides or None, "settings": settings or None}
     return picks, arguments | {"only": _only(experiment, picks, common.get("only"))}
 

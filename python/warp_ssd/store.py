@@ -180,7 +180,7 @@ def _record(
 def _beside(record: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
     for name, column in columns.items():
         if name in record.column_names:
-            raise AssertionError(f"a measure is called {name}, like a column of the store")
+            raise AssertionError(f"the measure {name} has the name of a column of the store. Rename it")
         record = record.append_column(name, column)
     return record
 

@@ -102,14 +102,14 @@ def _order(shown: Shown, how: dict[str, Any]) -> tuple[dict[str, Any], list[Path
     if how:
         name = next(iter(how))
         raise WarpError(
-            f"studio: {name} is of an experiment, and {type(shown).__name__} is shown as it is; "
-            "give it to Experiment.points or run, or write it into the order"
+            f"studio cannot change {name} of {type(shown).__name__}. "
+            "Give it to Experiment.points or run, or write it into the order"
         )
     if isinstance(shown, Mapping):
         if "lanes" not in shown:
             raise WarpError(
-                "studio: a dictionary is an order, and this one has no lanes; docs/studio.md says what it holds. "
-                "An experiment of one's own is given by the path of its experiment.toml"
+                "studio takes a dictionary as an order, but this one has no lanes (docs/studio.md). "
+                "Give your own experiment by the path of its experiment.toml"
             )
         return studio_order(json.dumps(dict(shown))), []
     if isinstance(shown, (Result, PointResult)):
@@ -118,7 +118,7 @@ def _order(shown: Shown, how: dict[str, Any]) -> tuple[dict[str, Any], list[Path
     if isinstance(points, Sequence) and points and all(isinstance(point, Point) for point in points):
         return studio_order_of_runs(points)
     raise WarpError(
-        f"studio: {type(shown).__name__} cannot be shown; give a Result, a PointResult, Points, an Experiment or an order"
+        f"studio cannot show {type(shown).__name__}. Give a Result, a PointResult, Points, an Experiment or an order"
     )
 
 
@@ -161,11 +161,11 @@ def _widget_class() -> type[AnyWidget]:
         import anywidget
         import traitlets
     except ImportError as error:
-        raise WarpError('studio needs anywidget: pip install "warp_ssd[notebook]"') from error
+        raise WarpError('studio needs anywidget. Run pip install "warp_ssd[notebook]"') from error
     module = studio_widget()
     if module is None:
         raise WarpError(
-            "studio: this build has no page (crates/studio/web/dist); build the package from complete sources"
+            "studio has no page in this build (crates/studio/web/dist). Build the package from complete sources"
         )
 
     class StudioWidget(anywidget.AnyWidget):

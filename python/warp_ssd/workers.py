@@ -92,7 +92,7 @@ class LocalWorkers:
 
         self._count = count or loky.cpu_count()
         if self._count < 1:
-            raise WarpError(f"workers = {count}: must be 1 or more")
+            raise WarpError(f"workers = {count} is out of range. Give 1 or more")
         self._budget_bytes = memory_budget_bytes if memory_budget_bytes is not None else memory_available()
         # One executor per process, so that a broken executor identifies its job.
         self._idle: list[Any] = []
@@ -131,7 +131,7 @@ class LocalWorkers:
             self._all.remove(executor)
             return store.failure(job.key, job.point, _died(error))
         except Exception as error:
-            content = store.failure(job.key, job.point, f"it cannot be sent to a process: {error}")
+            content = store.failure(job.key, job.point, f"the point cannot be sent to a process ({error})")
         self._idle.append(executor)
         return content
 
@@ -173,7 +173,7 @@ class RayWorkers:
         try:
             import ray
         except ImportError as error:
-            raise WarpError('engine = "ray" needs Ray: pip install "warp_ssd[ray]"') from error
+            raise WarpError('engine = "ray" needs Ray. Run pip install "warp_ssd[ray]"') from error
         self._ray = ray
         self._started = not ray.is_initialized()
         if self._started:
@@ -216,13 +216,13 @@ def make_workers(engine: str, count: int | None, memory_budget_bytes: int | None
             return LocalWorkers(count, memory_budget_bytes)
         case "ray":
             return RayWorkers()
-    raise WarpError(f"engine = {engine!r}: must be local or ray")
+    raise WarpError(f"engine = {engine!r} is unknown. Give local or ray")
 
 
 def too_large(point: Point, available_bytes: int) -> str:
     """Error message for a point that exceeds the memory of every worker."""
     needed, available = (value / 2**30 for value in (point.memory_bytes, available_bytes))
-    return f'its maps need {needed:.1f} GiB of memory, {available:.1f} GiB are available; run a twin (scale="1/64")'
+    return f'the maps need {needed:.1f} GiB of memory, but {available:.1f} GiB are available. Run a scaled model (scale="1/64")'
 
 
 def _pickled(job: Job) -> bytes:
@@ -235,4 +235,4 @@ def _pickled(job: Job) -> bytes:
 def _died(error: Exception) -> str:
     signal = re.search(r"SIG[A-Z]+", str(error))
     how = f"was killed ({signal.group()})" if signal else f"died ({type(error).__name__})"
-    return f"its process {how}, perhaps because the machine ran out of memory; run it again with retry_failed=True"
+    return f"the process {how}, perhaps because the machine ran out of memory. Run it again with retry_failed=True"

@@ -64,7 +64,7 @@ def test_intervals_hold_the_truth_and_say_what_is_determined(fitted: Calibration
     assert spare.determined
     assert spare.high - spare.low < 0.05
     assert knobs[ISOLATION].determined
-    assert "nothing else fits" in knobs[ISOLATION].sentence
+    assert "no other choice fits" in knobs[ISOLATION].sentence
 
 
 def test_the_profile_is_one_and_says_what_was_fitted(fitted: Calibration, tmp_path: Path) -> None:
@@ -110,8 +110,8 @@ def test_what_the_data_cannot_determine_is_said(tmp_path: Path) -> None:
         ({"geometry.over_provisionin": (0.05, 0.3)}, "did you mean over_provisioning"),
         ({"geometri.over_provisioning": (0.05, 0.3)}, "did you mean geometry"),
         ({POLICY: ["greedy", "cost_aged"]}, "did you mean cost_age"),
-        (["geometry.over_provisionin"], r"did you mean geometry\.over_provisioning\?\): its range is not known"),
-        ({"over_provisioning": (0.05, 0.3)}, "give the dotted path of a device setting"),
+        (["geometry.over_provisionin"], r"did you mean geometry\.over_provisioning\?\) has no known range"),
+        ({"over_provisioning": (0.05, 0.3)}, "Give the dotted path of a device setting"),
     ],
 )
 def test_a_misspelt_knob_is_a_misspelt_knob(free: Any, says: str) -> None:
@@ -138,9 +138,9 @@ def test_ctrl_c_shows_the_best_so_far_and_keeps_what_was_evaluated(
     monkeypatch.setattr("tempfile.tempdir", None)
     assert main(command) == 130
     printed, said = capsys.readouterr()
-    assert "best of 16 settings so far, on twins of 1/1024:" in printed
+    assert "best of 16 settings so far, at scale 1/1024:" in printed
     assert f"{OP} = 0." in printed
-    store = re.search(r"--store (\S+) goes on from here", said)
+    store = re.search(r"--store (\S+) continues from here", said)
     assert store is not None
     assert len(list(Path(store[1]).glob("points/*.parquet"))) == 16
 
@@ -163,8 +163,8 @@ def test_a_csv_is_read_line_by_line(tmp_path: Path) -> None:
     ("lines", "problem"),
     [
         ("experiment,waf\nthree_stream,much\n", "line 2: waf = 'much' is not a number"),
-        ("experiment,sigma\nthree_stream,1\n", "line 2: no waf"),
-        ("variant,waf\nFDP,1.1\n", "line 2: measurement: give either an experiment or a workload"),
+        ("experiment,sigma\nthree_stream,1\n", "line 2: the column waf is missing"),
+        ("variant,waf\nFDP,1.1\n", "line 2: a measurement needs either an experiment or a workload"),
         ("experiment,waf\none_stream,2\none_stream,-2\n", "line 3: .*above 0"),
     ],
 )
@@ -190,7 +190,7 @@ def test_statistics_of_a_real_drive_are_read(tmp_path: Path) -> None:
     cell = point.run().cells().to_pyarrow().to_pylist()[0]
     capacity = 896 * 2**28 / 1.1 / 1024
     assert cell["host_bytes_written"] == pytest.approx(2 * capacity, rel=0.02)
-    with pytest.raises(WarpError, match="are they swapped"):
+    with pytest.raises(WarpError, match="the files are swapped"):
         fdp_stats(after, before, job, 10**12)
     after.write_text("WAF 2.0")
     with pytest.raises(WarpError, match=r"after\.json: not the JSON of"):
@@ -212,11 +212,11 @@ def test_knobs_have_usual_ranges_or_given_ones() -> None:
     assert first is KNOBS[OP]
     assert (second.low, second.high) == (0.0, 1.0)
     assert read_knobs({"handles.count": [8, 4]})[0].choices == (4, 8)
-    with pytest.raises(WarpError, match="its range is not known"):
+    with pytest.raises(WarpError, match="has no known range"):
         read_knobs(["endurance.spread"])
     with pytest.raises(WarpError, match="neither a rising"):
         read_knobs({OP: (0.3, 0.1)})
-    with pytest.raises(WarpError, match="name at least one knob"):
+    with pytest.raises(WarpError, match="Give at least one knob"):
         read_knobs([])
     assert [label(value) for value in (0.12345, 1 << 28, {"d_choices": 4}, True)] == [
         "0.1235",
@@ -253,5 +253,5 @@ def test_the_command_writes_a_profile(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "mean absolute error 0.0" in capsys.readouterr().out
     assert tomllib.loads(out.read_text())["title"] == "Mine"
     assert main([str(cells), "--free", "nothing"]) == 1
-    assert "calibrate: nothing: its range is not known" in capsys.readouterr().err
+    assert "calibrate: nothing has no known range" in capsys.readouterr().err
     assert main([str(tmp_path / "none.csv"), "--free", OP]) == 1

@@ -60,7 +60,7 @@ def test_it_is_printed_and_kept(found: Calibration) -> None:
     assert found.validation is not None
     assert "in-sample" in found.summary()
     assert found.validation.table() in found.summary()
-    assert "each of 3 figures predicted from the others".capitalize() in tomllib.loads(found.toml)["notes"]
+    assert "each of 3 figures was predicted from the others".capitalize() in tomllib.loads(found.toml)["notes"]
     assert found.widening >= min(1.0, found.validation.widening)
 
 
@@ -85,11 +85,11 @@ def test_intervals_reach_nine_tenths_of_what_was_not_seen() -> None:
 
 def test_one_figure_is_too_few(capsys: pytest.CaptureFixture[str]) -> None:
     cells = figures(0.0)[:2]
-    with pytest.raises(WarpError, match="all measurements are of one figure, three_stream; give others"):
+    with pytest.raises(WarpError, match="all measurements are of three_stream. Add others"):
         calibrate(cells, FREE, cross_validate=True, **OPTIONS)
-    with pytest.raises(WarpError, match=r"one figure, three_stream, Fig\. 1;"):
+    with pytest.raises(WarpError, match=r"all measurements are of three_stream, Fig\. 1\."):
         calibrate(cells, FREE, cross_validate="source", **OPTIONS)
-    with pytest.raises(WarpError, match="cross_validate = 'paper': must be one of experiment, source"):
+    with pytest.raises(WarpError, match="cross_validate = 'paper' is unknown. Give one of experiment, source"):
         calibrate(cells, FREE, cross_validate="paper", **OPTIONS)
     assert main(["one_stream", "--device", "ssd_a", "--free", OP, "--leave-one-out"]) == 1
-    assert "one figure, one_stream" in capsys.readouterr().err
+    assert "all measurements are of one_stream" in capsys.readouterr().err

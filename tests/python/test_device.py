@@ -62,7 +62,7 @@ def test_arguments_are_broadcast_and_of_any_integer_type() -> None:
         (lambda device: device.write(-1), WarpError, "first = -1"),
         (lambda device: device.write([0, 1], [1, 1, 1]), ValueError, "broadcast"),
         (lambda device: device.write(0.5), TypeError, "first must be integers, not float64"),
-        (lambda device: device.write(0, 1, 8), WarpError, "placement index 8 does not exist; the drive has 0 to 7"),
+        (lambda device: device.write(0, 1, 8), WarpError, "placement index 8 does not exist. Give 0 to 7"),
         (lambda device: device.write(0, queue_depth=0), ValueError, "queue_depth = 0"),
         (lambda device: device.update_handle(-1), WarpError, "placement index -1"),
         (lambda device: Device("warp_defualt"), WarpError, "did you mean warp_default"),

@@ -149,22 +149,22 @@ def test_each_point_has_a_workload_of_its_own() -> None:
 
 
 WRONG: list[tuple[Any, str]] = [
-    ((WRITE, -1, 4096), "block 1, index 0: offset -1 with 4096 bytes is not on the drive, which has [0-9]+ bytes"),
-    ((WRITE, 1 << 40, 4096), "block 1, index 0: offset 1099511627776 with 4096 bytes is not on the drive"),
-    ((WRITE, [0, 0, 1 << 40], 4096), "block 1, index 2: offset 1099511627776 with 4096 bytes is not on the drive"),
-    ((WRITE, 0, 0), "block 1, index 0: bytes 0: must be 1 to 4294967295"),
-    ((3, 0, 4096), r"block 1, index 0: operation 3 is not known; give 0 \(read\), 1 \(write\) or 2 \(deallocate\)"),
-    (("wrote", 0, 4096), 'block 1: operation "wrote" is not known; give "read", "write" or "deallocate"'),
-    ((WRITE, 0, 4096, 8), "block 1, index 0: placement 8: the drive has 0 to 7, and NO_PLACEMENT"),
-    ((WRITE, 0.5, 4096), "block 1: offset 0.5 is no integer"),
-    ((WRITE, np.array([0.5]), 4096), "block 1: offset is an array of float64; give integers"),
-    ((WRITE, np.zeros((2, 2), int), 4096), "block 1: offset has 2 dimensions; give one"),
-    ((WRITE, np.zeros(2, int), np.zeros(3, int)), "block 1: bytes has 3 values and offset has 2; give as many of each"),
-    ((WRITE, 0), r"block 1: has 2 fields; give \(operation, offset, bytes\)"),
-    ({"operation": WRITE, "offset": 0}, "block 1: has no bytes; every request has operation, offset, bytes"),
-    ({"operation": WRITE, "offset": 0, "lenght": 1}, "block 1: lenght is no field of a request; there are operation"),
-    ("write", "block 1: is str; yield a tuple"),
-    ((WRITE, 0, 4096, None, 7), "block 1, index 0: has a time, but requests before it have none"),
+    ((WRITE, -1, 4096), "block 1, index 0: offset -1 with 4096 bytes is beyond the [0-9]+ bytes of the drive"),
+    ((WRITE, 1 << 40, 4096), "block 1, index 0: offset 1099511627776 with 4096 bytes is beyond"),
+    ((WRITE, [0, 0, 1 << 40], 4096), "block 1, index 2: offset 1099511627776 with 4096 bytes is beyond"),
+    ((WRITE, 0, 0), "block 1, index 0: bytes 0 is out of range. Give 1 to 4294967295"),
+    ((3, 0, 4096), r"block 1, index 0: operation 3 is unknown. Give 0 \(read\), 1 \(write\) or 2 \(deallocate\)"),
+    (("wrote", 0, 4096), 'block 1: operation "wrote" is unknown. Give "read", "write" or "deallocate"'),
+    ((WRITE, 0, 4096, 8), "block 1, index 0: placement 8 does not exist on the drive. Give 0 to 7, or NO_PLACEMENT"),
+    ((WRITE, 0.5, 4096), "block 1: offset 0.5 is not an integer"),
+    ((WRITE, np.array([0.5]), 4096), "block 1: offset is an array of float64. Give integers"),
+    ((WRITE, np.zeros((2, 2), int), 4096), "block 1: offset has 2 dimensions. Give one"),
+    ((WRITE, np.zeros(2, int), np.zeros(3, int)), "block 1: bytes has 3 values, but offset has 2. Give the same number of each"),
+    ((WRITE, 0), r"block 1: has 2 fields. Give \(operation, offset, bytes\)"),
+    ({"operation": WRITE, "offset": 0}, "block 1: has no bytes. Give every request operation, offset, bytes"),
+    ({"operation": WRITE, "offset": 0, "lenght": 1}, "block 1: lenght is not a field of a request. Give operation"),
+    ("write", "block 1: is str. Yield a tuple"),
+    ((WRITE, 0, 4096, None, 7), "block 1, index 0: has a time, but earlier requests have none"),
 ]
 
 
@@ -183,7 +183,7 @@ def test_times_do_not_fall() -> None:
     def back(target: Target) -> Iterator[Any]:
         yield WRITE, [0, 0, 0], 4096, NO_PLACEMENT, [5, 9, 7]
 
-    with pytest.raises(WarpError, match="workload back, block 0, index 2: time 7 comes after 9"):
+    with pytest.raises(WarpError, match="workload back, block 0, index 2: time 7 is before 9"):
         result_of(back)
 
 
@@ -201,19 +201,19 @@ def test_an_exception_ends_the_run_and_is_the_cause() -> None:
 
     with pytest.raises(WarpError, match="^workload at_once: KeyError: 'nothing'$"):
         result_of(at_once)
-    with pytest.raises(WarpError, match="TypeError: returned int; yield requests, or return an iterable"):
+    with pytest.raises(WarpError, match="TypeError: returned int. Yield requests, or return an iterable"):
         result_of(lambda target: 5)
 
 
 def test_what_is_no_workload_is_refused() -> None:
-    with pytest.raises(TypeError, match="give a name, a path or a function that makes requests, not int"):
+    with pytest.raises(TypeError, match="workload cannot be int. Give a name, a path or a function"):
         Experiment.of_workload(5, "ssd_a")  # type: ignore[arg-type]
 
     def nothing(target: Target) -> Iterator[Any]:
         while True:
             yield WRITE, np.zeros(0, int), 4096
 
-    with pytest.raises(WarpError, match="workload nothing, block 65536: more than 65536 blocks without a request"):
+    with pytest.raises(WarpError, match="workload nothing, block 65536: more than 65536 consecutive blocks have no request"):
         result_of(nothing)
 
 
@@ -331,7 +331,7 @@ def test_whatif_lifetimes_and_the_oracle_take_it() -> None:
 
 
 def test_the_studio_says_why_it_cannot_show_it() -> None:
-    with pytest.raises(WarpError, match="asks no Python"):
+    with pytest.raises(WarpError, match="a policy or a workload in Python"):
         warp_ssd.studio(result_of(overwrites))
-    with pytest.raises(WarpError, match="asks no Python"):
+    with pytest.raises(WarpError, match="a policy or a workload in Python"):
         warp_ssd.studio(Experiment.of_workload(overwrites, "warp_default"))

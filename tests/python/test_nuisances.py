@@ -103,12 +103,12 @@ def test_nuisances_are_read_from_text_and_files(tmp_path: Path) -> None:
     assert (first.path, list(first.values)) == ("run:prefill_capacities@two_stream", [0, 1])
     assert second == Nuisance("workload:random.rate", (100000, 900000))
     assert third.values[0] is None
-    assert [label(value) for value in third.values] == ["as it is", "half"]
+    assert [label(value) for value in third.values] == ["unchanged", "half"]
     for text, problem in {
-        "nuisance = 1": r"unknown\.toml: give nothing but",
-        "[[nuisance]]\nkey = 'metric'": r"unknown\.toml, nuisance 1: give key",
-        "[[nuisance]]\nkey = 'gc.policy'\nvalues = [1, 2]": "nuisance 1: nuisance gc.policy: give workload:PATH",
-        "[[nuisance]]\nkey = 'change:a'\nvalues = [1, 2]": "nuisance 1: nuisance change:a: each value is",
+        "nuisance = 1": r"unknown\.toml: the file has other entries",
+        "[[nuisance]]\nkey = 'metric'": r"unknown\.toml, nuisance 1: the keys are wrong",
+        "[[nuisance]]\nkey = 'gc.policy'\nvalues = [1, 2]": "nuisance 1: nuisance gc.policy is unknown. Give workload:PATH",
+        "[[nuisance]]\nkey = 'change:a'\nvalues = [1, 2]": "nuisance 1: nuisance change:a has a value",
         "[[nuisance": r"unknown\.toml: ",
     }.items():
         file.write_text(text)
@@ -120,10 +120,10 @@ def test_what_cannot_be_a_nuisance_is_said(capsys: pytest.CaptureFixture[str], t
     cell = Measurement(waf=2.0, experiment="one_stream")
     options: dict[str, Any] = {"scales": ["1/1024"], "trials": 8, "progress": False}
     with pytest.raises(
-        WarpError, match="nothing that was measured is of it; there are one_stream, workload:one_stream"
+        WarpError, match="concerns no measurement. Give one of one_stream, workload:one_stream"
     ):
         calibrate([cell], {OP: (0.1, 0.2)}, nuisances=[Nuisance("metric", ["a", "b"], ["f2fs"])], **options)
-    with pytest.raises(WarpError, match="is a nuisance"):
+    with pytest.raises(WarpError, match="as nuisances"):
         calibrate([cell], {"run:prefill_capacities": [0, 1]}, **options)
     with pytest.raises(WarpError, match="neither a rising"):
         Nuisance("metric", ["a"]).knob  # noqa: B018
@@ -131,7 +131,7 @@ def test_what_cannot_be_a_nuisance_is_said(capsys: pytest.CaptureFixture[str], t
     lines.write_text("experiment,waf\none_stream,2.0\n")
     arguments = [str(lines), "--free", f"{OP}=0.1:0.2", "--nuisance"]
     assert main([*arguments, "metric"]) == 1
-    assert "calibrate: nuisance metric: write metric=LOW:HIGH or metric=[JSON list]" in capsys.readouterr().err
+    assert "calibrate: nuisance metric has no values. Give metric=LOW:HIGH or metric=[JSON list]" in capsys.readouterr().err
 
 
 def test_several_settings_can_be_varied_together() -> None:
@@ -147,7 +147,7 @@ def test_several_settings_can_be_varied_together() -> None:
     rows = result.points().to_pylist()
     assert [row["change:split"] for row in rows] == ["small", "small", "large", "large"]
     assert len({row["hash"] for row in rows}) == 4
-    with pytest.raises(WarpError, match=r'change:split = "?.*give \{"name"'):
+    with pytest.raises(WarpError, match=r'change:split = "?.*Give \{"name"'):
         sweep("three_stream_uniform", {"change:split": [{"workload:random.size": "1%"}]}, progress=False)
 
 
@@ -179,13 +179,13 @@ def test_the_ensemble_of_an_experiment_has_them_in_it(tmp_path: Path) -> None:
     assert row["fitted"]
     assert row["low"] <= row["ours"] <= row["high"]
     assert row["low"] < row["high"], "the members differ"
-    with pytest.raises(WarpError, match="an experiment's"):
+    with pytest.raises(WarpError, match="is of an experiment"):
         _ = found.profile
     wrong = [Nuisance("metric", ["write_amplification", "tail_write_amplification"])]
-    with pytest.raises(WarpError, match="nuisance metric: an experiment's ensemble has settings"):
+    with pytest.raises(WarpError, match="nuisance metric is not a setting, but an experiment's ensemble has only settings"):
         calibrate(measured, free, nuisances=wrong, ensemble_of="experiment", **options)
     both = [*measured, Measurement(waf=1.5, experiment="one_stream")]
-    with pytest.raises(WarpError, match="of that one experiment"):
+    with pytest.raises(WarpError, match="measurements of one experiment"):
         calibrate(both, free, ensemble_of="experiment", **options)
     with pytest.raises(WarpError, match="ensemble_of = 'drive'"):
         calibrate(measured, free, ensemble_of="drive", **options)

@@ -59,7 +59,7 @@ def test_the_breakdown_adds_up(swept: SweepResult) -> None:
     assert {"RUH 0", "RUH 1", "RUH 2"} <= set(line_labels(ax))
     assert "shared" not in line_labels(ax), "the host never writes there"
     assert "shared" in line_labels(plot.ruh_breakdown(swept))
-    with pytest.raises(WarpError, match="must be host or copied"):
+    with pytest.raises(WarpError, match="Give host or copied"):
         plot.ruh_breakdown(swept, of="both")
 
 
@@ -141,7 +141,7 @@ def test_frames_of_any_library_will_do(swept: SweepResult) -> None:
 def test_marks_are_named_once() -> None:
     ax = plot.bars({"FDP": {"a": 1.0, "b": 2.0}}, marks={"drive": {"FDP": {"a": 1.1, "b": 2.1}}})
     assert line_labels(ax) == ["FDP", "paper's drive"]
-    with pytest.raises(WarpError, match="must be drive or emulator"):
+    with pytest.raises(WarpError, match="Give drive or emulator"):
         plot.mark(ax, 0, 1, "paper")
 
 

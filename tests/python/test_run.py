@@ -217,7 +217,10 @@ def test_experiments_are_dictionaries_too() -> None:
         (lambda: Experiment(QUICK).points(only=["NoFPD"]), "did you mean NoFDP"),
         (lambda: Experiment(QUICK).points(scale="half"), "is not of the form 1/64"),
         (lambda: Experiment(QUICK).points(seeds=[]), "give at least one seed"),
-        (lambda: Experiment(QUICK).points(write_capacities=float("nan")), "write_capacities = nan: give a finite number"),
+        (
+            lambda: Experiment(QUICK).points(write_capacities=float("nan")),
+            "write_capacities = nan is not finite. Give a finite number",
+        ),
         (lambda: Experiment(QUICK).points(settings={"overwrite.bs": "much"}), "bs"),
         (lambda: Experiment(QUICK).points(devices=["ssd_c"]), "there is no device ssd_c"),
     ],

@@ -230,7 +230,7 @@ def test_policies_in_python_are_not_shown(policies: dict[str, Any]) -> None:
         "three_stream", devices=["ssd_a"], scale="1/4096", write_capacities=0.2, only=["FDP", "80/20"], **policies
     )
     for shown in (found, found[0]):
-        with pytest.raises(WarpError, match="Python decides in these runs"):
+        with pytest.raises(WarpError, match="a policy or a workload in Python"):
             studio(shown)
 
 
@@ -250,26 +250,26 @@ def test_what_cannot_be_shown_is_said_in_a_sentence(tmp_path: Path) -> None:
         (one.points(snapshot=saved, write_capacities=0.5), "saved device"),
         (
             [warp_ssd.Point(*arguments) for _, arguments in pickled],
-            "not made together by one call of Experiment.points",
+            "with one call of Experiment.points",
         ),
-        (experiment.points(**small) + experiment.points(**small), "not made together"),
+        (experiment.points(**small) + experiment.points(**small), "with one call of Experiment.points"),
         (Experiment(mapping), "neither in the catalogue nor a file"),
         (mapping, "this one has no lanes"),
-        ({"lanes": [], "experiment": "three_stream"}, "lanes: give at least one"),
+        ({"lanes": [], "experiment": "three_stream"}, "lanes: the list is empty"),
         ({"lanes": [{"name": "a"}], "experiment": "three_streams"}, "did you mean three_stream?"),
-        ({"lanes": [{"name": "a"}], "experiment": "three_stream", "device": "ssd_a"}, "lane a: is 9 runs"),
+        ({"lanes": [{"name": "a"}], "experiment": "three_stream", "device": "ssd_a"}, "lane a: has 9 runs"),
         ({"lanes": [{"name": "a"}], "workload": {"name": "/dev/zero"}, "device": "ssd_a"}, "no workload /dev/zero"),
-        ([], "list cannot be shown"),
-        (3, "int cannot be shown; give a Result"),
-        (warp_ssd.whatif, "cannot be shown"),
+        ([], "cannot show list"),
+        (3, "studio cannot show int. Give a Result"),
+        (warp_ssd.whatif, "cannot show"),
     ]:
         with pytest.raises(WarpError) as error:
             studio(shown)  # type: ignore[arg-type]
         assert says in str(error.value), f"{says}: {error.value}"
         assert "\n" not in str(error.value)
-    with pytest.raises(WarpError, match="device is of an experiment, and list is shown as it is"):
+    with pytest.raises(WarpError, match="studio cannot change device of list"):
         studio(experiment.points(**small), device="ssd_b")
-    with pytest.raises(WarpError, match="no variant or value"):
+    with pytest.raises(WarpError, match="is not a variant or value"):
         studio(experiment, only=["NoFPD"])
 
 
@@ -288,7 +288,7 @@ def in_python(program: str) -> subprocess.CompletedProcess[str]:
 def test_without_anywidget_the_remedy_is_said() -> None:
     done = in_python("import sys; sys.modules['anywidget'] = None\nfrom warp_ssd import studio\nstudio('three_stream')")
     assert done.returncode == 1
-    assert done.stderr.strip().endswith('studio needs anywidget: pip install "warp_ssd[notebook]"')
+    assert done.stderr.strip().endswith('studio needs anywidget. Run pip install "warp_ssd[notebook]"')
 
 
 def test_a_process_ends_while_its_studio_is_busy() -> None:

@@ -94,13 +94,13 @@ def test_an_impossible_drive_is_recorded_and_the_rest_runs() -> None:
 def test_what_cannot_be_varied_is_said() -> None:
     with pytest.raises(WarpError, match=r"'op' cannot be varied.*variant, overwrite"):
         sweep("three_stream", {"op": [0.1]}, **SMALL)
-    with pytest.raises(WarpError, match="variant 'fdp': must be one of FDP, Mixed, NoFDP"):
+    with pytest.raises(WarpError, match="variant 'fdp' is unknown. Give one of FDP, Mixed, NoFDP"):
         sweep("three_stream", {"variant": ["fdp"]}, **SMALL)
     with pytest.raises(WarpError, match="at least one value"):
         sweep("three_stream", {OP: []}, **SMALL)
     with pytest.raises(WarpError, match="over_provisionin"):
         sweep("three_stream", {"geometry.over_provisionin": [0.1]}, **SMALL)
-    with pytest.raises(WarpError, match="must be local or ray"):
+    with pytest.raises(WarpError, match="Give local or ray"):
         sweep("one_stream", engine="slurm", **SMALL)
 
 

@@ -62,5 +62,5 @@ def test_the_last_cell_says_what_it_needs(capsys: pytest.CaptureFixture[str], mo
 def test_a_table_names_the_library_that_it_needs(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     table = Experiment("three_stream").published()
-    with pytest.raises(WarpError, match=rf'to_{library} needs {library}: pip install "warp_ssd\[frames\]"'):
+    with pytest.raises(WarpError, match=rf'to_{library} needs {library}. Run pip install "warp_ssd\[frames\]"'):
         getattr(table, f"to_{library}")()

@@ -65,7 +65,7 @@ class CalibrationStopped(KeyboardInterrupt):
     """
 
     def __init__(self, so_far: str, store: Path) -> None:
-        super().__init__(f"{so_far}\n\nstopped; with store={str(store)!r} the next calibration goes on from here")
+        super().__init__(f"{so_far}\n\nstopped. The next calibration with store={str(store)!r} continues from here")
         self.so_far = so_far
         self.store = store
 
@@ -154,14 +154,14 @@ def calibrate(
     if leave_out is not None:
         figures_of(cells, leave_out)
     if ensemble_of not in ENSEMBLES_OF:
-        raise WarpError(f"ensemble_of = {ensemble_of!r}: must be one of {', '.join(ENSEMBLES_OF)}")
+        raise WarpError(f"ensemble_of = {ensemble_of!r} is unknown. Give one of {', '.join(ENSEMBLES_OF)}")
     text = _text_of_experiment(cells, nuisances) if ensemble_of == "experiment" else None
     if members < 1:
-        raise WarpError(f"members = {members}: must be 1 or more")
+        raise WarpError(f"members = {members} is out of range. Give 1 or more")
     start = with_known(profile_text(device), known or {}).as_string()
     scales = usual_scales(start, knobs) if scales is None else list(scales)
     if not scales:
-        raise WarpError("scales = []: give at least one")
+        raise WarpError("scales = [] is empty. Give at least one")
     with _folder(store) as folder, _bar(trials, progress) as tell:
         results = Store(folder)
         file = results.path / f"start-{hashlib.sha256(start.encode()).hexdigest()[:12]}.toml"
@@ -197,10 +197,13 @@ def _text_of_experiment(cells: Sequence[Measurement], nuisances: Sequence[Nuisan
     names = {one.experiment for one in cells}
     name = names.pop()
     if name is None or names:
-        raise WarpError("the ensemble of an experiment takes measurements of that one experiment, and of no other")
+        raise WarpError("ensemble_of = 'experiment' needs measurements of one experiment. Remove the other measurements")
     for nuisance in nuisances:
         if not nuisance.is_setting:
-            raise WarpError(f"nuisance {nuisance.path}: an experiment's ensemble has settings; give workload:PATH or change:NAME")
+            raise WarpError(
+                f"nuisance {nuisance.path} is not a setting, but an experiment's ensemble has only settings. "
+                "Give workload:PATH or change:NAME"
+            )
     return experiment_text(name)
 
 

@@ -63,10 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except CalibrationStopped as stop:
         print(stop.so_far)
-        print(f"calibrate: stopped; the same command with --store {stop.store} goes on from here", file=sys.stderr)
+        print(f"calibrate: stopped. The same command with --store {stop.store} continues from here", file=sys.stderr)
         return 130
     except KeyboardInterrupt:
-        print("calibrate: stopped before anything was evaluated", file=sys.stderr)
+        print("calibrate: stopped before the first evaluation", file=sys.stderr)
         return 130
     return 0
 
@@ -74,100 +74,101 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="warp calibrate",
-        description="Find the hidden knobs of a drive from write amplifications that were measured on it.",
-        epilog=f"Knobs with a usual range: {', '.join(KNOBS)}. Any other setting of a profile can be one if its values are given.",
+        description="Find the hidden knobs of a drive from measured write amplifications.",
+        epilog=f"These knobs have a usual range: {', '.join(KNOBS)}. Other settings of a profile need values.",
     )
     parser.add_argument(
         "measurements",
         nargs="*",
-        help="CSV files, or experiments whose published numbers of --drive are the measurements",
+        help="CSV files, or experiments with published numbers of --drive as measurements",
     )
     parser.add_argument(
         "--free",
         nargs="+",
         required=True,
         metavar="KNOB",
-        help="knobs to find: PATH, PATH=LOW:HIGH or PATH=[JSON list]",
+        help="knobs to find, as PATH, PATH=LOW:HIGH or PATH=[JSON list]",
     )
     parser.add_argument(
         "--nuisance",
         nargs="+",
         default=[],
         metavar="KEY[@OF,...]=VALUES",
-        help="what of the workloads (workload:SECTION.OPTION, change:NAME) or of the reading (run:prefill_capacities, metric) is not "
-        "known either, of these experiments or of workload:NAME: =[JSON list] or =LOW:HIGH; or a TOML file of [[nuisance]]",
+        help="unknowns of the workloads (workload:SECTION.OPTION, change:NAME) or of the reading (run:prefill_capacities, metric). "
+        "OF limits a nuisance to experiments or to workload:NAME. VALUES is a JSON list or LOW:HIGH. A TOML file of [[nuisance]] "
+        "is possible too",
     )
-    parser.add_argument("--device", default="warp_default", help="profile to begin with (default: %(default)s)")
+    parser.add_argument("--device", default="warp_default", help="start profile (default: %(default)s)")
     parser.add_argument("--drive", help="drive of published numbers (default: --device)")
     parser.add_argument(
-        "--set", nargs="+", default=[], dest="known", metavar="PATH=VALUE", help="settings that are known of the drive"
+        "--set", nargs="+", default=[], dest="known", metavar="PATH=VALUE", help="known settings of the drive"
     )
     parser.add_argument("--out", metavar="FILE", help="write the fitted profile, or the experiment (TOML)")
     parser.add_argument(
         "--ensemble-of",
         choices=ENSEMBLES_OF,
         default=ENSEMBLES_OF[0],
-        help="experiment: the ensemble is that of the one experiment that was measured, nuisances and all (default: %(default)s)",
+        help="device, or experiment for an ensemble of the measured experiment with its nuisances (default: %(default)s)",
     )
     parser.add_argument(
-        "--members", type=int, default=MEMBERS, help="settings of the ensemble, at most (default: %(default)s)"
+        "--members", type=int, default=MEMBERS, help="maximum number of settings in the ensemble (default: %(default)s)"
     )
     parser.add_argument(
         "--leave-one-out",
         nargs="?",
         const=BY[0],
         choices=BY,
-        help="predict each figure from a fit to the others; a figure is an experiment (default), or of that what has one source",
+        help="predict each figure from a fit to the others, with a figure for each experiment (default) or for each source",
     )
     parser.add_argument("--title", help="title of the profile (default: the start profile's)")
     parser.add_argument(
         "--scales",
         nargs="+",
-        help="twins, small ones first; 1/1 is the drive itself (default: reclaim units of 512 and of 2048 pages)",
+        help="scales, smallest models first, with 1/1 for the full drive (default: reclaim units of 512 and of 2048 pages)",
     )
     parser.add_argument(
-        "--trials", type=int, default=200, help="settings to evaluate in the search (default: %(default)s)"
+        "--trials", type=int, default=200, help="number of settings that the search evaluates (default: %(default)s)"
     )
     parser.add_argument(
-        "--seeds", nargs="+", type=int, default=[1, 2], help="seeds to run each cell with (default: 1 2)"
+        "--seeds", nargs="+", type=int, default=[1, 2], help="seeds of each run (default: 1 2)"
     )
     parser.add_argument("--seed", type=int, default=1, help="seed of the search (default: %(default)s)")
     parser.add_argument(
         "--noise",
         type=float,
         default=0.02,
-        help="standard deviation of a measurement without sigma, as a share of it (default: %(default)s)",
+        help="relative standard deviation of a measurement without sigma (default: %(default)s)",
     )
     parser.add_argument("--sigma", type=float, help="standard deviation of published numbers (default: --noise)")
     parser.add_argument(
         "--loss",
         choices=LOSSES,
         default="squared",
-        help="absolute where some cells are known not to fit (default: %(default)s)",
+        help="loss function, with absolute if some measurements are outliers (default: %(default)s)",
     )
     parser.add_argument(
-        "--store", metavar="FOLDER", help="keep evaluations, so that a calibration that was stopped goes on"
+        "--store", metavar="FOLDER", help="folder for evaluations, which lets a stopped calibration continue"
     )
-    parser.add_argument("--workers", type=int, help="processes (default: one for each processor)")
+    parser.add_argument("--workers", type=int, help="number of processes (default: one per processor)")
     parser.add_argument(
-        "--engine", choices=["local", "ray"], default="local", help="where to run (default: %(default)s)"
+        "--engine", choices=["local", "ray"], default="local", help="engine that runs the evaluations (default: %(default)s)"
     )
-    real = parser.add_argument_group("straight from real tools")
+    real = parser.add_argument_group("measurements from nvme-cli and fio")
     real.add_argument(
         "--fdp-stats",
         nargs=2,
         action="append",
         default=[],
         metavar=("BEFORE", "AFTER"),
-        help="`nvme fdp stats -o json` before and after a job; once for each --job",
+        help="output of `nvme fdp stats -o json` before and after a job, once per --job",
     )
-    real.add_argument("--job", action="append", default=[], metavar="FILE", help="the fio job file that was run")
-    real.add_argument("--capacity-bytes", type=int, help="the drive's capacity, with --fdp-stats")
+    real.add_argument("--job", action="append", default=[], metavar="FILE", help="fio job file of the measurement")
+    real.add_argument("--capacity-bytes", type=int, help="capacity of the drive, required by --fdp-stats")
     real.add_argument(
         "--prefill-capacities",
         type=float,
         default=0.0,
-        help="what the drive was filled with before, x capacity (default: 0)",
+        help="bytes written before the job, in multiples of the capacity (default: 0)",
     )
     return parser
 
@@ -180,9 +181,9 @@ def _measurements(options: argparse.Namespace) -> list[Measurement]:
         else:
             found += published(name, options.drive or Path(options.device).stem, sigma=options.sigma)
     if len(options.fdp_stats) != len(options.job):
-        raise WarpError("give --job once for each --fdp-stats")
+        raise WarpError("--job and --fdp-stats differ in number. Give --job once per --fdp-stats")
     if options.fdp_stats and options.capacity_bytes is None:
-        raise WarpError("--fdp-stats needs --capacity-bytes")
+        raise WarpError("--fdp-stats needs --capacity-bytes. Give the capacity of the drive")
     for (before, after), job in zip(options.fdp_stats, options.job, strict=True):
         found.append(
             fdp_stats(before, after, job, options.capacity_bytes, prefill_capacities=options.prefill_capacities)
@@ -224,7 +225,7 @@ def _values(text: str) -> object:
 def _setting(text: str) -> tuple[str, object]:
     path, equals, value = text.partition("=")
     if not equals:
-        raise WarpError(f"--set {text}: write PATH=VALUE")
+        raise WarpError(f"--set {text} has no value. Give PATH=VALUE")
     return path, parse_value(value)
 
 

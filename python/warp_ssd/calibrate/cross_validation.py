@@ -88,13 +88,14 @@ class CrossValidation:
         """The same in words."""
         total = self.total
         return (
-            f"each of {len(self.figures)} figures predicted from the others: mean absolute error {total.out_of_sample:.3f} "
-            f"(in-sample {total.in_sample:.3f}), {total.inside} of {total.cells} cells ({total.inside / total.cells:.0%}) inside"
+            f"each of {len(self.figures)} figures was predicted from the others "
+            f"with a mean absolute error of {total.out_of_sample:.3f} (in-sample {total.in_sample:.3f}), "
+            f"and {total.inside} of {total.cells} cells ({total.inside / total.cells:.0%}) are inside"
         )
 
     def table(self) -> str:
         """A line for each figure and one for all, under headings."""
-        lines = [f"{self.sentence}, twins of {self.scale}", f"{'in-sample':>9} {'out':>7} {'inside':>9}  figure"]
+        lines = [f"{self.sentence}, scale {self.scale}", f"{'in-sample':>9} {'out':>7} {'inside':>9}  figure"]
         for one in (*self.figures, self.total):
             inside = f"{one.inside} of {one.cells}"
             lines.append(f"{one.in_sample:>9.3f} {one.out_of_sample:>7.3f} {inside:>9}  {one.figure}")
@@ -126,7 +127,7 @@ def check_by(cross_validate: bool | str) -> str | None:
     """
     by = BY[0] if cross_validate is True else cross_validate
     if by and by not in BY:
-        raise WarpError(f"cross_validate = {by!r}: must be one of {', '.join(BY)}")
+        raise WarpError(f"cross_validate = {by!r} is unknown. Give one of {', '.join(BY)}")
     return by or None
 
 
@@ -143,7 +144,8 @@ def figures_of(measurements: Sequence[Measurement], by: str) -> dict[str, list[i
         figures.setdefault(one.figure(by == "source"), []).append(index)
     if len(figures) < 2:
         raise WarpError(
-            f"cross-validation: all measurements are of one figure, {next(iter(figures))}; give others, or go by source"
+            f"cross-validation needs several figures, but all measurements are of {next(iter(figures))}. "
+            "Add others, or group by source"
         )
     return figures
 

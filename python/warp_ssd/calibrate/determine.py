@@ -166,18 +166,18 @@ class _Profile:
 def _about_choices(knob: Knob, value: object, alike: Sequence[object]) -> str:
     begin = f"{knob.path} = {label(value)}"
     if not alike:
-        return f"{begin}: nothing else fits"
+        return f"{begin}: no other choice fits"
     others = ", ".join(label(other) for other in alike)
     if len(alike) == len(knob.choices) - 1:
-        return f"{begin}: the data cannot determine it; {others} fit as well"
-    return f"{begin}: the data cannot tell it from {others}"
+        return f"{begin}: the data cannot determine it, because {others} fit as well"
+    return f"{begin}: the data cannot distinguish it from {others}"
 
 
 def _about_range(knob: Knob, value: float, low: float, high: float) -> str:
     begin = f"{knob.path} = {label(value)}"
     span = f"{label(low)} to {label(high)}"
     if low <= knob.low and high >= knob.high:
-        return f"{begin}: the data cannot determine it; anything from {span} fits"
+        return f"{begin}: the data cannot determine it, because all values from {span} fit"
     if low <= knob.low:
         return f"{begin}: at most {label(high)}"
     if high >= knob.high:

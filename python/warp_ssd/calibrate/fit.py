@@ -136,9 +136,9 @@ class Fit:
                     f"{one.waf:>9.3f} {waf:>7.3f} {waf - one.waf:>+7.3f}  {one.name}"
                     for one, waf in zip(objective.measurements, best.wafs, strict=True)
                 ]
-                begin = f"best of {len(objective.seen)} settings so far, on twins of {objective.scale}:"
+                begin = f"best of {len(objective.seen)} settings so far, at scale {objective.scale}:"
                 return "\n".join([begin, *values, "", f"{'measured':>9} {'model':>7} {'error':>7}", *rows])
-        return "nothing was evaluated that fits"
+        return "no evaluated setting fits"
 
     def _settings(self, one: Evaluation) -> Settings:
         """Settings of a member by dotted path."""
@@ -157,7 +157,7 @@ class Fit:
         search(first, knobs, self._start_values(), trials, seed, self._tell)
         promising = best_of_each_kind(first, self._spanned, _CANDIDATES)
         if not promising:
-            raise WarpError(f"no settings can be run: {next(iter(first.seen.values())).error}")
+            raise WarpError(f"no setting can run ({next(iter(first.seen.values())).error})")
         promising += sorted(first.seen.values(), key=lambda one: one.loss)[:_AGAIN]
         small.evaluate([one.settings for one in promising])
         small.learn_noise()

@@ -84,7 +84,7 @@ class Knob:
 def label(value: object) -> str:
     """Text of a value in a table or a sentence."""
     if value is None:
-        return "as it is"
+        return "unchanged"
     if isinstance(value, Mapping) and "name" in value:
         return str(value["name"])
     if isinstance(value, float):
@@ -162,7 +162,7 @@ def read_knobs(free: Sequence[str] | Mapping[str, object]) -> list[Knob]:
     """
     given = dict(free) if isinstance(free, Mapping) else dict.fromkeys(free)
     if not given:
-        raise WarpError("free = []: name at least one knob, such as geometry.over_provisioning")
+        raise WarpError("free = [] is empty. Give at least one knob, such as geometry.over_provisioning")
     return [_knob(path, values) for path, values in given.items()]
 
 
@@ -174,13 +174,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def _knob(path: str, values: object) -> Knob:
     if ":" in path:
-        raise WarpError(f"{path} is no setting of a drive; what the workload or the reading leaves open is a nuisance")
+        raise WarpError(f"{path} is not a setting of a drive. Give unknowns of the workload or the reading as nuisances")
     if values is not None:
         return knob_of(path, values, whole=path.endswith("_bytes"))
     if path not in KNOBS:
         raise WarpError(
-            f"{path}{did_you_mean(path, KNOBS)}: its range is not known; give (low, high) or a list of values; "
-            f"known are {', '.join(KNOBS)}"
+            f"{path}{did_you_mean(path, KNOBS)} has no known range. Give (low, high) or a list of values. "
+            f"Known ranges have {', '.join(KNOBS)}"
         )
     return KNOBS[path]
 
@@ -200,4 +200,4 @@ def knob_of(path: str, values: object, *, whole: bool = False, nuisance: bool = 
             numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
             choices = tuple(sorted(values)) if numbers and not nuisance else tuple(values)
             return Knob(path, choices, ordered=numbers and not nuisance, nuisance=nuisance)
-    raise WarpError(f"{path}: {values!r} is neither a rising (low, high) nor a list of two or more values")
+    raise WarpError(f"{path} = {values!r} is neither a rising (low, high) nor a list of two or more values")

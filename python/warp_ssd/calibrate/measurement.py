@@ -55,11 +55,11 @@ class Measurement:
 
     def __post_init__(self) -> None:
         if (self.experiment is None) == (self.workload is None):
-            raise WarpError("measurement: give either an experiment or a workload")
+            raise WarpError("a measurement needs either an experiment or a workload")
         if not self.waf > 0:
-            raise WarpError(f"measurement: waf = {self.waf}: must be above 0")
+            raise WarpError(f"waf = {self.waf} of a measurement is not above 0")
         if self.sigma is not None and not self.sigma > 0:
-            raise WarpError(f"measurement: sigma = {self.sigma}: must be above 0")
+            raise WarpError(f"sigma = {self.sigma} of a measurement is not above 0")
 
     @property
     def name(self) -> str:
@@ -133,7 +133,7 @@ def _measurement(place: str, line: Mapping[str, str]) -> Measurement:
         except ValueError:
             raise WarpError(f"{place}: {name} = {text!r} is not a number") from None
     if "waf" not in fields:
-        raise WarpError(f"{place}: no waf; the columns needed are waf and one of experiment and workload")
+        raise WarpError(f"{place}: the column waf is missing. Give waf, and experiment or workload")
     try:
         return Measurement(**fields, at={name: _value(name, value) for name, value in given.items()})
     except WarpError as error:
@@ -188,7 +188,7 @@ def published(experiment: str, device: str, *, sigma: float | None = None) -> li
         and row["column"] in ("write_amplification", "tail_write_amplification")
     ]
     if not measurements:
-        raise WarpError(f"experiment {experiment}: it publishes no write amplification of {device}")
+        raise WarpError(f"experiment {experiment} publishes no write amplification of {device}")
     return measurements
 
 
@@ -222,7 +222,7 @@ def fdp_stats(
     first, last = _statistics(before), _statistics(after)
     host_bytes, media_bytes = last["hbmw"] - first["hbmw"], last["mbmw"] - first["mbmw"]
     if host_bytes <= 0 or media_bytes <= 0:
-        raise WarpError(f"{os.fspath(after)}: nothing was written since {os.fspath(before)}; are they swapped?")
+        raise WarpError(f"{os.fspath(after)}: nothing was written since {os.fspath(before)}. Check if the files are swapped")
     return Measurement(
         waf=media_bytes / host_bytes,
         workload=os.fspath(job),
@@ -246,5 +246,5 @@ def as_measurements(given: str | os.PathLike[str] | Sequence[Measurement]) -> li
     """Measurements as they are, or read from a CSV file."""
     found = read_csv(given) if isinstance(given, str | os.PathLike) else list(given)
     if not found:
-        raise WarpError("no measurements: give at least one")
+        raise WarpError("there are no measurements. Give at least one")
     return found

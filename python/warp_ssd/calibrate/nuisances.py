@@ -49,10 +49,10 @@ class Nuisance:
     def __post_init__(self) -> None:
         kind, _, rest = self.key.partition(":")
         if self.key not in (METRIC, "workload") and (kind not in _KINDS or not rest):
-            raise WarpError(f"nuisance {self.key}: {_ALLOWED}")
+            raise WarpError(f"nuisance {self.key} is unknown. {_ALLOWED}")
         changes = [value for value in self.values if value is not None] if kind == "change" else []
         if not all(isinstance(value, Mapping) and "name" in value for value in changes):
-            raise WarpError(f'nuisance {self.key}: each value is {{"name": ..., and what it changes}}')
+            raise WarpError(f'nuisance {self.key} has a value of another form. Give {{"name": ..., and its changes}}')
 
     @property
     def path(self) -> str:
@@ -87,7 +87,7 @@ class Nuisance:
         changes = {key: one for key, one in keys.items() if key != "name"}
         others = [key for key in changes if ":" in key and not key.startswith("workload:")]
         if others:
-            raise WarpError(f"nuisance {self.path}: an ensemble has only settings, not {', '.join(others)}")
+            raise WarpError(f"nuisance {self.path} is not a setting. Remove {', '.join(others)} from the ensemble")
         return {key.replace("workload:", "workload.", 1): one for key, one in changes.items()}
 
     def is_about(self, figure: str, workload: str) -> bool:
@@ -96,8 +96,8 @@ class Nuisance:
 
 
 _ALLOWED = (
-    "give workload:PATH, workload, run:prefill_capacities, run:write_capacities, change:NAME or metric; "
-    "settings of the drive are knobs"
+    "Give workload:PATH, workload, run:prefill_capacities, run:write_capacities, change:NAME or metric. "
+    "Give settings of the drive as knobs"
 )
 
 
@@ -105,7 +105,7 @@ def parse_nuisance(text: str, values: object) -> Nuisance:
     """A nuisance from `KEY[@OF,...]` and its values."""
     key, _, of = text.partition("@")
     if not isinstance(values, list | tuple):
-        raise WarpError(f"nuisance {text}: write {text}=LOW:HIGH or {text}=[JSON list]")
+        raise WarpError(f"nuisance {text} has no values. Give {text}=LOW:HIGH or {text}=[JSON list]")
     return Nuisance(key, values, tuple(name.strip() for name in of.split(",") if name.strip()))
 
 
@@ -123,7 +123,7 @@ def read_nuisances(path: str | os.PathLike[str]) -> list[Nuisance]:
         raise WarpError(f"{os.fspath(path)}: {error}") from None
     entries = table.get("nuisance")
     if list(table) != ["nuisance"] or not isinstance(entries, list):
-        raise WarpError(f"{os.fspath(path)}: give nothing but [[nuisance]] tables")
+        raise WarpError(f"{os.fspath(path)}: the file has other entries. Give only [[nuisance]] tables")
     return [_of_table(f"{os.fspath(path)}, nuisance {number}", entry) for number, entry in enumerate(entries, 1)]
 
 
@@ -131,7 +131,7 @@ def _of_table(place: str, entry: Mapping[str, object]) -> Nuisance:
     unknown = [name for name in entry if name not in ("key", "of", "values", "range")]
     key, of, values, span = (entry.get(name) for name in ("key", "of", "values", "range"))
     if unknown or not isinstance(key, str) or (values is None) == (span is None):
-        raise WarpError(f"{place}: give key, values or range, and of, and nothing else")
+        raise WarpError(f"{place}: the keys are wrong. Give key, values or range, and optionally of")
     names = of if isinstance(of, list) else [] if of is None else [of]
     given = tuple(span) if isinstance(span, list) and len(span) == 2 else values
     try:

@@ -95,7 +95,7 @@ class Objective:
         nuisances: Sequence[Nuisance] = (),
     ) -> None:
         if loss not in LOSSES:
-            raise WarpError(f"loss = {loss!r}: must be one of {', '.join(LOSSES)}")
+            raise WarpError(f"loss = {loss!r} is unknown. Give one of {', '.join(LOSSES)}")
         self.measurements = list(measurements)
         self.measured_sigmas = [one.sigma if one.sigma is not None else noise * one.waf for one in measurements]
         self.sigmas = list(self.measured_sigmas)
@@ -241,7 +241,7 @@ class Objective:
             if not any(nuisance.is_about(*pair) for pair in pairs):
                 known = dict.fromkeys([*(pair[0] for pair in pairs), *(f"workload:{pair[1]}" for pair in pairs)])
                 raise WarpError(
-                    f"nuisance {nuisance.path}: nothing that was measured is of it; there are {', '.join(known)}"
+                    f"nuisance {nuisance.path} concerns no measurement. Give one of {', '.join(known)}"
                 )
         return [[nuisance for nuisance in nuisances if nuisance.is_about(*pair)] for pair in pairs]
 
@@ -264,7 +264,7 @@ class Objective:
                 if isinstance(value, str):
                     return Evaluation(settings, (), (), math.inf, value)
                 if value is None:
-                    raise WarpError(f"measurement {one.name}: its runs do not measure {metric!r}")
+                    raise WarpError(f"the runs of measurement {one.name} do not measure {metric!r}")
                 by_seed.setdefault(point.seed, []).append(value)
             of_seeds = [fmean(values) for values in by_seed.values()]
             wafs.append(fmean(of_seeds))

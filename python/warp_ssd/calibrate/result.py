@@ -94,7 +94,9 @@ class Calibration:
         import tomllib
 
         if "devices" in tomllib.loads(self.toml):
-            raise WarpError("the ensemble is an experiment's: settings has what was found of the drive")
+            raise WarpError(
+                "the ensemble is of an experiment, so there is no profile. Use settings for the fitted values of the drive"
+            )
         others = ("title", "notes", *_OF_ENSEMBLE)
         return {name: _plain(value) for name, value in tomllib.loads(self.toml).items() if name not in others}
 
@@ -108,7 +110,7 @@ class Calibration:
         changed = f"mean absolute error {self.mean_absolute_error:.3f}"
         if before is not None:
             changed += f" (start profile {before:.3f})"
-        lines = [f"{changed}, {self.residuals.num_rows} measurements, twins of {self.scale}", ""]
+        lines = [f"{changed}, {self.residuals.num_rows} measurements, scale {self.scale}", ""]
         lines += [knob.sentence for knob in (*self.knobs, *self.nuisances)]
         lines += ["", f"ensemble of {len(self.members)}, ranges widened by {self.widening:.1%}"]
         lines += ["", f"{'measured':>9} {'model':>7} {'error':>7}"]
@@ -176,13 +178,13 @@ def with_fit(
     for knob in knobs:
         _set(document, knob.path, knob.value, {"fitted": True, "source": f"fitted to {measured}"})
     sentences = "\n".join(f"- {knob.sentence}" for knob in knobs)
-    notes = f"\nFitted to {measured}. How well the knobs are determined:\n{sentences}\n"
+    notes = f"\nFitted to {measured}. The data determines the knobs as follows:\n{sentences}\n"
     if nuisances:
         beside = "\n".join(f"- {one.sentence}" for one in nuisances)
-        notes += f"Fitted beside them, of the workloads and of how they were read:\n{beside}\n"
+        notes += f"Nuisances of the workloads and the readings, fitted too:\n{beside}\n"
     if validation is not None:
         sentence = validation.sentence
-        notes += f"{sentence[0].upper()}{sentence[1:]} of intervals that had not seen them.\n"
+        notes += f"{sentence[0].upper()}{sentence[1:]} the intervals of fits without the figure.\n"
     if title is not None:
         document["title"] = title
     document["notes"] = tomlkit.string(notes, multiline=True)

@@ -132,7 +132,7 @@ def overview(result: Result) -> Figure:
     is_timed = result.latencies().num_rows > 0
     table = table_of(result, "latencies" if is_timed else "samples")
     if table.num_rows == 0:
-        raise WarpError("there is nothing to draw: the runs ended before their first sample")
+        raise WarpError("there is nothing to draw, because the runs ended before their first sample")
     coordinates = table.column_names[: table.column_names.index("seed")]
     variants = pc.count_distinct(table["variant"]).as_py() > 1
     lines = "variant" if variants else (coordinates[2] if len(coordinates) > 2 else "device")
@@ -170,7 +170,7 @@ def ruh_breakdown(
         Columns whose values are a bar each.
     """
     if of not in ("host", "copied"):
-        raise WarpError(f"of = {of!r}: must be host or copied")
+        raise WarpError(f"of = {of!r} is unknown. Give host or copied")
     table = table_of(source, "samples")
     owners = [name for name, rows in groups(table, "owner") if max(numbers(rows, f"owner_{of}_bytes"), default=0) > 0]
     bars = [(label, last_by_owner(rows, f"owner_{of}_bytes")) for label, rows in groups(table, by)]
@@ -266,7 +266,7 @@ def latency_cdf(
         if value is not None:
             table = table.filter(pc.equal(table[name], value))
     if table.num_rows == 0:
-        raise WarpError(f"no latencies of job {job!r}, direction {direction!r}: timed runs have them")
+        raise WarpError(f"there are no latencies of job {job!r}, direction {direction!r}. Use a timed run")
     names = [by] if isinstance(by, str) else list(by)
     names += [name for name in ("job", "direction") if name not in names and pc.count_distinct(table[name]).as_py() > 1]
     highest = 1.0
@@ -327,7 +327,7 @@ def collections(ax: Axes, source: Source, *, legend: bool = True) -> None:
     """
     table = first_run(table_of(source, "collections"))
     if table.num_rows == 0:
-        raise WarpError("no collections with owners: runs with feedback have them")
+        raise WarpError("there are no collections with owners. Use a run with feedback")
     owners = {name: numbers(rows, "pages_copied") for name, rows in groups(table, "owner")}
     count = len(next(iter(owners.values())))
     starts = np.arange(0, count, -(-count // MOST_STEPS))
@@ -398,7 +398,7 @@ def mark(ax: Axes, x: float, y: float, kind: str = "drive", *, of: str = "", lab
     """
     shapes = {"drive": ("D", "paper's drive"), "emulator": ("o", "paper's emulator")}
     if kind not in shapes:
-        raise WarpError(f"kind = {kind!r}: must be drive or emulator")
+        raise WarpError(f"kind = {kind!r} is unknown. Give drive or emulator")
     shape, usual = shapes[kind]
     label = label or usual
     handles, labels = ax.get_legend_handles_labels()

@@ -41,7 +41,7 @@ def groups(table: pa.Table, by: str | Sequence[str]) -> Iterator[tuple[str, pa.T
     names = [by] if isinstance(by, str) else list(by)
     for name in names:
         if name not in table.column_names:
-            raise WarpError(f"no column {name!r}: there are {', '.join(table.column_names)}")
+            raise WarpError(f"there is no column {name!r}. Use one of {', '.join(table.column_names)}")
     columns = [table[name].to_pylist() for name in names]
     places: dict[tuple[object, ...], list[int]] = {}
     for place, values in enumerate(zip(*columns, strict=True)):
