@@ -54,12 +54,12 @@ io_size=192m
 plids=1
 END
 "$WARP" run "$SCRATCH/on.fio" --on "$device" --no-keep >"$SCRATCH/output" 2>&1
-same "warp run --on a drive of this machine needs a word more" $? 2
+same "warp run --on a drive of this machine needs a confirmation" $? 2
 matches "which it says" "$(cat "$SCRATCH/output")" "--overwrite"
 succeeds "with it, it runs" "$WARP" run "$SCRATCH/on.fio" --on "$device" --overwrite --no-keep --json
 counters "$SCRATCH/output" >"$SCRATCH/drive"
 succeeds "so does the lab" "$WARP" run "$SCRATCH/on.fio" --device warp_default --capacity 128M --untimed --no-keep --json
-same "the drive counted what the lab did" "$(cat "$SCRATCH/drive")" "$(counters "$SCRATCH/output")"
+same "the drive and the lab count the same" "$(cat "$SCRATCH/drive")" "$(counters "$SCRATCH/output")"
 
 umount /sys/kernel/tracing 2>/dev/null
 capture "$SCRATCH/none" true >"$SCRATCH/output" 2>&1
@@ -96,7 +96,7 @@ same "it begins with the header" "$(head -n 1 "$SCRATCH/capture.csv")" "time,pro
 same "all that was written directly is of its file" "$(written_to "$SCRATCH/capture.csv" hot/data)" $((2 * HOT_BYTES))
 same "all that was written through the cache is, too" "$(written_to "$SCRATCH/capture.csv" warm/data)" $WARM_BYTES
 matches "by its process" "$(grep -m 1 hot/data "$SCRATCH/capture.csv")" ",fio,hot/data,W,[0-9]*,4096"
-same "nothing was lost" "$(grep -c 'were lost' "$SCRATCH/output")" 0
+same "no events were lost" "$(grep -c 'were lost' "$SCRATCH/output")" 0
 same "its instance is gone" "$(ls /sys/kernel/tracing/instances)" ""
 capture "$SCRATCH/capture.csv" true >"$SCRATCH/output" 2>&1
 same "a capture is not overwritten" $? 2

@@ -16,5 +16,5 @@ succeeds "db_bench is captured" warp capture "$device" --out /shared/capture.csv
 tr '\r' '\n' <"$SCRATCH/output" | grep -E 'micros/op|^warp:' | sed 's/^/# /'
 umount /mnt/ext4
 same "the tables are files of the capture" "$(grep -c ',db/[0-9]*.sst,W,' /shared/capture.csv | sed 's/^[1-9].*/some/')" some
-same "so is the log" "$(grep -c ',db/[0-9]*.log,W,' /shared/capture.csv | sed 's/^[1-9].*/some/')" some
+same "the log is captured" "$(grep -c ',db/[0-9]*.log,W,' /shared/capture.csv | sed 's/^[1-9].*/some/')" some
 exit 0

@@ -45,7 +45,7 @@ tool_source() {
     fio | nvme-cli) [ -n "$SOURCE" ] || { debian_source "$1" && return; } ;;
     esac
     [ -d "$SOURCE" ] || {
-        echo "Debian has no sources of $1; give a copy of its repository: --source FOLDER (tests/host/README.md says which)" >&2
+        echo "Debian has no sources of $1. Give a copy of its repository with --source FOLDER (tests/host/README.md lists them)" >&2
         return 1
     }
     echo "$SOURCE"

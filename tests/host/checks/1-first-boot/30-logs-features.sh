@@ -44,8 +44,8 @@ for transport in $TRANSPORTS; do
     succeeds "$transport: set Timestamp" nvme set-feature "$admin" --feature-id=0xe --value=1000000000000
     nvme get-feature "$admin" --feature-id=0xe --data-len=8 --raw-binary >"$SCRATCH/timestamp"
     milliseconds=$(($(field "$SCRATCH/timestamp" 0 4) + ($(field "$SCRATCH/timestamp" 4 2) << 32)))
-    at_least "$transport: Timestamp goes on from what was set" $milliseconds 1000000000000
-    at_least "$transport: by the time that passed" 1000000060000 $milliseconds
+    at_least "$transport: Timestamp continues from the set value" $milliseconds 1000000000000
+    at_least "$transport: by the elapsed time" 1000000060000 $milliseconds
     succeeds "$transport: write cache off" nvme set-feature "$admin" --feature-id=6 --value=0
     matches "$transport: it is off" "$(nvme get-feature "$admin" --feature-id=6)" "value:0*(0x)?0+\$"
     succeeds "$transport: a write without the cache" run_fio "$device" --rw=randwrite --bs=4k --size=64k --ioengine=psync

@@ -29,7 +29,7 @@ for transport in $TRANSPORTS; do
     done
 
     succeeds "$transport: nvme fdp stats" nvme fdp stats "$admin" --endgrp-id=1
-    same "$transport: it prints what the log says" "$(sed -n 's/.*(HBMW): //p' "$SCRATCH/output")" "$(fdp_statistic "$admin" hbmw)"
+    same "$transport: it prints the value of the log" "$(sed -n 's/.*(HBMW): //p' "$SCRATCH/output")" "$(fdp_statistic "$admin" hbmw)"
     before=$(fdp_statistic "$admin" hbmw)
     succeeds "$transport: write a block" write_4k "$device" 0 0
     same "$transport: HBMW counts it" $(($(fdp_statistic "$admin" hbmw) - before)) "$BLOCK_BYTES"
@@ -59,7 +59,7 @@ for transport in $TRANSPORTS; do
     same "$transport: the event says that the old one was not full" \
         "$(fdp_events "$admin" host | tail -n 1 | cut -d ' ' -f 1-5)" "0 1 3 1 3"
     succeeds "$transport: nvme fdp update" nvme fdp update "$device" --pids=0
-    succeeds "$transport: a write with an identifier that there is not" write_4k "$device" 2 200
+    succeeds "$transport: a write with an identifier that does not exist" write_4k "$device" 2 200
     same "$transport: the event names it" "$(fdp_events "$admin" host | tail -n 1 | cut -d ' ' -f 1-4)" "3 1 200 1"
     succeeds "$transport: nvme fdp events, host" nvme fdp events "$admin" --endgrp-id=1 --host-events
     matches "$transport: it prints the invalid identifier" "$(cat "$SCRATCH/output")" "Placement Identifier.*(200|0xc8)"

@@ -13,7 +13,7 @@ media=$(fdp_statistic "$admin" mbmw)
 erased=$(fdp_statistic "$admin" mbe)
 # shellcheck disable=SC2086  # options
 succeeds "fill the drive" run_fio "$generic" $write_all --rw=write --plids=1
-succeeds "mark what is to stay" run_fio "$device" --ioengine=io_uring --rw=randwrite --bs=64k --iodepth=8 --offset=0 --size=32m \
+succeeds "write the data that stays" run_fio "$device" --ioengine=io_uring --rw=randwrite --bs=64k --iodepth=8 --offset=0 --size=32m \
     --verify=crc32c --do_verify=0 --randseed=7
 # shellcheck disable=SC2086  # options
 succeeds "overwrite the rest at random" run_fio "$generic" $write_all --rw=randwrite --norandommap --offset=32m --io_size=320m --plids=1
@@ -25,7 +25,7 @@ at_least "MBE shows erased reclaim units" $(($(fdp_statistic "$admin" mbe) - era
 event=$(fdp_events "$admin" controller | tail -n 1)
 same "Media Reallocated for the namespace" "$(echo "$event" | cut -d ' ' -f 1,4)" "128 1"
 at_least "its logical block is on the drive" $(($(size_of "$device") / BLOCK_BYTES - 1)) "$(echo "$event" | cut -d ' ' -f 6)"
-succeeds "what was to stay is as it was" run_fio "$device" --ioengine=io_uring --rw=randwrite --bs=64k --iodepth=8 --offset=0 --size=32m \
+succeeds "the data that stays is unchanged" run_fio "$device" --ioengine=io_uring --rw=randwrite --bs=64k --iodepth=8 --offset=0 --size=32m \
     --verify=crc32c --verify_only --randseed=7
 echo "# write amplification $((media * 1000 / written)) per mille of 1000"
 

@@ -70,9 +70,9 @@ for transport in $TRANSPORTS; do
     refused "$transport: compare of it" 0x281 blocks_command compare $region 16 "$SCRATCH/data"
     refused "$transport: copy of it" 0x281 nvme copy "$device" --sdlba=$((region + 64)) --slbs=$region --blocks=15 --format=0
     head -c $((5 * BLOCK_BYTES)) "$SCRATCH/data" >"$SCRATCH/expected"
-    succeeds "$transport: what is before it can be read" holds $region 5 "$SCRATCH/expected"
+    succeeds "$transport: the blocks before it can be read" holds $region 5 "$SCRATCH/expected"
     tail -c $((10 * BLOCK_BYTES)) "$SCRATCH/data" >"$SCRATCH/expected"
-    succeeds "$transport: what is behind it can be read" holds $((region + 6)) 10 "$SCRATCH/expected"
-    succeeds "$transport: a write mends it" blocks_command write $((region + 5)) 1 "$SCRATCH/block"
+    succeeds "$transport: the blocks behind it can be read" holds $((region + 6)) 10 "$SCRATCH/expected"
+    succeeds "$transport: a write repairs it" blocks_command write $((region + 5)) 1 "$SCRATCH/block"
     succeeds "$transport: and it can be read" holds $((region + 5)) 1 "$SCRATCH/block"
 done

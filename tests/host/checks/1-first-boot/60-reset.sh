@@ -48,6 +48,6 @@ succeeds "pcie: remove the device" sh -c "echo 1 >/sys/bus/pci/devices/$address/
 eventually "pcie: the controller is gone" 10 has_no_controller pcie
 succeeds "pcie: rescan the bus" sh -c "echo 1 >/sys/bus/pci/rescan"
 eventually "pcie: the controller is back" 15 is_live pcie
-eventually "pcie: so is the namespace" 15 has_block_device pcie 1
+eventually "pcie: the namespace is back" 15 has_block_device pcie 1
 read_device "$(block_device pcie 1)" 8388608 65536 >"$SCRATCH/back"
 same "pcie: and the data" "$(sum_of "$SCRATCH/back")" "$(sum_of "$SCRATCH/data")"

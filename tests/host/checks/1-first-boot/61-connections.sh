@@ -19,7 +19,7 @@ rounds=0
 while [ $rounds -lt 4 ] && connect_tcp --nr-io-queues=1 >/dev/null 2>&1 && disconnect_tcp >/dev/null 2>&1; do
     rounds=$((rounds + 1))
 done
-same "connect and disconnect, over and over" $rounds 4
+same "connect and disconnect repeatedly" $rounds 4
 
 succeeds "connect with header and data digests" reconnect_tcp --hdr-digest --data-digest --nr-io-queues=2
 succeeds "random mix of sizes, verified" \
@@ -52,5 +52,5 @@ succeeds "disconnect" disconnect_tcp
 refused_connect() {
     ! nvme connect -t tcp -a "$TCP_ADDRESS" -s "$TCP_PORT" -n "$(drive_nqn)-not"
 }
-succeeds "a subsystem that there is not is refused" refused_connect
-succeeds "connect as at first" reconnect_tcp
+succeeds "a subsystem that does not exist is refused" refused_connect
+succeeds "connect as at the start" reconnect_tcp

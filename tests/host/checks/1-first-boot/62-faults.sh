@@ -43,16 +43,16 @@ same "the drive says that it is degraded" "$(warning 2)" 1
 echo "@@faults read-only"
 eventually "read-only media cannot be written" 10 cannot write_one 1030
 succeeds "and can be read" read_one 1030
-same "what was written before is there" "$(sum_of "$SCRATCH/back")" "$(sum_of "$SCRATCH/data")"
+same "the earlier data is unchanged" "$(sum_of "$SCRATCH/back")" "$(sum_of "$SCRATCH/data")"
 same "the drive says that its media is read-only" "$(warning 3)" 1
 
 echo "@@faults stuck"
 eventually "a command is to be stuck" 10 has_kelvins 350
-succeeds "commands have a second" sh -c "echo 1000 >/sys/block/${device##*/}/queue/io_timeout"
+succeeds "commands have a timeout of one second" sh -c "echo 1000 >/sys/block/${device##*/}/queue/io_timeout"
 succeeds "a command that is stuck is aborted and sent again" read_one 1030
-same "what was written before is there" "$(sum_of "$SCRATCH/back")" "$(sum_of "$SCRATCH/data")"
+same "the earlier data is unchanged" "$(sum_of "$SCRATCH/back")" "$(sum_of "$SCRATCH/data")"
 matches "the kernel has aborted it" "$(dmesg | tail -n 20)" 'timeout, aborting'
-succeeds "commands have as long as before" sh -c "echo 30000 >/sys/block/${device##*/}/queue/io_timeout"
+succeeds "commands have the earlier timeout" sh -c "echo 30000 >/sys/block/${device##*/}/queue/io_timeout"
 
 echo "@@faults none"
 eventually "the drive works again" 10 has_kelvins 313

@@ -33,7 +33,7 @@ refused "a placement handle list with a handle that there is not" 0x02a create $
 refused "a format that there is not" 0x10a create $blocks --flbas=9
 refused "more blocks than the drive has" 0x115 create $((CAPACITY_BYTES * 2 / 4096)) --flbas="$FORMAT_4096"
 refused "more capacity than size" 0x002 nvme create-ns "$admin" --nsze=$blocks --ncap=$((blocks * 2)) --flbas="$FORMAT_4096"
-same "nothing was made" "$(allocated_and_active "$admin")" " / "
+same "no namespace was created" "$(allocated_and_active "$admin")" " / "
 
 succeeds "create with handles 5, 1 and 7" create $blocks --flbas="$FORMAT_4096" --nphndls=3 --phndls=5,1,7
 same "it is allocated, not active" "$(allocated_and_active "$admin")" "1 / "
@@ -83,7 +83,7 @@ succeeds "delete all" delete_namespaces "$admin"
 same "no namespace" "$(allocated_and_active "$admin")" " / "
 
 nsid=$(restore_namespace)
-same "one namespace over everything" "$nsid" 1
+same "one namespace over the whole drive" "$nsid" 1
 for transport in $TRANSPORTS; do
     eventually "$transport: its block device appears" 10 has_block_device "$transport" 1
     succeeds "$transport: it reads as zeroes" is_zero "$(block_device "$transport" 1)" 0 1048576

@@ -51,7 +51,7 @@ else
 fi
 succeeds "enable configuration 0" nvme fdp feature "$admin" --endgrp-id=1 --enable-conf-idx=0
 same "FDP is on again" "$(enabled "$admin")" 1
-same "one namespace over everything" "$(restore_namespace)" 1
+same "one namespace over the whole drive" "$(restore_namespace)" 1
 for transport in $TRANSPORTS; do
     same "$transport: write streams" "$(queue_limit "$(block_device "$transport" 1)" max_write_streams)" 8
 done

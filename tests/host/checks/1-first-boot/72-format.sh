@@ -27,7 +27,7 @@ format_and_use() { # TRANSPORT BYTES LBA-FORMAT SECURE-ERASE
     succeeds "$transport: random mix from $bytes bytes on, verified" \
         run_fio "$device" --ioengine=io_uring --rw=randrw --bsrange="$bytes-16k" --iodepth=4 --size=512k \
         --verify=crc32c --verify_fatal=1
-    same "$transport: what is available in a reclaim unit (RUAMW) is counted in blocks of that size" \
+    same "$transport: RUAMW counts blocks of that size" \
         "$(available_of "$device")" $((available * bytes_before / bytes))
 }
 
@@ -48,7 +48,7 @@ succeeds "pcie: read it" nvme read "$generic" --namespace-id=1 --start-block=100
     --data-size=16384 --data="$SCRATCH/data-back" --metadata-size=256 --metadata="$SCRATCH/metadata-back"
 same "pcie: the data" "$(sum_of "$SCRATCH/data-back")" "$(sum_of "$SCRATCH/data")"
 same "pcie: the metadata" "$(sum_of "$SCRATCH/metadata-back")" "$(sum_of "$SCRATCH/metadata")"
-succeeds "pcie: nvme format as at first" nvme format "$(admin_device pcie)" --namespace-id=1 --lbaf="$FORMAT_4096" --force
+succeeds "pcie: nvme format as at the start" nvme format "$(admin_device pcie)" --namespace-id=1 --lbaf="$FORMAT_4096" --force
 for transport in $TRANSPORTS; do
     eventually "$transport: logical blocks of 4096 bytes" 10 has_blocks_of "$transport" 4096
     same "$transport: the size is the same" "$(size_of "$(block_device "$transport" 1)")" "$CAPACITY_BYTES"

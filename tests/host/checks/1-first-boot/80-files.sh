@@ -13,7 +13,7 @@ use_file_system() { # ext4|f2fs TRANSPORT NSID MEBIBYTES
     at_least "$name: the drive was written to" $(($(fdp_statistic "$admin" hbmw) - before)) $((mebibytes * 1048576))
     succeeds "$name: fsck" check_file_system "$name" "$device"
     succeeds "$name: mount again" mount_file_system "$name" "$device"
-    same "$name: the files are as they were written" "$(tree_sum "/mnt/$name/first")" "$sum"
+    same "$name: the files are unchanged" "$(tree_sum "/mnt/$name/first")" "$sum"
     keep "SUM_$name" "$sum"
 }
 

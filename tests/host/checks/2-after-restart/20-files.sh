@@ -6,7 +6,7 @@ find_files() { # ext4|f2fs TRANSPORT NSID SUM
     device=$(block_device "$transport" "$3")
     succeeds "$name: fsck through $transport" check_file_system "$name" "$device"
     succeeds "$name: mount" mount_file_system "$name" "$device"
-    same "$name: the files are as they were written" "$(tree_sum "/mnt/$name/first")" "$4"
+    same "$name: the files are unchanged" "$(tree_sum "/mnt/$name/first")" "$4"
     succeeds "$name: unmount" umount "/mnt/$name"
 }
 

@@ -7,8 +7,8 @@ recover() { # ext4|f2fs NSID FIRST-SUM SECOND-SUM
     wait_for 10 multipath_device "$2"
     device=$(multipath_device "$2")
     succeeds "$name: mount recovers it" mount_file_system "$name" "$device"
-    same "$name: what was synced is there" "$(tree_sum "/mnt/$name/second")" "$4"
-    same "$name: and what was there before" "$(tree_sum "/mnt/$name/first")" "$3"
+    same "$name: the synced files are complete" "$(tree_sum "/mnt/$name/second")" "$4"
+    same "$name: the earlier files are complete" "$(tree_sum "/mnt/$name/first")" "$3"
     succeeds "$name: it can be written" populate "/mnt/$name/third" 2
     succeeds "$name: unmount" umount "/mnt/$name"
     succeeds "$name: fsck" check_file_system "$name" "$device"

@@ -15,6 +15,6 @@ succeeds "a host with a wrong secret is refused" refused_connect --dhchap-secret
 succeeds "a host that is not on the list is refused" refused_connect --hostnqn=nqn.2014-08.org.nvmexpress:other --dhchap-secret="$SECRET"
 succeeds "a drive with a wrong secret is refused by the host" \
     refused_connect --dhchap-secret="$SECRET" --dhchap-ctrl-secret="$other_secret"
-succeeds "both sides prove who they are" connect_tcp --dhchap-secret="$SECRET" --dhchap-ctrl-secret="$CONTROLLER_SECRET"
+succeeds "both sides authenticate each other" connect_tcp --dhchap-secret="$SECRET" --dhchap-ctrl-secret="$CONTROLLER_SECRET"
 succeeds "every queue is authenticated: it can be read" \
     run_fio "$(multipath_device 1)" --ioengine=io_uring --rw=randread --bs=4k --iodepth=8 --size=512k

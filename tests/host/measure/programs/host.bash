@@ -72,7 +72,7 @@ run_programs() {
     : >"$WORK/rows"
     for name in "${names[@]}"; do
         if ! [ -r "$PROGRAMS/$name.toml" ]; then
-            echo "tests/host: no program is called $name; known are $(programs | paste -sd ' ')" >&2
+            echo "tests/host: there is no program $name. Give one of $(programs | paste -sd ' ')" >&2
             exit 2
         fi
         for placement in none fdp; do
