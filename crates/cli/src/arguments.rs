@@ -1,21 +1,21 @@
 //! Command line of `warp`. The doc comments here are its help and its manual pages.
 
-mod assert;
+mod check;
 mod drive;
 mod faults;
 mod guest;
 mod output;
-mod runs;
+mod results;
+mod run_on;
 mod served;
+mod show;
 mod studies;
 mod studio;
 mod trace;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use advise::PolicyName;
 use base::size::{parse as size, parse_capacity};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use experiment::change::Change;
@@ -24,13 +24,15 @@ use experiment::selection::Selection;
 use experiment::twin::Scale;
 use toml::Value;
 
-pub use assert::{Assert, OfHandle};
-pub use drive::{AsHost, OnDrive};
+pub use check::{Check, OfHandle};
+pub use drive::{Advise, Drive, DriveCommand, Inspect};
 pub use faults::Faults;
 pub use guest::{Guest, Transport};
 pub use output::{OutputFormat, PrintedFormat};
-pub use runs::{Compare, Keep, Runs, RunsCommand};
+pub use results::{Compare, Keep, ListResults, Results, ResultsCommand, ShowResult};
+pub use run_on::{AsHost, OnDrive};
 pub use served::ServedDrive;
+pub use show::{Show, ShowCommand, ShowDevice, ShowJob, ShowText};
 pub use studies::{List, New, NewThing};
 pub use studio::Studio;
 pub use trace::TraceColumns;
@@ -52,41 +54,29 @@ pub enum Command {
     WhatIf(Box<WhatIf>),
     /// Run experiments and compare them with the papers, exit code 1 if a claim fails
     Reproduce(Reproduce),
-    /// List stored runs, newest first, or show one of them
-    Runs(Runs),
-    /// Compare two results and test if the differences are more than chance
-    Compare(Compare),
     /// List experiments with their run times, devices, jobs and workloads
     List(List),
+    /// Show a device, a job file, a workload, an experiment or the supported fio options
+    Show(Show),
     /// Create a new experiment from a template
     New(New),
-    /// List device profiles, or the values of one profile with their sources
-    Devices(Devices),
-    /// List job files, show one job file, or list the supported fio options
-    Jobs(Jobs),
+    /// List, show and compare results
+    Results(Results),
     /// Print data lifetime distributions by stream, or compare two workloads
     Lifetimes(Box<Lifetimes>),
     /// Write a workload as fio iologs for replay on a real drive
     Export(Box<Export>),
-    /// Explain a device profile, with geometry, reclaim units, over-provisioning and memory
-    Explain(Explain),
     /// Benchmark the model or a served drive against the limits of this machine
     Bench(Bench),
     /// Serve a drive to QEMU (vfio-user) and to NVMe/TCP hosts
     Serve(Box<Serve>),
     /// Watch, rewind, change, fork and compare simulated drives in the browser
     Studio(Box<Studio>),
-    /// Inject, show or clear faults on a served drive
-    Faults(Faults),
     /// Run a command in a Linux guest (stock kernel in QEMU, with nvme-cli and fio) with an FDP
     /// drive
     Guest(Box<Guest>),
-    /// Decode the FDP logs of a drive or the stored state of a served drive
-    Inspect(Inspect),
-    /// Check the write amplification of a drive against limits, exit code 1 if above a limit
-    Assert(Assert),
-    /// Advise which data to write with another placement identifier, from a drive's FDP events
-    Advise(Box<Advise>),
+    /// Inspect or check a drive, advise on its placement, or inject faults
+    Drive(Drive),
     /// Record the disk requests of a program, with process and file, for `warp whatif` (Linux,
     /// root)
     Capture(Capture),
@@ -106,8 +96,8 @@ pub struct Completions {
 
 #[derive(Args)]
 pub struct Man {
-    /// Command to describe [default: warp itself]
-    pub command: Option<String>,
+    /// Command to describe, such as drive inspect [default: warp itself]
+    pub command: Vec<String>,
 }
 
 #[derive(Args)]
@@ -359,93 +349,6 @@ fn logical_block(text: &str) -> Result<u8, String> {
 }
 
 #[derive(Args)]
-pub struct Inspect {
-    /// Drive, file or log page to decode, given as tcp:ADDRESS:PORT, /dev/nvme0, /dev/ng0n1, the
-    /// data file of a served drive, a device snapshot, or a raw log page (nvme get-log
-    /// --raw-binary)
-    pub target: String,
-    /// Endurance group of the drive [default: 1]
-    #[arg(long, value_name = "N")]
-    pub endurance_group: Option<u16>,
-    #[command(flatten)]
-    pub host: AsHost,
-    /// Log page identifier of a raw file (20h to 23h)
-    #[arg(long, value_name = "LID", value_parser = log_identifier)]
-    pub log: Option<u8>,
-    /// Check the data file of a drive with checksums that is not being served, exit code 1 if a
-    /// page is damaged
-    #[arg(long, conflicts_with = "log")]
-    pub scrub: bool,
-    #[command(flatten)]
-    pub output: OutputFormat,
-}
-
-#[derive(Args)]
-#[command(group = clap::ArgGroup::new("owner map").required(true).args(["owners", "files", "chunks"]))]
-pub struct Advise {
-    /// Served drive (tcp:ADDRESS:PORT) or namespace of this machine, such as /dev/ng0n1 or
-    /// /dev/nvme0n1
-    pub target: String,
-    /// Read the owners of the data from a file with lines OWNER,START_BYTES,BYTES[,PLACEMENT]
-    #[arg(long, value_name = "FILE")]
-    pub owners: Option<PathBuf>,
-    /// Use the files below this directory as owners (its file system must be on the namespace)
-    #[arg(long, value_name = "DIRECTORY")]
-    pub files: Option<PathBuf>,
-    /// With --files, use the first N components of a path as the owner instead of the whole path
-    #[arg(long, value_name = "N", requires = "files", conflicts_with_all = ["owners", "chunks"], value_parser = clap::value_parser!(u64).range(1..))]
-    pub depth: Option<u64>,
-    /// Split the namespace into N equal owners
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
-    pub chunks: Option<u64>,
-    /// Seconds between readings
-    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
-    pub every: Duration,
-    /// Number of readings [default: until Ctrl-C]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub readings: Option<u64>,
-    /// Placement policy (reported, lifetimes, or observe, which never moves data)
-    #[arg(long, default_value = "lifetimes")]
-    pub policy: PolicyName,
-    /// Shell command that carries out a move, with WARP_OWNER, WARP_FROM, WARP_TO, WARP_REASON and
-    /// WARP_EXPECTED_SAVING_BYTES in its environment
-    #[arg(long, value_name = "COMMAND")]
-    pub hook: Option<String>,
-    /// Ignore events that are already in the log
-    #[arg(long)]
-    pub from_now: bool,
-    /// Write a line of JSON for each reading to this file (- for standard output, which replaces
-    /// the tables)
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    #[command(flatten)]
-    pub output: PrintedFormat,
-    /// Namespace identifier [default: the namespace of the device, 1 over NVMe/TCP]
-    #[arg(long, value_name = "NSID", value_parser = clap::value_parser!(u32).range(1..))]
-    pub namespace: Option<u32>,
-    /// Endurance group of the namespace [default: the namespace's]
-    #[arg(long)]
-    pub endurance_group: Option<u16>,
-    #[command(flatten)]
-    pub host: AsHost,
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let value: Option<f64> = text.parse().ok();
-    value
-        .filter(|&seconds| (0.01..=86_400.0).contains(&seconds))
-        .map(Duration::from_secs_f64)
-        .ok_or_else(|| "give 0.01 to 86400 seconds".to_string())
-}
-
-fn log_identifier(text: &str) -> Result<u8, String> {
-    let digits = text.trim_start_matches("0x").trim_end_matches(['h', 'H']);
-    let is_hexadecimal = text.starts_with("0x") || text.ends_with(['h', 'H']);
-    let value = u8::from_str_radix(digits, if is_hexadecimal { 16 } else { 10 });
-    value.map_err(|_| "give a log page identifier such as 0x23".to_string())
-}
-
-#[derive(Args)]
 pub struct Run {
     /// Experiment (a folder, here or in experiments/), job file (a name in jobs/ or a path ending
     /// in .fio), workload (a name in workloads/ or a path), trace, or folder of trace files
@@ -606,45 +509,6 @@ pub struct Reproduce {
     pub selection: SelectionArguments,
     #[command(flatten)]
     pub keep: Keep,
-    #[command(flatten)]
-    pub output: OutputFormat,
-}
-
-#[derive(Args)]
-pub struct Devices {
-    /// Profile to show
-    pub name: Option<String>,
-    #[command(flatten)]
-    pub output: OutputFormat,
-}
-
-#[derive(Args)]
-pub struct Jobs {
-    /// Job file to show
-    pub name: Option<String>,
-    /// Device profile to show the job file on
-    #[arg(long, default_value = "warp_default")]
-    pub device: String,
-    /// List the supported fio options with their effect here, as Markdown
-    #[arg(long, conflicts_with_all = ["name", "json", "format"])]
-    pub options: bool,
-    #[command(flatten)]
-    pub output: OutputFormat,
-}
-
-#[derive(Args)]
-pub struct Explain {
-    /// Device profile to explain
-    pub device: String,
-    /// Change a setting, such as --set geometry.over_provisioning=0.2
-    #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
-    pub set: Vec<(String, Value)>,
-    /// Change the capacity of the device, such as 480GB
-    #[arg(long, value_name = "SIZE", value_parser = parse_capacity, conflicts_with = "scale")]
-    pub capacity: Option<u64>,
-    /// Explain a scaled model (twin), 1/N of the drive
-    #[arg(long, value_name = "1/N", default_value = "1/1")]
-    pub scale: Scale,
     #[command(flatten)]
     pub output: OutputFormat,
 }

@@ -15,10 +15,10 @@
 
 mod advise;
 mod arguments;
-mod assert;
 mod bench;
 mod calibrate;
 mod capture;
+mod check;
 mod execute;
 mod export;
 mod faults;
@@ -27,10 +27,11 @@ mod inspect;
 mod lifetimes;
 mod manual;
 mod output;
+mod renamed;
 mod reproduce;
+mod results;
 mod run;
 mod run_on;
-mod runs;
 mod serve;
 mod show;
 mod studies;
@@ -44,7 +45,7 @@ use std::ffi::OsString;
 use clap::Parser;
 use experiment::LabError;
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, DriveCommand};
 use output::{complain, print};
 
 /// Exit code if a claim fails or a result cannot be written.
@@ -80,23 +81,22 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         Command::Run(command) => run::run(command, is_bare).map_err(AnyError::from),
         Command::WhatIf(command) => whatif::whatif(command).map_err(AnyError::from),
         Command::Reproduce(command) => reproduce::reproduce(command).map_err(AnyError::from),
-        Command::Devices(command) => show::devices(command).map_err(AnyError::from),
-        Command::Jobs(command) => show::jobs(command).map_err(AnyError::from),
-        Command::Runs(command) => runs::runs(command).map_err(AnyError::from),
-        Command::Compare(command) => runs::compare(command).map_err(AnyError::from),
         Command::List(command) => studies::list(command).map_err(AnyError::from),
+        Command::Show(command) => show::show(command).map_err(AnyError::from),
         Command::New(command) => studies::new(command).map_err(AnyError::from),
+        Command::Results(command) => results::results(command).map_err(AnyError::from),
         Command::Lifetimes(command) => lifetimes::lifetimes(command).map_err(AnyError::from),
         Command::Export(command) => export::export(command).map_err(AnyError::from),
-        Command::Explain(command) => show::explain(command).map_err(AnyError::from),
         Command::Bench(command) => bench::bench(command),
         Command::Serve(command) => serve::serve(command),
         Command::Studio(command) => studio::studio(command),
-        Command::Faults(command) => faults::faults(command),
         Command::Guest(command) => guest::guest(command),
-        Command::Inspect(command) => inspect::inspect(command),
-        Command::Assert(command) => assert::assert(command),
-        Command::Advise(command) => advise::advise(command),
+        Command::Drive(drive) => match &drive.command {
+            DriveCommand::Inspect(command) => inspect::inspect(command),
+            DriveCommand::Check(command) => check::check(command),
+            DriveCommand::Advise(command) => advise::advise(command),
+            DriveCommand::Faults(command) => faults::faults(command),
+        },
         Command::Capture(command) => capture::capture(command),
         Command::Calibrate(command) => calibrate::calibrate(command),
         Command::Completions(command) => Ok(manual::completions(command)),
@@ -150,7 +150,11 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> ! {
     if error.kind() == ErrorKind::ArgumentConflict {
         message += ". Remove one of them";
     }
-    complain(&negative(error, arguments).unwrap_or_else(|| base::plain_words(&message)));
+    complain(
+        &renamed::sentence(error)
+            .or_else(|| negative(error, arguments))
+            .unwrap_or_else(|| base::plain_words(&message)),
+    );
     std::process::exit(i32::from(BAD_INPUT))
 }
 

@@ -1,6 +1,5 @@
 //! `warp completions` and `warp man`: print shell completions and manual pages.
 
-use base::hint;
 use clap::CommandFactory;
 use experiment::LabError;
 
@@ -19,23 +18,16 @@ pub fn completions(command: &Completions) -> Outcome {
 pub fn page(command: &Man) -> Result<Outcome, LabError> {
     let mut all = Arguments::command();
     all.build();
-    let shown = match &command.command {
-        None => all,
-        Some(name) => match all.find_subcommand(name) {
-            Some(found) => found.clone(),
-            None => {
-                let names: Vec<&str> = all.get_subcommands().map(clap::Command::get_name).collect();
-                return Err(LabError::Unknown {
-                    what: "command".to_string(),
-                    name: name.clone(),
-                    hint: hint(name, names.iter().copied()),
-                    known: names.join(", "),
-                });
-            }
-        },
-    };
+    let mut shown = &all;
+    for name in &command.command {
+        let Some(found) = shown.find_subcommand(name) else {
+            let names: Vec<&str> = shown.get_subcommands().map(clap::Command::get_name).collect();
+            return Err(LabError::unknown("command", name, names.iter().copied()));
+        };
+        shown = found;
+    }
     let mut page = Vec::new();
-    clap_mangen::Man::new(shown)
+    clap_mangen::Man::new(shown.clone())
         .render(&mut page)
         .expect("memory can be written");
     print(&String::from_utf8(page).expect("a page is text"));

@@ -21,7 +21,7 @@ use crate::arguments::{Reproduce, typed_line};
 use crate::execute;
 use crate::output;
 use crate::run::refused_text;
-use crate::{Outcome, bad_option, print, runs};
+use crate::{Outcome, bad_option, print, results};
 
 pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
     let names = if command.experiments.is_empty() {
@@ -81,7 +81,7 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
                 seconds: begun.elapsed().as_secs_f64(),
                 cells: plans.iter().map(RunPlan::cell).collect(),
             };
-            let kept = runs::keep(&command.keep, &origin, &json);
+            let kept = results::keep(&command.keep, &origin, &json);
             report.compare_paper(experiment, &judge, &results, &intervals);
             report.kept(json, kept);
         }

@@ -24,7 +24,7 @@ use simulate::run::{CellResult, Options, RefusedCell, RunPlan};
 use crate::arguments::{Run, typed, typed_line, typed_size};
 use crate::execute;
 use crate::output::{self, Content, Destination, complain, is_standard_output};
-use crate::{Outcome, bad_option, print, runs, studies};
+use crate::{Outcome, bad_option, print, results, studies};
 
 /// Runs the target. `is_bare` is true if the command line is just `warp run`.
 pub fn run(command: &Run, is_bare: bool) -> Result<Outcome, LabError> {
@@ -267,7 +267,7 @@ fn present(
     let printed = documents(command).find(|(_, path)| is_standard_output(path));
     // The run is stored before it is printed, because a closed pipe ends the program.
     let json = export::judged_json(experiment, judge, results);
-    let kept = runs::keep(&command.keep, origin, &json);
+    let kept = results::keep(&command.keep, origin, &json);
     if command.output.is_json() {
         print(&format!("{json}\n"));
     } else if let Some((document, _)) = printed {

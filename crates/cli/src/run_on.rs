@@ -30,7 +30,7 @@ use workload::{Operation, Request, Source, Workload as _};
 use crate::arguments::{Run, typed_line};
 use crate::run::refuse_logs;
 use crate::target::Target;
-use crate::{AnyError, Outcome, bad_option, execute, print, runs};
+use crate::{AnyError, Outcome, bad_option, execute, print, results};
 
 /// Namespace to write.
 const NSID: u32 = 1;
@@ -97,7 +97,7 @@ pub fn run(command: &Run) -> Result<Outcome, AnyError> {
         seconds: measured.seconds,
         cells: vec![&cell],
     };
-    let kept = runs::keep(&command.keep, &origin, &json);
+    let kept = results::keep(&command.keep, &origin, &json);
     let kept = kept.map_or_else(String::new, |id| format!("stored as {id} (warp runs)\n"));
     print(&if command.output.is_json() {
         format!("{json}\n")

@@ -1,4 +1,4 @@
-//! `warp devices`, `warp jobs` and `warp explain`: describe profiles and job files.
+//! `warp show`: describes devices, job files and fio options, and prints workloads and experiments.
 
 use std::io::{self, IsTerminal};
 
@@ -8,55 +8,82 @@ use experiment::profile::Profile;
 use experiment::run_options::RunOptions;
 use experiment::selection::Selection;
 use experiment::twin;
-use report::catalogue::Kind;
+use experiment::workloads;
 use report::describe;
 use report::rows::{Column, Rows, Value, wrapped};
 use workload::fio::{self, FioOption};
 
-use crate::arguments::{Devices, Explain, Jobs};
-use crate::{Outcome, bad_option, print, studies};
+use crate::arguments::{Show, ShowCommand, ShowDevice, ShowJob};
+use crate::{Outcome, bad_option, print};
 
-pub fn devices(command: &Devices) -> Result<Outcome, LabError> {
-    let Some(name) = &command.name else {
-        return studies::list_kind(Kind::Devices, &command.output);
+pub fn show(show: &Show) -> Result<Outcome, LabError> {
+    match &show.command {
+        ShowCommand::Device(command) => device(command),
+        ShowCommand::Job(command) => job(command),
+        ShowCommand::Workload(command) => Ok(text(&workloads::text_of_workload(&command.name)?)),
+        ShowCommand::Experiment(command) => Ok(text(&Experiment::text(&command.name)?.text)),
+        ShowCommand::FioOptions => Ok(fio_options()),
+    }
+}
+
+fn text(file: &str) -> Outcome {
+    print(file);
+    Outcome::Done
+}
+
+fn fio_options() -> Outcome {
+    let manual = fio::manual();
+    print(&if io::stdout().is_terminal() {
+        tables_of(&manual)
+    } else {
+        manual
+    });
+    Outcome::Done
+}
+
+fn device(command: &ShowDevice) -> Result<Outcome, LabError> {
+    let profile = Profile::find(&command.name)?;
+    let config = profile.config(&command.set.iter().cloned().collect())?;
+    let config = match command.capacity {
+        Some(capacity_bytes) => twin::resized(&profile.name, &config, capacity_bytes)?,
+        None => config,
     };
-    let profile = Profile::find(name)?;
+    let (config, layout) = twin::twin(&profile.name, &config, command.scale)?;
     if command.output.is_json() {
         print(&format!(
             "{}\n",
-            serde_json::json!({ "name": profile.name, "title": profile.title, "notes": profile.notes, "values": profile.sources, "ensemble": profile.ensemble })
+            serde_json::json!({
+                "name": profile.name,
+                "title": profile.title,
+                "notes": profile.notes,
+                "values": profile.sources,
+                "ensemble": profile.ensemble,
+                "config": config,
+                "layout": layout,
+                "memory_bytes": layout.memory_bytes(),
+            })
         ));
-    } else {
-        let format = command.output.tables();
-        let ensemble = describe::ensemble(&profile);
-        let ensemble = if ensemble.is_empty() {
-            String::new()
-        } else {
-            ensemble.shown(format)
-        };
-        print(&format!(
-            "{}{}{ensemble}\n{}",
-            format.words(&wrapped(&format!("{}: {}\n", profile.name, profile.title))),
-            describe::sources(&profile).shown(format),
-            format.words(&wrapped(&profile.notes))
-        ));
+        return Ok(Outcome::Done);
     }
+    let format = command.output.tables();
+    let ensemble = describe::ensemble(&profile);
+    let tables = [describe::layout(&config, &layout), describe::sources(&profile)];
+    let tables: Vec<String> = tables
+        .iter()
+        .chain((!ensemble.is_empty()).then_some(&ensemble))
+        .map(|table| table.shown(format))
+        .collect();
+    print(&format!(
+        "{}{}\n{}",
+        format.words(&wrapped(&format!("{}: {}\n", profile.name, profile.title))),
+        tables.join("\n"),
+        format.words(&wrapped(&profile.notes))
+    ));
     Ok(Outcome::Done)
 }
 
-pub fn jobs(command: &Jobs) -> Result<Outcome, LabError> {
-    if command.options {
-        let manual = fio::manual();
-        print(&if io::stdout().is_terminal() {
-            tables_of(&manual)
-        } else {
-            manual
-        });
-        return Ok(Outcome::Done);
-    }
-    let Some(name) = &command.name else {
-        return studies::list_kind(Kind::Jobs, &command.output);
-    };
+fn job(command: &ShowJob) -> Result<Outcome, LabError> {
+    let name = &command.name;
     // The same code as that of `warp run` prepares the file, so that both accept the same files.
     let experiment = Experiment::of_workload(name, &command.device);
     let selection = Selection {
@@ -126,32 +153,6 @@ fn without_effect(options: &[(&FioOption, &str)]) -> String {
         format!("options without effect: {} ({})\n", names.join(", "), group[0].1)
     };
     reasons.map(line).collect()
-}
-
-pub fn explain(command: &Explain) -> Result<Outcome, LabError> {
-    let profile = Profile::find(&command.device)?;
-    let config = profile.config(&command.set.iter().cloned().collect())?;
-    let config = match command.capacity {
-        Some(capacity_bytes) => twin::resized(&profile.name, &config, capacity_bytes)?,
-        None => config,
-    };
-    let (config, layout) = twin::twin(&profile.name, &config, command.scale)?;
-    if command.output.is_json() {
-        print(&format!(
-            "{}\n",
-            serde_json::json!({ "config": config, "layout": layout, "memory_bytes": layout.memory_bytes() })
-        ));
-    } else {
-        print(&format!(
-            "{}{}",
-            command
-                .output
-                .tables()
-                .words(&format!("{}: {}\n", profile.name, profile.title)),
-            describe::layout(&config, &layout).shown(command.output.tables())
-        ));
-    }
-    Ok(Outcome::Done)
 }
 
 #[cfg(test)]

@@ -36,8 +36,7 @@ pub fn list(command: &List) -> Result<Outcome, LabError> {
     }
 }
 
-/// Lists one kind. `warp devices` and `warp jobs` without a name call this function too.
-pub fn list_kind(kind: Kind, output: &OutputFormat) -> Result<Outcome, LabError> {
+fn list_kind(kind: Kind, output: &OutputFormat) -> Result<Outcome, LabError> {
     let entries = kind.entries()?;
     print(&if output.is_json() {
         format!("{}\n", serde_json::json!(entries))

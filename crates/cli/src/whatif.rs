@@ -14,7 +14,7 @@ use crate::arguments::{WhatIf, typed, typed_line, typed_settings, typed_size};
 use crate::execute;
 use crate::output::{self, complain};
 use crate::run::library;
-use crate::{Outcome, print, runs};
+use crate::{Outcome, print, results};
 
 pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
     execute::listen();
@@ -148,7 +148,7 @@ fn keep(command: &WhatIf, study: &Study, answer: &Answer, elapsed: Duration) -> 
         seconds: elapsed.as_secs_f64(),
         cells: cells.iter().collect(),
     };
-    let kept = runs::keep(&command.keep, &origin, &answer.results_json());
+    let kept = results::keep(&command.keep, &origin, &answer.results_json());
     Ok(kept.map_or_else(String::new, |id| format!(", stored as {id} (warp runs)")))
 }
 

@@ -47,9 +47,9 @@ impl Kind {
     fn remedy(self) -> &'static str {
         match self {
             Kind::Experiments => "warp run NAME; warp reproduce NAME beside the paper",
-            Kind::Devices => "warp devices NAME: every value with its source",
-            Kind::Jobs => "warp jobs NAME: what it does; warp run NAME --device DEVICE",
-            Kind::Workloads => "warp run NAME --device DEVICE --write CAPACITIES",
+            Kind::Devices => "warp show device NAME",
+            Kind::Jobs => "warp show job NAME; warp run NAME --device DEVICE",
+            Kind::Workloads => "warp show workload NAME; warp run NAME --device DEVICE --write CAPACITIES",
         }
     }
 

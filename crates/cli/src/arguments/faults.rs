@@ -1,4 +1,4 @@
-//! Command line of `warp faults`.
+//! Command line of `warp drive faults`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,12 +1,12 @@
-//! Command line of `warp assert`.
+//! Command line of `warp drive check`.
 
 use clap::{ArgGroup, Args};
 
 use super::AsHost;
 
 #[derive(Args)]
-#[command(group = ArgGroup::new("promise").required(true).multiple(true).args(["waf_at_most", "handle"]))]
-pub struct Assert {
+#[command(group = ArgGroup::new("limit").required(true).multiple(true).args(["waf_at_most", "handle"]))]
+pub struct Check {
     /// Served drive (tcp:ADDRESS:PORT), drive of this machine (/dev/nvme0), data file of a stopped
     /// server, or device snapshot
     pub target: String,

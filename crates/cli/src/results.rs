@@ -1,4 +1,4 @@
-//! `warp runs` and `warp compare`: list stored runs and compare two results.
+//! `warp results`: lists and shows stored runs, and compares two results.
 
 use analysis::compare;
 use analysis::store::{KeptRuns, Origin, Store};
@@ -6,7 +6,7 @@ use experiment::LabError;
 use report::rows;
 use serde_json::Value;
 
-use crate::arguments::{Compare, Keep, OutputFormat, Runs, RunsCommand};
+use crate::arguments::{Compare, Keep, ListResults, Results, ResultsCommand, ShowResult};
 use crate::{Outcome, bad_option, print};
 
 /// Stores a run unless `--no-keep` is given, and returns its short name. A failure to store is
@@ -26,16 +26,15 @@ pub fn keep(choice: &Keep, origin: &Origin<'_>, result: &Value) -> Option<String
     }
 }
 
-pub fn runs(command: &Runs) -> Result<Outcome, LabError> {
-    let store = Store::of_user()?;
-    match (&command.what, &command.id) {
-        (Some(RunsCommand::Show { id, output }), _) => show(&store, id, output),
-        (None, Some(id)) => show(&store, id, &command.output),
-        (None, None) => list(&store, command),
+pub fn results(results: &Results) -> Result<Outcome, LabError> {
+    match &results.command {
+        ResultsCommand::List(command) => list(&Store::of_user()?, command),
+        ResultsCommand::Show(command) => show(&Store::of_user()?, command),
+        ResultsCommand::Compare(command) => compare(command),
     }
 }
 
-fn list(store: &Store, command: &Runs) -> Result<Outcome, LabError> {
+fn list(store: &Store, command: &ListResults) -> Result<Outcome, LabError> {
     let KeptRuns { runs, unreadable } = store.runs(command.limit as usize)?;
     for problem in &unreadable {
         crate::output::complain(&format!("left out: {problem}"));
@@ -59,19 +58,19 @@ fn list(store: &Store, command: &Runs) -> Result<Outcome, LabError> {
     Ok(Outcome::Done)
 }
 
-fn show(store: &Store, id: &str, output: &OutputFormat) -> Result<Outcome, LabError> {
-    let run = store.find(id)?;
-    if output.is_json() {
+fn show(store: &Store, command: &ShowResult) -> Result<Outcome, LabError> {
+    let run = store.find(&command.id)?;
+    if command.output.is_json() {
         print(&format!("{}\n", run.document));
     } else {
         let (about, cells) = rows::kept_run(&run);
-        let format = output.tables();
+        let format = command.output.tables();
         print(&format!("{}{}", about.shown(format), cells.shown(format)));
     }
     Ok(Outcome::Done)
 }
 
-pub fn compare(command: &Compare) -> Result<Outcome, LabError> {
+fn compare(command: &Compare) -> Result<Outcome, LabError> {
     let comparison = compare::find(&command.a, &command.b)?;
     let written = match &command.out {
         None => None,

@@ -1,11 +1,11 @@
-//! `warp assert`: checks the write amplification of a drive against limits.
+//! `warp drive check`: checks the write amplification of a drive against limits.
 
 use std::path::Path;
 
 use initiator::inspect::FdpReport;
 use initiator::inspect::decode::Statistics;
 
-use crate::arguments::{Assert, OfHandle};
+use crate::arguments::{Check, OfHandle};
 use crate::output::complain;
 use crate::target::{Target, stored_drive};
 use crate::{AnyError, Outcome, bad_option, print};
@@ -34,7 +34,7 @@ impl Kept {
     }
 }
 
-pub fn assert(command: &Assert) -> Result<Outcome, AnyError> {
+pub fn check(command: &Check) -> Result<Outcome, AnyError> {
     let name = command.target.as_str();
     let target = Target::parse("TARGET", name, &command.host)?;
     if !matches!(target, Target::File(_)) && !command.handle.is_empty() {
@@ -58,7 +58,7 @@ pub fn assert(command: &Assert) -> Result<Outcome, AnyError> {
 }
 
 /// Checks the logs of a drive, which have no counters per handle.
-fn of_logs(command: &Assert, report: FdpReport) -> Result<Vec<Kept>, AnyError> {
+fn of_logs(command: &Check, report: FdpReport) -> Result<Vec<Kept>, AnyError> {
     let Some(enabled) = report.enabled else {
         let problem = "Flexible Data Placement is not enabled, so the drive has no FDP counters. Enable it on the \
                        drive first";
@@ -71,7 +71,7 @@ fn of_logs(command: &Assert, report: FdpReport) -> Result<Vec<Kept>, AnyError> {
 }
 
 /// Checks the stored counters of a drive that was served from a file.
-fn of_file(command: &Assert, file: &Path) -> Result<Vec<Kept>, AnyError> {
+fn of_file(command: &Check, file: &Path) -> Result<Vec<Kept>, AnyError> {
     let stored = stored_drive(file)?;
     let Some(device) = stored.device else {
         return Err(bad_option(
@@ -104,7 +104,7 @@ fn of_file(command: &Assert, file: &Path) -> Result<Vec<Kept>, AnyError> {
     Ok(all)
 }
 
-fn of_drive(command: &Assert, found: Option<f64>) -> Option<Kept> {
+fn of_drive(command: &Check, found: Option<f64>) -> Option<Kept> {
     command.waf_at_most.map(|at_most| Kept {
         what: "write amplification".to_string(),
         at_most,

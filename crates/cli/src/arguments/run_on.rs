@@ -1,0 +1,30 @@
+//! Options for the drive that a command connects to: host credentials, and the drive that a
+//! workload runs on instead of a model.
+
+use clap::Args;
+
+#[derive(Args)]
+#[command(mut_arg("host_nqn", |argument| argument.requires("on")))]
+pub struct OnDrive {
+    /// Run a job file, workload or block trace on this drive instead of a model and overwrite its
+    /// data (tcp:ADDRESS:PORT, or /dev/nvme0n1 of this machine with --overwrite)
+    #[arg(long, value_name = "DRIVE", conflicts_with_all = ["device", "capacity", "scale", "prefill", "seconds", "interval",
+        "until", "only", "single_file", "out", "events", "series", "untimed", "replay", "speed", "queue_depth", "fio_json", "feedback", "handles", "from", "save"])]
+    pub on: Option<String>,
+    /// With --on /dev/..., confirm that all data on the namespace may be destroyed
+    #[arg(long, requires = "on")]
+    pub overwrite: bool,
+    #[command(flatten)]
+    pub host: AsHost,
+}
+
+/// Host credentials for a drive on NVMe/TCP.
+#[derive(Args)]
+pub struct AsHost {
+    /// Host NQN for NVMe/TCP
+    #[arg(long, value_name = "NQN")]
+    pub host_nqn: Option<String>,
+    /// DH-HMAC-CHAP secret of the host, if the drive requires authentication
+    #[arg(long, value_name = "DHHC-1:...", requires = "host_nqn")]
+    pub secret: Option<String>,
+}
