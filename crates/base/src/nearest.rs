@@ -13,9 +13,13 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// Returns " (did you mean X?)" for the most similar name, or an empty string. Belongs behind an
-/// unknown name in an error message.
+/// Returns " (renamed to X)" for a known name of an older build, " (did you mean X?)" for the most
+/// similar name, or an empty string. Belongs behind an unknown name in an error message.
 pub fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    if let Some(new) = crate::renamed(name).filter(|new| known.contains(&new.as_str())) {
+        return format!(" (renamed to {new})");
+    }
     nearest(name, known).map_or_else(String::new, |candidate| format!(" (did you mean {candidate}?)"))
 }
 
@@ -60,6 +64,11 @@ mod tests {
         assert_eq!(nearest("one_strem", known), Some("one_stream"));
         assert_eq!(hint("three_straem", known), " (did you mean three_stream?)");
         assert_eq!((nearest("qqq", known), hint("qqq", known)), (None, String::new()));
+        assert_eq!(
+            hint("gc.marks_of", ["gc.watermark_base", "gc.copies"]),
+            " (renamed to gc.watermark_base)"
+        );
+        assert_eq!(hint("prefill", ["write"]), "");
         let known = ["kvcache_202206", "one_stream", "kvcache_202401"];
         assert_eq!(near("kvcache", known, 8), ["kvcache_202206", "kvcache_202401"]);
         assert_eq!(near("kvcache", known, 1), ["kvcache_202206"]);
