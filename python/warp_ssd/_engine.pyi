@@ -37,7 +37,7 @@ def studio_order_of_experiment(
 ) -> tuple[dict[str, Any], list[Path]]: ...
 
 class RunOptions(TypedDict, total=False):
-    """Options of a run, by their names in `[run]` of an experiment. `docs/experiments.md` explains each option."""
+    """Options of a run, by their names in `[run]` of an experiment. `docs/reference/experiments.md` explains each option."""
 
     scale: int | str | None
     write_capacities: float | None

@@ -25,7 +25,7 @@ def oracle(
     overrides: Mapping[str, object] | None = None,
     seed: int = 1,
 ) -> pa.Table:
-    """Run a workload without placement, with the placement that it asks for, and with the oracle's (docs/placement.md).
+    """Run a workload without placement, with the placement that it asks for, and with the oracle's (docs/explanation/placement.md).
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ def studio(
         - A `Point`, or a list of points, needs no earlier run.
         - An `Experiment`, its name or its path gives a run for each variant. It takes the first value of each axis and the
           first device.
-        - An order is a dictionary with ``lanes``, as described in ``docs/studio.md``.
+        - An order is a dictionary with ``lanes``, as described in ``docs/reference/studio.md``.
     device, overrides, seed, **options
         Selection for an experiment, as in `Experiment.points`. Other content appears as it is.
 
@@ -108,7 +108,7 @@ def _order(shown: Shown, how: dict[str, Any]) -> tuple[dict[str, Any], list[Path
     if isinstance(shown, Mapping):
         if "lanes" not in shown:
             raise WarpError(
-                "studio takes a dictionary as an order, but this one has no lanes (docs/studio.md). "
+                "studio takes a dictionary as an order, but this one has no lanes (docs/reference/studio.md). "
                 "Give your own experiment by the path of its experiment.toml"
             )
         return studio_order(json.dumps(dict(shown))), []

@@ -109,7 +109,7 @@ def test_the_oracle_beside_what_a_host_does() -> None:
 
 
 def test_the_manuals_first_example_needs_no_optional_package(tmp_path: Path) -> None:
-    example = re.search(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text(), re.DOTALL)
+    example = re.search(r"```python\n(.*?)```", (ROOT / "docs/reference/python.md").read_text(), re.DOTALL)
     assert example
     python(ABSENT + example[1], tmp_path)
     assert (tmp_path / "report.html").exists()

@@ -11,7 +11,7 @@ from nbclient import NotebookClient
 
 from warp_ssd import Experiment, WarpError
 
-TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.ipynb"
+TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorials" / "tutorial.ipynb"
 
 WITHOUT_EXTRAS = """
 import sys

@@ -8,7 +8,7 @@
 //! Device             -> handles, reclaim units, collections    -> device -> Python
 //! ```
 //!
-//! `docs/results.md` describes each column and key. They are stable, and [`JSON_VERSION`] increases
+//! `docs/reference/results.md` describes each column and key. They are stable, and [`JSON_VERSION`] increases
 //! with each breaking change. Files are written atomically. Values are neither rounded nor
 //! averaged: each seed has its own rows.
 

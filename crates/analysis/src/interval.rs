@@ -8,7 +8,7 @@
 //! A member is an ordinary device and is run like one. This module separates its results from those
 //! of the profile and combines them to intervals. The interval of a write amplification is widened
 //! at both ends by the residual. Its lower end does not fall below 1, the minimum of a drive.
-//! Intervals of other metrics are the plain range of the members. `docs/devices.md` explains them
+//! Intervals of other metrics are the plain range of the members. `docs/reference/devices.md` explains them
 //! under "Ensembles".
 
 use serde::Serialize;

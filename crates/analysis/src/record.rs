@@ -2,7 +2,7 @@
 //! duration.
 //!
 //! ```text
-//! Experiment, seconds, [Verdict] -> ClaimsRecord -> docs/claims.md, whole after each experiment
+//! Experiment, seconds, [Verdict] -> ClaimsRecord -> docs/reference/claims.md, whole after each experiment
 //! ```
 //!
 //! The verdicts come from `judge`. The record of an interrupted run names the experiments that are
@@ -22,7 +22,7 @@ use experiment::error::LabError;
 use experiment::files::write_atomically;
 
 /// The record of the last full run.
-const RECORD: &str = include_str!("../../../docs/claims.md");
+const RECORD: &str = include_str!("../../../docs/reference/claims.md");
 
 /// Duration of each experiment in the last full run, seconds, by name.
 pub fn recorded_seconds() -> BTreeMap<String, f64> {

@@ -9,7 +9,7 @@
 //!
 //! Files are written atomically. A file is never replaced, except a point by the same point. Any
 //! number of processes may therefore share a store, and any of them may be killed. This module
-//! deletes no file. `docs/results.md` explains the keys.
+//! deletes no file. `docs/reference/results.md` explains the keys.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -321,7 +321,7 @@ pub struct Serve {
     /// reset its statistics and inject faults
     #[arg(long, value_name = "FILE", requires = "studio")]
     pub studio_token: Option<PathBuf>,
-    /// TOML file of faults to inject (docs/faults.md)
+    /// TOML file of faults to inject (docs/reference/faults.md)
     #[arg(long, value_name = "FILE")]
     pub faults: Option<PathBuf>,
     /// Hide the live status line

@@ -1,9 +1,12 @@
-//! README's errors are those of `docs/claims.md`, which `warp reproduce --claims docs/claims.md` writes; and every command line that README
-//! and `docs/` show is carried out: to its end, or until it has worked for a while and is stopped as with Ctrl-C.
+//! Checks README and the pages of `docs/`.
+//!
+//! - The errors that README prints are those of `docs/reference/claims.md`, which
+//!   `warp reproduce --claims docs/reference/claims.md` writes.
+//! - Every command line of the pages runs to its end, or runs for a while and stops as with Ctrl-C.
 
 mod common;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,7 +14,7 @@ use common::{ServerProcess, folder, kept_in, prints, write, write_secret};
 use tempfile::TempDir;
 
 const README: &str = include_str!("../../../README.md");
-const CLAIMS: &str = include_str!("../../../docs/claims.md");
+const CLAIMS: &str = include_str!("../../../docs/reference/claims.md");
 
 /// The part of a page below a heading, up to the next one like it.
 fn section<'a>(page: &'a str, heading: &str) -> &'a str {
@@ -41,7 +44,8 @@ fn readme_prints_the_errors_that_were_found() {
         for number in ours.split([' ', ',']).filter(is_number) {
             assert!(
                 found.contains(&number),
-                "README says {number} of {experiment}, docs/claims.md has {found:?}: write it anew, then README"
+                "README says {number} of {experiment}, docs/reference/claims.md has {found:?}. \
+                 Write the record again, then correct README"
             );
             compared += 1;
         }
@@ -64,6 +68,19 @@ const NO_DEVICE: &str = "/dev/no-such-drive";
 
 /// A cache that cannot be made.
 const NO_CACHE: &str = "/dev/null/guest";
+
+/// Adds the pages of a folder of `docs/` and of the folders below it. Benchmarks are records: their
+/// command lines need machines and programs that a test does not have.
+fn find_pages(folder: &Path, pages: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder of pages") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() && !path.ends_with("benchmarks") {
+            find_pages(&path, pages);
+        } else if path.extension().is_some_and(|ending| ending == "md") {
+            pages.push(path);
+        }
+    }
+}
 
 /// A page's command lines, in blocks of code.
 fn command_lines(page: &Path) -> Vec<String> {
@@ -185,9 +202,9 @@ fn problem(folder: &TempDir, arguments: &[String]) -> Option<String> {
 #[test]
 fn every_command_line_of_the_pages_works() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let pages = std::fs::read_dir(root.join("docs")).expect("the manuals");
-    let pages = pages.map(|page| page.expect("a manual").path());
-    let pages = pages.filter(|page| page.extension().is_some_and(|ending| ending == "md"));
+    let mut pages = Vec::new();
+    find_pages(&root.join("docs"), &mut pages);
+    pages.push(root.join("README.md"));
     let folder = with_files();
     let ended = ["--capacity", "128M", "--data", "ci.img", "--tcp", "127.0.0.1:0"];
     let ended = ServerProcess::start(&folder, &ended);
@@ -198,7 +215,6 @@ fn every_command_line_of_the_pages_works() {
         &["--device", "warp_default", "--capacity", "1G", "--tcp", "127.0.0.1:0"],
     );
     let address = drive.address().to_string();
-    let pages: Vec<_> = pages.chain([root.join("README.md")]).collect();
     // What one page says may need what it said before; pages do not need each other.
     let counts = std::thread::scope(|scope| {
         let (folder, address) = (&folder, &address);

@@ -261,7 +261,7 @@ const TRACE_FILES: [&str; 2] = ["files", "trace"];
 /// Working set of a cache trace, in percent of the drive that is the cache. The cache holds a
 /// quarter of it.
 const WORKING_SET_PERCENT: f64 = 400.0;
-/// KV cache data of 512 tokens, for a model with 128 KiB per token (docs/workloads.md).
+/// KV cache data of 512 tokens, for a model with 128 KiB per token (docs/reference/workloads.md).
 const MOONCAKE_CHUNK: &str = "64MiB";
 
 /// Returns the table of a workload other than a job file, and its name in messages.
@@ -322,7 +322,7 @@ pub fn check_kind(name: &str) -> Result<(), LabError> {
     match table {
         Some((file, table)) if !table.contains_key("kind") => Err(LabError::invalid(
             &file,
-            "is no workload; its first line is kind = \"...\" (docs/workloads.md)",
+            "is no workload; its first line is kind = \"...\" (docs/reference/workloads.md)",
         )),
         _ => Ok(()),
     }

@@ -183,7 +183,7 @@ impl Experiment {
     /// snapshot
     ///     Path of a device saved by ``Device.snapshot`` or ``warp run --save``, to start from.
     /// **options
-    ///     Run options, by their names in ``[run]`` of an experiment (see ``docs/experiments.md``).
+    ///     Run options, by their names in ``[run]`` of an experiment (see ``docs/reference/experiments.md``).
     ///     ``scale`` may also be a number: ``64`` is ``"1/64"``.
     ///
     /// Raises

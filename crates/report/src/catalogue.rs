@@ -1,7 +1,7 @@
 //! Lists the available experiments, devices, job files and workloads, with one line about each.
 //!
 //! ```text
-//! names in the working folder and built in + first words of each file + docs/claims.md
+//! names in the working folder and built in + first words of each file + docs/reference/claims.md
 //!     -> [Entry] -> Rows, JSON
 //! ```
 //!

@@ -9,7 +9,7 @@
 //! beside the page, one per folder, or embedded in the page ([`Library`]). A small script draws the
 //! plots one after the other, in the reader's colour scheme. Results of several seeds are averaged,
 //! over time with a band. A plot or table of a single run shows the first seed. This crate neither
-//! measures nor judges. `docs/results.md` explains the page.
+//! measures nor judges. `docs/reference/results.md` explains the page.
 
 pub mod catalogue;
 mod comparison;

@@ -9,7 +9,7 @@
 //! part of the drive runs on a smaller drive that its data fills. This crate chooses the
 //! experiment. The lab runs it, reads the results and shows them. The answer's notes list each
 //! choice: another capacity, a scaled model, the length of the run, the measured window.
-//! `docs/whatif.md` is the manual.
+//! `docs/how-to/whatif.md` is the manual.
 
 mod answer;
 mod economics;

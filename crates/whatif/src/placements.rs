@@ -122,7 +122,7 @@ pub(super) fn of(
         let settings = [("kind", Value::from(kind))].into_iter().chain(settings);
         let change = on(classified(table, settings));
         let what = format!(
-            "a layer below the program, as `classifier.kind = \"{kind}\"` of a workload does (docs/workloads.md)"
+            "a layer below the program, as `classifier.kind = \"{kind}\"` of a workload does (docs/reference/workloads.md)"
         );
         let knowledge = if name == ORACLE {
             Knowledge::Future
@@ -175,7 +175,7 @@ fn own(table: &Table) -> Vec<String> {
         "lsm" => how_of_tree(setting("placement").unwrap_or("level")),
         "btree" => directive("log, doublewrite buffer and pages: a placement identifier each".to_string()),
         "fio" => vec!["fio: the job file as it is (dataplacement=fdp, plids)".to_string()],
-        _ => directive("as the workload does (docs/workloads.md)".to_string()),
+        _ => directive("as the workload does (docs/reference/workloads.md)".to_string()),
     }
 }
 
@@ -188,7 +188,7 @@ fn how_of_tree(placement: &str) -> Vec<String> {
         ],
         "level" => directive("log and level 0, and each deeper level: a placement identifier each".to_string()),
         "family" => directive("log, and the files of each column family: a placement identifier each".to_string()),
-        _ => directive(format!("as `placement = \"{placement}\"` does (docs/workloads.md)")),
+        _ => directive(format!("as `placement = \"{placement}\"` does (docs/reference/workloads.md)")),
     }
 }
 

@@ -134,7 +134,7 @@ pub struct Range {
 /// A figure that a workload measures about itself.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Measure {
-    /// Name in dotted parts, as claims use it. `docs/workloads.md` lists the names of each workload
+    /// Name in dotted parts, as claims use it. `docs/reference/workloads.md` lists the names of each workload
     /// kind.
     pub name: String,
     /// A ratio or a count.

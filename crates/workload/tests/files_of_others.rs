@@ -3,7 +3,7 @@
 //! The files belong to those projects, so no copy is kept here. `WARP_JOB_FILES` names a folder
 //! with clones of the projects (`fio`, `FioSynth`, `fiovisualizer`, `spdk`). Each job file of a
 //! clone is parsed and planned on a large drive. The verdicts must match
-//! `docs/job-files-of-others.md`. Missing clones are skipped with a message.
+//! `docs/reference/job-files-of-others.md`. Missing clones are skipped with a message.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -134,7 +134,7 @@ fn part(name: &str, clone: &Path, folders: &[&str]) -> String {
 
 #[test]
 fn the_verdicts_on_files_of_others_are_those_of_the_page() {
-    let page = include_str!("../../../docs/job-files-of-others.md");
+    let page = include_str!("../../../docs/reference/job-files-of-others.md");
     let Some(clones) = std::env::var_os("WARP_JOB_FILES").map(PathBuf::from) else {
         println!("SKIPPED: WARP_JOB_FILES names no folder with clones of fio, FioSynth, fiovisualizer and spdk");
         return;
@@ -146,6 +146,9 @@ fn the_verdicts_on_files_of_others_are_those_of_the_page() {
             continue;
         }
         let part = part(name, &clone, folders);
-        assert!(page.contains(&part), "docs/job-files-of-others.md lacks:\n{part}");
+        assert!(
+            page.contains(&part),
+            "docs/reference/job-files-of-others.md lacks:\n{part}"
+        );
     }
 }

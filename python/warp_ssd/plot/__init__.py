@@ -7,7 +7,7 @@ functions set no global state, choose no backend and need no display. Several se
 to the greatest.
 
 The data is a `Result`, `PointResult` or `SweepResult`, or one of their tables. Any other Arrow, pandas or Polars table with these
-columns works too (docs/results.md has them).
+columns works too (docs/reference/results.md has them).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 //! Tables of results, for Parquet files and for Python.
 //!
 //! Rows of results begin with their cell: `device`, `variant`, a column for each axis, `seed`.
-//! `docs/results.md` describes each column.
+//! `docs/reference/results.md` describes each column.
 
 use advise::Reason;
 use ssd::event::Reclaim;

@@ -23,7 +23,7 @@ use crate::{AnyError, bad_option, print};
 /// Maximum number of owners in a table. JSON has all owners.
 const ROWS_MAX: usize = 20;
 
-/// Results of a reading. docs/advise.md describes its JSON.
+/// Results of a reading. docs/reference/advise.md describes its JSON.
 #[derive(Serialize)]
 pub struct Record<'a> {
     reading: u32,

@@ -1,4 +1,4 @@
-//! What peers do to a drive that they wish ill: cheap ones of docs/serving.md's table, again and again.
+//! What peers do to a drive that they wish ill: cheap ones of docs/reference/served-drive.md's table, again and again.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

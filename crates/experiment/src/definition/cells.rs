@@ -204,7 +204,7 @@ impl Experiment {
             starts.extend(members);
         }
         if interval && starts.iter().all(|start| start.part.is_none()) {
-            let problem = "has no ensemble, and so no interval; `warp calibrate` makes one (docs/devices.md)";
+            let problem = "has no ensemble, and so no interval; `warp calibrate` makes one (docs/reference/devices.md)";
             return Err(LabError::invalid(
                 &format!("device {}", self.devices.join(", ")),
                 problem,

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A [`Value`] defines the format of its number, so terminal and report show the same digits. This
-//! module neither prints, colours nor judges. `docs/results.md` explains the terms.
+//! module neither prints, colours nor judges. `docs/reference/results.md` explains the terms.
 
 mod claims;
 mod comparison;

@@ -54,7 +54,7 @@ function catalogue(): Catalogue {
 }
 
 function options(): { name: string; help: string; values: string[] }[] {
-    const rows = read("docs/job-files.md").matchAll(/^\| `(\w+)`[^|]*\| ([^|]*) \| ([^|]*) \|/gm);
+    const rows = read("docs/reference/job-files.md").matchAll(/^\| `(\w+)`[^|]*\| ([^|]*) \| ([^|]*) \|/gm);
     const values: Record<string, string[]> = { rw: ["read", "write", "randread", "randwrite", "rw", "randrw", "trim"], dataplacement: ["none", "fdp"], random_distribution: ["random", "zipf:1.2", "zoned:80/20:20/80"], ioengine: ["io_uring_cmd"], cmd_type: ["nvme"] };
     return [...rows].map((row) => ({ name: row[1] as string, help: row[3] as string, values: values[row[1] as string] ?? [] }));
 }

@@ -257,7 +257,7 @@ fn set(job: &mut Job, line: &Line, surroundings: &Surroundings<'_>) -> Result<&'
     let Some(option) = find(&line.name) else {
         let remedy = match nearest(&line.name) {
             Some(known) => format!("did you mean `{known}`?"),
-            None => "docs/job-files.md lists the known ones".to_owned(),
+            None => "docs/reference/job-files.md lists the known ones".to_owned(),
         };
         return Err(Complaint::new("unknown option", remedy));
     };

@@ -11,7 +11,7 @@ import type { FaultsReport, Problem } from "../wire/messages.ts";
 import { Notice } from "./Notice.tsx";
 import { TwoPress } from "./TwoPress.tsx";
 
-const EXAMPLE = `# docs/faults.md describes all fields
+const EXAMPLE = `# docs/reference/faults.md describes all fields
 seed = 1
 
 [[fault]]

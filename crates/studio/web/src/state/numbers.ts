@@ -1,4 +1,4 @@
-// How numbers are written: as everywhere in this project (docs/results.md): binary units, write amplification with three digits. Between a number
+// How numbers are written: as everywhere in this project (docs/reference/results.md): binary units, write amplification with three digits. Between a number
 // and its unit is a space at which no line is broken.
 
 const SPACE = "\u00a0";

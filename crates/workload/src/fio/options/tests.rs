@@ -12,17 +12,17 @@ fn names_are_unique() {
 
 #[test]
 fn the_manual_shows_the_table() {
-    let manual_page = include_str!("../../../../../docs/job-files.md");
+    let manual_page = include_str!("../../../../../docs/reference/job-files.md");
     for line in manual().lines() {
         assert!(
             manual_page.contains(line),
-            "docs/job-files.md lacks this line of fio::manual():\n{line}"
+            "docs/reference/job-files.md lacks this line of fio::manual():\n{line}"
         );
     }
     for option in options() {
         assert!(
             manual_page.contains(&format!("`{}`", option.name)),
-            "docs/job-files.md does not mention {}",
+            "docs/reference/job-files.md does not mention {}",
             option.name
         );
     }
