@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 HEAD = struct.Struct("<dd")
-HOST_BYTES_AT = 24  # and media bytes behind them (docs/reference/studio.md, The wire)
+HOST_BYTES_AT = 24  # and media bytes behind them (docs/reference/studio.md, "Protocol")
 
 
 class Page:

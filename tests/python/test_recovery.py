@@ -1,7 +1,7 @@
 """Recovery: a drive whose insides we know is found again from a dozen noisy write amplifications.
 
 Hidden are separation inside the drive, copies that share the host's open unit, and the spare. The deep form (`WARP_DEEP=1`, some
-minutes) does it for ten draws of the noise and prints the table of docs/reference/python.md.
+minutes) does it for ten draws of the noise and prints the table of docs/benchmarks/calibration.md.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 //! [`RunOptions`] is the only definition of a run option. It holds its name, its text and its
 //! command-line option. A new option needs three edits: its field in [`RunOptions`], its field in
 //! [`RunSettings`] with the default, and its line in `RunOptions` of `python/warp_ssd/_engine.pyi`.
-//! Serde carries the option between them. See "A new run option" in `docs/reference/experiments.md`.
+//! Serde carries the option between them. `docs/how-to/add-a-run-option.md` describes the three edits.
 
 use std::collections::BTreeSet;
 

@@ -6,7 +6,7 @@
 //!
 //! A finding means that a number may differ from a reader's expectation. It concerns the run, not
 //! the drive, and leaves the result unchanged. `judge` checks claims about the paper.
-//! `docs/reference/results.md` explains every kind.
+//! `docs/reference/warnings.md` explains every kind.
 
 mod detect;
 mod kind;

@@ -223,7 +223,7 @@ fn requests_are_those_of_real_fio() {
 
 #[test]
 fn the_manual_shows_what_was_compared() {
-    let manual = include_str!("../../../../docs/reference/job-files.md");
+    let manual = include_str!("../../../../docs/benchmarks/fio.md");
     let row = |case: &Case| {
         let total = total(&lab(case));
         format!("| `{}` | {total} | {total} | yes |", case.option)
@@ -232,7 +232,7 @@ fn the_manual_shows_what_was_compared() {
     let missing = rows.iter().filter(|row| !manual.contains(row.as_str())).count();
     assert!(
         missing == 0,
-        "docs/reference/job-files.md lacks {missing} of these lines:\n{}",
+        "docs/benchmarks/fio.md lacks {missing} of these lines:\n{}",
         rows.join("\n")
     );
 }
