@@ -7,12 +7,17 @@ Usage: whatif.py FOLDER >whatif.md, where FOLDER is the one that WARP_RUNS named
 import json
 import pathlib
 import sys
+import textwrap
 
 HEAD = """# `warp whatif` on thirteen workloads and four drives
 
-Each cell was answered by `warp whatif WORKLOAD --drive SIZE`. `docs/benchmarks/whatif.py` wrote this page from the kept runs.
-A cell gives the WAF without placement, with the best placement that a host can do, and with the oracle.
-`-` means that the run did not end within 190 seconds on one core (`rocksdb`: 50 minutes on a slower one).
+This page is for readers who want to know what placement gives typical workloads. Each cell has an
+answer of `warp whatif WORKLOAD --drive SIZE`. `docs/benchmarks/whatif.py` wrote this page from the
+kept runs.
+
+A cell gives the WAF without placement, with the best placement that a host can do, and with the
+oracle. `-` means that the run did not end within 190 seconds on one core. `rocksdb` had 50 minutes
+on a slower one.
 
 """
 
@@ -53,9 +58,10 @@ def main() -> None:
         print(f"- `{name}`, {drive / 1e12:.2f} TB: {placement}")
     print("\n## The sentences\n")
     for name, row in sorted(table.items()):
-        print(f"\n`{name}`:\n")
+        print(f"\n`{name}`:\n\n```")
         for drive, answer in sorted(row.items()):
-            print(f"- {drive / 1e12:.2f} TB: {answer['headline']}")
+            print(textwrap.fill(f"{drive / 1e12:.2f} TB: {answer['headline']}", 96, subsequent_indent="  "))
+        print("```")
 
 
 main()

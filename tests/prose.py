@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Checks the prose of the pages and of the doc comments. CONTRIBUTING.md explains the rules.
+
+- A sentence has at most 35 words.
+- No sentence has a clause with What, Who, Where or How as its subject. Questions may begin with these words.
+- Words of our former dialect do not occur. FORBIDDEN has the word of the field beside each.
+- A line of prose has at most 100 columns, and a cell of a table at most 200 characters.
+
+    tests/prose.py           checks everything
+    tests/prose.py FILE...   checks these files
+"""
+
+import re
+import sys
+from collections import Counter
+from fnmatch import fnmatch
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WORDS, COLUMNS, CELL = 35, 100, 200
+# Texts of `#[error]` are counted, and fail the check only if this is true.
+ERRORS_FAIL = False
+
+FORBIDDEN = {
+    r"twins?": "scaled model",
+    r"whoever|whatever": "a noun, such as any client",
+    r"plain commands?": "fast-path I/O",
+    r"drive-writes?": "drive write",
+    r"settled": "converged",
+    r"squeeze[ds]?": "emergency collection",
+    r"(?:hears?|heard|tells?|told) of": "a verb such as report or receive",
+    r"looked at once": "checked together",
+}
+CLAUSE = re.compile(r"(?:What|Who|Whoever|Whatever|Where|How) (?!(?:.*)\?$)")
+
+# Exceptions: file, rule ("*": all of them), beginning of the text ("": any), reason.
+EXCEPTIONS = [
+    ("docs/reference/claims.md", "columns", "", "`warp reproduce --claims` writes titles of experiments as a line each"),
+    ("docs/reference/job-files.md", "cell", "", "a test compares the rows with the texts of the options in the code"),
+    ("docs/reference/job-files.md", "words", "", "as above"),
+    ("docs/reference/job-files.md", "clause", "", "as above"),
+    ("docs/reference/results.md", "clause", "What was run", "title of a section of report.html"),
+]
+
+ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|vs|Fig|al|cf|approx|No|Sect)\.$")
+
+
+def sentences(text):
+    """Returns the sentences of a paragraph."""
+    found, start = [], 0
+    for end in re.finditer(r"[.!?][)\"'*]*(?= +[A-Z0-9`*\"(\[])", text):
+        if not ABBREVIATION.search(text[start : end.start() + 1]):
+            found.append(text[start : end.end()].strip())
+            start = end.end()
+    return [sentence for sentence in (*found, text[start:].strip()) if sentence]
+
+
+def plain(text):
+    """Returns a text without the targets of links and without the contents of code."""
+    text = re.sub(r"\[[\w-]+\.(?:md|ipynb)\]\([^)]*\)", "`c`", text)
+    text = re.sub(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])?", r"\1", text)
+    return re.sub(r"``?[^`]+``?", "`c`", text)
+
+
+def paragraphs(lines):
+    """Yields the number of the first line and the text of each paragraph, list item and table cell of Markdown."""
+    block, first, fenced, is_item = [], 0, False, False
+    for number, line in enumerate([*lines, ""], 1):
+        text = line.strip()
+        fence = text.startswith("```")
+        item = re.match(r"(?:[-*+]|\d+\.) +(.*)", text)
+        skipped = fence or fenced or text.startswith(("#", "|", "<", "!["))
+        indented = line.startswith("    ") and not is_item
+        if block and (not text or item or skipped or indented):
+            yield first, " ".join(block), False
+            block = []
+        fenced ^= fence
+        if text.startswith("|") and not fenced:
+            for cell in re.split(r"(?<!\\)\|", text)[1:-1]:
+                yield number, cell.strip(), True
+        elif text and not skipped and not indented:
+            first = first if block else number
+            is_item = bool(item) or (is_item and bool(block))
+            block.append(item[1] if item else text)
+
+
+def page_texts(path):
+    lines = path.read_text().split("\n")
+    fenced = False
+    for number, line in enumerate(lines, 1):
+        fenced ^= line.lstrip().startswith("```")
+        is_prose = not fenced and not line.startswith(("|", "    ", "#", "!", "<")) and not line.startswith("[")
+        if is_prose and len(line) > COLUMNS and " " in line[:COLUMNS].strip():
+            yield number, "columns", line
+    for number, text, is_cell in paragraphs(lines):
+        if is_cell and len(text) > CELL:
+            yield number, "cell", text
+        yield number, "prose", text
+
+
+def source_texts(path):
+    """Yields the doc comments and the texts of errors of a Rust file."""
+    lines = path.read_text().split("\n")
+    block, first = [], 0
+    for number, line in enumerate([*lines, ""], 1):
+        comment = re.match(r"\s*//[/!] ?(.*)", line)
+        if comment:
+            first = first if block else number
+            block.append(comment[1])
+        elif block:
+            yield from ((first + at - 1, "prose", text) for at, text, _ in paragraphs(block))
+            block = []
+    for error in re.finditer(r"#\[error\(\s*\"((?:[^\"\\]|\\.)*)\"", "\n".join(lines)):
+        number = "\n".join(lines)[: error.start()].count("\n") + 1
+        yield number, "error", re.sub(r"\\\n\s*", "", error[1])
+
+
+def problems(rule, text):
+    if rule in ("columns", "cell"):
+        yield rule, f"{len(text)} characters: {text[:60]}"
+        return
+    for sentence in sentences(plain(text)):
+        words = len(sentence.split())
+        if words > WORDS:
+            yield "words", f"{words} words: {sentence[:90]}"
+        if CLAUSE.match(sentence) and rule == "prose":
+            yield "clause", f"begins with a clause: {sentence[:90]}"
+        for word, better in FORBIDDEN.items():
+            if found := re.search(rf"\b(?:{word})\b", sentence, re.IGNORECASE):
+                yield "word", f'"{found[0]}", say "{better}": {sentence[:90]}'
+
+
+def main(names):
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    files = [Path(name).resolve() for name in names] or sorted(pages) + sorted(ROOT.glob("crates/*/src/**/*.rs"))
+    failures, errors, used = 0, 0, Counter()
+    for path in files:
+        name = str(path.relative_to(ROOT))
+        for line, rule, text in (page_texts if path.suffix == ".md" else source_texts)(path):
+            for kind, problem in problems(rule, text):
+                match = [e for e in EXCEPTIONS if fnmatch(name, e[0]) and e[1] in (kind, "*") and text.startswith(e[2])]
+                used.update(match[:1])
+                if match or (rule == "error" and not ERRORS_FAIL):
+                    errors += rule == "error" and not match
+                    continue
+                failures += 1
+                print(f"{name}:{line}: {problem}")
+    for exception in [] if names else [e for e in EXCEPTIONS if e not in used]:
+        failures += 1
+        print(f"tests/prose.py: remove the exception {exception[:3]}, nothing needs it")
+    print(f"{len(files)} files, {failures} problems, {errors} in error texts, {sum(used.values())} excepted")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
