@@ -4,7 +4,7 @@
 //! floating point. The first thousand ranks have a range each. Later ranges grow by one percent,
 //! and all ranks of a range are equally likely. Walker's alias method draws a range.
 //!
-//! On a scaled model (twin) with denominator d, each key stands for d neighbouring ranks of the
+//! On a scaled model with denominator d, each key stands for d neighbouring ranks of the
 //! full drive. Any fraction of the keys therefore gets the same fraction of the operations.
 
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -14,7 +14,7 @@ pub(crate) fn drive(mib: u64) -> Target {
     }
 }
 
-/// The same drive as a scaled model (twin) with 4 KiB pages. Denominator 1 gives the full drive.
+/// The same drive as a scaled model with 4 KiB pages. Denominator 1 gives the full drive.
 pub(crate) fn twin(mib: u64, denominator: u64) -> Target {
     Target {
         twin: (denominator > 1).then_some(Twin {

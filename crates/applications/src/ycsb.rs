@@ -142,7 +142,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Creates an empty key space of `most` records. On a scaled model (twin) each record stands
+    /// Creates an empty key space of `most` records. On a scaled model each record stands
     /// for `merged` records of the full drive.
     pub fn new(most: u32, merged: u64, popularity: Popularity, exponent: f64, seed: u64) -> Keys {
         Keys {

@@ -122,7 +122,7 @@ pub struct WhatIf {
     /// 1]
     #[arg(long, value_name = "DRIVE-WRITES", allow_negative_numbers = true)]
     pub rate: Option<f64>,
-    /// Run on a scaled model (twin), 1/N of the drive [default: the smallest with the same
+    /// Run on a scaled model, 1/N of the drive [default: the smallest with the same
     /// behavior]
     #[arg(long, value_name = "1/N")]
     pub scale: Option<Scale>,
@@ -216,7 +216,7 @@ pub struct Lifetimes {
     /// Change the capacity of the device, such as 256M
     #[arg(long, value_name = "SIZE", value_parser = parse_capacity, conflicts_with = "scale")]
     pub capacity: Option<u64>,
-    /// Use a scaled model (twin), 1/N of the drive
+    /// Use a scaled model, 1/N of the drive
     #[arg(long, default_value = analysis::lifetimes::SCALE)]
     pub scale: Scale,
     /// Change a setting for both workloads, such as --set geometry.over_provisioning=0.2
@@ -243,7 +243,7 @@ pub struct Export {
     /// Change the capacity of the device, such as 8G
     #[arg(long, value_name = "SIZE", value_parser = parse_capacity, conflicts_with = "scale")]
     pub capacity: Option<u64>,
-    /// Use a scaled model (twin), 1/N of the drive
+    /// Use a scaled model, 1/N of the drive
     #[arg(long, default_value = "1/1")]
     pub scale: Scale,
     /// Change a setting, such as --set geometry.over_provisioning=0.2 or --set
@@ -350,9 +350,8 @@ fn logical_block(text: &str) -> Result<u8, String> {
 
 #[derive(Args)]
 pub struct Run {
-    /// Experiment (a folder, here or in experiments/), job file (a name in jobs/ or a path ending
-    /// in .fio), workload (a name in workloads/ or a path), trace, or folder of trace files
-    /// [default: print how to start]
+    /// Experiment, job file, workload, trace or folder of traces. Names are those of `warp list`,
+    /// and the path of a job file ends in .fio [default: print how to start]
     pub target: Option<String>,
     /// Device profile for a job file, or for an experiment (selects its runs on that device, or
     /// replaces its device)

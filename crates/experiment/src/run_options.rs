@@ -8,7 +8,8 @@
 //! [`RunOptions`] is the only definition of a run option. It holds its name, its text and its
 //! command-line option. A new option needs three edits: its field in [`RunOptions`], its field in
 //! [`RunSettings`] with the default, and its line in `RunOptions` of `python/warp_ssd/_engine.pyi`.
-//! Serde carries the option between them. `docs/how-to/add-a-run-option.md` describes the three edits.
+//! Serde carries the option between them. `docs/how-to/add-a-run-option.md` describes the three
+//! edits.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +21,7 @@ use ssd::{Layout, Nanos, RuhId};
 use crate::error::LabError;
 use crate::twin::ScaleChoice;
 
-/// Limit in drive-writes of a run that waits for steady state and has no other limit.
+/// Limit in drive writes of a run that waits for steady state and has no other limit.
 pub const LIMIT_CAPACITIES: f64 = 40.0;
 /// Queue depth of a closed-loop workload that is not a job file.
 const CLOSED_LOOP_DEPTH: u32 = 32;
@@ -45,8 +46,8 @@ pub enum ReplayMode {
 #[derive(Clone, Debug, Default, PartialEq, clap::Args, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunOptions {
-    /// Scale of the model, 1/N of the drive's size; auto: for each cell the smallest model that
-    /// agrees with the next smaller one; auto:1/N: the same, up to scale 1/N [default: the
+    /// Scale of the model, 1/N of the drive's size. `auto` takes the smallest model that agrees
+    /// with the next smaller one, and `auto:1/N` ends that search at 1/N [default: the
     /// experiment's; 1/1 for a job file, auto for `warp studio`]
     #[arg(long, value_name = "1/N|auto")]
     pub scale: Option<ScaleChoice>,
@@ -59,7 +60,7 @@ pub struct RunOptions {
         allow_negative_numbers = true
     )]
     pub write_capacities: Option<f64>,
-    /// Continue until write amplification is steady (within 5 % for five drive-writes), up to
+    /// Continue until write amplification is steady (within 5 % for five drive writes), up to
     /// --write [default of --write then: 40]
     #[arg(long, value_name = "steady")]
     pub until: Option<Until>,

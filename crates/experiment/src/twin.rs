@@ -1,4 +1,4 @@
-//! Scaled models (twins): small drives that behave like a large one.
+//! Scaled models: small drives that behave like a large one.
 //!
 //! A model at scale 1/d has the same number of reclaim units, each with 1/d of the pages. Valid
 //! shares, and thus write amplification, depend on that number and on the spread of the workload.

@@ -59,7 +59,7 @@ pub struct Settings {
     /// Capacity of the device in bytes.
     pub capacity_bytes: u64,
     pub over_provisioning: f64,
-    /// Rounds. Each measures the yardstick and a quarter of a drive-write.
+    /// Rounds. Each measures the yardstick and a quarter of a drive write.
     pub rounds: u32,
 }
 
@@ -74,7 +74,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Bytes that all workloads write: a fill, two drive-writes and the rounds each. Timed ones
+    /// Bytes that all workloads write: a fill, two drive writes and the rounds each. Timed ones
     /// write less.
     fn host_bytes(&self) -> u64 {
         let rounds = u64::from(self.rounds);
@@ -190,7 +190,7 @@ enum Pattern {
     Sequential,
 }
 
-/// Brings a device to steady state (one sequential fill, two drive-writes of the pattern) and
+/// Brings a device to steady state (one sequential fill, two drive writes of the pattern) and
 /// measures rounds.
 fn measure<S: EventSink>(
     name: &str,

@@ -2,24 +2,24 @@
 //! interval.
 //!
 //! ```text
-//! samples -> write amplification of the last five drive-writes
+//! samples -> write amplification of the last five drive writes
 //!         -> is_steady (ends the run), mean and interval (SteadyState)
 //! ```
 //!
 //! The rule follows SNIA's Solid State Storage Performance Test Specification (2.0.1, "Steady
 //! State"). Over five rounds, the range must stay within a share of the average, and so must the
-//! ends of the best-fit line. A round is one drive-write and its measure is write amplification.
+//! ends of the best-fit line. A round is one drive write and its measure is write amplification.
 //! The shares are a quarter of SNIA's 20 % and 10 %. Write amplification moves slowly and hardly
 //! fluctuates, so SNIA's shares would end runs in the middle of their rise. A drive without garbage
 //! collection is new, not steady. So each round must have reclaimed a unit.
 //!
-//! The caller runs the workload and checks after each drive-write.
+//! The caller runs the workload and checks after each drive write.
 
 use serde::Serialize;
 
 use crate::run::Sample;
 
-/// Drive-writes in the window.
+/// Drive writes in the window.
 pub const ROUNDS: usize = 5;
 /// Maximum range of the rounds' write amplification, as a share of their mean.
 pub const RANGE: f64 = 0.05;
@@ -29,7 +29,7 @@ pub const SLOPE: f64 = 0.025;
 const STUDENT_T: f64 = 2.776;
 const _: () = assert!(ROUNDS == 5, "STUDENT_T is that of four degrees of freedom");
 
-/// Last drive-writes of a run that waited for steady state.
+/// Last drive writes of a run that waited for steady state.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SteadyState {
     /// True if the run reached steady state.
@@ -42,12 +42,12 @@ pub struct SteadyState {
     pub range: f64,
     /// Difference between the ends of the best-fit line, as a share of the mean.
     pub slope: f64,
-    /// Drive-writes before the rounds.
+    /// Drive writes before the rounds.
     pub after_capacities: f64,
 }
 
 impl SteadyState {
-    /// Assesses the end of a run's samples. `None` if the run has too few drive-writes.
+    /// Assesses the end of a run's samples. `None` if the run has too few drive writes.
     /// `capacity_bytes` is that of the drive.
     pub fn of(samples: &[Sample], capacity_bytes: u64) -> Option<SteadyState> {
         let last = samples.last()?;
@@ -122,7 +122,7 @@ mod tests {
 
     const CAPACITY: u64 = 1000;
 
-    /// Samples of drive-writes with these write amplifications, ten per drive-write.
+    /// Samples of drive writes with these write amplifications, ten per drive write.
     fn samples(rounds: &[f64], reclaims: bool) -> Vec<Sample> {
         let (mut host, mut media, mut reclaimed) = (0, 0.0, 0);
         let mut samples = Vec::new();

@@ -89,7 +89,7 @@ pub struct Endurance {
     pub life_used: f64,
     /// Share of the rated erases that the most erased block has used.
     pub most_worn: f64,
-    /// Write amplification assumed by the byte and drive-write figures.
+    /// Write amplification assumed by the byte and drive write figures.
     pub write_amplification: f64,
     /// Bytes that the host can write to a new drive at this write amplification.
     pub host_bytes_total: f64,

@@ -361,7 +361,7 @@ impl Maps {
         });
     }
 
-    /// Marks pages invalid, whatever their state.
+    /// Marks pages invalid in any state.
     pub(crate) fn erase(&mut self, ppn: Ppn, pages: u32) {
         for_words(&mut self.valid, ppn.0, pages, |word, mask| *word &= !mask);
         self.reverse.erase(ppn.0, pages);

@@ -24,7 +24,7 @@ pub struct PlacementAnswer {
     pub change: f64,
     /// Minimum and maximum of `change` over the device's ensemble.
     pub change_interval: Option<[f64; 2]>,
-    /// Relative difference of the last two full drive writes. 0 if they are settled.
+    /// Relative difference of the last two full drive writes. 0 if they agree.
     pub unsettled: f64,
     /// True if the number measures the placement. The drive had room for all open reclaim units,
     /// and garbage collection ran.

@@ -19,7 +19,7 @@
 //! - **copy on write** (WiredTiger, LMDB): every page goes to the first free location of the file.
 //!   Its old location is free after the next checkpoint or the one after it.
 //!
-//! On a scaled model (twin) of 1/d, these shrink: numbers of records and pages, pool, log,
+//! On a scaled model of 1/d, these shrink: numbers of records and pages, pool, log,
 //! doublewrite buffer, zones, and transactions per checkpoint. Pages keep their size.
 //!
 //! The model omits splits and merges (pages are loaded with spare room), static inner pages,

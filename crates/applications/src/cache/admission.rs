@@ -41,7 +41,7 @@ pub enum Admission {
     },
     /// Accepts items offered twice within a window. An item offered once is not written.
     SecondRequest {
-        /// Window, operations on the full-size cache. A scaled model (twin) uses 1/d of it.
+        /// Window, operations on the full-size cache. A scaled model uses 1/d of it.
         window_operations: u64,
     },
 }

@@ -16,13 +16,13 @@ use super::Settings;
 pub(super) const SOC_STREAM: u16 = 0;
 /// Stream number of LOC.
 pub(super) const LOC_STREAM: u16 = 1;
-/// Minimum region of a scaled model (twin), bytes. It exceeds any item, so a region holds the same
+/// Minimum region of a scaled model, bytes. It exceeds any item, so a region holds the same
 /// items as on the drive.
 const REGION_BYTES_MIN: u64 = 1 << 20;
 /// Minimum alignment of LOC entries, bytes (navy/block_cache/BlockCache.h).
 const LOC_ALIGN_BYTES_MIN: u64 = 512;
 
-/// Extents on the device or its scaled model (twin).
+/// Extents on the device or its scaled model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) loc_start_bytes: u64,

@@ -14,7 +14,7 @@
 //! rewrites random 4 KiB buckets. BlockCache writes whole regions sequentially. Each engine has its
 //! own placement handle.
 //!
-//! On a scaled model (twin), DRAM, engines, regions and the number of keys shrink. Items, buckets
+//! On a scaled model, DRAM, engines, regions and the number of keys shrink. Items, buckets
 //! and percentages do not. The cache reports its own counters as measures.
 //!
 //! Without a clock, an operation completes immediately. In virtual time, with a [`Pace`],

@@ -9,7 +9,7 @@ use workload::{WorkloadError, within};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pace {
-    /// Cache operations per second. The rate also holds on a scaled model (twin), because the model
+    /// Cache operations per second. The rate also holds on a scaled model, because the model
     /// has the drive's latencies. Late operations catch up.
     pub operations_per_second: f64,
     /// Number of callers. A caller has one operation at a time and waits for the flash reads of a

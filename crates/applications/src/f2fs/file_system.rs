@@ -1,7 +1,8 @@
 //! The file system: effects of file operations on blocks, nodes and logs.
 //!
 //! ```text
-//! personality -> write, overwrite, delete -> logs (append, or threaded into dirty segments) -> requests
+//! personality -> write, overwrite, delete -> logs (append, or threaded into dirty segments) ->
+//! requests
 //!                      |  nodes become dirty                  ^            ^
 //!                      +-> checkpoint: nodes, NAT, SIT, SSA --+            |
 //!                      +-> too few free sections: cleaning ----------------+
@@ -46,7 +47,7 @@ pub struct File {
     /// Blocks of the file in the main area.
     pub blocks: Vec<u32>,
     exists: bool,
-    /// The inode, then the direct nodes. On a scaled model (twin), some files have none.
+    /// The inode, then the direct nodes. On a scaled model, some files have none.
     pub nodes: Vec<u32>,
     indirect: Vec<u32>,
     /// Log or lifetime class of the data.

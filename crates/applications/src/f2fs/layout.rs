@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The rules come from f2fs-tools, `mkfs/f2fs_format.c` (`f2fs_prepare_super_block`,
-//! `get_best_overprovision`). A scaled model (twin) uses the same rules, because the areas are
+//! `get_best_overprovision`). A scaled model uses the same rules, because the areas are
 //! proportional to the drive. Reserved segments and the limit of the NAT are not proportional. They
 //! are computed for the drive at full size and divided by d.
 //!

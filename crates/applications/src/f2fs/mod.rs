@@ -18,7 +18,7 @@
 //! It models only the effect of the page cache. File data is written as a whole, in the order of
 //! the operations. Nodes and directory entries wait for a checkpoint.
 //!
-//! On a scaled model (twin) of 1/d, a fileserver's files and segments shrink in size by s and in
+//! On a scaled model of 1/d, a fileserver's files and segments shrink in size by s and in
 //! number by d / s (see `layout.rs`). A database shrinks only its numbers, by d. Bytes between
 //! checkpoints, reserved segments and discards per second shrink with the drive. Blocks, writes of
 //! a database and the numbers of logs, threads and writers stay the same.

@@ -28,7 +28,7 @@ const GROUP: usize = 64;
 /// Marks a segment that is not dirty in place of a number of blocks.
 const NOT_DIRTY: u16 = u16::MAX;
 
-/// One bit per block of a segment. Segments of a scaled model (twin) need fewer.
+/// One bit per block of a segment. Segments of a scaled model need fewer.
 pub type BlockBits = [u64; WORDS];
 
 /// All segments of the main area. Block numbers start at the area.

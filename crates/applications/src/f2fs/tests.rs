@@ -389,7 +389,7 @@ fn a_full_file_system_is_an_error_and_not_a_crash() {
     }
 }
 
-/// A twin matches the drive in shares and amplification.
+/// A scaled model matches the drive in shares and amplification.
 #[test]
 fn a_twin_is_like_the_drive() {
     let measure = |denominator: u64| {

@@ -11,7 +11,7 @@
 //! selects the chunks that leave. LMCache's raw-block backend works the same: slots of one size, a
 //! free list, no file system and no discards (LMCache, pull requests 2482 and 4016).
 //!
-//! On a scaled model (twin) of 1/d, chunks shrink first, so that a tier keeps its number of slots.
+//! On a scaled model of 1/d, chunks shrink first, so that a tier keeps its number of slots.
 //! Below one mapping unit per slot, the numbers of slots, sessions and popular chunks shrink
 //! instead. Rates are those of the drive at full size.
 //!

@@ -278,7 +278,7 @@ fn rates_and_placement_are_what_the_settings_say() {
     assert_eq!(used(Placement::Session, 3), [Some(0), Some(1), Some(2)]);
 }
 
-/// A twin has the same slots, requests and hit ratio, until its chunks are mapping units.
+/// A scaled model has the same slots, requests and hit ratio, until its chunks are mapping units.
 #[test]
 fn twins_are_hit_as_often() {
     for requests in [popular(200.0, 0.9), Requests::Conversation(Sessions::default())] {

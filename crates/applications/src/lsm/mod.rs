@@ -8,7 +8,7 @@
 //! Keys are exact. Every table stores its sorted keys, so overlaps, overwrites and output sizes
 //! need no assumption about popularity. All entries of a family have the same size.
 //!
-//! On a scaled model (twin) of 1/d, memtable, table, base level and number of records shrink. The
+//! On a scaled model of 1/d, memtable, table, base level and number of records shrink. The
 //! number of levels and the tables per level stay the same. An entry keeps its size. The log is
 //! written in pieces of at least a mapping unit.
 //!
@@ -56,7 +56,7 @@ use workload::{Target, WorkloadError, multiple_of, within};
 pub struct Settings {
     /// Operation mix after the load: `load`, `a` to `f` of YCSB, or `overwrite`. Default `a`.
     pub mix: Mix,
-    /// Loads all records sorted into the levels of a settled tree of that size. If false, records
+    /// Loads all records sorted into the levels of a steady tree of that size. If false, records
     /// are inserted one by one in random order, which writes the drive many times over. Default
     /// true, except for `load`.
     pub bulk_load: bool,

@@ -1,4 +1,4 @@
-//! Tree settings in entries, scaled to the drive or its scaled model (twin).
+//! Tree settings in entries, scaled to the drive or its scaled model.
 
 use super::Compaction;
 

@@ -45,7 +45,7 @@ pub struct Client {
     operation_share: f64,
 }
 
-/// Creates `load` records and assigns them to the levels of a settled tree. The last level has all
+/// Creates `load` records and assigns them to the levels of a steady tree. The last level has all
 /// records. The levels above have newer versions of popular records.
 fn bulk_by_level(tree: &Tree, keys: &mut Keys, load: u32) -> Vec<(usize, Vec<u32>)> {
     let mut all: Vec<u32> = (0..load)

@@ -23,7 +23,7 @@
 //!
 //! Most log-structured flash caches in publications also work this way.
 //!
-//! On a scaled model (twin) of 1/d, these shrink: space, DRAM, number of keys (each stands for d
+//! On a scaled model of 1/d, these shrink: space, DRAM, number of keys (each stands for d
 //! neighbouring ranks), operation windows and rates, segments (not below the largest object), and
 //! writes of untimed runs. One key in d of a trace is used. Objects, slots, slabs and times to live
 //! stay the same.

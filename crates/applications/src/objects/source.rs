@@ -19,7 +19,7 @@ use workload::{Measure, Request, Source, Target, WorkloadError};
 /// Operations without a request after which the run fails. The cache then holds all requested
 /// objects or admits none of the others, and will never write again.
 const IDLE_OPERATIONS: u64 = 10_000_000;
-/// Salt of the key sample of a trace on a scaled model (twin).
+/// Salt of the key sample of a trace on a scaled model.
 const SAMPLE_SALT: u64 = 0x7361_6d70_6c65;
 
 /// Store of objects on flash.

@@ -382,7 +382,7 @@ fn objects_live_as_long_as_they_may() {
     }
 }
 
-/// A twin has the same hit ratio and the same relative writes, with one object in d.
+/// A scaled model has the same hit ratio and the same relative writes, with one object in d.
 #[test]
 fn twins_are_hit_as_often() {
     for (layout, eviction) in [(Layout::Slots, Eviction::Lru), (Layout::Segments, Eviction::Fifo)] {

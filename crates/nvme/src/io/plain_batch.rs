@@ -42,7 +42,7 @@ pub struct Plain {
     access: Access,
 }
 
-/// Operation of a plain command.
+/// Operation of a fast-path command.
 #[derive(Clone, Copy, Debug)]
 enum Access {
     Read,
@@ -80,7 +80,7 @@ struct Sum {
     bytes: u64,
 }
 
-/// Batch of plain commands of a controller and a namespace, with their totals.
+/// Batch of fast-path commands of a controller and a namespace, with their totals.
 #[derive(Debug)]
 #[must_use = "the batch must reach the device"]
 pub struct PlainBatch {
@@ -180,10 +180,10 @@ impl Subsystem {
         Some(plain)
     }
 
-    /// Prefetches data of the next reads while a plain command runs. The start is prefetched for
-    /// the command after the next one, so that the processor also translates the page address. The
-    /// rest is prefetched for the next command. Writes are not prefetched, because a write does not
-    /// wait for old data and prefetching makes it slower.
+    /// Prefetches data of the next reads while a fast-path command runs. The start is prefetched
+    /// for the command after the next one, so that the processor also translates the page address.
+    /// The rest is prefetched for the next command. Writes are not prefetched, because a write does
+    /// not wait for old data and prefetching makes it slower.
     #[inline]
     pub fn expect_plain<'a>(&self, mut behind: impl Iterator<Item = &'a Plain>) {
         let (next, after_next) = (behind.next(), behind.next());
@@ -197,7 +197,7 @@ impl Subsystem {
         }
     }
 
-    /// Reads the data of a plain command and passes it to `take` in pieces.
+    /// Reads the data of a fast-path command and passes it to `take` in pieces.
     ///
     /// # Errors
     /// The storage or `take` failed, and so did the command.
@@ -228,8 +228,8 @@ impl Subsystem {
         Ok(())
     }
 
-    /// Lets `give` put the data of a plain command into the storage, in pieces. The device model
-    /// executes the write at the end of the batch.
+    /// Lets `give` put the data of a fast-path command into the storage, in pieces. The device
+    /// model executes the write at the end of the batch.
     ///
     /// # Errors
     /// The storage or `give` failed, and so did the command. Some of its blocks may have been

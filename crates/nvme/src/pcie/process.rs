@@ -33,8 +33,8 @@ use crate::transfer::{Direction, Transfer};
 const BATCH_COMMANDS: u16 = 64;
 /// Most commands of one queue in a batch, so that a busy queue does not delay the others.
 const BURST_COMMANDS: u16 = 32;
-/// Plain commands that complete together. The number spreads the fixed costs over several commands,
-/// but lets the host consume completions while later commands run.
+/// Fast-path commands that complete together. The number spreads the fixed costs over several
+/// commands, but lets the host consume completions while later commands run.
 const TOGETHER_COMMANDS: usize = 8;
 /// Bytes of data that end a fast-path batch. Beyond this size the data dominates the cost.
 const TOGETHER_BYTES: u64 = 64 << 10;
@@ -303,9 +303,9 @@ impl PcieController {
         done
     }
 
-    /// Executes and completes the plain commands at the start of a queue's entries together, up to
-    /// a limit. `commands` are the parsed entries. Prefetching and the checks of the drive run once
-    /// for all of them. Returns the number of commands, or 0 if the first one is not plain.
+    /// Executes and completes the fast-path commands at the start of a queue's entries together, up
+    /// to a limit. `commands` are the parsed entries. Prefetching and the checks of the drive run
+    /// once for all of them. Returns the number of commands, or 0 if the first one is not plain.
     fn carry_out_together(
         &mut self,
         subsystem: &mut Subsystem,

@@ -4,7 +4,7 @@ use super::kind::{Command, Finding};
 use crate::run::CellResult;
 use experiment::twin::{self, Scale};
 
-/// Largest relative difference of write amplification between two drive-writes of a settled run.
+/// Largest relative difference of write amplification between two drive writes of a converged run.
 pub const SETTLED: f64 = 0.02;
 
 /// Minimum share of a drive's pages with data. Below it, a result does not describe a drive in use.
@@ -75,7 +75,7 @@ fn not_steady(result: &CellResult) -> Option<Finding> {
     (result.until.is_some() && !result.is_steady()).then_some(Finding::NotSteady { steady: result.steady })
 }
 
-/// Detects an end that has not settled, or a whole run that differs from its settled end. A run
+/// Detects an end that has not converged, or a whole run that differs from its converged end. A run
 /// with steady state has neither finding.
 fn of_the_end(result: &CellResult) -> Option<Finding> {
     if result.is_steady() {

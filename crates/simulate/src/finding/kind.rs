@@ -41,21 +41,21 @@ pub enum Finding {
     },
     /// The run should have reached steady state, but ended before.
     NotSteady {
-        /// State at the end. `None` if the run has too few drive-writes.
+        /// State at the end. `None` if the run has too few drive writes.
         steady: Option<SteadyState>,
     },
     /// Write amplification still changes, or the run is too short.
     NotSettled {
-        /// Write amplification of the last drive-write.
+        /// Write amplification of the last drive write.
         last: f64,
-        /// Write amplification of the drive-write before. `None` if the run has only one.
+        /// Write amplification of the drive write before. `None` if the run has only one.
         before: Option<f64>,
         /// Write amplification of the whole run.
         whole: f64,
     },
-    /// The run has settled, but its total differs, because it includes the beginning.
+    /// The run has converged, but its total differs, because it includes the beginning.
     StartIncluded {
-        /// Write amplification of the last drive-write.
+        /// Write amplification of the last drive write.
         last: f64,
         /// Write amplification of the whole run.
         whole: f64,
@@ -138,7 +138,7 @@ impl Finding {
         )
     }
 
-    /// Relative difference of the last drive-writes, if it is the reason for doubt.
+    /// Relative difference of the last drive writes, if it is the reason for doubt.
     pub fn unsettled(&self) -> Option<f64> {
         match self {
             Finding::NotSettled { .. } | Finding::NotSteady { .. } => self.difference(),

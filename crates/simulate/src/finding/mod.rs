@@ -1,7 +1,8 @@
 //! Findings: warnings that a write amplification may be misleading.
 //!
 //! ```text
-//! CellResult -> detect -> Finding -> sentences (a line for each kind), report, JSON, tables of cells
+//! CellResult -> detect -> Finding -> sentences (a line for each kind), report, JSON, tables of
+//! cells
 //! ```
 //!
 //! A finding means that a number may differ from a reader's expectation. It concerns the run, not
@@ -26,7 +27,7 @@ mod tests {
     use crate::testing as sample;
     use experiment::twin::Scale;
 
-    /// A result of a run that had settled.
+    /// A result of a run that has converged.
     fn settled() -> CellResult {
         let mut result = sample::results().remove(2);
         let last = result.samples.len() as u64;

@@ -41,7 +41,7 @@ pub struct RunPlan {
     /// Bytes of memory that the run needs on the scaled model in `layout`.
     pub(super) twin_bytes: u64,
     prefill_bytes: u64,
-    /// Work that a watch counts for the workload: its bytes to write, or one drive-write if
+    /// Work that a watch counts for the workload: its bytes to write, or one drive write if
     /// unknown.
     pub(super) workload_work: u64,
 }

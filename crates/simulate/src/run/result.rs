@@ -143,7 +143,7 @@ impl CellResult {
         (last.media_bytes - media) as f64 / written as f64
     }
 
-    /// Write amplification of the last drive-write and of the one before, at the resolution of the
+    /// Write amplification of the last drive write and of the one before, at the resolution of the
     /// samples. `None` if the run wrote less.
     pub fn last_drive_writes(&self) -> [Option<f64>; 2] {
         let Some(last) = self.samples.last().filter(|last| last.host_bytes > 0) else {

@@ -45,7 +45,7 @@ impl Series {
     }
 
     /// Returns true if the run waits for steady state and has reached it. Checks once per
-    /// drive-write.
+    /// drive write.
     fn ends(&mut self, plan: &RunPlan) -> bool {
         let capacity_bytes = plan.layout.capacity_bytes();
         let [.., before, last] = &self.samples[..] else {

@@ -162,7 +162,7 @@ impl Tally {
 }
 
 impl Lane {
-    /// `limit_ns`: longest run time, whatever the job says.
+    /// `limit_ns`: longest run time, also if the job asks for more.
     pub(super) fn new(planned: PlannedStream<'_>, job_index: usize, limit_ns: Option<Nanos>) -> Lane {
         let job = planned.job;
         let runtime_ns = (job.runtime_us > 0).then(|| job.runtime_us * 1000);

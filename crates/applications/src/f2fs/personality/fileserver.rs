@@ -30,7 +30,7 @@ use workload::{Target, WorkloadError, within};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Number of files in the fileset. A scaled model (twin) has 1/d of them. Default 10,000,000
+    /// Number of files in the fileset. A scaled model has 1/d of them. Default 10,000,000
     /// (WARP paper, section 3.4), or fewer on a drive of which they would take more than 72 %. 80 %
     /// of them exist.
     pub files: Option<u32>,

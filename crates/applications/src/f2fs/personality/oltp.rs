@@ -19,7 +19,7 @@ use workload::{Target, WorkloadError, within};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Number of data files. A scaled model (twin) has 1/d of them. Default 63,000 (WARP paper,
+    /// Number of data files. A scaled model has 1/d of them. Default 63,000 (WARP paper,
     /// section 3.4), or fewer on a drive of which they would take more than 9 %.
     pub files: Option<u32>,
     /// Size of a data file, bytes. Default 10 MiB (`filesize` of oltp.f, because the paper has
