@@ -2,6 +2,7 @@
 """Checks the links of the pages.
 
 - Every relative link of README, CHANGELOG, CONTRIBUTING, SECURITY and the pages of docs/ names a file that exists.
+- Pages of docs/ link to files of docs/ only, because the book contains no others.
 - Every anchor names a heading of its page.
 - Every page of docs/ is in docs/SUMMARY.md.
 - Every question of docs/index.md links to a page.
@@ -53,7 +54,9 @@ def problems():
     for page in PAGES:
         name = page.relative_to(ROOT)
         for link, target, anchor in links(page):
-            if not target.exists():
+            if DOCS in page.parents and DOCS not in target.parents:
+                yield f"{name}: the book does not contain {link}"
+            elif not target.exists():
                 yield f"{name}: no file for the link {link}"
             elif anchor and target.suffix == ".md" and anchor not in anchors(target):
                 yield f"{name}: no heading for the link {link}"
