@@ -80,7 +80,7 @@ fn smallest_unit_bytes() -> u64 {
 impl Settings {
     fn generator(&self) -> Result<Arc<dyn Generator>, WorkloadError> {
         find(&self.name).ok_or_else(|| {
-            let problem = "is a generator that this process does not have; run it where the function is defined";
+            let problem = "is not a generator of this process. Run it in the process that defines the function";
             WorkloadError::setting(format!("workload {}", self.name), problem)
         })
     }

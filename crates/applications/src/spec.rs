@@ -102,7 +102,7 @@ impl Spec {
         let kind = match settings.remove("kind") {
             Some(Value::String(kind)) => kind,
             _ => {
-                let problem = format!("is missing; known are {}", KINDS.join(", "));
+                let problem = format!("is missing. The kinds are {}", KINDS.join(", "));
                 return Err(WorkloadError::setting(format!("{place}.kind"), problem));
             }
         };
@@ -143,7 +143,7 @@ impl Spec {
                     self.share_percent = Some(share_percent);
                 }
                 _ => {
-                    let problem = format!("is not known; any kind takes {}", OF_ANY.join(" and "));
+                    let problem = format!("is not known. All kinds accept {}", OF_ANY.join(" and "));
                     return Err(WorkloadError::setting(setting, problem));
                 }
             }
@@ -165,13 +165,11 @@ impl Spec {
         let refused = |problem: &str| WorkloadError::setting("replay = \"timed\" (--replay timed)", problem);
         let Kind::Trace(settings) = &self.kind else {
             return Err(refused(
-                "only block traces have times of their own, and this workload is none; leave it out",
+                "needs a block trace, because other workloads have no recorded times. Remove the option",
             ));
         };
         if self.classifier.is_some() {
-            return Err(refused(
-                "cannot be had together with a classifier; leave out one of them",
-            ));
+            return Err(refused("cannot be combined with a classifier. Remove one of them"));
         }
         let part = self.share_percent.map(|percent| target.part(0.0, percent).0);
         Ok(Box::new(settings.timed_source(part.as_ref().unwrap_or(target), seed)?))
@@ -280,7 +278,7 @@ impl Workload for Spec {
         match &self.classifier {
             Some(_) if self.is_paced() => Err(WorkloadError::setting(
                 "pace",
-                "cannot be had together with a classifier",
+                "cannot be combined with a classifier. Remove one of them",
             )),
             Some(classifier) => Ok(Box::new(classifier.classify(build, target)?)),
             None => build(),
@@ -292,7 +290,7 @@ impl Workload for Spec {
 fn jobs(place: &str, mut settings: Table, find_jobs: FindJobs<'_>) -> Result<JobFile, WorkloadError> {
     let (file, text) = (settings.remove("file"), settings.remove("text"));
     if let Some(key) = settings.keys().next() {
-        let problem = "is not known here; fio takes only a file, or its text";
+        let problem = "is not known. The kind fio accepts only file or text";
         return Err(WorkloadError::setting(format!("{place}.{key}"), problem));
     }
     match (file, text) {
@@ -300,18 +298,18 @@ fn jobs(place: &str, mut settings: Table, find_jobs: FindJobs<'_>) -> Result<Job
         (None, Some(Value::String(text))) => find_jobs(JobsOf::Text(&text)),
         (Some(_), Some(_)) => Err(WorkloadError::setting(
             format!("{place}.text"),
-            "cannot be had together with a file",
+            "cannot be combined with a file. Remove one of them",
         )),
         _ => Err(WorkloadError::setting(
             format!("{place}.file"),
-            "is missing; name a job file, or give its text",
+            "is missing. Name a job file, or give its text",
         )),
     }
 }
 
 fn unknown_kind(place: &str, kind: &str) -> WorkloadError {
     let hint = base::hint(kind, KINDS);
-    let problem = format!("is not a kind of workload{hint}; known are {}", KINDS.join(", "));
+    let problem = format!("is not a kind of workload{hint}. The kinds are {}", KINDS.join(", "));
     WorkloadError::setting(format!("{place}.kind = \"{kind}\""), problem)
 }
 

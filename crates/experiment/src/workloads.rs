@@ -200,7 +200,7 @@ impl WorkloadChanges {
             };
             jobs.map_err(|error| match error {
                 LabError::Job(error) => error.into(),
-                other => WorkloadError::setting(place, other.to_string()),
+                other => WorkloadError::at(place, other.to_string()),
             })
         };
         Spec::parse("workload", table, &find_jobs).map_err(|error| LabError::invalid(file, error.to_string()))

@@ -76,7 +76,7 @@ impl Placer {
     /// # Panics
     /// The number of answers differs from the number of requests.
     pub(crate) fn place(&self, requests: &mut [Request]) -> Result<(), WorkloadError> {
-        let error = |problem: String| WorkloadError::setting("placement policy", problem);
+        let error = |problem: String| WorkloadError::at("placement policy", problem);
         let mut consultation = self.consultation.lock().expect("a policy that panicked ended its run");
         let Consultation { policy, placements } = &mut *consultation;
         placements.clear();

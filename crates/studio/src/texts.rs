@@ -106,10 +106,7 @@ fn problems_of(error: &experiment::LabError) -> Vec<Problem> {
     let experiment::LabError::Job(error) = error else {
         return vec![Problem::new(None, error.to_string())];
     };
-    let of = |error: &JobError| {
-        let message = format!("{}: {}; {}", error.subject, error.problem, error.remedy);
-        Problem::new(Some(error.line).filter(|line| *line > 0), message)
-    };
+    let of = |error: &JobError| Problem::new(Some(error.line).filter(|line| *line > 0), error.message());
     let all = [error].into_iter().chain(&error.others);
     all.take(PROBLEMS_MAX).map(of).collect()
 }
@@ -180,7 +177,7 @@ mod tests {
         let found = problems("mine.fio", "[global]\nrw=wrote\nbs=4k\n[one]\nbss=8k\n");
         let lines: Vec<Option<usize>> = found.iter().map(|problem| problem.line).collect();
         assert_eq!(lines, [Some(2), Some(5)], "{found:?}");
-        assert!(found[0].message.starts_with("rw=wrote: "), "{found:?}");
+        assert!(found[0].message.starts_with("in rw=wrote, "), "{found:?}");
         assert_eq!(problems("mine.fio", "[one]\nrw=write\n"), []);
     }
 

@@ -1,4 +1,4 @@
-//! Errors of workloads. Each message states place, problem and remedy in one sentence.
+//! Errors of workloads. Each message states the place, the problem and the remedy.
 
 use thiserror::Error;
 
@@ -26,7 +26,7 @@ pub enum WorkloadError {
         problem: String,
     },
     /// A record of a binary file cannot be parsed.
-    #[error("{file}: record {record}: {problem}")]
+    #[error("{file}: in record {record}, {problem}")]
     Record {
         /// Path of the file.
         file: String,
@@ -36,11 +36,19 @@ pub enum WorkloadError {
         problem: String,
     },
     /// A setting is impossible.
-    #[error("{setting}: {problem}")]
+    #[error("{setting} {problem}")]
     Setting {
-        /// The setting and its value, by its path in the workload's table.
+        /// The setting and its value, by its path in the workload's table. Subject of the message.
         setting: String,
-        /// The error in the setting and its correction.
+        /// The rest of the sentence, such as "must be above 0", and the correction.
+        problem: String,
+    },
+    /// A table is malformed, or a workload fails while it runs.
+    #[error("{place}: {problem}")]
+    At {
+        /// The table's path, or the part of the workload.
+        place: String,
+        /// The error and its correction, as whole sentences.
         problem: String,
     },
     /// A generator written by the lab's caller failed.
@@ -57,10 +65,19 @@ pub enum WorkloadError {
 }
 
 impl WorkloadError {
-    /// Creates the error of an impossible setting.
+    /// Creates the error of an impossible setting. `setting` is the subject of the sentence, and
+    /// `problem` continues it.
     pub fn setting(setting: impl Into<String>, problem: impl Into<String>) -> WorkloadError {
         WorkloadError::Setting {
             setting: setting.into(),
+            problem: problem.into(),
+        }
+    }
+
+    /// Creates an error at a place. `problem` is a sentence of its own.
+    pub fn at(place: impl Into<String>, problem: impl Into<String>) -> WorkloadError {
+        WorkloadError::At {
+            place: place.into(),
             problem: problem.into(),
         }
     }

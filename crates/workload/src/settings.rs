@@ -71,7 +71,7 @@ pub fn multiple_of(unit_bytes: u64, name: &str, bytes: u64, most: u64) -> Result
         return Ok(());
     }
     let problem = format!(
-        "must be a multiple of {unit_bytes} bytes, at most {}",
+        "must be a multiple of {unit_bytes} bytes and at most {}",
         base::Bytes(most)
     );
     Err(WorkloadError::setting(format!("{name} = {bytes}"), problem))
@@ -90,6 +90,11 @@ pub fn deserialize<T: DeserializeOwned>(place: &str, value: Value) -> Result<T, 
             path => format!("{place}.{path}"),
         };
         let problem = error.into_inner().message().trim().replace('\n', ", ");
-        WorkloadError::setting(place, base::hinted(&problem))
+        let problem = base::hinted(&problem);
+        // "is the text ..., expected a number" continues the place, other messages stand alone.
+        match problem.starts_with("is ") {
+            true => WorkloadError::setting(place, problem),
+            false => WorkloadError::at(place, problem),
+        }
     })
 }

@@ -90,8 +90,10 @@ impl<W: Workload> Settings<W> {
         }
         let percent: f64 = checked.iter().map(|tenant| tenant.share_percent).sum();
         if checked.is_empty() || percent > 100.0 + 1e-9 {
-            let problem =
-                format!("have {percent} % of the capacity together; give at least one tenant and at most 100 %");
+            let problem = format!(
+                "use {percent} % of the capacity in total. Define at least one tenant, and give all of them \
+                         at most 100 %"
+            );
             return Err(WorkloadError::setting(format!("{place}.tenants"), problem));
         }
         Ok(Settings { tenants: checked })
@@ -131,7 +133,7 @@ impl<W: Workload> Settings<W> {
             let running = tenant.run(target, (from, percent), streams, seed.wrapping_add(index as u64))?;
             let more = u16::try_from(running.stream_names.len()).ok();
             streams = more.and_then(|more| streams.checked_add(more)).ok_or_else(|| {
-                let problem = "have more than 65535 streams together; use fewer jobs or tenants";
+                let problem = "have more than 65535 streams in total. Use fewer jobs or tenants";
                 WorkloadError::setting("tenants", problem)
             })?;
             tenants.push(running);
@@ -177,9 +179,9 @@ impl<W: Workload> Tenant<W> {
         if let Some(index) = placement_indices.iter().find(|index| index.0 >= target.placement_count)
             && target.placement_count > 0
         {
-            let setting = format!("tenant {}: placement_indices: {index}", self.name);
+            let setting = format!("placement index {index} of tenant {}", self.name);
             let problem = format!(
-                "does not exist; the namespace has placement indices 0 to {}",
+                "does not exist. Use placement indices from 0 to {}, which the namespace has",
                 target.placement_count - 1
             );
             return Err(WorkloadError::setting(setting, problem));
@@ -194,8 +196,9 @@ impl<W: Workload> Tenant<W> {
             ..part
         };
         if self.workload.is_paced() {
-            let setting = format!("tenant {}: workload.pace", self.name);
-            let problem = "is for a cache that has the drive for itself; tenants have a rate";
+            let setting = format!("workload.pace of tenant {}", self.name);
+            let problem = "is not supported, because only a cache that has the drive for itself has a pace. Set the \
+                           tenant's rate instead";
             return Err(WorkloadError::setting(setting, problem));
         }
         let source = self.workload.source(&own, seed)?;

@@ -38,7 +38,10 @@ impl Driver {
         }
         let tpcc = Tpcc::new(settings.page_bytes, pages, mix(seed));
         let tpcc = tpcc.map_err(|needed| {
-            let problem = format!("is {pages} pages, a warehouse needs {needed}; use more, or a larger scale");
+            let problem = format!(
+                "gives {pages} pages, but a warehouse needs {needed}. Use more data, or a larger \
+                                   scale"
+            );
             WorkloadError::setting(format!("data_percent = {}", settings.data_percent), problem)
         })?;
         Ok(Driver::Tpcc(Box::new(tpcc)))

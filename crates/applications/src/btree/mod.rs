@@ -194,11 +194,17 @@ impl Settings {
         let (pages, all_pages) = (counts[0], counts.iter().sum::<u64>());
         let setting = || format!("data_percent = {}", self.data_percent);
         if pages < LEAST_PAGES {
-            let problem = format!("is {pages} pages on a drive of {capacity_bytes} bytes, {LEAST_PAGES} are needed");
+            let problem = format!(
+                "gives {pages} pages on a drive of {capacity_bytes} bytes, but {LEAST_PAGES} are \
+                                   needed"
+            );
             return Err(WorkloadError::setting(setting(), problem));
         }
         if u32::try_from(all_pages).is_err() {
-            let problem = format!("is {all_pages} pages, more than 32 bits can number; use a twin, or larger pages");
+            let problem = format!(
+                "gives {all_pages} pages, but at most 2^32 - 1 are supported. Use a scaled model, \
+                                   or larger pages"
+            );
             return Err(WorkloadError::setting(setting(), problem));
         }
         let [data, undo, index, unchanged] = counts.map(|pages| pages as u32);

@@ -58,7 +58,7 @@ impl Store {
         let no_room = |needed_bytes: u64, remedy: &str| {
             let needed = base::Bytes(needed_bytes);
             let problem = format!(
-                "needs {needed} with log and buffers, the drive has {}; {remedy}",
+                "needs {needed} with log and buffers, but the drive has {}. {remedy}",
                 base::Bytes(capacity_bytes)
             );
             WorkloadError::setting(format!("data_percent = {}", settings.data_percent), problem)
@@ -77,7 +77,7 @@ impl Store {
             };
             let needed_bytes = place.offset_bytes(pages);
             if needed_bytes > capacity_bytes {
-                return Err(no_room(needed_bytes, "use less, or a smaller log"));
+                return Err(no_room(needed_bytes, "Use less data, or a smaller log"));
             }
             return Ok(Store::InPlace(place));
         }
@@ -94,7 +94,7 @@ impl Store {
         found.map_err(|needed_bytes| {
             no_room(
                 needed_bytes,
-                "use less data, more space_percent, fewer groups or smaller zones",
+                "Use less data, more space_percent, fewer groups or smaller zones",
             )
         })
     }

@@ -67,10 +67,7 @@ impl Admission {
         match *self {
             Admission::Probabilistic { admit_percent } if !(0.0..=100.0).contains(&admit_percent) => {
                 let setting = format!("admission.admit_percent = {admit_percent}");
-                Err(WorkloadError::setting(
-                    setting,
-                    "a probability is between 0 and 100 percent",
-                ))
+                Err(WorkloadError::setting(setting, "must be from 0 to 100"))
             }
             Admission::DynamicRandom {
                 target_bytes_per_second,
@@ -82,11 +79,11 @@ impl Admission {
                 let setting = format!(
                     "admission.target_bytes_per_second = {target_bytes_per_second}, operations_per_second = {operations_per_second}"
                 );
-                Err(WorkloadError::setting(setting, "both rates must be above 0"))
+                Err(WorkloadError::setting(setting, "must be above 0 each"))
             }
             Admission::SecondRequest { window_operations: 0 } => Err(WorkloadError::setting(
                 "admission.window_operations = 0",
-                "must be at least 1, or nothing would ever be written",
+                "must be at least 1, because 0 would admit no object",
             )),
             _ => Ok(()),
         }

@@ -159,8 +159,10 @@ pub(crate) fn check_quantiles(
     if ends && possible && quantiles.len() >= 2 && quantiles.windows(2).all(rises) {
         return Ok(());
     }
-    let problem =
-        format!("must be pairs of percent and {unit} that rise from 0 to 100 percent, {unit} from 1 to {shown_most}");
+    let problem = format!(
+        "must be pairs of percent and {unit} that rise from 0 to 100 percent, with {unit} from 1 to \
+                 {shown_most}"
+    );
     Err(WorkloadError::setting(name, problem))
 }
 

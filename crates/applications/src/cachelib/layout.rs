@@ -70,14 +70,18 @@ impl Layout {
     fn check(&self, settings: &Settings, capacity: u64) -> Result<(), WorkloadError> {
         let soc_percent = settings.soc_percent;
         if soc_percent > 0.0 && self.buckets == 0 {
-            let problem = format!("holds no bucket on a device of {capacity} bytes");
+            let problem = format!(
+                "leaves no room for a bucket on a device of {capacity} bytes. Use a larger \
+                                   soc_percent, or a larger scale"
+            );
             return Err(WorkloadError::setting(format!("soc_percent = {soc_percent}"), problem));
         }
         let needed = settings.clean_regions + 2;
         if self.has_loc(settings) && self.regions < needed {
             let setting = format!("region_bytes = {}", settings.region_bytes);
             let problem = format!(
-                "LOC has room for {} regions of {} bytes and needs {needed}: use smaller regions, a smaller soc_percent, or a larger scale",
+                "gives LOC room for {} regions of {} bytes, but {needed} are needed. Use smaller regions, a smaller \
+                 soc_percent, or a larger scale",
                 self.regions, self.region_bytes
             );
             return Err(WorkloadError::setting(setting, problem));

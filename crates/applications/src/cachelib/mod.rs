@@ -257,7 +257,7 @@ impl Settings {
             if self.amplification > 1 || self.trace.is_empty() {
                 return Err(WorkloadError::setting(
                     format!("trace_working_set_percent = {percent}"),
-                    "needs a trace, and chooses the amplification itself; leave one of the two out",
+                    "needs a trace and cannot be combined with amplification. Set trace, and remove amplification",
                 ));
             }
         }

@@ -123,8 +123,8 @@ impl CacheSource {
 
 fn never_writes() -> WorkloadError {
     let problem = format!(
-        "no request in {IDLE_OPERATIONS} operations in a row, as the cache holds all that is asked for: use more keys \
-         (statistics.working_set_percent) or sets, a smaller cache, or reads = true"
+        "sent no request to the drive for {IDLE_OPERATIONS} operations, because the cache holds all requested keys. \
+         Use more keys (statistics.working_set_percent) or sets, a smaller cache, or reads = true"
     );
     WorkloadError::setting("kind = \"cachelib\"", problem)
 }

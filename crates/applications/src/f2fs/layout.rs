@@ -86,8 +86,9 @@ impl Layout {
             0.01..=50.0,
         )?;
         let too_small = |bytes: u64| {
-            let setting = format!("a drive of {bytes} bytes, segments_per_section = {section_segments}");
-            let problem = "too small for a file system: it needs some 64 sections; use a larger drive or scale, or smaller sections";
+            let setting = format!("a drive of {bytes} bytes and segments_per_section = {section_segments}");
+            let problem = "leave fewer than the 64 sections, more or less, that a file system needs. Use a larger \
+                           drive or scale, or smaller sections";
             WorkloadError::setting(setting, problem)
         };
         let full =
@@ -100,7 +101,7 @@ impl Layout {
             let setting = format!("a drive of {bytes} bytes");
             return Err(WorkloadError::setting(
                 setting,
-                "F2FS has 16 TiB at most; use a smaller drive, or a twin",
+                "exceeds the 16 TiB that F2FS supports. Use a smaller drive, or a scaled model",
             ));
         }
         let segment_blocks = SEGMENT_BLOCKS / shrink;

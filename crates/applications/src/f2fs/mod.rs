@@ -229,7 +229,8 @@ impl Settings {
         within("lifetime_classes", self.lifetime_classes, 2..=6)?;
         if self.hints == HintPolicy::Lifetime && self.personality == PersonalityName::Oltp {
             let setting = "hints = \"lifetime\" with personality = \"oltp\"";
-            let problem = "its files live for ever, so there is nothing to split; use other hints or the fileserver";
+            let problem = "has no effect, because the files of oltp are never deleted. Use other hints, or \
+                           personality = \"fileserver\"";
             return Err(WorkloadError::setting(setting, problem));
         }
         within("hot_files_percent", self.hot_files_percent, 0.0..=100.0)?;

@@ -37,12 +37,12 @@ impl F2fs {
             .and_then(|()| self.files.background());
         done.map_err(|_| {
             let setting = format!(
-                "a file system that is used to {:.1} %",
+                "a file system with {:.1} % of its blocks in use",
                 100.0 * self.files.utilization()
             );
             WorkloadError::setting(
                 setting,
-                "has no room left; use fewer or smaller files, or a larger drive",
+                "has no room left. Use fewer or smaller files, or a larger drive",
             )
         })
     }

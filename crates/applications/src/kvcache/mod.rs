@@ -265,7 +265,7 @@ impl Settings {
         within("ttl_seconds", self.ttl_seconds, 1e-3..=1e9)?;
         multiple_of(BLOCK_BYTES, "write_bytes", self.write_bytes, 1 << 30)?;
         if self.classes.is_empty() {
-            let problem = "is missing; name a class of objects, as in [workload.classes.chat]";
+            let problem = "is missing. Define a class of objects, for example [workload.classes.chat]";
             return Err(WorkloadError::setting("classes", problem));
         }
         let workers: u64 = self.classes.values().map(|class| u64::from(class.workers)).sum();
@@ -296,8 +296,10 @@ impl Class {
             slots: u32::try_from(slots).unwrap_or(u32::MAX - 1),
         };
         if place.slots < 2 {
-            let problem =
-                format!("has room for {slots} chunks in a worker's share, 2 are needed; use a larger share or scale");
+            let problem = format!(
+                "has room for {slots} chunks in a worker's share, but 2 are needed. Use a larger share or \
+                         scale"
+            );
             return Err(WorkloadError::setting(format!("classes.{name}"), problem));
         }
         Ok(place)

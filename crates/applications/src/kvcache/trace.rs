@@ -22,7 +22,7 @@ pub struct Mooncake {
 impl Mooncake {
     pub(super) fn check(&self, place: &str) -> Result<(), WorkloadError> {
         if self.files.is_empty() {
-            let problem = "is missing; name the trace's files";
+            let problem = "is missing. Name the trace's files";
             return Err(WorkloadError::setting(format!("{place}.files"), problem));
         }
         Ok(())

@@ -117,8 +117,11 @@ impl Family {
         within(&format!("{place}data_share"), self.data_share, 1e-6..=1e6)?;
         within(&format!("{place}operation_share"), self.operation_share, 0.0..=1e6)?;
         let problem = match &self.level_placements {
-            Some(levels) if levels.is_empty() => "is empty; give the placement index of level 0, of level 1, and so on",
-            Some(_) if placement != Placement::Table => "has no effect; it is for placement = \"table\"",
+            Some(levels) if levels.is_empty() => {
+                "is empty. Give the placement index of level 0, of level 1, and so \
+                                                  on"
+            }
+            Some(_) if placement != Placement::Table => "has no effect. Set placement = \"table\", or remove it",
             _ => return Ok(()),
         };
         Err(WorkloadError::setting(format!("{place}level_placements"), problem))
@@ -176,7 +179,7 @@ impl Settings {
     pub(super) fn check_families(&self) -> Result<(), WorkloadError> {
         within("the number of families", self.families.len(), 0..=MOST_FAMILIES)?;
         let needs = |setting: String, what: &str| {
-            let problem = format!("has no effect without {what}, as in [workload.families.NAME]");
+            let problem = format!("has no effect without {what}. Define them as [workload.families.NAME]");
             Err(WorkloadError::setting(setting, problem))
         };
         if self.placement == Placement::Family && self.families.is_empty() {
@@ -198,7 +201,7 @@ impl Settings {
         }
         let has_operations = self.families.values().any(|family| family.operation_share > 0.0);
         if !self.families.is_empty() && !has_operations {
-            let problem = "have no operations; give one of them an operation_share above 0";
+            let problem = "have no operations. Give one of them an operation_share above 0";
             return Err(WorkloadError::setting("families", problem));
         }
         Ok(())

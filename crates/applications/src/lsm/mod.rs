@@ -307,7 +307,7 @@ impl Settings {
 
     fn check(&self) -> Result<(), WorkloadError> {
         if self.placement == Placement::Table && self.placement_table.is_empty() {
-            let problem = "is empty; give the placement index of the log, then those of the levels";
+            let problem = "is empty. Give the placement index of the log, then those of the levels";
             return Err(WorkloadError::setting("placement_table", problem));
         }
         within("data_percent", self.data_percent, 0.1..=95.0)?;
@@ -334,7 +334,10 @@ impl Settings {
 }
 
 fn too_large(setting: String) -> WorkloadError {
-    WorkloadError::setting(setting, "more than 32 bits can number; use a twin, or larger values")
+    WorkloadError::setting(
+        setting,
+        "exceed the supported 2^32 - 1. Use a scaled model, or larger values",
+    )
 }
 
 /// Number of entries in `bytes` bytes of the full-size drive, after scaling.
@@ -344,7 +347,7 @@ fn scaled(name: &str, bytes: u64, target: &Target, entry_bytes: u64) -> Result<u
         return Ok(entries);
     }
     let problem = format!(
-        "holds {entries} entries at this scale, {LEAST_ENTRIES} are needed; use a larger scale or smaller entries"
+        "holds {entries} entries at this scale, but {LEAST_ENTRIES} are needed. Use a larger scale or smaller entries"
     );
     Err(WorkloadError::setting(format!("{name} = {bytes}"), problem))
 }
@@ -367,8 +370,10 @@ impl Member {
         let rules = settings.rules(&self.place, target, records)?;
         if records < 10 * rules.memtable_entries {
             let of_whom = self.of_whom();
-            let problem =
-                format!("{records} records{of_whom} are less than ten memtables; use more, or smaller memtables");
+            let problem = format!(
+                "gives {records} records{of_whom}, less than ten memtables. Use more data, or smaller \
+                         memtables"
+            );
             let setting = format!("data_percent = {}", settings.data_percent);
             return Err(WorkloadError::setting(setting, problem));
         }

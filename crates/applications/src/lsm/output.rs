@@ -156,7 +156,7 @@ impl Output {
                 let memtables = (tree.lifetimes[level] / self.memtable_bytes as f64) as u64;
                 (memtables.max(1).ilog2() / 2) as usize
             }
-            Placement::None | Placement::Family => unreachable!("{placement:?} does not look at levels"),
+            Placement::None | Placement::Family => unreachable!("{placement:?} does not use levels"),
         }
     }
 

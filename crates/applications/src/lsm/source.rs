@@ -243,8 +243,8 @@ impl Source for Lsm {
                 Err(Full) => {
                     self.ended = true;
                     let used = 100.0 * self.database.store.space.used_share();
-                    let setting = format!("a drive that is used to {used:.1} %");
-                    let problem = "has no room for another table; use a smaller data_percent";
+                    let setting = format!("a drive with {used:.1} % in use");
+                    let problem = "has no room for another table. Use a smaller data_percent";
                     self.error = Some(WorkloadError::setting(setting, problem));
                 }
             }

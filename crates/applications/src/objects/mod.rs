@@ -291,7 +291,7 @@ impl Settings {
             Eviction::Ttl => cache::Eviction::Ttl,
             Eviction::Clock => cache::Eviction::Clock,
             Eviction::LeastValid => {
-                let problem = "is of segments; with layout = \"slots\" use fifo, lru, lfu, ttl or clock";
+                let problem = "needs layout = \"segments\". With layout = \"slots\", use fifo, lru, lfu, ttl or clock";
                 return Err(WorkloadError::setting("eviction = \"least_valid\"", problem));
             }
         })
@@ -333,26 +333,27 @@ impl Settings {
         let (setting, problem) = match self.layout {
             Layout::Slots if self.reinsert_uses > 0 => (
                 "reinsert_uses",
-                "is of segments: nothing is written again in slots; leave it out, or use layout = \"segments\"",
+                "has no effect, because slots are never rewritten. Remove it, or use layout = \"segments\"",
             ),
             Layout::Slots if self.compact_percent > 0.0 => (
                 "compact_percent",
-                "is of segments: slots are overwritten in place; leave it out, or use layout = \"segments\"",
+                "has no effect, because slots are overwritten in place. Remove it, or use layout = \"segments\"",
             ),
             Layout::Segments if self.eviction == Eviction::Clock => (
                 "eviction = \"clock\"",
-                "is of slots; with layout = \"segments\" use fifo with reinsert_uses, which passes over objects that were used",
+                "needs layout = \"slots\". With layout = \"segments\", use fifo with reinsert_uses, which retains \
+                 used objects",
             ),
             _ if self.eviction == Eviction::Ttl && !has_ttl => {
-                ("eviction = \"ttl\"", "needs ttl_quantiles, the times to live")
+                ("eviction = \"ttl\"", "needs the times to live. Set ttl_quantiles")
             }
             _ if self.groups == Groups::Ttl && !has_ttl => (
                 "groups = \"ttl\"",
-                "needs ttl_quantiles: each of its intervals is a group",
+                "needs the times to live, because each of their intervals is a group. Set ttl_quantiles",
             ),
             _ if self.groups == Groups::Rewritten && self.reinsert_uses == 0 && self.compact_percent == 0.0 => (
                 "groups = \"rewritten\"",
-                "needs reinsert_uses of at least 1 or compact_percent, or nothing is written again",
+                "needs rewritten objects. Set reinsert_uses to at least 1, or compact_percent above 0",
             ),
             _ => return self.check_sizes(),
         };
@@ -370,7 +371,8 @@ impl Settings {
         };
         if bytes < least_bytes {
             let problem = format!(
-                "is smaller than the largest object or slot; use at least {}, or a smaller max_object_bytes or slot_bytes",
+                "is smaller than the largest object or slot. Use at least {}, or a smaller max_object_bytes or \
+                 slot_bytes",
                 base::Bytes(least_bytes.next_multiple_of(BLOCK_BYTES))
             );
             return Err(WorkloadError::setting(format!("{setting} = {bytes}"), problem));

@@ -51,7 +51,8 @@ impl Store {
         let count = space_bytes / bytes;
         if count < needed {
             let problem = format!(
-                "the space has room for {count} of {}, {needed} are needed; use smaller ones, fewer groups, a smaller compact_under, or a larger scale",
+                "leaves room for {count} of {}, but {needed} are needed. Use smaller ones, fewer groups, a smaller \
+                 compact_under, or a larger scale",
                 base::Bytes(bytes)
             );
             return Err(WorkloadError::setting(setting, problem));
@@ -274,8 +275,9 @@ impl ObjectCache {
 
 fn never_writes() -> WorkloadError {
     let problem = format!(
-        "no request in {IDLE_OPERATIONS} operations in a row, as the cache holds all that is asked for, or admits nothing of it: use more keys \
-         (statistics.working_set_percent) or sets, a smaller used_percent, another admission, or reads = true"
+        "sent no request to the drive for {IDLE_OPERATIONS} operations, because the cache holds or rejects all \
+         requested objects. Use more keys (statistics.working_set_percent) or sets, a smaller used_percent, another \
+         admission, or reads = true"
     );
     WorkloadError::setting("kind = \"object_cache\"", problem)
 }

@@ -86,7 +86,7 @@ impl PythonSource {
                 self.blocks.saturating_sub(1)
             );
             return Err(match cause {
-                Cause::Problem(problem) => WorkloadError::setting(place, problem),
+                Cause::Problem(problem) => WorkloadError::at(place, problem),
                 Cause::Raised(error) => raised(place, error),
             });
         }

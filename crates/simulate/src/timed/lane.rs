@@ -501,7 +501,7 @@ impl Lane {
                      requests with latency_percentile",
                     latency_ns as f64 / 1e3
                 );
-                self.error = Some(WorkloadError::setting(setting, problem));
+                self.error = Some(WorkloadError::at(setting, problem));
             }
         }
         self.terminate(now);

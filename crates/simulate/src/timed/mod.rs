@@ -332,7 +332,7 @@ impl Runner {
                 TurnKind::Wake if at >= END_NS => {
                     let job = &self.accounts.jobs[lane.job].name;
                     let problem = if lane.is_replay() { TRACE_TOO_LATE } else { TOO_LATE };
-                    return Err(WorkloadError::setting(format!("[{job}]"), problem).into());
+                    return Err(WorkloadError::at(format!("[{job}]"), problem).into());
                 }
                 TurnKind::Wake => lane.wake_at = None,
                 TurnKind::Completion(tag) => {

@@ -22,7 +22,7 @@ pub(super) fn segment_units(segment_bytes: u64, target: &Target) -> Result<u64, 
     if !(least..=target.device_bytes).contains(&segment_bytes) {
         return Err(WorkloadError::setting(
             format!("classifier.segment_bytes = {segment_bytes}"),
-            format!("must be {least} to {}, the drive's capacity", target.device_bytes),
+            format!("must be from {least} to {}, the drive's capacity", target.device_bytes),
         ));
     }
     let bytes = target.twin.map_or(segment_bytes, |twin| twin.amount(segment_bytes));

@@ -43,14 +43,20 @@ impl LbaRangeSettings {
         for range in ranges {
             if range.placement.0 >= target.placement_count {
                 return Err(WorkloadError::setting(
-                    format!("classifier.ranges: placement = {}", range.placement),
-                    format!("the drive has placement indices 0 to {}", target.placement_count - 1),
+                    format!("placement = {} in classifier.ranges", range.placement),
+                    format!(
+                        "does not exist on the drive. Use a placement index from 0 to {}",
+                        target.placement_count - 1
+                    ),
                 ));
             }
             if range.start_bytes >= range.end_bytes {
                 return Err(WorkloadError::setting(
-                    format!("classifier.ranges: {} to {}", range.start_bytes, range.end_bytes),
-                    "end_bytes must be greater than start_bytes",
+                    format!(
+                        "the range from {} to {} in classifier.ranges",
+                        range.start_bytes, range.end_bytes
+                    ),
+                    "is empty. Give an end_bytes above start_bytes",
                 ));
             }
             in_units.push((unit(range.start_bytes)..unit(range.end_bytes), range.placement));

@@ -67,7 +67,7 @@ impl MidasSettings {
         if count < 2 {
             return Err(WorkloadError::setting(
                 "classifier.kind = \"midas\"",
-                "needs two placement indices, for HOT and a group",
+                "needs at least two placement indices, one for HOT and one for a group",
             ));
         }
         let segment_units = segment_units(self.segment_bytes, target)?;

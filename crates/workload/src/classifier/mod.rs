@@ -155,7 +155,7 @@ fn placement_count(wanted: Option<u16>, target: &Target) -> Result<u16, Workload
         count if (1..=has).contains(&count) => Ok(count),
         count => Err(WorkloadError::setting(
             format!("classifier.placement_count = {count}"),
-            format!("the drive has {has}; use 1 to {has}"),
+            format!("is not possible on a drive with {has} placement indices. Use 1 to {has}"),
         )),
     }
 }

@@ -61,7 +61,7 @@ impl SepbitSettings {
         if target.placement_count < 2 {
             return Err(WorkloadError::setting(
                 "classifier.kind = \"sepbit\"",
-                "needs two placement indices, and the drive has one",
+                "needs two placement indices, but the drive has one",
             ));
         }
         let segment_units = segment_units(self.segment_bytes, target)?;

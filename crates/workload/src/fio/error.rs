@@ -6,20 +6,25 @@ use thiserror::Error;
 
 /// An error in a job file, with location, problem and remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{file}:{line}: {subject}: {problem}; {remedy}{}", also(.others))]
+#[error("{file}:{line}: {}{}", sentences(.subject, .problem, .remedy), also(.others))]
 pub struct JobError {
     /// The job file, as the caller named it.
     pub file: Arc<str>,
     /// Line in the file, from 1.
     pub line: usize,
-    /// Subject of the error, as `option=value` or `[section]`.
+    /// Subject of the error, as `option=value` or `[section]`. Follows "in" in the message.
     pub subject: String,
-    /// Description of the problem.
+    /// Description of the problem, as a sentence in lower case.
     pub problem: String,
-    /// Proposed correction.
+    /// Proposed correction, as a sentence of its own.
     pub remedy: String,
     /// Further errors of the file. Their own `others` are empty.
     pub others: Box<[JobError]>,
+}
+
+/// Formats an error without its place.
+fn sentences(subject: &str, problem: &str, remedy: &str) -> String {
+    format!("in {subject}, {problem}. {remedy}")
 }
 
 /// Formats the other errors, a line each.
@@ -28,6 +33,11 @@ fn also(others: &[JobError]) -> String {
 }
 
 impl JobError {
+    /// The message without the place and without the other errors.
+    pub fn message(&self) -> String {
+        sentences(&self.subject, &self.problem, &self.remedy)
+    }
+
     /// Combines all problems into one error, if any.
     pub(super) fn all(mut problems: Vec<JobError>) -> Result<(), JobError> {
         if problems.is_empty() {

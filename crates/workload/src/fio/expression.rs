@@ -62,8 +62,8 @@ pub fn evaluate(text: &str, suffixes: Suffixes) -> Parsed<String> {
         let value = parser.primary(0)?;
         if value.fract() != 0.0 || !(0.0..=9_007_199_254_740_992.0).contains(&value) {
             return Err(Complaint::new(
-                format!("the expression comes to {value}"),
-                "make it a whole number from 0 to 2^53",
+                format!("the expression has the value {value}"),
+                "Make it a whole number from 0 to 2^53",
             ));
         }
         out.push_str(&format!("{value}"));
@@ -122,10 +122,10 @@ impl Parser<'_> {
         }
         let factor = self.suffixes.factor(&suffix.to_lowercase()).ok_or_else(|| {
             Complaint::new(
-                format!("`{suffix}` is no suffix in an expression"),
+                format!("`{suffix}` is not a suffix of an expression"),
                 match self.suffixes {
-                    Suffixes::Sizes { .. } => "write k, m, g, t or p",
-                    Suffixes::Times => "write us, ms, s, m, h or d",
+                    Suffixes::Sizes { .. } => "Use k, m, g, t or p",
+                    Suffixes::Times => "Use us, ms, s, m, h or d",
                 },
             )
         })?;
@@ -166,7 +166,7 @@ impl Parser<'_> {
         if depth > DEPTH_MAX {
             return Err(Complaint::new(
                 "the expression is nested too deeply",
-                "write it simpler",
+                "Write a simpler one",
             ));
         }
         match self.sign(&['(', '-', '+']) {
@@ -208,7 +208,7 @@ impl Parser<'_> {
         };
         Complaint::new(
             format!("the expression has {found} where {wanted} belongs"),
-            "write it such as (4*1024k)",
+            "Write it like (4*1024k)",
         )
     }
 }
@@ -222,7 +222,7 @@ fn of_product(value: f64, sign: char, other: f64) -> Parsed<f64> {
 }
 
 fn by_zero() -> Complaint {
-    Complaint::new("the expression divides by zero", "divide by something else")
+    Complaint::new("the expression divides by zero", "Divide by another number")
 }
 
 #[cfg(test)]

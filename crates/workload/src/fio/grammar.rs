@@ -26,7 +26,7 @@ pub fn parse_range(text: &str, base: KbBase) -> Result<(u64, u64), Complaint> {
     let (least, most) = text.split_once(['-', ':']).ok_or_else(|| {
         Complaint::new(
             format!("`{text}` is not a range"),
-            "write smallest-largest, such as 1k-64k",
+            "Write smallest-largest, for example 1k-64k",
         )
     })?;
     let bound = |part: &str| number_in(part, base, 1, u64::from(u32::MAX));
@@ -36,7 +36,7 @@ pub fn parse_range(text: &str, base: KbBase) -> Result<(u64, u64), Complaint> {
 
 /// Sets `bssplit`, sizes with their percent of the requests for each direction.
 pub fn set_bssplit(job: &mut Job, value: &str) -> Result<(), Complaint> {
-    let lists = given_lists(value, "sizes, such as 4k/50:8k/50")?;
+    let lists = given_lists(value, "sizes, for example 4k/50:8k/50")?;
     for (direction, list) in lists {
         let shares = parse_bssplit(list, job.kb_base)?;
         let sizes = || shares.iter().map(|share| share.bytes);
@@ -52,7 +52,7 @@ fn given_lists<'a>(value: &'a str, missing: &str) -> Result<Vec<(usize, &'a str)
     let lists = lists_per_direction(value)?.into_iter().map(str::trim).enumerate();
     let given: Vec<(usize, &str)> = lists.filter(|(_, list)| !list.is_empty()).collect();
     if given.is_empty() {
-        return Err(Complaint::new("no direction has a list", format!("write {missing}")));
+        return Err(Complaint::new("no direction has a list", format!("Give {missing}")));
     }
     Ok(given)
 }
@@ -77,8 +77,8 @@ fn parse_bssplit(list: &str, base: KbBase) -> Result<Vec<BlockShare>, Complaint>
     }
     if shares.len() > BSSPLIT_MAX {
         return Err(Complaint::new(
-            format!("{} sizes in one list", shares.len()),
-            format!("fio takes at most {BSSPLIT_MAX}"),
+            format!("one list has {} sizes", shares.len()),
+            format!("Give at most {BSSPLIT_MAX}, as fio accepts no more"),
         ));
     }
     // fio divides the rest up to 100 among the sizes without a percentage (or with 0).
@@ -86,8 +86,8 @@ fn parse_bssplit(list: &str, base: KbBase) -> Result<Vec<BlockShare>, Complaint>
     let open = shares.iter().filter(|share| share.percent == 0).count() as u32;
     if given > 100 && open > 0 {
         return Err(Complaint::new(
-            format!("percentages of `{list}` add up to {given}, which leaves less than nothing to the others"),
-            "make them at most 100",
+            format!("the percentages of `{list}` add up to {given}"),
+            "Give at most 100 in total",
         ));
     }
     for share in shares.iter_mut().filter(|share| share.percent == 0) {
@@ -109,10 +109,10 @@ pub fn set_distribution(job: &mut Job, value: &str) -> Result<(), Complaint> {
         "zipf" | "pareto" | "normal" => parse_skew(name, rest)?,
         "sequence" => Distribution::Sequence(parse_sequence(rest)?),
         _ => {
-            let problem = format!("`{name}` is not a distribution of the lab");
+            let problem = format!("`{name}` is not a known distribution");
             return Err(Complaint::new(
                 problem,
-                "write random, zipf:, pareto:, normal:, zoned:, zoned_abs: or sequence:",
+                "Use random, zipf:, pareto:, normal:, zoned:, zoned_abs: or sequence:",
             ));
         }
     };
@@ -128,14 +128,14 @@ fn parse_sequence(blocks: Option<&str>) -> Result<Vec<u64>, Complaint> {
         .map(|block| block.trim().parse::<u32>().map(u64::from));
     let blocks: Vec<u64> = blocks.collect::<Result<_, _>>().map_err(|_| {
         Complaint::new(
-            "a sequence is made of block numbers",
-            "write for example sequence:2,0,1",
+            "the sequence is not a list of block numbers",
+            "Write for example sequence:2,0,1",
         )
     })?;
     if blocks.len() > MOST {
         return Err(Complaint::new(
-            format!("{} blocks", blocks.len()),
-            format!("fio takes at most {MOST}"),
+            format!("the sequence has {} blocks", blocks.len()),
+            format!("Give at most {MOST}, as fio accepts no more"),
         ));
     }
     Ok(blocks)
@@ -153,7 +153,7 @@ fn parse_skew(name: &str, parameters: Option<&str>) -> Result<Distribution, Comp
     if center.is_some_and(|center| !(0.0..=1.0).contains(&center)) {
         return Err(Complaint::new(
             "the centre is outside the region",
-            "write a centre from 0 to 1",
+            "Give a centre from 0 to 1",
         ));
     }
     let kind = match name {
@@ -162,14 +162,17 @@ fn parse_skew(name: &str, parameters: Option<&str>) -> Result<Distribution, Comp
         _ => SkewKind::Normal(parameter.unwrap_or(0.0)),
     };
     let allowed = match kind {
-        SkewKind::Zipf(theta) if !THETAS.contains(&theta) || theta == 1.0 => "write a theta from 0 to 100 other than 1",
-        SkewKind::Pareto(h) if h <= 0.0 || h >= 1.0 => "write an h between 0 and 1",
+        SkewKind::Zipf(theta) if !THETAS.contains(&theta) || theta == 1.0 => "Give a theta from 0 to 100 other than 1",
+        SkewKind::Pareto(h) if h <= 0.0 || h >= 1.0 => "Give an h between 0 and 1",
         SkewKind::Normal(deviation) if !(0.0..100.0).contains(&deviation) => {
-            "write a deviation from 0 to below 100 percent"
+            "Give a deviation of at least 0 and below 100 percent"
         }
         _ => return Ok(Distribution::Skewed { kind, center }),
     };
-    Err(Complaint::new(format!("fio refuses this parameter of {name}"), allowed))
+    Err(Complaint::new(
+        format!("the parameter of {name} is out of fio's range"),
+        allowed,
+    ))
 }
 
 fn parse_zones(lists: Option<&str>, job: &Job, absolute: bool) -> Result<Distribution, Complaint> {
@@ -182,9 +185,12 @@ fn parse_zones(lists: Option<&str>, job: &Job, absolute: bool) -> Result<Distrib
         (Distribution::Zoned(zones), false) | (Distribution::ZonedAbsolute(zones), true) => zones.clone(),
         _ => PerDirection::default(),
     };
-    for (direction, list) in given_lists(lists.unwrap_or(""), &format!("zones, such as {example}"))? {
+    for (direction, list) in given_lists(lists.unwrap_or(""), &format!("zones, for example {example}"))? {
         zones[direction] = parse_zone_list(list, job.kb_base, absolute).map_err(|complaint| {
-            Complaint::new(complaint.problem, format!("{}, such as {example}", complaint.remedy))
+            Complaint::new(
+                complaint.problem,
+                format!("{}, for example {example}", complaint.remedy),
+            )
         })?;
     }
     Ok(if absolute {
@@ -207,14 +213,14 @@ fn parse_zone_list(list: &str, base: KbBase, absolute: bool) -> Result<Vec<Zone>
     }
     if zones.len() > ZONES_MAX {
         return Err(Complaint::new(
-            format!("{} zones in one list", zones.len()),
-            format!("fio takes at most {ZONES_MAX}"),
+            format!("one list has {} zones", zones.len()),
+            format!("Give at most {ZONES_MAX}, as fio accepts no more"),
         ));
     }
     let accesses: u32 = zones.iter().map(|zone| zone.access_percent).sum();
     if accesses != 100 {
-        let problem = format!("access percentages of `{list}` add up to {accesses}");
-        return Err(Complaint::new(problem, "make them 100 with one more zone"));
+        let problem = format!("the access percentages of `{list}` add up to {accesses}");
+        return Err(Complaint::new(problem, "Make them 100 with another zone"));
     }
     if absolute {
         return Ok(zones);
@@ -224,8 +230,8 @@ fn parse_zone_list(list: &str, base: KbBase, absolute: bool) -> Result<Vec<Zone>
     let open = zones.iter().filter(|zone| zone.size == 0).count() as u64;
     if given > 100 {
         return Err(Complaint::new(
-            format!("sizes of `{list}` add up to {given} percent"),
-            "make them at most 100",
+            format!("the sizes of `{list}` add up to {given} percent"),
+            "Give at most 100 in total",
         ));
     }
     for zone in zones.iter_mut().filter(|zone| zone.size == 0) {
@@ -252,7 +258,7 @@ pub fn set_write_mode(job: &mut Job, value: &str) -> Result<(), Complaint> {
             None => {
                 return Err(Complaint::new(
                     format!("`{entry}` has no percentage"),
-                    "write for example write/60:zeroes/40",
+                    "Write for example write/60:zeroes/40",
                 ));
             }
         };
@@ -260,8 +266,8 @@ pub fn set_write_mode(job: &mut Job, value: &str) -> Result<(), Complaint> {
     }
     if modes.len() > MOST {
         return Err(Complaint::new(
-            format!("{} modes", modes.len()),
-            format!("fio takes at most {MOST}"),
+            format!("the list has {} modes", modes.len()),
+            format!("Give at most {MOST}, as fio accepts no more"),
         ));
     }
     let given: u32 = modes.iter().filter_map(|(_, percent)| *percent).sum();
@@ -269,7 +275,7 @@ pub fn set_write_mode(job: &mut Job, value: &str) -> Result<(), Complaint> {
     if given > 100 || (open == 0 && given < 100) {
         return Err(Complaint::new(
             format!("the percentages add up to {given}"),
-            "make them 100, or leave some open",
+            "Make them 100, or omit some of them",
         ));
     }
     let share = |(mode, percent): (WriteMode, Option<u32>)| (mode, percent.unwrap_or_else(|| (100 - given) / open));
@@ -279,8 +285,8 @@ pub fn set_write_mode(job: &mut Job, value: &str) -> Result<(), Complaint> {
         .all(|(mode, percent)| *mode == WriteMode::Uncorrectable || *percent == 0)
     {
         return Err(Complaint::new(
-            "Write Uncorrectable alone gives the flash nothing to do",
-            "remove the job, or add another mode with its percentage",
+            "Write Uncorrectable alone writes no flash page",
+            "Remove the job, or add another mode with its percentage",
         ));
     }
     job.write_modes = if modes.iter().all(|(mode, _)| *mode == WriteMode::Write) {
@@ -322,15 +328,15 @@ pub fn set_plids(job: &mut Job, value: &str) -> Result<(), Complaint> {
         let (first, last) = (index(first)?, index(last)?);
         if first > last {
             return Err(Complaint::new(
-                format!("range `{part}` runs backwards"),
-                "write the smaller index first",
+                format!("the range `{part}` runs backwards"),
+                "Write the smaller index first",
             ));
         }
         let count = plids.len() + (last - first) as usize + 1;
         if count > MOST {
             return Err(Complaint::new(
-                format!("{count} indices or more"),
-                format!("fio takes at most {MOST}"),
+                format!("the list has {count} indices or more"),
+                format!("Give at most {MOST}, as fio accepts no more"),
             ));
         }
         plids.extend((first..=last).map(|index| PlacementIndex(index as u16)));
@@ -347,8 +353,8 @@ pub fn set_scheme(job: &mut Job, value: &str) -> Result<(), Complaint> {
     let text = read(Path::new(value)).or_else(|_| read(&beside()));
     let text = text.map_err(|error| {
         Complaint::new(
-            format!("cannot read the scheme: {error}"),
-            "give the path of a readable file",
+            format!("the file of the scheme cannot be read ({error})"),
+            "Give the path of a readable file",
         )
     })?;
     job.dp_scheme = parse_scheme(&text)?;
@@ -376,15 +382,15 @@ fn parse_scheme(text: &str) -> Result<Vec<SchemeEntry>, Complaint> {
         let unreadable = || {
             Complaint::new(
                 format!("line {} of the scheme is `{line}`", index + 1),
-                "write start,end,index in plain numbers",
+                "Write start,end,index as plain numbers",
             )
         };
         entries.push(entry.ok_or_else(unreadable)?);
     }
     if entries.len() > MOST {
         return Err(Complaint::new(
-            format!("{} lines in the scheme", entries.len()),
-            format!("fio applies at most {MOST}"),
+            format!("the scheme has {} lines", entries.len()),
+            format!("Give at most {MOST}, as fio uses no more"),
         ));
     }
     Ok(entries)

@@ -35,23 +35,24 @@ pub fn check_untimed(file: &JobFile) -> Result<(), JobError> {
 fn check_without_clock(file: &JobFile, jobs: &[Job], is_last: bool) -> Result<(), JobError> {
     for job in jobs {
         if job.latency_goal.target_us > 0 {
-            let problem = "a latency needs a clock, and without timing there is none";
-            let remedy = "give the iodepth that you expect, or run it on a device with timing";
+            let problem = "a latency needs a clock, which a device without timing does not have";
+            let remedy = "Set the expected iodepth instead, or run the file on a device with timing";
             return Err(job.error("latency_target", problem, remedy));
         }
         if job.time_based && file.is_awaited(job) {
-            let problem = "without a clock a time_based job never ends, and another waits for it";
-            let remedy = "give it an io_size instead of time_based, or run it on a device with timing";
+            let problem = "without a clock, a time_based job never ends, and another job waits for it";
+            let remedy = "Set io_size instead of time_based, or run the file on a device with timing";
             return Err(job.error("time_based", problem, remedy));
         }
         if job.time_based && !is_last {
-            let problem = "without a clock a time_based job never ends, and the jobs behind the stonewall never start";
-            let remedy = "give it an io_size instead of time_based, or run it on a device with timing";
+            let problem = "without a clock, a time_based job never ends, and the jobs behind the stonewall never \
+                           start";
+            let remedy = "Set io_size instead of time_based, or run the file on a device with timing";
             return Err(job.error("time_based", problem, remedy));
         }
         if job.startdelay_us.max(job.startdelay_latest_us) > 0 {
-            let problem = "a delay needs a clock, and without timing there is none";
-            let remedy = "order jobs with stonewall, or run it on a device with timing";
+            let problem = "a delay needs a clock, which a device without timing does not have";
+            let remedy = "Order the jobs with stonewall, or run the file on a device with timing";
             return Err(job.error("startdelay", problem, remedy));
         }
     }
@@ -64,24 +65,24 @@ fn check_group(jobs: &[Job]) -> Result<(), JobError> {
     for job in jobs {
         if job.flow.is_some() != first.flow.is_some() {
             let problem = format!(
-                "runs together with [{}], and one of the two has a flow and the other has none",
+                "the job runs together with [{}], but only one of the two has a flow",
                 first.name
             );
             return Err(job.error(
                 "flow",
                 problem,
-                "give both a flow or neither, or separate them with stonewall",
+                "Give both a flow or neither, or separate them with stonewall",
             ));
         }
         if job.flow.is_some() && job.flow_id != first.flow_id {
             let problem = format!(
-                "another flow_id than [{}], so their flows cannot be compared",
+                "the flow_id differs from that of [{}], so their flows cannot be compared",
                 first.name
             );
             return Err(job.error(
                 "flow_id",
                 problem,
-                "give both the same flow_id, or separate them with stonewall",
+                "Give both the same flow_id, or separate them with stonewall",
             ));
         }
     }

@@ -605,35 +605,39 @@ impl Job {
     pub(super) fn check(&self) -> Result<(), super::JobError> {
         let given = |values: &PerDirection<Option<u64>>| values.iter().any(Option::is_some);
         if given(&self.rate) && given(&self.rate_iops) {
-            return Err(self.error("rate_iops", "rate and rate_iops exclude each other", "keep one of them"));
+            return Err(self.error(
+                "rate_iops",
+                "rate and rate_iops cannot be combined",
+                "Remove one of them",
+            ));
         }
         if self.flow.is_some() && (given(&self.rate) || given(&self.rate_iops)) {
             return Err(self.error(
                 "flow",
-                "flow and rate would both say how fast the job goes",
-                "keep one of them",
+                "flow and rate cannot be combined, because both set the job's speed",
+                "Remove one of them",
             ));
         }
         if self.ranges_per_trim > 1 && self.access.operations == Operations::TrimWrite {
             return Err(self.error(
                 "num_range",
-                "fio takes no trims of several ranges in a trim-and-write job",
-                "drop num_range, or write rw=trim or rw=randtrim",
+                "a trim-and-write job cannot trim several ranges at once",
+                "Remove num_range, or use rw=trim or rw=randtrim",
             ));
         }
         if !self.write_modes.is_empty() && self.verify {
             return Err(self.error(
                 "verify",
-                "nothing can be read back where other commands take the place of writes",
-                "drop verify or write_mode",
+                "verify cannot be combined with write_mode, because other commands replace the writes",
+                "Remove verify or write_mode",
             ));
         }
         let strides = match (self.strides, self.zone_size > 0) {
-            (false, true) => Some("fio takes a zonesize with strided zones only"),
-            (true, false) => Some("strided zones need a size"),
-            (true, true) if self.verify => Some("the lab does not read back what was written zone by zone"),
+            (false, true) => Some("zonesize needs zonemode=strided"),
+            (true, false) => Some("strided zones need a zonesize"),
+            (true, true) if self.verify => Some("strided zones cannot be combined with verify"),
             (true, true) if self.access.operations == Operations::TrimWrite => {
-                Some("a block is not written behind its trim where a new zone begins between them")
+                Some("strided zones cannot be combined with trims before writes")
             }
             _ => None,
         };
@@ -641,44 +645,44 @@ impl Job {
             return Err(self.error(
                 "zonemode",
                 problem,
-                "write zonemode=strided with a zonesize and without verify and trims before writes, or neither",
+                "Use zonemode=strided with a zonesize and without verify and trims before writes, or remove both",
             ));
         }
         let fills = self.is_given("fill_device") && !(self.access.random && self.norandommap);
         if self.is_given("fill_device") && (!fills || self.size.is_some()) {
             return Err(self.error(
                 "fill_device",
-                "fio would write until a file system is full",
-                "drop it, and `size` too: the default size is the rest of the drive",
+                "fill_device needs a job that fills the rest of the drive, and no size",
+                "Remove fill_device and size. The default size is the rest of the drive",
             ));
         }
         if self.fdp && self.dataplacement.is_some_and(|kind| kind != DataPlacement::Fdp) {
             return Err(self.error(
                 "dataplacement",
-                "contradicts fdp=1",
-                "write dataplacement=fdp, or drop fdp=1",
+                "the value contradicts fdp=1",
+                "Write dataplacement=fdp, or remove fdp=1",
             ));
         }
         if self.placement() == DataPlacement::Streams && self.plids.is_empty() {
             return Err(self.error(
                 "dataplacement",
-                "streams needs a list of streams",
-                "add plids=, such as plids=1,2",
+                "the value streams needs a list of streams",
+                "Add one, for example plids=1,2",
             ));
         }
         let by_scheme = self.plid_select == PlacementSelection::Scheme;
         if self.placement() != DataPlacement::None && by_scheme && self.dp_scheme.is_empty() {
             return Err(self.error(
                 "plid_select",
-                "scheme needs a file that says what goes where",
-                "add dp_scheme=FILE",
+                "the value scheme needs a file with ranges and indices",
+                "Add dp_scheme=FILE",
             ));
         }
         if self.latency_goal.target_us > 0 && self.numjobs > 1 {
             return Err(self.error(
                 "latency_target",
-                format!("each of {} instances would search for a depth of its own", self.numjobs),
-                "write a section for each, or drop numjobs",
+                format!("each of {} instances would search for its own depth", self.numjobs),
+                "Write a section for each, or remove numjobs",
             ));
         }
         for operation in self.access.operations.iter() {
@@ -687,7 +691,7 @@ impl Job {
                 return Err(self.error(
                     "bs",
                     format!("a request of {largest} bytes is too large"),
-                    "stay below 4g",
+                    "Give less than 4g",
                 ));
             }
         }

@@ -73,11 +73,11 @@ impl Surroundings<'_> {
         while let Some((before, after)) = rest.split_once("${") {
             let (name, behind) = after
                 .split_once('}')
-                .ok_or_else(|| Complaint::new("a variable without a closing brace", "write ${NAME}"))?;
+                .ok_or_else(|| Complaint::new("a variable has no closing brace", "Write ${NAME}"))?;
             let value = (self.variable)(name).ok_or_else(|| {
                 Complaint::new(
                     format!("the variable {name} is not set"),
-                    format!("set it in the environment, as in {name}=... warp run"),
+                    format!("Set it in the environment, for example {name}=... warp run"),
                 )
             })?;
             out.push_str(before);
@@ -140,15 +140,15 @@ impl Reader<'_> {
     fn line(&mut self, line: &str, place: &Place) -> Result<(), Complaint> {
         if line.len() > LINE_BYTES_MAX {
             return Err(Complaint::new(
-                format!("a line of {} bytes", line.len()),
-                format!("write at most {LINE_BYTES_MAX}"),
+                format!("the line has {} bytes", line.len()),
+                format!("Write at most {LINE_BYTES_MAX}"),
             ));
         }
         if let Some(header) = line.strip_prefix('[') {
             if self.open.len() > 1 {
                 return Err(Complaint::new(
-                    "a section in an included file, which holds options only, as in fio",
-                    "begin the section where the file is included",
+                    "the included file has a section, but may contain only options, as in fio",
+                    "Begin the section in the including file",
                 ));
             }
             let name = header.strip_suffix(']').map(str::trim).filter(|name| !name.is_empty());
@@ -161,8 +161,8 @@ impl Reader<'_> {
             return match name {
                 Some(_) => Ok(()),
                 None => Err(Complaint::new(
-                    "a section without a name or a closing bracket",
-                    "write [name]",
+                    "the section has no name or no closing bracket",
+                    "Write [name]",
                 )),
             };
         }
@@ -186,8 +186,8 @@ impl Reader<'_> {
     fn section(&mut self) -> Result<&mut Section, Complaint> {
         self.sections.last_mut().ok_or_else(|| {
             Complaint::new(
-                "an option before the first section",
-                "write [global] or [name] above it",
+                "the option stands before the first section",
+                "Write [global] or [name] above it",
             )
         })
     }
@@ -195,43 +195,43 @@ impl Reader<'_> {
     /// Reads a file in the folder of the including file.
     fn include(&mut self, name: &str, place: &Place) -> Result<(), Complaint> {
         if name.is_empty() {
-            return Err(Complaint::new("include without a file", "write include FILE"));
+            return Err(Complaint::new("the name of the file is missing", "Write include FILE"));
         }
         self.section()?;
         let path = Path::new(&*place.file).with_file_name(name);
         if self.open.contains(&path) {
             return Err(Complaint::new(
-                "the file includes itself, over others or at once",
-                "include what both need from a third file",
+                "the file includes itself, directly or through others",
+                "Move the common part to a third file",
             ));
         }
         if self.open.len() > DEPTH_MAX {
             return Err(Complaint::new(
                 format!("more than {DEPTH_MAX} files include each other"),
-                "put them into fewer files",
+                "Merge some of them",
             ));
         }
-        let too_much = |what: String| Complaint::new(what, "include fewer files, or put what they say into this one");
+        let too_much = |what: String| Complaint::new(what, "Include fewer files, or move their lines into this one");
         self.includes += 1;
         // One error is enough, so files behind the first refused one are skipped.
         if self.includes > INCLUDES_MAX + 1 {
             return Ok(());
         }
         if self.includes > INCLUDES_MAX {
-            return Err(too_much(format!("more than {INCLUDES_MAX} files are included in all")));
+            return Err(too_much(format!(
+                "the job file includes more than {INCLUDES_MAX} files"
+            )));
         }
         let text = (self.surroundings.read)(&path).map_err(|error| {
             Complaint::new(
-                format!("{} cannot be read: {error}", path.display()),
-                "name a file, beside this one or by its whole path",
+                format!("{} cannot be read ({error})", path.display()),
+                "Give a file in the folder of this one, or an absolute path",
             )
         })?;
         self.included_bytes += text.len() as u64;
         if self.included_bytes > TEXT_BYTES_MAX {
             let most = Bytes(TEXT_BYTES_MAX);
-            return Err(too_much(format!(
-                "the files that are included come to more than {most} in all"
-            )));
+            return Err(too_much(format!("the included files have more than {most} in total")));
         }
         self.open.push(path.clone());
         self.read(&text, &path.display().to_string());

@@ -46,13 +46,14 @@ impl JobFile {
                 }
                 if terms > ZETA_TERMS_MAX {
                     let problem = format!(
-                        "the file has {} zipf distributions of different theta or size, whose sums take too long",
+                        "the file has {} zipf distributions of different theta or size, and their preparation would \
+                         take too long",
                         zetas.len()
                     );
                     return Err(job.error(
                         "random_distribution",
                         problem,
-                        "let jobs have the same theta and region",
+                        "Give the jobs the same theta and region",
                     ));
                 }
             }

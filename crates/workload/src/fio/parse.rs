@@ -139,8 +139,8 @@ pub fn parse_within(
         inherited_bytes += global_bytes;
         if inherited_bytes > INHERITED_BYTES_MAX {
             let complaint = Complaint::new(
-                format!("the sections so far inherit more than {INHERITED_BYTES_MAX} bytes of options together"),
-                "write shorter [global] sections, or fewer others",
+                format!("the sections up to here inherit more than {INHERITED_BYTES_MAX} bytes of options in total"),
+                "Write shorter [global] sections, or fewer other sections",
             );
             problems.push(complaint.at(&section.place, format!("[{}]", section.name)));
             break;
@@ -171,8 +171,8 @@ pub fn parse_within(
         job.first_thread_number = next_thread_number;
         next_thread_number += job.numjobs;
         if next_thread_number > JOBS_MAX + 1 {
-            let problem = format!("more than {JOBS_MAX} jobs, which is all that fio takes");
-            problems.push(job.error("numjobs", problem, "ask for fewer sections or instances"));
+            let problem = format!("the file has more than {JOBS_MAX} jobs, the limit of fio");
+            problems.push(job.error("numjobs", problem, "Use fewer sections or instances"));
             break;
         }
         // Errors that follow from unreadable options would add no information.
@@ -198,16 +198,19 @@ pub fn parse_within(
 fn check_file(text: &str, file: &str, jobs: &[Job], changes: &[Override]) -> Result<(), JobError> {
     let end = Place::new(file, text.lines().count().max(1));
     if jobs.is_empty() {
-        let complaint = Complaint::new("the file describes no job", "add a section such as [job] with rw=write");
-        return Err(complaint.at(&end, "[end of file]"));
+        let complaint = Complaint::new(
+            "no section describes a job",
+            "Add a section, for example [job] with rw=write",
+        );
+        return Err(complaint.at(&end, "the job file"));
     }
     let unknown = |change: &&Override| change.section != "global" && jobs.iter().all(|job| job.name != change.section);
     let Some(change) = changes.iter().find(unknown) else {
         return Ok(());
     };
     let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
-    let remedy = format!("name one of {}", names.join(", "));
-    let complaint = Complaint::new("there is no such job to change", remedy);
+    let remedy = format!("Name one of {}", names.join(", "));
+    let complaint = Complaint::new("the file has no such job to change", remedy);
     Err(complaint.at(&end, format!("[{}]", change.section)))
 }
 
@@ -219,15 +222,15 @@ fn check_order(jobs: &[Job]) -> Vec<JobError> {
             let earlier = jobs[..index].iter().filter(|other| other.name == *name).count();
             let problem = match earlier {
                 _ if *name == job.name => "a job cannot wait for itself".to_owned(),
-                0 => format!("there is no [{name}] above it"),
+                0 => format!("no section above it is called [{name}]"),
                 1 => continue,
                 count => format!("{count} sections above it are called [{name}]"),
             };
-            problems.push(job.error("wait_for", problem, "name one section that stands above it"));
+            problems.push(job.error("wait_for", problem, "Name one section above it"));
         }
         if job.is_given("new_group") && jobs.iter().any(|job| job.exitall) {
-            let problem = "with exitall it would say which jobs end together";
-            problems.push(job.error("new_group", problem, "remove it, or separate them with stonewall"));
+            let problem = "new_group cannot be combined with exitall, which ends the jobs of a group together";
+            problems.push(job.error("new_group", problem, "Remove it, or separate the jobs with stonewall"));
         }
     }
     problems
@@ -256,15 +259,20 @@ fn apply(job: &mut Job, lines: &[Line], surroundings: &Surroundings<'_>) -> Vec<
 fn set(job: &mut Job, line: &Line, surroundings: &Surroundings<'_>) -> Result<&'static str, Complaint> {
     let Some(option) = find(&line.name) else {
         let remedy = match nearest(&line.name) {
-            Some(known) => format!("did you mean `{known}`?"),
-            None => "docs/reference/job-files.md lists the known ones".to_owned(),
+            Some(known) => format!("Did you mean `{known}`?"),
+            None => "See docs/reference/job-files.md for the known options".to_owned(),
         };
-        return Err(Complaint::new("unknown option", remedy));
+        return Err(Complaint::new("the option is not known", remedy));
     };
     match option.effect {
         Effect::None => {}
         Effect::Checked(check) => check(&surroundings.substitute(line.value.as_deref().unwrap_or_default())?)?,
-        Effect::Refused(remedy) => return Err(Complaint::new(format!("not supported: {}", option.help), remedy)),
+        Effect::Refused(remedy) => {
+            return Err(Complaint::new(
+                format!("the option is not supported, because it {}", option.help),
+                remedy,
+            ));
+        }
         Effect::Acts(set) => {
             let value = match &line.value {
                 Some(value) => resolve(value, option, job.kb_base, surroundings)?,
@@ -272,7 +280,7 @@ fn set(job: &mut Job, line: &Line, surroundings: &Surroundings<'_>) -> Result<&'
                 None => {
                     return Err(Complaint::new(
                         "the option needs a value",
-                        format!("write {}=...", option.name),
+                        format!("Write {}=...", option.name),
                     ));
                 }
             };
@@ -294,10 +302,11 @@ fn resolve(
         return Ok(value);
     }
     if value.contains('$') {
-        let problem = "fio's own variables ($ncpus, $mb_memory, $pagesize) are those of the machine that it runs on";
+        let problem = "fio's own variables ($ncpus, $mb_memory, $pagesize) depend on the machine and are not \
+                       supported";
         return Err(Complaint::new(
             problem,
-            "write the value itself, or a variable such as ${SIZE}",
+            "Write the value itself, or a variable such as ${SIZE}",
         ));
     }
     let suffixes = match option.kind {

@@ -185,7 +185,7 @@ impl Plan {
             return Err(job.error(
                 "offset",
                 problem,
-                "start it on the drive, for example with a percentage",
+                "Start it on the drive, for example with a percentage",
             ));
         }
         let region_bytes = region_length(job, start_bytes, device_bytes, min_bytes)?;
@@ -198,8 +198,8 @@ impl Plan {
             _ => size_bytes,
         };
         if size_bytes < min_bytes {
-            let problem = format!("there is room for {size_bytes} bytes, less than one block of {min_bytes}");
-            return Err(job.error("size", problem, "enlarge the region or use a smaller bs"));
+            let problem = format!("the region has {size_bytes} bytes, less than one block of {min_bytes}");
+            return Err(job.error("size", problem, "Enlarge the region, or use a smaller bs"));
         }
         let seeds = Seeds::new(job.seed(), thread_number);
         let smallest_used = blocks
@@ -302,10 +302,10 @@ impl Plan {
             return Ok(());
         }
         let problem = format!(
-            "its largest request is {blocks} blocks of its random map, which has a block for each smallest request; \
-             {MAP_BLOCKS_OF_REQUEST_MAX} are possible"
+            "the largest request covers {blocks} blocks of the random map, but at most {MAP_BLOCKS_OF_REQUEST_MAX} \
+             are supported. A block has the size of the smallest request"
         );
-        Err(job.error("bsrange", problem, "enlarge the smallest request, or add norandommap"))
+        Err(job.error("bsrange", problem, "Enlarge the smallest request, or add norandommap"))
     }
 
     fn check_zones(&self, job: &Job) -> Result<(), JobError> {
@@ -316,13 +316,13 @@ impl Plan {
             let bytes: u64 = zones[operation as usize].iter().map(|zone| zone.size).sum();
             if bytes / self.blocks[operation as usize].align_bytes > self.last_block(operation) {
                 let problem = format!(
-                    "zones of {bytes} bytes exceed the region of {} bytes",
+                    "the zones of {bytes} bytes exceed the region of {} bytes",
                     self.region_bytes
                 );
                 return Err(job.error(
                     "random_distribution",
                     problem,
-                    "shorten the zones, or give percentages with zoned:",
+                    "Shorten the zones, or give percentages with zoned:",
                 ));
             }
         }
@@ -378,7 +378,7 @@ fn plan_strides(job: &Job, min_bytes: u64) -> Result<Option<StridePlan>, JobErro
         return Err(job.error(
             "zonesize",
             problem,
-            "enlarge zonesize or zonerange, or use a smaller bs",
+            "Enlarge zonesize or zonerange, or use a smaller bs",
         ));
     }
     Ok(Some(StridePlan {
@@ -448,12 +448,13 @@ fn region_length(job: &Job, start_bytes: u64, device_bytes: u64, min_bytes: u64)
     if let Some(end_bytes) = job.filesize {
         if end_bytes <= start_bytes || end_bytes > device_bytes {
             let problem = format!(
-                "a file of {end_bytes} bytes, on a drive of {device_bytes}, and the region starts at {start_bytes}"
+                "a file of {end_bytes} bytes does not fit a region from {start_bytes} on a drive of {device_bytes} \
+                 bytes"
             );
             return Err(job.error(
                 "filesize",
                 problem,
-                "let the region start in the file, and the file be on the drive",
+                "Start the region within the file, and end the file within the drive",
             ));
         }
         let rest = end_bytes - start_bytes;
@@ -473,8 +474,8 @@ fn region_length(job: &Job, start_bytes: u64, device_bytes: u64, min_bytes: u64)
         }
         Some(Amount::Bytes(bytes)) if bytes <= rest => Ok(bytes),
         Some(Amount::Bytes(bytes)) => {
-            let problem = format!("{bytes} bytes from {start_bytes} reach beyond the drive's {device_bytes}");
-            Err(job.error("size", problem, "give a smaller size or a percentage"))
+            let problem = format!("{bytes} bytes from {start_bytes} exceed the drive's {device_bytes}");
+            Err(job.error("size", problem, "Give a smaller size or a percentage"))
         }
     }
 }
@@ -540,8 +541,8 @@ fn plan_placement(job: &Job, target: Target) -> Result<PlacementPlan, JobError> 
         ("plids", job.plids.last().copied())
     };
     if let Some(index) = used.filter(|index| index.0 >= count) {
-        let problem = format!("the drive offers {count} placement indices, and index {index} is none of them");
-        return Err(job.error(option, problem, format!("use indices from 0 to {}", count - 1)));
+        let problem = format!("the drive has {count} placement indices, and index {index} is not one of them");
+        return Err(job.error(option, problem, format!("Use indices from 0 to {}", count - 1)));
     }
     // Without `plids`, fio takes all indices that the drive lists, but at most 128.
     let indices = if job.plids.is_empty() {

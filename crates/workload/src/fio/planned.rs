@@ -72,8 +72,8 @@ pub(super) fn plan_instance(job: &Job, instance: u32, target: &Target) -> Result
 fn shrink(job: &Job, full: &Plan, twin: Twin) -> Result<Plan, JobError> {
     let shrunk = twin.shrink(full);
     if shrunk.size_bytes < shrunk.min_bytes() || shrunk.region_bytes < shrunk.min_bytes() {
-        let problem = format!("at a scale of 1/{} its region holds no block", twin.denominator);
-        return Err(job.error("size", problem, "enlarge the region or use a larger scale"));
+        let problem = format!("the region holds no block at a scale of 1/{}", twin.denominator);
+        return Err(job.error("size", problem, "Enlarge the region, or use a larger scale"));
     }
     Ok(shrunk)
 }

@@ -68,16 +68,16 @@ fn digits_and_suffix(text: &str) -> Parsed<(u64, String)> {
     if suffix.starts_with('.') && end > 0 {
         return Err(Complaint::new(
             format!(
-                "fio reads `{text}` as {}, because it stops at the point",
+                "fio reads `{text}` as {}, because it stops at the decimal point",
                 &digits[..end]
             ),
-            "write a whole number, if need be of a smaller unit, such as 128k",
+            "Write a whole number, in a smaller unit if necessary, for example 128k",
         ));
     }
     let number = u64::from_str_radix(&digits[..end], radix).map_err(|_| {
         Complaint::new(
             format!("`{text}` does not start with a whole number"),
-            "write for example 4096, 4k or 0x1000",
+            "Write for example 4096, 4k or 0x1000",
         )
     })?;
     Ok((number, suffix))
@@ -88,8 +88,8 @@ pub fn number(text: &str, base: KbBase) -> Parsed<u64> {
     let (number, suffix) = digits_and_suffix(text)?;
     if suffix == "%" {
         return Err(Complaint::new(
-            "fio takes no percentage here",
-            "write the number itself",
+            "fio accepts no percentage here",
+            "Write the number itself",
         ));
     }
     base.factor(&suffix)
@@ -97,7 +97,7 @@ pub fn number(text: &str, base: KbBase) -> Parsed<u64> {
         .ok_or_else(|| {
             Complaint::new(
                 format!("`{text}` is not a size"),
-                "write a whole number with the suffix k, m, g, t or p, such as 128k",
+                "Write a whole number with the suffix k, m, g, t or p, for example 128k",
             )
         })
 }
@@ -120,7 +120,7 @@ pub fn number_in(text: &str, base: KbBase, least: u64, most: u64) -> Parsed<u64>
     }
     Err(Complaint::new(
         format!("{value} is out of range"),
-        format!("write a number from {least} to {most}"),
+        format!("Write a number from {least} to {most}"),
     ))
 }
 
@@ -131,7 +131,7 @@ pub fn amount(text: &str, base: KbBase) -> Parsed<Amount> {
         "%" if value <= 100 => Ok(Amount::Percent(value as u32)),
         "%" => Err(Complaint::new(
             format!("{value}% is more than the whole"),
-            "write a percentage from 0% to 100%",
+            "Write a percentage from 0% to 100%",
         )),
         _ => Ok(Amount::Bytes(number(text, base)?)),
     }
@@ -156,14 +156,19 @@ pub fn time_us(text: &str, unit_is_seconds: bool) -> Parsed<u64> {
         _ => {
             return Err(Complaint::new(
                 format!("`{text}` is not a time"),
-                "write a whole number with us, ms, s, m, h or d",
+                "Write a whole number with us, ms, s, m, h or d",
             ));
         }
     };
     value
         .checked_mul(factor)
         .filter(|time_us| *time_us <= LONGEST_US)
-        .ok_or_else(|| Complaint::new(format!("`{text}` is too long a time"), "write at most 18250d, 50 years"))
+        .ok_or_else(|| {
+            Complaint::new(
+                format!("the time `{text}` is too long"),
+                "Write at most 18250d (50 years)",
+            )
+        })
 }
 
 /// Parses a time or a range such as `1-2`. Returns its earliest and latest time in microseconds.
@@ -179,20 +184,20 @@ pub fn time_range_us(text: &str, unit_is_seconds: bool) -> Parsed<(u64, u64)> {
         .trim_start_matches(|letter: char| letter.is_ascii_digit());
     if !text.contains(',') && !["", "us", "usec", "ms", "msec"].contains(&suffix) {
         return Err(Complaint::new(
-            format!("fio reads `{earliest}` before another time as microseconds"),
-            "write both in seconds without a suffix, or both in ms",
+            format!("fio reads `{earliest}` as microseconds, because another time follows"),
+            "Write both in seconds without a suffix, or both in ms",
         ));
     }
     let range = (time_us(earliest, unit_is_seconds)?, time_us(latest, unit_is_seconds)?);
     match range.1.checked_sub(range.0) {
         Some(0..=WIDEST_US) => Ok(range),
         Some(_) => Err(Complaint::new(
-            format!("the range `{text}` is longer than fio can draw from"),
-            "keep it below 2147 seconds",
+            format!("the range `{text}` is longer than fio supports"),
+            "Keep it below 2147 seconds",
         )),
         None => Err(Complaint::new(
             format!("the range `{text}` runs backwards"),
-            "write the earlier time first",
+            "Write the earlier time first",
         )),
     }
 }
@@ -203,7 +208,7 @@ pub fn fraction(text: &str) -> Parsed<f64> {
         .parse()
         .ok()
         .filter(|value: &f64| value.is_finite())
-        .ok_or_else(|| Complaint::new(format!("`{text}` is not a number"), "write a number such as 1.2"))
+        .ok_or_else(|| Complaint::new(format!("`{text}` is not a number"), "Write a number, for example 1.2"))
 }
 
 /// Parses a switch, `1` or `0`. Empty means 1, as in fio's flags.
@@ -211,7 +216,7 @@ pub fn switch(text: &str) -> Parsed<bool> {
     match text {
         "" | "1" => Ok(true),
         "0" => Ok(false),
-        _ => Err(Complaint::new(format!("`{text}` is neither 0 nor 1"), "write 0 or 1")),
+        _ => Err(Complaint::new(format!("`{text}` is not 0 or 1"), "Write 0 or 1")),
     }
 }
 
@@ -224,8 +229,8 @@ pub fn choice<T: Copy>(text: &str, choices: &[(&str, T)]) -> Parsed<T> {
         .ok_or_else(|| {
             let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
             Complaint::new(
-                format!("`{text}` is not one of its values"),
-                format!("write {}", words.join(", ")),
+                format!("`{text}` is not a value of the option"),
+                format!("Write one of {}", words.join(", ")),
             )
         })
 }
@@ -241,8 +246,8 @@ pub fn per_direction<T: Copy>(
     let parts: Vec<&str> = text.split(',').collect();
     if parts.len() > 3 {
         return Err(Complaint::new(
-            "more than three values",
-            "write at most read,write,trim",
+            "the option has more than three values",
+            "Write at most read,write,trim",
         ));
     }
     for (index, part) in parts.iter().enumerate() {
@@ -278,7 +283,10 @@ pub fn lists_per_direction(text: &str) -> Parsed<PerDirection<&str>> {
         [all] => Ok([all; 3]),
         [read, others] => Ok([read, others, others]),
         [read, write, trim] => Ok([read, write, trim]),
-        _ => Err(Complaint::new("more than three lists", "write at most read,write,trim")),
+        _ => Err(Complaint::new(
+            "the option has more than three lists",
+            "Write at most read,write,trim",
+        )),
     }
 }
 

@@ -49,7 +49,7 @@ pub(super) struct Blkparse {
 const TIME: Problem = Problem::new("the time", "a number of seconds");
 const FIELD: Problem = Problem::new(
     "the line",
-    "device, CPU, sequence, time, process, action, ... of blkparse",
+    "of the form that blkparse prints (device, CPU, sequence, time, process, action, ...)",
 );
 const OPERATION: Problem = Problem::new("the operation", "made of R, W, D or N and flags");
 

@@ -161,13 +161,13 @@ fn check(event: &[u8]) -> Result<(), Problem> {
     }
     Err(if magic.swap_bytes() == MAGIC | VERSION {
         Problem::of_file(
-            "the order of bytes",
-            "that of little-endian machines; print the trace with blkparse where it was recorded",
+            "the byte order",
+            "little-endian. Print the trace with blkparse on the machine that recorded it",
         )
     } else if magic & !0xff == MAGIC {
-        Problem::of_file("the version of blktrace", "7; print the trace with blkparse")
+        Problem::of_file("the version of blktrace", "7. Print the trace with blkparse")
     } else {
-        Problem::of_file("the event", "one of blktrace: its magic number is missing")
+        Problem::of_file("the event", "an event of blktrace, because its magic number is missing")
     })
 }
 
@@ -230,12 +230,12 @@ impl Merged {
         let (path, lines) = &mut self.files[file];
         let event = lines.take_record(HEADER_BYTES, event_bytes)?;
         let bad = |number: u64, problem: String| {
-            let place = format!("{}: record {number}: {problem}", path.display());
+            let place = format!("in record {number} of {}, {problem}", path.display());
             io::Error::new(io::ErrorKind::InvalidData, place)
         };
         let Some(record) = event else { return Ok(()) };
         if record.is_cut_off {
-            let problem = "it is cut off; copy the file again".to_string();
+            let problem = "the event is incomplete. Copy the file again".to_string();
             return Err(bad(lines.number(), problem));
         }
         let checked = check(record.bytes);

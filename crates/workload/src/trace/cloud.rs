@@ -69,10 +69,8 @@ impl CloudTrace {
             .and_then(|time| time.checked_mul(FILETIME_NS));
         let time = time.ok_or(TIME)?;
         let from_host = fields.rest();
-        let host = fields.text_before(b',').ok_or(Problem::new("the host name", "there"))?;
-        let disk = fields
-            .text_before(b',')
-            .ok_or(Problem::new("the disk number", "there"))?;
+        let host = fields.text_before(b',').ok_or(Problem::missing("the host name"))?;
+        let disk = fields.text_before(b',').ok_or(Problem::missing("the disk number"))?;
         let volume = &from_host[..host.len() + 1 + disk.len()];
         let operation = match fields.text_before(b',') {
             Some(b"Read") => Operation::Read,
@@ -83,7 +81,7 @@ impl CloudTrace {
         let bytes = fields.number_before(b',').ok_or(LENGTH)?;
         // A truncated line has no response time.
         if fields.is_empty() {
-            return Err(Problem::new("the response time", "there"));
+            return Err(Problem::missing("the response time"));
         }
         let latency = fields.last_number().and_then(|time| time.checked_mul(FILETIME_NS));
         let record = self.record(time, volume, operation, offset, bytes)?;
@@ -99,7 +97,7 @@ impl CloudTrace {
     }
 
     fn alibaba(&mut self, mut fields: Fields) -> Result<Option<Record>, Problem> {
-        let device = fields.text_before(b',').ok_or(Problem::new("the device", "there"))?;
+        let device = fields.text_before(b',').ok_or(Problem::missing("the device"))?;
         let operation = match fields.text_before(b',') {
             Some(b"R") => Operation::Read,
             Some(b"W") => Operation::Write,
@@ -129,7 +127,7 @@ impl CloudTrace {
         };
         let volume = fields.rest();
         if volume.is_empty() {
-            return Err(Problem::new("the volume", "there"));
+            return Err(Problem::missing("the volume"));
         }
         self.record(time, volume, operation, offset, bytes)
     }

@@ -82,7 +82,7 @@ impl Role {
         found.ok_or_else(|| {
             let known = Role::ALL.map(|role| role.words()[0]);
             format!(
-                "{word:?} is no column{}; known are {}, and - for one that is not needed",
+                "{word:?} is not a column{}. The columns are {}, and - for a column to skip",
                 base::hint(word, known),
                 known.join(", ")
             )
@@ -113,7 +113,7 @@ impl FromStr for ColumnList {
         let mut found: [Option<(usize, &str)>; Role::ALL.len()] = [None; Role::ALL.len()];
         for (index, column) in text.split(',').map(str::trim).enumerate() {
             if index >= COLUMNS_MAX {
-                return Err(format!("more than {COLUMNS_MAX} columns"));
+                return Err(format!("the list has more than {COLUMNS_MAX} columns"));
             }
             if SKIPPED.contains(&column) {
                 continue;
@@ -122,17 +122,23 @@ impl FromStr for ColumnList {
             let role = Role::parse(word)?;
             let place = &mut found[role as usize];
             if place.is_some() {
-                return Err(format!("{} is named twice", role.words()[0]));
+                return Err(format!("the column {} is listed twice", role.words()[0]));
             }
             if !unit.is_empty() && !matches!(role, Role::Time | Role::Operation | Role::Offset | Role::Length) {
-                return Err(format!("{column}: {} has no unit; leave out {unit:?}", role.words()[0]));
+                return Err(format!(
+                    "{column:?} is not valid, because {} has no unit. Remove {unit:?}",
+                    role.words()[0]
+                ));
             }
             *place = Some((index + 1, unit));
         }
         let needed = |role: Role| {
             found[role as usize].ok_or_else(|| {
                 let name = role.words()[0];
-                format!("has no column {name}; name time, op, offset and bytes where they stand, such as time,op,offset,bytes")
+                format!(
+                    "the list has no column {name}. List time, op, offset and bytes in the file's order, for \
+                         example time,op,offset,bytes"
+                )
             })
         };
         let amount = |role: Role| {
@@ -216,7 +222,7 @@ fn amount_unit(text: &str) -> Result<AmountUnit, String> {
         "kib" => Ok(AmountUnit::Kib),
         "pages" => Ok(AmountUnit::Pages),
         _ => Err(format!(
-            "{text:?} is no unit of a size; known are bytes, sectors (512 bytes), kib and pages (4096 bytes)"
+            "{text:?} is not a unit of size. Use bytes, sectors (512 bytes), kib or pages (4096 bytes)"
         )),
     }
 }
@@ -228,9 +234,7 @@ fn time_unit(text: &str) -> Result<TimeUnit, String> {
         "us" => Ok(TimeUnit::Microseconds),
         "100ns" => Ok(TimeUnit::Filetime),
         "ns" => Ok(TimeUnit::Nanoseconds),
-        _ => Err(format!(
-            "{text:?} is no unit of a time; known are s, ms, us, 100ns and ns"
-        )),
+        _ => Err(format!("{text:?} is not a unit of time. Use s, ms, us, 100ns or ns")),
     }
 }
 
@@ -247,12 +251,14 @@ fn operation_column(column: usize, words: &str) -> Result<OperationColumn, Strin
         [read, write, trim] => (read, write, Some(trim)),
         _ => {
             return Err(format!(
-                "op:{words}: give the words for a read and a write, such as op:0/1"
+                "op:{words} must give the words for a read and a write, for example op:0/1"
             ));
         }
     };
     if own.iter().any(String::is_empty) || own.iter().collect::<BTreeSet<_>>().len() < own.len() {
-        return Err(format!("op:{words}: each operation has another word, such as op:0/1"));
+        return Err(format!(
+            "op:{words} must give a different word for each operation, for example op:0/1"
+        ));
     }
     Ok(OperationColumn {
         read: vec![read.clone()],
@@ -423,7 +429,7 @@ impl fmt::Display for Guess {
         let (last, first) = self.words.split_last().expect("an operation, an offset and a size");
         write!(
             out,
-            "is {} and {last}? Then run it again with --columns {}",
+            "Is {} and {last}? Then run it again with --columns {}",
             first.join(", "),
             self.list.join(",")
         )

@@ -288,14 +288,14 @@ impl Columns {
                 Some(Column::Number(number @ 1..=COLUMNS_MAX)) => columns.places.push((number - 1, role)),
                 Some(Column::Number(number)) => {
                     return Err(WorkloadError::setting(
-                        format!("csv: column {number}"),
-                        format!("columns are numbered from 1 to {COLUMNS_MAX}"),
+                        format!("column {number} of csv"),
+                        format!("does not exist. Number the columns from 1 to {COLUMNS_MAX}"),
                     ));
                 }
                 Some(Column::Name(_)) if settings.header == Some(false) => {
                     return Err(WorkloadError::setting(
                         "csv.header = false",
-                        "columns by name need a header; give their numbers, from 1",
+                        "cannot be combined with names of columns. Give the columns' numbers, from 1",
                     ));
                 }
                 Some(Column::Name(_)) | None => {}
@@ -340,7 +340,7 @@ impl Columns {
         }
         let texts = self.pick(line);
         let at = |role: usize, problem| texts[role].ok_or(problem);
-        let operation = at(OPERATION, Problem::new("the operation's column", "there"))?;
+        let operation = at(OPERATION, Problem::missing("the operation's column"))?;
         let word = match operation {
             [byte] => self.short_words[usize::from(*byte)],
             _ => self.settings.operation.parse(operation),
@@ -351,7 +351,8 @@ impl Columns {
             None => {
                 return Err(Problem::new(
                     "the operation",
-                    "one of the words for operations; name them, as in --columns op:READ/WRITE (csv.operation in a workload file)",
+                    "a known word. Name the words with --columns op:READ/WRITE, or with csv.operation in a workload \
+                     file",
                 ));
             }
         };
@@ -372,15 +373,15 @@ impl Columns {
             record.time_ns = decimal(at(TIME, problem)?, time.unit.ns()).ok_or(problem)?;
         }
         if self.settings.volume.is_some() {
-            let volume = at(VOLUME, Problem::new("the volume's column", "there"))?;
+            let volume = at(VOLUME, Problem::missing("the volume's column"))?;
             record.volume = self.volumes.number(volume)?;
         }
         if self.settings.process.is_some() {
-            let process = at(PROCESS, Problem::new("the process's column", "there"))?;
+            let process = at(PROCESS, Problem::missing("the process's column"))?;
             record.process = self.processes.number(process)?;
         }
         if self.settings.file.is_some() {
-            let file = at(FILE, Problem::new("the file's column", "there"))?;
+            let file = at(FILE, Problem::missing("the file's column"))?;
             record.file = match self.file_by {
                 FileIdentity::Name => self.files.number(file)?,
                 FileIdentity::Kind => {
@@ -390,7 +391,7 @@ impl Columns {
             };
         }
         if self.settings.placement.is_some() {
-            record.placement = placement(at(PLACEMENT, Problem::new("the placement's column", "there"))?)?;
+            record.placement = placement(at(PLACEMENT, Problem::missing("the placement's column"))?)?;
         }
         Ok(Some(record))
     }
@@ -425,7 +426,7 @@ impl Columns {
             let Some(column) = found else {
                 return Err(Problem::of_file(
                     "the first line",
-                    "a header with the names of all columns that [workload.csv] names",
+                    "a header with all columns of [workload.csv]",
                 ));
             };
             self.places.retain(|(_, other)| *other != role);

@@ -197,12 +197,12 @@ fn iolog_name(name: &str, placement: Option<PlacementIndex>) -> String {
 /// Builds the job file that replays one iolog per placement index.
 fn job_file(name: &str, placements: &[Option<PlacementIndex>], settings: &ExportSettings) -> String {
     let pace = match settings.version {
-        IologVersion::Two => "order among the jobs is not kept",
-        IologVersion::Three => "order among the jobs is kept by timestamps; replay_no_stall=1 drops them",
+        IologVersion::Two => "The order among the jobs is not kept.",
+        IologVersion::Three => "Timestamps keep the order among the jobs. replay_no_stall=1 ignores the timestamps.",
     };
     let mut text = format!(
-        "# Replays a workload of WARP on {}, one job per placement index; {pace}.\n\
-         # replay_redirect=/dev/ngXnY takes another drive. THIS OVERWRITES THE DRIVE.\n\
+        "# Replays a workload of WARP on {}, one job per placement index. {pace}\n\
+         # replay_redirect=/dev/ngXnY selects another drive. THIS OVERWRITES THE DRIVE.\n\
          [global]\nioengine=io_uring_cmd\ncmd_type=nvme\niodepth=16\n",
         settings.file
     );

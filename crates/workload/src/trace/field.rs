@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Expected content of a missing field.
+const MISSING: &str = "";
+
 /// Error in a line, with the field and its expected content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Problem {
@@ -11,7 +14,12 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    /// Creates the error of an invalid field.
+    /// Creates the error of a missing field.
+    pub(super) const fn missing(field: &'static str) -> Problem {
+        Problem::new(field, MISSING)
+    }
+
+    /// Creates the error of an invalid field, which "is not" the expected content.
     pub(super) const fn new(field: &'static str, wanted: &'static str) -> Problem {
         Problem {
             field,
@@ -37,7 +45,10 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} is not {}", self.field, self.wanted)
+        match self.wanted {
+            MISSING => write!(formatter, "{} is missing", self.field),
+            wanted => write!(formatter, "{} is not {wanted}", self.field),
+        }
     }
 }
 

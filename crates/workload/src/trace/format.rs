@@ -84,13 +84,14 @@ impl Parser {
             (Format::Csv, None) => {
                 return Err(WorkloadError::setting(
                     "format = \"csv\"",
-                    "needs columns, such as columns = \"time,op,offset,bytes\", or a table [workload.csv]",
+                    "needs the columns of the file. Set columns = \"time,op,offset,bytes\", or add a table \
+                     [workload.csv]",
                 ));
             }
             (_, Some(_)) => {
                 return Err(WorkloadError::setting(
                     "csv",
-                    "only format = \"csv\" has columns to describe; leave out the table or say that format",
+                    "needs format = \"csv\". Set that format, or remove the table",
                 ));
             }
             (Format::Iolog, None) => Parser::Iolog(Iolog::default()),
@@ -185,18 +186,18 @@ fn check_placement(format: Format, settings: &Settings) -> Result<(), WorkloadEr
         PlacementRule::Column => (
             "column",
             format == Format::Iolog || columns.is_some_and(|csv| csv.placement.is_some()),
-            "placement indices: iologs have (behind the length), and CSV with csv.placement",
+            "placement indices, such as an iolog (behind the length) or a CSV file with csv.placement",
         ),
         PlacementRule::Process => (
             "process",
             matches!(format, Format::Blkparse | Format::Blktrace | Format::Capture)
                 || columns.is_some_and(|csv| csv.process.is_some()),
-            "processes: blktrace and the text of blkparse have, captures, and CSV with csv.process",
+            "processes, such as blktrace, the text of blkparse, a capture, or a CSV file with csv.process",
         ),
         PlacementRule::File => (
             "file",
             format == Format::Capture || columns.is_some_and(|csv| csv.file.is_some()),
-            "files: captures have, and CSV with csv.file",
+            "files, such as a capture or a CSV file with csv.file",
         ),
         _ => return Ok(()),
     };
@@ -205,7 +206,7 @@ fn check_placement(format: Format, settings: &Settings) -> Result<(), WorkloadEr
     } else {
         Err(WorkloadError::setting(
             format!("placement = {rule:?}"),
-            format!("the trace has no column with {column}"),
+            format!("needs a trace with {column}"),
         ))
     }
 }

@@ -112,7 +112,7 @@ impl Lines {
         };
         lines.fill()?;
         if lines.buffer[..lines.end].get(TAR_MAGIC_AT..TAR_MAGIC_AT + 5) == Some(b"ustar") {
-            return Err(refused("a tar archive; unpack it first"));
+            return Err(refused("a tar archive. Unpack it first"));
         }
         Ok(lines)
     }
@@ -281,7 +281,7 @@ pub fn decompressed(mut stream: impl Read + Send + 'static) -> io::Result<Box<dy
         Some((_, Compression::Zstd)) => Box::new(zstd::stream::read::Decoder::new(whole)?),
         Some((_, Compression::Unknown(name))) => {
             return Err(refused(&format!(
-                "compressed with {name}, which is not read; gzip and zstd are"
+                "compressed with {name}. Only gzip and zstd are supported"
             )));
         }
     })

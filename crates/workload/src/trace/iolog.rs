@@ -82,7 +82,7 @@ impl Iolog {
         let Some(file) = fields.word() else {
             return Ok(None);
         };
-        let action = fields.word().ok_or(Problem::new("the action", "there"))?;
+        let action = fields.word().ok_or(Problem::missing("the action"))?;
         self.act(version, file, action, fields)
     }
 

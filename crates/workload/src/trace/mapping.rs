@@ -72,9 +72,9 @@ impl AddressMap {
         assert!(unit_bytes >= UNIT_BYTES_MIN, "drives map in units of 4 KiB or more");
         if units == 0 || units >= u64::from(u32::MAX) {
             return Err(WorkloadError::setting(
-                format!("capacity of {} bytes", target.capacity_bytes()),
+                format!("a capacity of {} bytes", target.capacity_bytes()),
                 format!(
-                    "a trace needs a drive of 1 to {} units of {unit_bytes} bytes",
+                    "does not suit a trace. Use a drive of 1 to {} units of {unit_bytes} bytes",
                     u32::MAX - 1
                 ),
             ));

@@ -216,7 +216,7 @@ impl MooncakeRequest {
         let request: MooncakeRequest = serde_json::from_slice(line).map_err(|_| {
             Problem::new(
                 "the line",
-                "JSON with timestamp (milliseconds) and hash_ids (a list of whole numbers of 64 bits)",
+                "JSON with a timestamp (milliseconds) and hash_ids (a list of 64-bit integers)",
             )
         })?;
         if !(0.0..1e13).contains(&request.timestamp) {

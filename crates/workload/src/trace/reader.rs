@@ -104,7 +104,7 @@ impl Reader {
         let Some(first) = settings.files.first() else {
             return Err(WorkloadError::setting(
                 "files = []",
-                "name at least one file of the trace",
+                "names no file. Name at least one file of the trace",
             ));
         };
         let mut files: Vec<Vec<PathBuf>> = Vec::new();
@@ -154,15 +154,19 @@ impl Reader {
                 file: name,
                 line: 1,
                 problem: if lines.first().is_empty() && lines.head().is_empty() {
-                    "the trace is empty; give a file with requests".to_string()
+                    "the trace is empty. Give a file with requests".to_string()
                 } else {
                     let remedy = column_list::question(lines.head()).unwrap_or_else(|| {
                         format!(
-                            "say its format (--set workload.format=NAME, format = \"NAME\" in a workload file: {}), or what its columns are, such as --columns time,op,offset,bytes",
+                            "Give its format with --set workload.format=NAME, or its columns with --columns, for \
+                             example time,op,offset,bytes. The formats are {}",
                             Format::NAMES
                         )
                     });
-                    format!("no known format begins with {}; {remedy}", excerpt(lines.first()))
+                    format!(
+                        "the format of the trace is not known. {}. {remedy}",
+                        shown("Its first line", lines.first())
+                    )
                 },
             });
         };
@@ -218,7 +222,7 @@ impl Reader {
                 Ok(Line::TooLong(line)) if self.parser.frame() == Frame::Lines => {
                     (Problem::new("the line", "at most 65536 bytes long"), line)
                 }
-                Ok(Line::TooLong(line)) => (Problem::of_file("the record", "whole: the file is cut off"), line),
+                Ok(Line::TooLong(line)) => (Problem::of_file("the record", "complete. Copy the file again"), line),
                 Ok(Line::End) => {
                     self.lines = None;
                     continue;
@@ -236,7 +240,7 @@ impl Reader {
             let problem = match self.parser.frame() {
                 Frame::Lines => {
                     let remedy = if problem.is_of_file() { "" } else { SKIP };
-                    format!("{problem}: {}{remedy}", excerpt(line))
+                    format!("{problem}. {}{remedy}", shown("The line", line))
                 }
                 _ => problem.to_string(),
             };
@@ -265,8 +269,8 @@ impl Reader {
             && record.time_ns.saturating_add(OVERLAP_NS_MAX) < before_ns
         {
             return Err(self.stop(
-                "the file begins before the end of the one before it, and files are read one after another; merge them by time \
-                 into one file (sort -m)"
+                "the file begins before the end of the previous file, but files are replayed one after another. \
+                 Merge them by time into one file (sort -m)"
                     .to_string(),
             ));
         }
@@ -383,7 +387,7 @@ fn failed(file: &Path, source: io::Error) -> WorkloadError {
     let source = match is_cut {
         true => io::Error::new(
             io::ErrorKind::UnexpectedEof,
-            "the compressed file is cut off; copy it again, whole",
+            "the compressed file is incomplete. Copy it again",
         ),
         false => source,
     };
@@ -394,17 +398,17 @@ fn failed(file: &Path, source: io::Error) -> WorkloadError {
 }
 
 /// Remedy for an incomplete or foreign line.
-const SKIP: &str = "; mend the line, or skip such lines (--set workload.skip_bad_lines=true)";
+const SKIP: &str = ". Correct the line, or skip such lines with --set workload.skip_bad_lines=true";
 
-/// Start of a line, as quoted text.
-fn excerpt(line: &[u8]) -> String {
+/// A sentence that quotes the start of a line.
+fn shown(name: &str, line: &[u8]) -> String {
     const BYTES_MAX: usize = 80;
     let is_binary = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
     if line.iter().take(BYTES_MAX).any(is_binary) {
-        "bytes that are no text".to_string()
+        format!("{name} is not text")
     } else if line.len() > BYTES_MAX {
-        format!("\"{}...\"", line[..BYTES_MAX].escape_ascii())
+        format!("{name} begins with \"{}\"", line[..BYTES_MAX].escape_ascii())
     } else {
-        format!("\"{}\"", line.escape_ascii())
+        format!("{name} is \"{}\"", line.escape_ascii())
     }
 }

@@ -127,7 +127,7 @@ impl Names {
         if number == NAMES_MAX {
             return Err(Problem::new(
                 "the volume, process or file",
-                "one of at most 1048576 different ones",
+                "among the first 1048576 different ones",
             ));
         }
         self.numbers.insert(name.into(), number as u32);

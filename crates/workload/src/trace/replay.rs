@@ -138,8 +138,8 @@ impl Settings {
         let file = self.files.first().map(|file| spool::shown(file)).unwrap_or_default();
         Err(WorkloadError::setting(
             file,
-            "its requests have no times, so there is nothing to replay in time; give csv.time for a CSV, an iolog of version 3 or with \
-             wait lines, or leave out replay (--replay)",
+            "has no times to replay. Set csv.time for a CSV file, use an iolog of version 3 or with wait lines, or \
+             remove replay (--replay)",
         ))
     }
 }
@@ -250,14 +250,16 @@ impl TraceSource {
             let Ok(placement) = self.placement.of(&record) else {
                 let last = self.placement.count - 1;
                 self.reader.reject(&format!(
-                    "the placement index is {}, but the drive has 0 to {last}",
+                    "the placement index is {}, but the drive has 0 to {last}. Use a drive with more indices, or \
+                     skip such requests with --set workload.skip_bad_lines=true",
                     record.placement.unwrap_or(PlacementIndex::FIRST)
                 ))?;
                 continue;
             };
             if !self.map.holds(&record) {
                 self.reader.reject(
-                    "the request is beyond the traced volumes; mapping = \"scale\" takes volume_bytes x volumes",
+                    "the request is outside the traced volumes. Raise volume_bytes or volumes, or skip such \
+                     requests with --set workload.skip_bad_lines=true",
                 )?;
                 continue;
             }
@@ -315,18 +317,19 @@ const FILL: f64 = 0.85;
 fn too_large(settings: &Settings, target: &Target) -> WorkloadError {
     const MIB: u64 = 1 << 20;
     let place = match &settings.files[..] {
-        [] => "mapping = \"compact\"".to_string(),
+        [] => "the trace".to_string(),
         [file] => spool::shown(file),
         [file, others @ ..] => format!("{} (and {} other files)", spool::shown(file), others.len()),
     };
-    let modulo = "mapping = \"modulo\" lays the trace over itself";
+    let modulo = "wrap its addresses with mapping = \"modulo\"";
     match touched_bytes(settings) {
         Some(bytes) if bytes > target.device_bytes => {
             let holds = ((bytes as f64 / FILL) as u64).div_ceil(MIB);
             WorkloadError::setting(
                 place,
                 format!(
-                    "touches {}, more than the {} of the drive; take a drive that holds it (--capacity {holds}MiB), or {modulo}",
+                    "touches {}, more than the {} of the drive. Use a larger drive (--capacity {holds}MiB), or \
+                     {modulo}",
                     base::Bytes(bytes),
                     base::Bytes(target.device_bytes)
                 ),
@@ -335,7 +338,8 @@ fn too_large(settings: &Settings, target: &Target) -> WorkloadError {
         _ => WorkloadError::setting(
             place,
             format!(
-                "touches more than the drive has room for, or than a file of so few bytes has memory for; take a larger drive, or {modulo}"
+                "touches more than the drive holds, or more than the memory planned for a file of this size. Use a \
+                 larger drive, or {modulo}"
             ),
         ),
     }

@@ -232,7 +232,7 @@ impl Settings {
         if self.csv.is_some() || !matches!(self.format, None | Some(Format::Csv)) {
             return Err(WorkloadError::setting(
                 format!("columns = \"{list}\""),
-                "says all of a CSV; leave out csv and any other format",
+                "cannot be combined with csv or another format. Remove csv and format",
             ));
         }
         Ok(Settings {
@@ -247,13 +247,13 @@ impl Settings {
         if self.operations.is_empty() {
             return Err(WorkloadError::setting(
                 "operations = []",
-                "nothing would be replayed; name some of read, write, trim",
+                "selects no operation. Name some of read, write and trim",
             ));
         }
         if self.mapping == Mapping::Scale && self.volume_bytes.is_none() {
             return Err(WorkloadError::setting(
                 "mapping = \"scale\"",
-                "needs volume_bytes, the size of a traced volume",
+                "needs the size of a traced volume. Set volume_bytes",
             ));
         }
         if self.volume_bytes == Some(0) || self.volumes == 0 {
@@ -263,7 +263,7 @@ impl Settings {
                     self.volume_bytes.unwrap_or(0),
                     self.volumes
                 ),
-                "must be at least 1",
+                "must be at least 1 each",
             ));
         }
         if !(512..1 << 31).contains(&self.kv_block_bytes) {
@@ -280,7 +280,7 @@ impl Settings {
                     self.volume_bytes.unwrap_or(0),
                     self.volumes
                 ),
-                "must be less than 2^63 bytes together",
+                "must be less than 2^63 bytes in total",
             ));
         }
         self.check_placement(target)
@@ -290,12 +290,12 @@ impl Settings {
         let needs = |setting: &str, what: &str| Err(WorkloadError::setting(setting, what));
         match self.placement {
             PlacementRule::LbaRanges if self.lba_ranges.is_empty() => {
-                return needs("placement = \"lba_ranges\"", "needs lba_ranges, a list of ranges");
+                return needs("placement = \"lba_ranges\"", "needs a list of ranges. Set lba_ranges");
             }
             PlacementRule::RequestSize if self.request_sizes_bytes.is_empty() => {
                 return needs(
                     "placement = \"request_size\"",
-                    "needs request_sizes_bytes, a list of sizes",
+                    "needs a list of sizes. Set request_sizes_bytes",
                 );
             }
             _ => {}
@@ -303,7 +303,7 @@ impl Settings {
         if !self.request_sizes_bytes.is_sorted() {
             return Err(WorkloadError::setting(
                 format!("request_sizes_bytes = {:?}", self.request_sizes_bytes),
-                "must rise",
+                "must be in ascending order",
             ));
         }
         // A drive without placement indices accepts every trace.
@@ -316,7 +316,7 @@ impl Settings {
         match most {
             Some(most) if target.placement_count > 0 && most > last => Err(WorkloadError::setting(
                 format!("placement index {most}"),
-                format!("the drive has 0 to {last}"),
+                format!("does not exist on the drive. Use 0 to {last}"),
             )),
             _ => Ok(()),
         }

@@ -69,7 +69,7 @@ fn read_stream(path: &Path) -> io::Result<File> {
     if input.is_terminal() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "is a terminal; pipe a trace into it, such as `zstd -dc trace.zst | warp whatif -`",
+            "this is a terminal. Pipe a trace into it, for example `zstd -dc trace.zst | warp whatif -`",
         ));
     }
     copy(&mut input, &mut file)?;
@@ -94,8 +94,8 @@ fn copy(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
 
 fn no_room(copied: u64, error: &io::Error) -> io::Error {
     let problem = format!(
-        "a stream is kept in {} while it is used, and after {} of it that failed: {error}; make room, or say another \
-         folder in TMPDIR",
+        "the temporary copy of the stream in {} failed after {} ({error}). Free some space, or set TMPDIR to \
+         another folder",
         std::env::temp_dir().display(),
         base::Bytes(copied)
     );

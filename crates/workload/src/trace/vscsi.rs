@@ -99,7 +99,7 @@ impl Vscsi {
         if !self.version.is_of(record) {
             return Err(Problem::of_file(
                 "the version of the record",
-                "1 or 2 of vscsiStats, or not that of the records before",
+                "1 or 2 of vscsiStats, or differs from the version of the first record",
             ));
         }
         let (command, _, length) = self.version.places();

@@ -44,7 +44,7 @@ impl Sample {
         let bytes = known_footprint(files)?;
         if bytes == 0.0 {
             let name = files.files.first().map_or_else(String::new, |file| spool::shown(file));
-            let problem = "asks for no object with a size, so there is nothing to cache";
+            let problem = "requests no object with a size, so the cache would stay empty";
             return Err(WorkloadError::setting(name, problem));
         }
         let ratio = wanted_bytes as f64 / bytes;

@@ -222,8 +222,10 @@ impl Trace {
             };
             let parsed = match taken {
                 Ok(Line::Text(text)) => reader.row(text),
-                Ok(Line::TooLong(_)) if record_bytes.is_some() => Err("the record is cut off".to_string()),
-                Ok(Line::TooLong(_)) => Err("the line is longer than any of a cache trace".to_string()),
+                Ok(Line::TooLong(_)) if record_bytes.is_some() => {
+                    Err("the record is incomplete. Copy the file again".to_string())
+                }
+                Ok(Line::TooLong(_)) => Err("the line is longer than any line of a cache trace".to_string()),
                 Ok(Line::End) => {
                     if !self.open_next()? {
                         return Ok(false);

@@ -174,7 +174,8 @@ impl Reader {
                     },
                     None => {
                         return Err(format!(
-                            "{:?} begins no cache trace: expected a header with key, op and size, or rows of CacheLib's or Twitter's traces",
+                            "the file is not a cache trace, because it begins with {:?}. A cache trace has a header \
+                             with key, op and size, or rows of CacheLib's or Twitter's traces",
                             text(&first[..first.len().min(80)])
                         ));
                     }
@@ -213,13 +214,13 @@ impl Reader {
 
 fn field<'a>(fields: &Fields<'a>, at: usize, name: &str) -> Result<&'a [u8], String> {
     let found = fields.get(at).copied();
-    found.ok_or_else(|| format!("{} fields, {name} is missing", fields.len()))
+    found.ok_or_else(|| format!("the line has {} fields, and {name} is missing", fields.len()))
 }
 
 fn number(fields: &Fields<'_>, at: usize, name: &str) -> Result<u64, String> {
     let found = field(fields, at, name)?;
     let parsed = std::str::from_utf8(found).ok().and_then(|digits| digits.parse().ok());
-    parsed.ok_or_else(|| format!("{name} {:?} is no number", text(found)))
+    parsed.ok_or_else(|| format!("{name} {:?} is not a number", text(found)))
 }
 
 /// Kind of an operation. All writes are sets.
@@ -258,7 +259,7 @@ fn operation(kind: Kind, key: &[u8], key_bytes: u64, value_bytes: u64) -> Result
 fn kvcache_row(columns: Columns, fields: &Fields<'_>) -> Result<Row, String> {
     let name = field(fields, columns.op, "op")?;
     let kind =
-        kind_of(name).ok_or_else(|| format!("op {:?} is none of GET, SET, DELETE and their leases", text(name)))?;
+        kind_of(name).ok_or_else(|| format!("op {:?} is not GET, SET, DELETE or one of their leases", text(name)))?;
     let key = field(fields, columns.key, "key")?;
     let optional = |at: Option<usize>, name: &str, default: u64| at.map_or(Ok(default), |at| number(fields, at, name));
     let key_bytes = optional(columns.key_size, "key_size", 0)?;

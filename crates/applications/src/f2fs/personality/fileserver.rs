@@ -218,7 +218,7 @@ impl Settings {
                 self.file_bytes,
                 self.files_per_directory
             );
-            return wrong("files x file_bytes", value, "none may be 0");
+            return wrong("files x file_bytes", value, "must be above 0 each");
         }
         if !(0.0..=20.0).contains(&self.file_size_shape) || (self.file_size_shape * 2.0).fract() != 0.0 {
             return wrong(
@@ -231,7 +231,8 @@ impl Settings {
         within("fileserver.threads", self.threads, 1..=100_000)?;
         within("fileserver.append_bytes", self.append_bytes, 1..)?;
         if matches!(classes, Classes::Lifetime(_)) && self.choice == Choice::Rotation {
-            let problem = "lifetimes are only known in advance with choice = \"random\"; use that, or other hints";
+            let problem = "cannot work, because only choice = \"random\" knows lifetimes in advance. Use that, or \
+                           other hints";
             return wrong("choice", "\"rotation\" with hints = \"lifetime\"".into(), problem);
         }
         Ok(())
@@ -246,7 +247,7 @@ impl Settings {
         };
         if files < 100 {
             return named(format!(
-                "only {files} files are left at this scale, 100 are needed; use a larger scale"
+                "leave {files} files at this scale, but 100 are needed. Use a larger scale"
             ));
         }
         let existing = share(self.preallocated_percent, files) + self.threads.min(files);
@@ -256,13 +257,14 @@ impl Settings {
         if blocks > layout.user_blocks() {
             let bytes = layout.user_blocks() * BLOCK_BYTES;
             return named(format!(
-                "{existing} files exist at a time and need about {} bytes, the file system has {bytes}; use fewer or smaller ones",
+                "do not fit. At most {existing} files exist at a time and need about {} bytes, but the file system \
+                 has {bytes}. Use fewer or smaller files",
                 blocks * BLOCK_BYTES
             ));
         }
         if nodes > u64::from(layout.nodes()) {
             return named(format!(
-                "the file system has {} inodes; use fewer files",
+                "exceed the {} inodes of the file system. Use fewer files",
                 layout.nodes()
             ));
         }

@@ -109,14 +109,14 @@ impl Settings {
             return wrong(
                 "files",
                 full.into(),
-                "no file is left at this scale; use more, or a larger scale",
+                "leaves no file at this scale. Use more files, or a larger scale",
             );
         }
         let blocks = (u64::from(files) * self.file_bytes + self.log_bytes) / BLOCK_BYTES;
         if blocks + blocks / 50 > layout.user_blocks() {
             let bytes = layout.user_blocks() * BLOCK_BYTES;
             let problem = format!(
-                "{files} files of {} bytes do not fit: the file system has {bytes}",
+                "does not fit. The file system has {bytes} bytes for {files} files of {} bytes. Use fewer files",
                 self.file_bytes
             );
             return wrong("files", full.into(), &problem);

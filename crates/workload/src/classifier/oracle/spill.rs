@@ -123,8 +123,8 @@ impl Spill {
             _ => error.to_string(),
         };
         let problem = format!(
-            "a temporary file of up to {most} in {} cannot be used: {reason}; make room there, set TMPDIR to another folder, look less \
-             far ahead, or run a smaller twin",
+            "needs a temporary file of up to {most} in {}, which failed ({reason}). Free some space there, set \
+             TMPDIR to another folder, lower horizon_percent, or use a smaller scaled model",
             self.folder
         );
         WorkloadError::setting("classifier.horizon_percent", problem)

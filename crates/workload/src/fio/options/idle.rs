@@ -8,12 +8,12 @@ type Rule = (&'static [&'static str], &'static str, fn(&Job) -> bool);
 const RULES: &[Rule] = &[
     (
         &["rwmixread", "rwmixwrite"],
-        "says how reads and writes mix, and only rw and randrw do",
+        "sets the mix of reads and writes, which only rw and randrw have",
         |job| job.access.operations == Operations::ReadWrite,
     ),
     (
         &["random_distribution", "percentage_random", "ba"],
-        "says where random requests go, and the job is sequential",
+        "selects random addresses, and the job is sequential",
         |job| job.access.random,
     ),
     (
@@ -26,9 +26,7 @@ const RULES: &[Rule] = &[
         "refines verify",
         |job| job.verify,
     ),
-    (&["time_based"], "fio ignores it without runtime", |job| {
-        job.runtime_us > 0
-    }),
+    (&["time_based"], "needs runtime, as in fio", |job| job.runtime_us > 0),
     (
         &["thinktime_blocks", "thinktime_iotime", "rate_ignore_thinktime"],
         "refines thinktime",
@@ -42,7 +40,7 @@ const RULES: &[Rule] = &[
     ),
     (
         &["plids", "plid_select", "dp_scheme"],
-        "says which placement writes carry, and without fdp=1 or dataplacement they carry none",
+        "selects the placement of writes, which have none without fdp=1 or dataplacement",
         |job| job.placement() != DataPlacement::None,
     ),
     (
@@ -55,7 +53,7 @@ const RULES: &[Rule] = &[
     }),
     (
         &["log_avg_msec", "log_offset", "per_job_logs"],
-        "refines logs over time, of which none is asked for",
+        "refines logs over time, of which none is enabled",
         |job| job.logs.asked_by().is_some(),
     ),
 ];

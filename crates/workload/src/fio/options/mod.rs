@@ -23,6 +23,9 @@ mod silent;
 #[cfg(test)]
 mod tests;
 
+/// Maximum length of a list of names in a table cell.
+const CELL_BYTES_MAX: usize = 160;
+
 /// The form of an option's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -129,6 +132,18 @@ pub fn nearest(name: &str) -> Option<&'static str> {
     base::nearest(name, options().iter().flat_map(|option| option.names()))
 }
 
+/// Joins names to as few table cells as their maximum length allows.
+fn name_cells(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut cells: Vec<String> = Vec::new();
+    for name in names {
+        match cells.last_mut() {
+            Some(cell) if cell.len() + name.len() + 2 <= CELL_BYTES_MAX => *cell += &format!(", {name}"),
+            _ => cells.push(name),
+        }
+    }
+    cells
+}
+
 /// Tables of the manual in Markdown.
 pub fn manual() -> String {
     let row = |cells: &[&str]| format!("| {} |\n", cells.join(" | "));
@@ -145,9 +160,9 @@ pub fn manual() -> String {
         Effect::Acts(_) | Effect::None | Effect::Checked(_) => None,
     });
     let silent: Vec<&FioOption> = options().iter().filter(|option| option.is_silent()).collect();
-    let silent = silent.chunk_by(|a, b| a.help == b.help).map(|group| {
-        let names: Vec<String> = group.iter().map(|option| option.in_markdown()).collect();
-        row(&[group[0].help, &names.join(", ")])
+    let silent = silent.chunk_by(|a, b| a.help == b.help).flat_map(|group| {
+        let cells = name_cells(group.iter().map(|option| option.in_markdown()));
+        cells.into_iter().map(move |names| row(&[group[0].help, &names]))
     });
     [
         table(
@@ -192,7 +207,7 @@ impl FioOption {
 
 pub(super) use idle::why_idle;
 
-const ONE_TARGET: &str = "one target per job: write one section per target";
+const ONE_TARGET: &str = "Write one section per target";
 
 /// Option that is read before the rest of its section, because it defines the meaning of numbers.
 pub(super) const READ_FIRST: &str = "kb_base";

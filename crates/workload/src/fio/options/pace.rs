@@ -12,7 +12,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "rate",
         "",
         Kind::PerDirection,
-        "bytes per second: the job's share among the jobs that run with it",
+        "bytes per second. They set the job's share among the jobs that run with it",
         |job, value| {
             let base = job.kb_base;
             numbers_per_direction(value, &mut job.rate, |part| {
@@ -24,7 +24,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "rate_iops",
         "",
         Kind::PerDirection,
-        "requests per second: the job's share among the jobs that run with it",
+        "requests per second. They set the job's share among the jobs that run with it",
         |job, value| {
             let base = job.kb_base;
             numbers_per_direction(value, &mut job.rate_iops, |part| {
@@ -36,14 +36,16 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "rate_process",
         "",
         Kind::Text,
-        "linear (default), or poisson: on a device with timing requests of a job with a rate come at random, with the same mean; elsewhere only shares count",
+        "linear (default) or poisson. With poisson, requests of a job with a rate arrive at random times, with the \
+         same mean. It needs a device with timing",
         |job, value| set(choice(value, &[("linear", false), ("poisson", true)]), &mut job.poisson),
     ),
     acts(
         "steadystate",
         "ss",
         Kind::Text,
-        "the run goes on until its write amplification is steady, as with `--until steady`; which of fio's criteria and limits it names does not matter",
+        "the run continues until its write amplification is steady, as with `--until steady`. The criterion and \
+         limit themselves have no effect",
         |job, value| {
             let (criterion, limit) = value.split_once(':').unwrap_or((value, ""));
             choice(
@@ -56,8 +58,8 @@ pub(super) static OPTIONS: &[FioOption] = &[
                 return Ok(());
             }
             Err(Complaint::new(
-                "a criterion without a limit",
-                "write one such as iops_slope:5%",
+                "the criterion has no limit",
+                "Write for example iops_slope:5%",
             ))
         },
     ),
@@ -82,21 +84,21 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "flow_id",
         "",
         Kind::Number,
-        "jobs that run together must name the same one",
+        "jobs that run together need the same value",
         |job, value| set(number(value, job.kb_base), &mut job.flow_id),
     ),
     acts(
         "thinktime",
         "",
         Kind::Time,
-        "pause after each `thinktime_blocks` requests; lowers the job's share as described above",
+        "pause after each `thinktime_blocks` requests. It lowers the job's share as described above",
         |job, value| set(time_us(value, false), &mut job.thinktime_us),
     ),
     acts(
         "thinktime_blocks",
         "",
         Kind::Number,
-        "requests between two pauses, default 1",
+        "requests between two pauses. The default is 1",
         |job, value| {
             set(
                 number_in(value, job.kb_base, 1, u64::from(u32::MAX)),
@@ -108,21 +110,22 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "thinktime_iotime",
         "",
         Kind::Time,
-        "a pause after each so long time of requests, in seconds without a suffix; with `thinktime_blocks` after whichever comes first; without timing the time is that of nominal requests",
+        "time between two pauses, in seconds without a suffix. With `thinktime_blocks`, the first of both counts. \
+         Without timing it is the time of nominal requests",
         |job, value| set(time_us(value, true), &mut job.thinktime_iotime_us),
     ),
     acts(
         "iodepth",
         "",
         Kind::Number,
-        "queue slots: without rate and flow, requests are shared out in this proportion",
+        "queue slots. Without rate and flow, requests are distributed in this proportion",
         |job, value| set(number_in(value, job.kb_base, 1, 65_536), &mut job.iodepth),
     ),
     acts(
         "numjobs",
         "",
         Kind::Number,
-        "so many instances of the job, each with random numbers of its own",
+        "number of instances of the job, each with its own random numbers",
         |job, value| {
             job.numjobs = number_in(value, job.kb_base, 1, 4096)? as u32;
             Ok(())
@@ -132,28 +135,30 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "stonewall",
         "wait_for_previous",
         Kind::Flag,
-        "the job starts when all before it have ended",
+        "the job starts when all jobs before it have ended",
         |job, value| set(switch(value), &mut job.stonewall),
     ),
     acts(
         "wait_for",
         "",
         Kind::Text,
-        "the job starts when all instances of this earlier job have ended; no two jobs may have that name",
+        "the job starts when all instances of this earlier job have ended. The name must be unique",
         |job, value| set(Ok(Some(value.to_owned())), &mut job.wait_for),
     ),
     acts(
         "exitall",
         "",
         Kind::Flag,
-        "when a job ends, all that run with it end too; that of one job is that of all. Where the run says how much to write, jobs of the last group do not end by themselves, so it ends nothing",
+        "when a job ends, all jobs that run with it end too. One such job is enough. It has no effect on the last \
+         group if the run limits the writes",
         |job, value| set(switch(value), &mut job.exitall),
     ),
     acts(
         "exit_what",
         "",
         Kind::Text,
-        "what ends with exitall: group (default) and stonewall, what runs together; all: jobs behind a stonewall too",
+        "jobs that end with exitall. group (default) and stonewall are the jobs that run together. all includes the \
+         jobs behind a stonewall",
         |job, value| {
             use ExitWhat::{All, Group};
             let choices = [("group", Group), ("stonewall", Group), ("all", All)];
@@ -164,27 +169,29 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "latency_target",
         "",
         Kind::Time,
-        "on a device with timing: searches as fio does for the deepest queue, at most `iodepth`, at which requests take no longer than this, measures one window at it and ends; refused without timing",
+        "searches for the deepest queue, up to `iodepth`, with requests no slower than this, as fio does. The job \
+         measures one window there and ends. It needs a device with timing",
         |job, value| set(time_us(value, false), &mut job.latency_goal.target_us),
     ),
     acts(
         "latency_window",
         "",
         Kind::Time,
-        "how long each depth of the search is tried",
+        "duration of each depth of the search",
         |job, value| set(time_us(value, false), &mut job.latency_goal.window_us),
     ),
     acts(
         "latency_percentile",
         "",
         Kind::Text,
-        "percent of the requests that must keep `latency_target`, default 100; at 100 one that does not ends its window, and at a depth of 1 the run, with an error as in fio",
+        "percent of the requests within `latency_target`. At 100 (default), a slower request ends its window. At a \
+         depth of 1 it ends the run with an error, as in fio",
         |job, value| {
             let percent = fraction(value)?;
             if !(0.0..=100.0).contains(&percent) {
                 return Err(Complaint::new(
-                    format!("{percent} percent of the requests"),
-                    "write a number from 0 to 100",
+                    format!("{percent} is not a percentage"),
+                    "Give a number from 0 to 100",
                 ));
             }
             set(Ok(percent), &mut job.latency_goal.percent)
@@ -194,14 +201,15 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "latency_run",
         "",
         Kind::Bool,
-        "1: the job does not end when a depth is found; it goes on trying",
+        "with 1, the job continues the search after it has found a depth",
         |job, value| set(switch(value), &mut job.latency_goal.goes_on),
     ),
     acts(
         "startdelay",
         "",
         Kind::Time,
-        "virtual time from the start of its group to the start of the job, `1-2` for a random one of each instance; only 0 on devices without timing",
+        "virtual time from the start of the group to the start of the job, or `1-2` for a random time per instance. \
+         Devices without timing accept only 0",
         |job, value| {
             (job.startdelay_us, job.startdelay_latest_us) = time_range_us(value, true)?;
             Ok(())
@@ -211,7 +219,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "ramp_time",
         "",
         Kind::Time,
-        "virtual time at the start of the job that is not measured; nothing on devices without timing",
+        "virtual time at the start of the job that is not measured. It has no effect on devices without timing",
         |job, value| set(time_us(value, true), &mut job.ramp_time_us),
     ),
 ];

@@ -2,60 +2,65 @@
 
 use super::{Effect, FioOption, Kind, ONE_TARGET};
 
-const REPLAY_INSTEAD: &str = "give the trace itself as the workload, not through a job file";
+const REPLAY_INSTEAD: &str = "Give the trace itself as the workload";
 
 pub(super) static OPTIONS: &[FioOption] = &[
     refused(
         "bs_unaligned",
         "blocksize_unaligned",
-        "requests of odd sizes, which drives refuse",
-        "give sizes that are multiples of 4k",
+        "makes requests of odd sizes, which drives refuse",
+        "Give sizes that are multiples of 4k",
     ),
     refused(
         "bs_is_seq_rand",
         "",
         "makes the block size depend on the address",
-        "write two jobs with a bs each",
+        "Write two jobs with a bs each",
     ),
     refused(
         "sprandom",
         "",
-        "fio's own preconditioning order",
-        "precondition with the experiment's prefill instead",
+        "selects fio's own preconditioning order",
+        "Precondition with the experiment's prefill",
     ),
-    refused("spr_num_regions", "", "refines sprandom", "remove it"),
-    refused("spr_op", "", "refines sprandom", "remove it"),
-    refused("spr_cs", "", "refines sprandom", "remove it"),
-    refused("file_append", "", "starts at the end of a file", "give offset="),
+    refused("spr_num_regions", "", "refines sprandom", "Remove it"),
+    refused("spr_op", "", "refines sprandom", "Remove it"),
+    refused("spr_cs", "", "refines sprandom", "Remove it"),
+    refused("file_append", "", "starts at the end of a file", "Give offset="),
     refused("opendir", "", "takes the files of a directory as targets", ONE_TARGET),
     refused(
         "verify_only",
         "",
-        "reads back what another run has written",
-        "write the reads as a job: the same rw as a read",
+        "reads back the writes of another run",
+        "Write the reads as a job with a read in rw",
     ),
     refused(
         "experimental_verify",
         "",
-        "reads back what it would write again, instead of what was written",
-        "remove it: verify alone reads back what was written",
+        "reads back newly drawn requests instead of the writes",
+        "Remove it. The option verify alone reads back the writes",
     ),
     refused(
         "trim_percentage",
         "",
-        "trims blocks that verify remembers",
-        "use rw=trimwrite or a job of its own with rw=randtrim",
+        "trims blocks that verify has recorded",
+        "Use rw=trimwrite, or another job with rw=randtrim",
     ),
     refused("read_iolog", "", "replays a trace", REPLAY_INSTEAD),
     refused("merge_blktrace_file", "", "merges traces", REPLAY_INSTEAD),
     refused(
         "thinkcycles",
         "",
-        "a pause in cycles of fio's processor",
-        "write a thinktime",
+        "pauses for cycles of fio's processor",
+        "Use thinktime",
     ),
-    refused("profile", "", "a workload built into fio", "write the job out"),
-    refused("create_only", "", "does no I/O", "remove the section"),
+    refused(
+        "profile",
+        "",
+        "selects a workload built into fio",
+        "Write the jobs of the workload",
+    ),
+    refused("create_only", "", "does no I/O", "Remove the section"),
 ];
 
 const fn refused(name: &'static str, aliases: &'static str, help: &'static str, remedy: &'static str) -> FioOption {

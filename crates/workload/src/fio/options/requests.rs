@@ -13,7 +13,8 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "rw",
         "readwrite",
         Kind::Text,
-        "read, write, trim, randread, randwrite, randtrim, rw (or readwrite), randrw, trimwrite, randtrimwrite; of a random one `randrw:8` draws an address for each eighth request only, and `rw_sequencer` says what the others do; a sequential one `write:4k` leaves holes of 4k, and `read:-8k` goes backwards with requests of 4k",
+        "read, write, trim, rw (or readwrite), trimwrite, or one of them with rand in front. `randrw:8` draws an \
+         address for each 8th request. `write:4k` leaves holes of 4k. `read:-8k` goes backwards",
         |job, value| {
             let words: Vec<(&str, usize)> = ACCESSES
                 .iter()
@@ -35,7 +36,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "rw_sequencer",
         "",
         Kind::Text,
-        "what the requests between two draws of `randrw:8` do: sequential (default), or identical: the same address again",
+        "addresses between two draws of `randrw:8`. sequential (default) continues, identical repeats the address",
         |job, value| {
             set(
                 choice(value, &[("sequential", false), ("identical", true)]),
@@ -47,7 +48,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "bs",
         "blocksize",
         Kind::PerDirection,
-        "size of a request; default 4k",
+        "size of a request. The default is 4k",
         |job, value| {
             let base = job.kb_base;
             numbers_per_direction(value, &mut job.bs, |part| number_in(part, base, 1, u64::from(u32::MAX)))
@@ -57,7 +58,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "bsrange",
         "blocksize_range",
         Kind::PerDirection,
-        "requests of random size, `1k-4k`, in multiples of the smallest",
+        "range of random sizes, for example `1k-4k`, in multiples of the smallest",
         |job, value| {
             let base = job.kb_base;
             per_direction(value, &mut job.bs_range, |part| parse_range(part, base).map(Some))
@@ -67,14 +68,16 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "bssplit",
         "",
         Kind::Text,
-        "sizes and their percent of the requests, `4k/60:64k/40`, up to three such lists: reads,writes,trims; a direction with an empty list (`,4k/60:64k/40`) takes `bs`, and two lists are for trims what they are for writes; as in fio the most frequent size gets what is missing to 100, and the first of `20k-28k` is meant",
+        "sizes and their percent of the requests, for example `4k/60:64k/40`. Up to three lists are for \
+         reads,writes,trims. A direction with an empty list has `bs`",
         set_bssplit,
     ),
     acts(
         "ba",
         "blockalign",
         Kind::PerDirection,
-        "alignment of random requests, default their size; any other switches the random map off, as in fio",
+        "alignment of random requests. The default is their size. Any other alignment switches the random map off, \
+         as in fio",
         |job, value| {
             let base = job.kb_base;
             numbers_per_direction(value, &mut job.blockalign, |part| {
@@ -86,7 +89,8 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "size",
         "",
         Kind::SizeOrPercent,
-        "the job's region, and how much one loop issues; default the rest of the drive after `offset`; a percentage is of the whole drive",
+        "size of the job's region and of one loop. The default is the rest of the drive after `offset`. A \
+         percentage is of the whole drive",
         |job, value| {
             let size = amount(value, job.kb_base)?;
             job.size = Some(size).filter(|size| !matches!(size, Amount::Bytes(0) | Amount::Percent(0)));
@@ -97,12 +101,12 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "filesize",
         "",
         Kind::Size,
-        "where the region ends, from the start of the drive; `size` then says how much of it one loop issues",
+        "end of the region, from the start of the drive. `size` then limits one loop",
         |job, value| {
             let (least, most) = value.split_once(['-', ',', ':']).unwrap_or((value, value));
             let bytes = number_in(least, job.kb_base, 1, u64::MAX)?;
             if number(most, job.kb_base)? != bytes {
-                return Err(Complaint::new("files of random sizes", ONE_TARGET));
+                return Err(Complaint::new("the job has files of random sizes", ONE_TARGET));
             }
             job.filesize = Some(bytes);
             Ok(())
@@ -112,14 +116,14 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "offset",
         "fileoffset",
         Kind::SizeOrPercent,
-        "start of the region; a percentage is of the whole drive, rounded up to the smallest block",
+        "start of the region. A percentage is of the whole drive, rounded up to the smallest block",
         |job, value| set(amount(value, job.kb_base), &mut job.offset),
     ),
     acts(
         "offset_align",
         "",
         Kind::Size,
-        "what a percentage in `offset` is rounded up to",
+        "unit to which a percentage in `offset` is rounded up",
         |job, value| {
             set(
                 number_in(value, job.kb_base, 1, u64::from(u32::MAX)).map(Some),
@@ -131,14 +135,15 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "offset_increment",
         "",
         Kind::SizeOrPercent,
-        "added to `offset` for each further instance of `numjobs`; fio numbers the instances after the first downwards",
+        "increment of `offset` for each further instance of `numjobs`. fio numbers the instances after the first \
+         downwards",
         |job, value| set(amount(value, job.kb_base), &mut job.offset_increment),
     ),
     acts(
         "io_size",
         "io_limit",
         Kind::SizeOrPercent,
-        "how much to issue in total, where that is not `size`",
+        "total bytes to issue, if not `size`",
         |job, value| {
             let size = amount(value, job.kb_base)?;
             job.io_size = Some(size).filter(|size| !matches!(size, Amount::Bytes(0) | Amount::Percent(0)));
@@ -149,7 +154,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "number_ios",
         "",
         Kind::Number,
-        "ends a loop after so many requests",
+        "number of requests after which a loop ends",
         |job, value| {
             job.number_ios = Some(number(value, job.kb_base)?).filter(|count| *count > 0);
             Ok(())
@@ -159,47 +164,50 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "loops",
         "",
         Kind::Number,
-        "how often the job does its `size`; each loop repeats the same random numbers, as in fio, unless `randseed` is given or `randrepeat=0`",
+        "number of times that the job issues its `size`. Each loop repeats the same random numbers, as in fio, \
+         unless `randseed` is given or `randrepeat=0`",
         |job, value| set(number_in(value, job.kb_base, 1, u64::from(u32::MAX)), &mut job.loops),
     ),
     acts(
         "time_based",
         "",
         Kind::Flag,
-        "the job starts over until its `runtime` is over; without timing until the run ends",
+        "the job repeats until the end of its `runtime`, or of the run on devices without timing",
         |job, value| set(switch(value), &mut job.time_based),
     ),
     acts(
         "runtime",
         "timeout",
         Kind::Time,
-        "on a device with timing the job ends after this virtual time, after `ramp_time`; elsewhere there is no clock, so its value has no effect: the run says how much to write; `time_based` requires it",
+        "virtual time after `ramp_time` at which the job ends. Its value has no effect on devices without timing, \
+         because they have no clock. `time_based` requires it",
         |job, value| set(time_us(value, true), &mut job.runtime_us),
     ),
     acts(
         "random_distribution",
         "",
         Kind::Text,
-        "random, zipf:theta, pareto:h, normal:deviation (each with an optional `:center`), zoned:access/size:..., zoned_abs:access/bytes:... (of zoned ones up to three lists, as of bssplit; a direction with an empty list is uniform), sequence:2,0,1 (blocks in this order, again and again); all but random allow a block to be drawn again at once",
+        "random, zipf:theta, pareto:h, normal:deviation (with an optional `:center`), zoned:access/size:..., \
+         zoned_abs:access/bytes:... or sequence:2,0,1. All but random may repeat a block at once",
         set_distribution,
     ),
     acts(
         "random_sequence_stride",
         "",
         Kind::Bool,
-        "1: each pass of random_distribution=sequence begins behind the blocks of the last one",
+        "with 1, each pass of random_distribution=sequence begins behind the blocks of the previous one",
         |job, value| set(switch(value), &mut job.sequence_strides),
     ),
     acts(
         "random_generator",
         "",
         Kind::Text,
-        "tausworthe or tausworthe64; fio's lfsr is refused",
+        "tausworthe or tausworthe64. fio's lfsr is refused",
         |job, value| {
             if value == "lfsr" {
                 return Err(Complaint::new(
                     "the lfsr generator is not supported",
-                    "write tausworthe, which also touches each block once per pass",
+                    "Use tausworthe, which also accesses each block once per pass",
                 ));
             }
             job.generator_64 = choice(value, &[("tausworthe", false), ("tausworthe64", true)])?;
@@ -210,28 +218,28 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "randrepeat",
         "allrandrepeat",
         Kind::Bool,
-        "0: each loop draws new random numbers; the first loop is the same in every run anyway",
+        "with 0, each loop draws new random numbers. The first loop is the same in every run",
         |job, value| set(switch(value), &mut job.randrepeat),
     ),
     acts(
         "randseed",
         "",
         Kind::Number,
-        "seed of all random numbers, default 0x89",
+        "seed of all random numbers. The default is 0x89",
         |job, value| set(number(value, job.kb_base).map(Some), &mut job.randseed),
     ),
     acts(
         "norandommap",
         "",
         Kind::Flag,
-        "random requests may hit any block; otherwise each block once per pass",
+        "random requests may repeat a block. Without it, they access each block once per pass",
         |job, value| set(switch(value), &mut job.norandommap),
     ),
     acts(
         "percentage_random",
         "",
         Kind::PerDirection,
-        "percent of a random job's requests that are random; the others continue where the last one ended",
+        "percent of a random job's requests that are random. The others continue at the end of the previous request",
         |job, value| {
             let base = job.kb_base;
             numbers_per_direction(value, &mut job.percentage_random, |part| {
@@ -243,7 +251,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "rwmixread",
         "",
         Kind::Number,
-        "percent of reads in rw and randrw, default 50",
+        "percent of reads in rw and randrw. The default is 50",
         |job, value| {
             job.rwmixread = number_in(value, job.kb_base, 0, 100)? as u32;
             Ok(())

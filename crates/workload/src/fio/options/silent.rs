@@ -5,27 +5,27 @@ use crate::fio::error::Complaint;
 use crate::fio::value::switch;
 
 /// Prefix of the reason of options that would have an effect on a drive with timing.
-pub(super) const PRETENDED: &str = "not modelled: ";
+pub(super) const PRETENDED: &str = "not modelled. ";
 
 /// Reasons for having no effect, with the options of each in the order of the manual. An alias
 /// follows `=`.
 const OPTIONS_BY_REASON: &[(&str, &str)] = &[
     (
-        "labels for people and reports; the section's name is the job's name",
+        "labels reports. The section's name is the job's name",
         "description name group_reporting new_group",
     ),
     (
-        "says which file real fio opens and how it makes it; the lab's target is always the whole model",
+        "selects the file that real fio opens or creates. The lab's target is always the whole model",
         "filetype directory filename_format unique_filename lockfile fallocate fadvise_hint overwrite \
          create_serialize create_fsync create_on_open allow_file_create allow_mounted_write pre_read invalidate \
          unlink unlink_each_loop",
     ),
     (
-        "refines nrfiles or a file system; the target is one device",
+        "refines nrfiles or a file system. The target is one device",
         "openfiles",
     ),
     (
-        "says how real fio hands requests to the kernel or the driver; the lab calls the model",
+        "selects how real fio submits requests to the kernel or the driver. The lab calls the model",
         "direct buffered atomic io_submit_mode cmd_type fixedbufs registerfiles sqthread_poll sqthread_poll_cpu hipri hipri_percentage \
          nonvectored uncached nowait force_async readfua writefua read_mode userspace_reap libaio_vectored \
          xnvme_async xnvme_sync xnvme_admin xnvme_be xnvme_mem xnvme_iovec xnvme_dev_nsid xnvme_dev_subnqn \
@@ -34,7 +34,7 @@ const OPTIONS_BY_REASON: &[(&str, &str)] = &[
          cmdprio_bssplit ioscheduler write_hint cdb_len verify_mode verify_bytchk stream_id busy_poll",
     ),
     (
-        "says how an engine of real fio finds its target, or is set up",
+        "configures an engine of real fio or its target",
         "spdk_conf spdk_json_conf spdk_mem spdk_single_seg spdk_rpc_listen_addr spdk_tracing env_context enable_wrr \
          enable_interrupts arbitration_burst low_weight medium_weight high_weight wrr_priority bit_bucket_data_len \
          clustername clientname pool rbdname rbd_encryption_format rbd_encryption_passphrase conf touch_objects uri \
@@ -45,59 +45,62 @@ const OPTIONS_BY_REASON: &[(&str, &str)] = &[
          object_class svcl gflags",
     ),
     (
-        "belongs to engines that do no I/O to a drive, which are refused themselves",
+        "belongs to engines without I/O to a drive, which are refused",
         "hostname port protocol=proto nodelay listen pingpong interface ttl window_size mss bindname verb cpuload \
          cpumode cpuchunks exit_on_io_done program arguments grace_time std_redirect donorname inplace stat_type https \
          http_host http_user http_pass http_s3_key http_s3_keyid http_s3_security_token http_swift_auth_token \
          http_s3_region http_s3_sse_customer_key http_s3_sse_customer_algorithm http_s3_storage_class http_mode \
          http_verbose http_object_mode",
     ),
-    ("belongs to a profile of fio, which is refused itself", "threads"),
+    ("belongs to a profile of fio, which is refused", "threads"),
     (
-        "protection information and metadata; the model has none",
+        "selects protection information or metadata, which the model does not have",
         "md_per_io_size pi_act pi_chk apptag apptag_mask",
     ),
     (
-        "says how real fio's processes run on its machine",
+        "configures the processes of real fio",
         "thread nice comm cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy gpu_dev_id cgroup \
          cgroup_nodelete cgroup_weight uid gid exec_prerun exec_postrun clocksource gtod_cpu",
     ),
     (
-        "says where fio's buffers are",
+        "selects the memory of fio's buffers",
         "mem=iomem iomem_align=mem_align hugepage-size lockmem",
     ),
-    ("a random map that does not fit is refused", "softrandommap"),
     (
-        "says what the data looks like; the lab stores none",
+        "has no effect, because a random map that does not fit is refused",
+        "softrandommap",
+    ),
+    (
+        "selects the data, which the lab does not store",
         "zero_buffers refill_buffers scramble_buffers buffer_pattern buffer_compress_percentage \
          buffer_compress_chunk dedupe_percentage dedupe_global dedupe_mode dedupe_working_set_percentage",
     ),
     (
-        "says how verify compares data or keeps its state; the lab only issues its reads",
+        "configures how verify compares data or stores its state. The lab only issues its reads",
         "verify_policy verifysort verifysort_nr verify_interval verify_offset verify_pattern_interval \
          verify_fatal verify_dump verify_async verify_async_cpus \
          verify_state_load verify_state_save verify_write_sequence verify_header_seed trim_verify_zero trim_backlog \
          trim_backlog_batch",
     ),
     (
-        "not modelled: requests that wait for others of their job; each is submitted as soon as one completes or it is due",
+        "not modelled. Each request is submitted as soon as another completes or it is due",
         "iodepth_batch=iodepth_batch_submit iodepth_batch_complete_min=iodepth_batch_complete \
          iodepth_batch_complete_max iodepth_low serialize_overlap",
     ),
     (
-        "not modelled: flushes and barriers; the model's writes survive power loss when they are complete",
+        "not modelled. The model's completed writes survive a power loss without flushes and barriers",
         "fsync fdatasync write_barrier sync_file_range sync end_fsync fsync_on_close end_syncfs",
     ),
     (
-        "limits that need a clock; they only stop or report a run of real fio",
+        "sets a limit that only stops or reports a run of real fio",
         "ramp_size max_latency rate_min=ratemin rate_iops_min",
     ),
     (
-        "says how exactly a rate or a flow is kept; the lab keeps them exactly",
+        "sets the precision of a rate or a flow, which is exact in the lab",
         "rate_cycle=ratecycle flow_sleep flow_watermark",
     ),
     (
-        "not modelled: says what fio does while it pauses, and which requests it counts",
+        "not modelled. It selects how fio pauses, and which requests it counts",
         "thinktime_spin thinktime_blocks_type",
     ),
     (
@@ -105,22 +108,22 @@ const OPTIONS_BY_REASON: &[(&str, &str)] = &[
         "steadystate_duration=ss_dur steadystate_ramp_time=ss_ramp steadystate_check_interval=ss_interval",
     ),
     (
-        "says what fio does after an error; the model reports none that a job could continue from",
+        "selects the behaviour after an error. The model has no error after which a job can continue",
         "continue_on_error ignore_error error_dump exitall_on_error",
     ),
     (
-        "refines read_iolog, which is refused itself",
+        "refines read_iolog, which is refused",
         "read_iolog_chunked replay_no_stall replay_redirect replay_scale replay_align replay_time_scale replay_skip \
          merge_blktrace_scalars merge_blktrace_iters",
     ),
     (
-        "refines zonemode=zbd, which is refused itself",
+        "refines zonemode=zbd, which is refused",
         "zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits \
          zone_reset_threshold zone_reset_frequency recover_zbd_write_error write_zone_remainder initial_zone_reset \
          zone_append",
     ),
     (
-        "says what fio measures, logs and prints; the lab's reports are its own",
+        "selects what fio measures, logs and prints. The lab has its own reports",
         "write_iolog write_hist_log log_entries log_hist_msec log_hist_coarseness log_window_value=log_max_value log_prio log_issue_time \
          log_compression log_compression_cpus log_store_compressed log_alternate_epoch=log_unix_epoch \
          log_alternate_epoch_clock_id block_error_percentiles bwavgtime iopsavgtime stats clat_percentiles \
@@ -132,16 +135,13 @@ const OPTIONS_BY_REASON: &[(&str, &str)] = &[
 
 /// Refused engines, which do no I/O to a drive, with the reason.
 const REFUSED_ENGINES: &[(&str, &str)] = &[
-    (
-        "net netsplice rdma",
-        "sends data to another process, and a drive is none",
-    ),
-    ("cpuio exec", "does no I/O: it uses the processor, or starts a program"),
-    ("page_fault", "touches memory"),
+    ("net netsplice rdma", "sends data to another process instead of a drive"),
+    ("cpuio exec", "does no I/O, but uses the processor or starts a program"),
+    ("page_fault", "accesses memory instead of a drive"),
     ("http", "reads and writes the objects of a web server"),
     (
         "filecreate filestat filedelete dircreate dirstat dirdelete falloc ftruncate e4defrag",
-        "carries out operations of a file system, and a drive has none",
+        "performs file system operations, which a drive does not have",
     ),
 ];
 
@@ -151,7 +151,8 @@ static CHECKED: &[FioOption] = &[
         name: "ioengine",
         aliases: "",
         kind: Kind::Text,
-        help: "says which engine of real fio does the I/O; those that do none to a drive, such as net, cpuio and filecreate, are refused",
+        help: "selects the engine of real fio. Engines without I/O to a drive, such as net, cpuio and filecreate, \
+               are refused",
         effect: Effect::Checked(|engine| {
             let refused = REFUSED_ENGINES
                 .iter()
@@ -160,7 +161,7 @@ static CHECKED: &[FioOption] = &[
                 None => Ok(()),
                 Some((_, why)) => Err(Complaint::new(
                     format!("the engine {engine} {why}"),
-                    "remove the job, or write its requests to a drive as a job of another engine",
+                    "Remove the job, or describe its requests to a drive in a job with another engine",
                 )),
             }
         }),
@@ -169,7 +170,8 @@ static CHECKED: &[FioOption] = &[
         name: "fill_device",
         aliases: "fill_fs",
         kind: Kind::Flag,
-        help: "the rest of the drive is written where no `size` is given; refused with one, and in random jobs that repeat blocks, which never fill it",
+        help: "is the default without `size`. It is refused with `size`, and in random jobs that repeat blocks, \
+               because they never fill the drive",
         effect: Effect::Checked(|value| switch(value).map(|_| ())),
     },
 ];
