@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(label("in_order#1"), None);
         let error = again.source(&drive(1), 1).err().expect("nobody keeps it").to_string();
         assert!(
-            error.contains("in_order#1") && error.contains("does not have"),
+            error.contains("in_order#1") && error.contains("not a generator of this process"),
             "{error}"
         );
     }

@@ -352,7 +352,7 @@ mod tests {
         let error = parse("kind = \"fio\"\ntext = \"[one]\\nrw=wrote\"")
             .expect_err("no such work")
             .to_string();
-        assert!(error.starts_with("workload.text:2: rw=wrote"), "{error}");
+        assert!(error.starts_with("workload.text:2: in rw=wrote, "), "{error}");
     }
 
     /// Every kind accepts a share of the drive. It writes the same as on a drive of that size.
@@ -390,28 +390,29 @@ mod tests {
         for (text, message) in [
             (
                 "file = \"x\"",
-                "workload.kind: is missing; known are fio, trace, cachelib, kvcache_tier, object_cache, f2fs, lsm, btree, tenants",
+                "workload.kind is missing. The kinds are fio, trace, cachelib, kvcache_tier, object_cache, f2fs, \
+                 lsm, btree, tenants",
             ),
             (
                 "kind = \"cachlib\"",
-                "workload.kind = \"cachlib\": is not a kind of workload (did you mean cachelib?); known are fio, trace, cachelib, kvcache_tier, \
-                 object_cache, f2fs, lsm, btree, tenants",
+                "workload.kind = \"cachlib\" is not a kind of workload (did you mean cachelib?). The kinds are fio, \
+                 trace, cachelib, kvcache_tier, object_cache, f2fs, lsm, btree, tenants",
             ),
             (
                 "kind = \"fio\"",
-                "workload.file: is missing; name a job file, or give its text",
+                "workload.file is missing. Name a job file, or give its text",
             ),
             (
                 "kind = \"fio\"\nfile = \"some_jobs\"\ntext = \"[a]\"",
-                "workload.text: cannot be had together with a file",
+                "workload.text cannot be combined with a file. Remove one of them",
             ),
             (
                 "kind = \"lsm\"\nshare_percent = 120",
-                "workload.share_percent = 120: must be above 0 and at most 100",
+                "workload.share_percent = 120 must be above 0 and at most 100",
             ),
             (
                 "kind = \"fio\"\nfile = \"some_jobs\"\nbs = 4096",
-                "workload.bs: is not known here; fio takes only a file, or its text",
+                "workload.bs is not known. The kind fio accepts only file or text",
             ),
         ] {
             assert_eq!(parse(text).expect_err(text).to_string(), message);
@@ -419,6 +420,6 @@ mod tests {
         let error = parse("kind = \"cachelib\"\nsoc_percent = \"much\"")
             .expect_err("a word")
             .to_string();
-        assert!(error.starts_with("workload.soc_percent: is the text"), "{error}");
+        assert!(error.starts_with("workload.soc_percent is the text"), "{error}");
     }
 }

@@ -442,15 +442,16 @@ mod tests {
         for (change, message) in [
             (
                 ("share_percent = 75", "share_percent = 76"),
-                "workload.tenants: have 101 % of the capacity together",
+                "workload.tenants use 101 % of the capacity in total",
             ),
             (
                 ("rate = 3", "rate = -1"),
-                "workload.tenants.one.rate = -1: must be 0 or more",
+                "workload.tenants.one.rate = -1 must be 0 or more",
             ),
             (
                 ("[0, 3]", "[0, 9]"),
-                "tenant other: placement_indices: 9: does not exist; the namespace has placement indices 0 to 7",
+                "placement index 9 of tenant other does not exist. Use placement indices from 0 to 7, which the \
+                 namespace has",
             ),
             (("rate = 3", "rat = 3"), "workload.tenants.one.rat: unknown field"),
             (

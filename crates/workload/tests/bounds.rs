@@ -77,7 +77,7 @@ fn job_files_are_as_large_as_fios() {
     );
     assert!(refusal(&long).contains("inherit"), "{}", refusal(&long));
     let line = refusal(&format!("[a]\nfilename={}\n", "x".repeat(1 << 20)));
-    assert!(line.contains("write at most 8192") && line.len() < 1000, "{line}");
+    assert!(line.contains("Write at most 8192") && line.len() < 1000, "{line}");
     let sizes = refusal(&format!("[a]\nbssplit={}\n", vec!["4k/"; 65].join(":")));
     assert!(sizes.contains("at most 64"), "{sizes}");
     let zones = refusal(&format!(

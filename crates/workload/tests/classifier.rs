@@ -568,11 +568,11 @@ fn impossible_settings_are_refused_in_one_sentence() {
     for (text, wanted) in [
         (
             "kind = \"lba_range\"\nplacement_count = 5",
-            "placement_count = 5: the drive has 4",
+            "placement_count = 5 is not possible on a drive with 4",
         ),
         (
             "kind = \"update_frequency\"\nplacement_count = 0",
-            "placement_count = 0: the drive has 4",
+            "placement_count = 0 is not possible on a drive with 4",
         ),
         (
             "kind = \"update_frequency\"\nhalf_life_percent = 0.0",

@@ -174,7 +174,7 @@ fn files_of_processors_are_merged_by_time() {
         ..Settings::default()
     };
     let error = settings.reader().err().unwrap().to_string();
-    assert!(error.contains("a.blktrace.1: record 2: the event is not"), "{error}");
+    assert!(error.contains("a.blktrace.1, the event is not"), "{error}");
 }
 
 fn vscsi_1(command: u16, sector: u64, bytes: u32, time_us: u64) -> Vec<u8> {
@@ -372,7 +372,7 @@ fn captures_have_files_and_processes() {
     };
     let error = read(b"0,R,0,4096,1\n", &settings).unwrap_err().to_string();
     assert!(
-        error.contains("placement = \"file\": the trace has no column with files"),
+        error.contains("placement = \"file\" needs a trace with files"),
         "{error}"
     );
 }
@@ -429,41 +429,45 @@ fn bad_records_are_named_by_their_number() {
         (
             Format::Blktrace,
             [&good[..], &[0; 48]].concat(),
-            "record 2: the event is not one of blktrace",
+            "in record 2, the event is not an event of blktrace",
         ),
-        (Format::Blktrace, swapped, "record 1: the order of bytes"),
+        (Format::Blktrace, swapped, "in record 1, the byte order"),
         (
             Format::Blktrace,
             [&good[..], &older].concat(),
-            "record 2: the version of blktrace is not 7",
+            "in record 2, the version of blktrace is not 7",
         ),
         (
             Format::Blktrace,
             long[..100].to_vec(),
-            "record 1: the record is not whole",
+            "in record 1, the record is not complete",
         ),
-        (Format::Blktrace, [&good[..], &far].concat(), "record 2: the offset"),
+        (Format::Blktrace, [&good[..], &far].concat(), "in record 2, the offset"),
         (
             Format::Vscsi,
             [&scsi[..], &scsi[..13]].concat(),
-            "record 2: the record is not whole",
+            "in record 2, the record is not complete",
         ),
         (
             Format::Vscsi,
             [&scsi[..], &[0; 40]].concat(),
-            "record 2: the version of the record",
+            "in record 2, the version of the record",
         ),
         (
             Format::OracleGeneral,
             object(0, 1, 1, -7),
-            "record 1: the next access is not",
+            "in record 1, the next access is not",
         ),
-        (Format::OracleGeneral, vec![0; 23], "record 1: the record is not whole"),
+        (
+            Format::OracleGeneral,
+            vec![0; 23],
+            "in record 1, the record is not complete",
+        ),
     ];
     for (format, bytes, wanted) in bad {
         let error = read(&bytes, &with(format)).unwrap_err().to_string();
         assert!(
-            error.starts_with("trace.bin: record ") && error.contains(wanted),
+            error.starts_with("trace.bin: in record ") && error.contains(wanted),
             "{format:?}: {error}"
         );
     }

@@ -363,7 +363,7 @@ fn a_torn_line_a_binary_file_and_a_cut_file_are_said_with_the_remedy() {
         ..Settings::default()
     };
     let bad = read("7,x,W,4096\n", &named).unwrap_err().to_string();
-    assert!(bad.ends_with("(--set workload.skip_bad_lines=true)"), "{bad}");
+    assert!(bad.ends_with("with --set workload.skip_bad_lines=true"), "{bad}");
     let negative = reader("1,host,0,Write,-4096,4096,1\n", &Settings::default());
     let negative = negative
         .and_then(|mut reader| reader.next_record())
@@ -377,7 +377,7 @@ fn a_torn_line_a_binary_file_and_a_cut_file_are_said_with_the_remedy() {
         .err()
         .unwrap()
         .to_string();
-    assert!(binary.contains("begins with bytes that are no text;"), "{binary}");
+    assert!(binary.contains("Its first line is not text. "), "{binary}");
     let directory = tempfile::tempdir().unwrap();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     gzip.write_all(ALIBABA.repeat(100).as_bytes()).unwrap();
@@ -391,7 +391,7 @@ fn a_torn_line_a_binary_file_and_a_cut_file_are_said_with_the_remedy() {
     // A short file is cut off within the lines that its format is guessed from.
     let error = settings.reader().err().unwrap().to_string();
     assert!(
-        error.contains("the compressed file is cut off; copy it again"),
+        error.contains("the compressed file is incomplete. Copy it again"),
         "{error}"
     );
 }
@@ -523,61 +523,58 @@ fn a_csv_of_no_known_format_is_guessed_at_with_a_question() {
     let refusal = |text: &str| reader(text, &Settings::default()).err().unwrap().to_string();
     let asked = refusal("0.5,host,W,4096,8192,3\n0.9,host,R,1048576,4096,2\n");
     for words in [
-        "trace.txt:1: no known format begins with \"0.5,host,W",
+        "trace.txt:1: the format of the trace is not known. Its first line is \"0.5,host,W",
         "column 5 the size in bytes?",
         "--columns time:s,-,op,offset,bytes",
     ] {
         assert!(asked.contains(words), "{asked}");
     }
     let unasked = refusal("one,two,three\nfour,five,six\n");
-    assert!(unasked.contains("such as --columns time,op,offset,bytes"), "{unasked}");
+    assert!(
+        unasked.contains("with --columns, for example time,op,offset,bytes"),
+        "{unasked}"
+    );
 }
 
 /// Refused settings, and words of the resulting message.
 const IMPOSSIBLE: [(&str, &str); 18] = [
-    ("files = []", "files = []: name at least one"),
-    ("operations = []", "operations = []: nothing"),
-    ("mapping = \"scale\"", "needs volume_bytes"),
+    ("files = []", "files = [] names no file"),
+    ("operations = []", "operations = [] selects no operation"),
+    ("mapping = \"scale\"", "Set volume_bytes"),
     ("volumes = 0", "at least 1"),
     ("volume_bytes = \"8EiB\"\nvolumes = 9", "2^63"),
-    ("placement = \"lba_ranges\"", "needs lba_ranges"),
-    ("placement = \"request_size\"", "needs request_sizes_bytes"),
+    ("placement = \"lba_ranges\"", "Set lba_ranges"),
+    ("placement = \"request_size\"", "Set request_sizes_bytes"),
     (
         "placement = \"request_size\"\nrequest_sizes_bytes = [\"64KiB\", 4096]",
-        "must rise",
+        "must be in ascending order",
     ),
     (
         "placement = \"request_size\"\nrequest_sizes_bytes = [1, 2, 3]",
-        "placement index 3: the drive has 0 to 1",
+        "placement index 3 does not exist on the drive. Use 0 to 1",
     ),
     (
         "placement = \"lba_ranges\"\nlba_ranges = [{ start_bytes = 0, end_bytes = 1, placement = 2 }]",
         "placement index 2",
     ),
-    (
-        "placement = \"column\"",
-        "placement = \"column\": the trace has no column",
-    ),
-    (
-        "placement = \"process\"",
-        "placement = \"process\": the trace has no column",
-    ),
-    ("format = \"csv\"", "or a table [workload.csv]"),
+    ("placement = \"column\"", "placement = \"column\" needs a trace with"),
+    ("placement = \"process\"", "placement = \"process\" needs a trace with"),
+    ("format = \"csv\"", "add a table [workload.csv]"),
     (
         "format = \"msr\"\ncolumns = \"op,offset,bytes\"",
-        "columns = \"op,offset,bytes\": says all of a CSV",
+        "columns = \"op,offset,bytes\" cannot be combined",
     ),
     (
         "columns = \"op,offset,bytes\"\n[csv]\noffset.column = 1\nlength.column = 1\noperation.column = 1",
-        "leave out csv",
+        "Remove csv",
     ),
     (
         "[csv]\noffset.column = 1\nlength.column = 1\noperation.column = 1",
-        "only format = \"csv\"",
+        "csv needs format = \"csv\"",
     ),
     (
         "format = \"csv\"\n[csv]\noffset.column = 0\nlength.column = 1\noperation.column = 1",
-        "numbered from 1",
+        "Number the columns from 1",
     ),
     (
         "format = \"csv\"\n[csv]\nheader = false\noffset.column = \"x\"\nlength.column = 1\noperation.column = 1",

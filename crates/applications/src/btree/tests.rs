@@ -452,22 +452,23 @@ fn impossible_settings_are_named() {
     };
     assert_eq!(
         with(|settings| settings.data_percent = 98.0, Layout::InPlace),
-        "data_percent = 98: needs 64.7 MiB with log and buffers, the drive has 64 MiB; use less, or a smaller log"
+        "data_percent = 98 needs 64.7 MiB with log and buffers, but the drive has 64 MiB. Use less data, or a \
+         smaller log"
     );
     assert!(
         with(|settings| settings.data_percent = 89.0, Layout::OutOfPlace).contains("use less data, more space_percent"),
     );
     assert_eq!(
         with(|settings| settings.page_bytes = 1000, Layout::InPlace),
-        "page_bytes = 1000: must be a multiple of 4096 bytes, at most 64 KiB"
+        "page_bytes = 1000 must be a multiple of 4096 bytes and at most 64 KiB"
     );
     assert_eq!(
         with(|settings| settings.data_percent = 0.5, Layout::InPlace),
-        "data_percent = 0.5: is 81 pages on a drive of 67108864 bytes, 256 are needed"
+        "data_percent = 0.5 gives 81 pages on a drive of 67108864 bytes, but 256 are needed"
     );
     assert_eq!(
         with(|settings| settings.driver = DriverKind::Tpcc, Layout::InPlace),
-        "data_percent = 50: is 8192 pages, a warehouse needs 16986; use more, or a larger scale"
+        "data_percent = 50 gives 8192 pages, but a warehouse needs 16986. Use more data, or a larger scale"
     );
     // 14 and 12 TiB alone are below the limit.
     let large = Settings {
@@ -476,6 +477,7 @@ fn impossible_settings_are_named() {
     };
     assert_eq!(
         large.source(&drive(28 << 20), 1).expect_err("too many").to_string(),
-        "data_percent = 50: is 6764573491 pages, more than 32 bits can number; use a twin, or larger pages"
+        "data_percent = 50 gives 6764573491 pages, but at most 2^32 - 1 are supported. Use a scaled model, or \
+         larger pages"
     );
 }

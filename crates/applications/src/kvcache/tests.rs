@@ -350,7 +350,7 @@ fn bad_traces_are_named() {
     assert_eq!(
         error,
         format!(
-            "{name}:2: the line is not JSON with timestamp (milliseconds) and hash_ids (a list of whole numbers of 64 bits)"
+            "{name}:2: the line is not JSON with a timestamp (milliseconds) and hash_ids (a list of 64-bit integers)"
         )
     );
     assert_eq!(source.next_batch(&mut requests, 10).expect("the end"), 0);
@@ -384,22 +384,22 @@ fn impossible_settings_are_named() {
     };
     assert_eq!(
         with(|settings| settings.classes.clear()),
-        "classes: is missing; name a class of objects, as in [workload.classes.chat]"
+        "classes is missing. Define a class of objects, for example [workload.classes.chat]"
     );
     assert_eq!(
         with(|settings| settings.used_percent = 0.0),
-        "used_percent = 0: must be from 0.1 to 100"
+        "used_percent = 0 must be from 0.1 to 100"
     );
     assert_eq!(
         with(|settings| settings.classes.get_mut("all").expect("it").ranks = 3),
-        "classes.all.chunk_bytes = 65536: must be a multiple of 12288 bytes, at most 1 GiB"
+        "classes.all.chunk_bytes = 65536 must be a multiple of 12288 bytes and at most 1 GiB"
     );
     assert_eq!(
         with(|settings| settings.classes.get_mut("all").expect("it").chunk_bytes = 64 * MIB),
-        "classes.all: has room for 1 chunks in a worker's share, 2 are needed; use a larger share or scale"
+        "classes.all has room for 1 chunks in a worker's share, but 2 are needed. Use a larger share or scale"
     );
     assert_eq!(
         with(|settings| settings.classes.get_mut("all").expect("it").requests = Requests::Mooncake(Mooncake::default())),
-        "classes.all.requests.files: is missing; name the trace's files"
+        "classes.all.requests.files is missing. Name the trace's files"
     );
 }

@@ -412,10 +412,7 @@ fn impossible_settings_are_refused() {
     refused(|settings| settings.memtable_bytes = 4096, "16 are needed");
     refused(|settings| settings.data_percent = 1.0, "ten memtables");
     refused(|settings| settings.levels = 1, "from 2 to 10");
-    refused(
-        |settings| settings.value_bytes = 0,
-        "value_bytes = 0: must be from 1 to",
-    );
+    refused(|settings| settings.value_bytes = 0, "value_bytes = 0 must be from 1 to");
     refused(|settings| settings.write_bytes = 100, "multiple of 4096");
     refused(|settings| settings.level_multiplier = 1, "from 2 to 1000");
     let text = "mix = \"f\"\ncompaction = \"tiered\"\nplacement = \"rocksdb\"\nmemtable_bytes = \"1MiB\"\n";
@@ -899,68 +896,72 @@ fn impossible_families_are_refused() {
         (
             "placement = \"family\"",
             "",
-            "placement = \"family\": has no effect without families, as in [workload.families.NAME]",
+            "placement = \"family\" has no effect without families. Define them as [workload.families.NAME]",
         ),
         (
             "atomic_flush = true",
             "[families.one]",
-            "atomic_flush = true: has no effect without two families, as in [workload.families.NAME]",
+            "atomic_flush = true has no effect without two families. Define them as [workload.families.NAME]",
         ),
         (
             "max_total_wal_bytes = 5000000",
             "",
-            "max_total_wal_bytes = 5000000: has no effect without two families, as in [workload.families.NAME]",
+            "max_total_wal_bytes = 5000000 has no effect without two families. Define them as \
+             [workload.families.NAME]",
         ),
         (
             "max_total_wal_bytes = 5000000\nwal = false",
             two,
-            "max_total_wal_bytes = 5000000: has no effect with wal = false",
+            "max_total_wal_bytes = 5000000 has no effect with wal = false",
         ),
         (
             "max_total_wal_bytes = 5000",
             two,
-            "max_total_wal_bytes = 5000: holds 4 entries at this scale, 16 are needed; use a larger scale or smaller entries",
+            "max_total_wal_bytes = 5000 holds 4 entries at this scale, but 16 are needed. Use a larger scale or \
+             smaller entries",
         ),
         (
             "",
             "[families.one]\noperation_share = 0",
-            "families: have no operations; give one of them an operation_share above 0",
+            "families have no operations. Give one of them an operation_share above 0",
         ),
         (
             "",
             "[families.one]\ndata_share = 0",
-            "families.one.data_share = 0: must be from 0.000001 to 1000000",
+            "families.one.data_share = 0 must be from 0.000001 to 1000000",
         ),
         (
             "",
             "[families.one]\nlevels = 11",
-            "families.one.levels = 11: must be from 2 to 10",
+            "families.one.levels = 11 must be from 2 to 10",
         ),
         (
             "",
             "[families.one]\nlevel_placements = [1]",
-            "families.one.level_placements: has no effect; it is for placement = \"table\"",
+            "families.one.level_placements has no effect. Set placement = \"table\", or remove it",
         ),
         (
             "placement = \"table\"\nplacement_table = [0, 1]",
             "[families.one]\nlevel_placements = []",
-            "families.one.level_placements: is empty; give the placement index of level 0, of level 1, and so on",
+            "families.one.level_placements is empty. Give the placement index of level 0, of level 1, and so on",
         ),
         (
             "",
             "[families.one]\nvalue_bytes = 60000",
-            "families.one.memtable_bytes = 262144: holds 4 entries at this scale, 16 are needed; use a larger scale or smaller entries",
+            "families.one.memtable_bytes = 262144 holds 4 entries at this scale, but 16 are needed. Use a larger \
+             scale or smaller entries",
         ),
         (
             "",
             "[families.one]\ndata_share = 0.01\n[families.two]\n",
-            "data_percent = 50: 324 records of the family one are less than ten memtables; use more, or smaller memtables",
+            "data_percent = 50 gives 324 records of the family one, less than ten memtables. Use more data, or \
+             smaller memtables",
         ),
     ] {
         assert_eq!(error(settings, families), expected);
     }
     let many: String = (0..65).map(|number| format!("[families.f{number}]\n")).collect();
-    assert_eq!(error("", &many), "the number of families = 65: must be from 0 to 64");
+    assert_eq!(error("", &many), "the number of families = 65 must be from 0 to 64");
     let settings = hot_and_cold();
     let again: Settings = toml::from_str(&toml::to_string(&settings).expect("TOML")).expect("settings");
     assert_eq!(again, settings);

@@ -429,38 +429,44 @@ fn impossible_settings_are_named() {
     };
     assert_eq!(
         with(|settings| settings.eviction = Eviction::Clock),
-        "eviction = \"clock\": is of slots; with layout = \"segments\" use fifo with reinsert_uses, which passes over objects that were used"
+        "eviction = \"clock\" needs layout = \"slots\". With layout = \"segments\", use fifo with reinsert_uses, \
+         which retains used objects"
     );
     assert_eq!(
         with(|settings| (settings.layout, settings.eviction) = (Layout::Slots, Eviction::LeastValid)),
-        "eviction = \"least_valid\": is of segments; with layout = \"slots\" use fifo, lru, lfu, ttl or clock"
+        "eviction = \"least_valid\" needs layout = \"segments\". With layout = \"slots\", use fifo, lru, lfu, ttl \
+         or clock"
     );
     assert_eq!(
         with(|settings| settings.groups = Groups::Rewritten),
-        "groups = \"rewritten\": needs reinsert_uses of at least 1 or compact_percent, or nothing is written again"
+        "groups = \"rewritten\" needs rewritten objects. Set reinsert_uses to at least 1, or compact_percent above 0"
     );
     assert_eq!(
         with(|settings| settings.groups = Groups::Ttl),
-        "groups = \"ttl\": needs ttl_quantiles: each of its intervals is a group"
+        "groups = \"ttl\" needs the times to live, because each of their intervals is a group. Set ttl_quantiles"
     );
     assert_eq!(
         with(|settings| settings.segment_bytes = 64 * MIB),
-        "segment_bytes: the space has room for 1 of 64 MiB, 3 are needed; use smaller ones, fewer groups, a smaller compact_under, or a larger scale"
+        "segment_bytes leaves room for 1 of 64 MiB, but 3 are needed. Use smaller ones, fewer groups, a smaller \
+         compact_under, or a larger scale"
     );
     assert_eq!(
         with(|settings| (settings.layout, settings.compact_percent) = (Layout::Slots, 80.0)),
-        "compact_percent: is of segments: slots are overwritten in place; leave it out, or use layout = \"segments\""
+        "compact_percent has no effect, because slots are overwritten in place. Remove it, or use layout = \
+         \"segments\""
     );
     assert_eq!(
         with(|settings| settings.unchanged_percent = 20.0),
-        "used_percent + unchanged_percent = 120: must be from 0.1 to 100"
+        "used_percent + unchanged_percent = 120 must be from 0.1 to 100"
     );
     assert_eq!(
         with(|settings| settings.max_object_bytes = 2 * MIB),
-        "segment_bytes = 1048576: is smaller than the largest object or slot; use at least 2 MiB, or a smaller max_object_bytes or slot_bytes"
+        "segment_bytes = 1048576 is smaller than the largest object or slot. Use at least 2 MiB, or a smaller \
+         max_object_bytes or slot_bytes"
     );
     assert_eq!(
         with(|settings| settings.ttl_quantiles = vec![(0.0, 0), (100.0, 5)]),
-        "ttl_quantiles: must be pairs of percent and seconds that rise from 0 to 100 percent, seconds from 1 to 4294967295"
+        "ttl_quantiles must be pairs of percent and seconds that rise from 0 to 100 percent, with seconds from 1 to \
+         4294967295"
     );
 }

@@ -393,8 +393,8 @@ mod tests {
         );
         assert_eq!(jobs("[a]\nplids=2\n")[0].placement(), DataPlacement::None);
         assert!(error("[a]\nfdp=1\ndataplacement=streams\nplids=1\n").contains("test.fio:3"));
-        assert!(error("[a]\ndataplacement=streams\n").contains("add plids="));
-        assert!(error("[a]\nfdp=1\nplid_select=scheme\n").contains("add dp_scheme="));
+        assert!(error("[a]\ndataplacement=streams\n").contains("for example plids=1,2"));
+        assert!(error("[a]\nfdp=1\nplid_select=scheme\n").contains("Add dp_scheme="));
     }
 
     #[test]
@@ -425,7 +425,7 @@ mod tests {
             (&[PlacementIndex(3)][..], &[][..])
         );
         let error = |change| parse_with(text, "test.fio", &[change]).unwrap_err().to_string();
-        assert!(error(change("c", "iodepth", "8")).contains("name one of a, b"));
+        assert!(error(change("c", "iodepth", "8")).contains("Name one of a, b"));
         assert!(error(change("b", "iodepht", "8")).contains("`iodepth`"));
     }
 
@@ -433,11 +433,12 @@ mod tests {
     fn errors_name_file_line_option_and_the_nearest_known_one() {
         assert_eq!(
             error("[a]\nrw=write\nblocksiez=4k\n"),
-            "test.fio:3: blocksiez=4k: unknown option; did you mean `blocksize`?"
+            "test.fio:3: in blocksiez=4k, the option is not known. Did you mean `blocksize`?"
         );
         assert_eq!(
             error("[global]\n\nprofile=act\n[a]\n"),
-            "test.fio:3: profile=act: not supported: a workload built into fio; write the job out"
+            "test.fio:3: in profile=act, the option is not supported, because it selects a workload built into fio. \
+             Write the jobs of the workload"
         );
         for (text, line, part) in [
             ("rw=write\n", 1, "[global]"),
@@ -449,17 +450,17 @@ mod tests {
             ("[a]\nsize=${SIZE\n", 2, "closing brace"),
             ("[a]\nrw=randwirte\n", 2, "randwrite"),
             ("[a]\nrw=write:4q\n", 2, "suffix"),
-            ("[a]\nioengine=cpuio\n", 2, "remove the job"),
-            ("[a]\nzonemode=zbd\n", 2, "no zoned device"),
-            ("[a]\nzonesize=1m\n", 1, "strided zones only"),
-            ("[a]\nzonemode=strided\n", 2, "need a size"),
+            ("[a]\nioengine=cpuio\n", 2, "Remove the job"),
+            ("[a]\nzonemode=zbd\n", 2, "not a zoned device"),
+            ("[a]\nzonesize=1m\n", 1, "needs zonemode=strided"),
+            ("[a]\nzonemode=strided\n", 2, "need a zonesize"),
             (
                 "[a]\nrw=trimwrite\nzonemode=strided\nzonesize=1m\n",
                 3,
-                "behind its trim",
+                "with trims before writes",
             ),
             ("[a]\nrandom_distribution=sequence:1,x\n", 2, "sequence:2,0,1"),
-            ("[a]\nsize=50.5%\n", 2, "stops at the point"),
+            ("[a]\nsize=50.5%\n", 2, "stops at the decimal point"),
             ("[a]\nstartdelay=1s-2s\n", 2, "microseconds"),
             ("[a]\ninclude other.fio\n", 2, "other.fio cannot be read"),
             ("[a]\ninclude\n", 2, "include FILE"),
@@ -469,20 +470,20 @@ mod tests {
             ("[a]\nrandom_generator=lfsr\n", 2, "tausworthe"),
             ("[a]\nrw=randread:none\n", 2, "whole number"),
             ("[a]\nverify=crc33\n", 2, "crc32"),
-            ("[a]\nverify_only\n", 2, "write the reads as a job"),
+            ("[a]\nverify_only\n", 2, "Write the reads as a job"),
             ("[a]\nplids=4-2\nfdp=1\n", 2, "backwards"),
-            ("[a]\nwait_for=b\n[b]\n", 2, "no [b] above it"),
+            ("[a]\nwait_for=b\n[b]\n", 2, "no section above it is called [b]"),
             ("[a]\nwait_for=a\n", 2, "cannot wait for itself"),
             ("[a]\n[a]\n[b]\nwait_for=a\n", 4, "2 sections above it are called [a]"),
-            ("[a]\nexitall\n[b]\nnew_group\n", 4, "end together"),
+            ("[a]\nexitall\n[b]\nnew_group\n", 4, "cannot be combined with exitall"),
             ("[a]\nexit_what=some\n", 2, "stonewall"),
             ("[a]\nlatency_percentile=101\n", 2, "from 0 to 100"),
-            ("[a]\nlatency_target=5ms\nnumjobs=2\n", 2, "drop numjobs"),
+            ("[a]\nlatency_target=5ms\nnumjobs=2\n", 2, "remove numjobs"),
             ("[a]\nplid_select=scheme\ndp_scheme=/does/not/exist\n", 3, "scheme"),
-            ("[a]\nrate=1m\nrate_iops=5\n", 3, "exclude"),
+            ("[a]\nrate=1m\nrate_iops=5\n", 3, "cannot be combined"),
             ("[a]\nfilename=/dev/a:/dev/b\n", 2, "one section per target"),
-            ("[global]\nbs=4k\n", 2, "no job"),
-            ("", 1, "no job"),
+            ("[global]\nbs=4k\n", 2, "no section describes a job"),
+            ("", 1, "no section describes a job"),
         ] {
             let message = error(text);
             assert!(
@@ -527,12 +528,12 @@ mod tests {
             (
                 "[a]\ninclude b.fio\n",
                 [("jobs/b.fio", "[b]\n")],
-                "jobs/b.fio:1: `[b]`: a section in an included file",
+                "jobs/b.fio:1: in `[b]`, the included file has a section",
             ),
             (
                 "include b.fio\n[a]\n",
                 [("jobs/b.fio", "bs=8k\n")],
-                "jobs/test.fio:1: `include b.fio`: an option before",
+                "jobs/test.fio:1: in `include b.fio`, the option stands before",
             ),
         ] {
             let error = within(text, &files, &[]).unwrap_err().to_string();
@@ -544,12 +545,12 @@ mod tests {
             .to_string();
         assert_eq!(
             error,
-            "jobs/common.fio:2: io_dpeth=4: unknown option; did you mean `iodepth`?"
+            "jobs/common.fio:2: in io_dpeth=4, the option is not known. Did you mean `iodepth`?"
         );
         let circle = [("jobs/a.fio", "include b.fio\n"), ("jobs/b.fio", "include a.fio\n")];
         let error = within("[a]\ninclude a.fio\n", &circle, &[]).unwrap_err().to_string();
         assert!(
-            error.starts_with("jobs/b.fio:1: `include a.fio`: the file includes itself"),
+            error.starts_with("jobs/b.fio:1: in `include a.fio`, the file includes itself"),
             "{error}"
         );
         let names: Vec<String> = (0..12).map(|index| format!("jobs/{index}.fio")).collect();
@@ -619,7 +620,7 @@ mod tests {
     fn jobs_that_a_drive_cannot_do_are_refused_and_options_of_other_engines_are_not() {
         for engine in ["net", "cpuio", "exec", "filecreate", "falloc", "http", "rdma"] {
             let message = error(&format!("[a]\nioengine={engine}\nport=8888\ncpuload=50\n"));
-            let expected = format!("test.fio:2: ioengine={engine}: the engine {engine} ");
+            let expected = format!("test.fio:2: in ioengine={engine}, the engine {engine} ");
             assert!(
                 message.starts_with(&expected) && message.lines().count() == 1,
                 "{message}"
@@ -633,7 +634,7 @@ mod tests {
         assert!(error("[a]\nfilesize=4k-8k\n").contains("random sizes"));
         assert!(error("[a]\nfill_device=1\nsize=1m\n").contains("default size is the rest"));
         assert!(parse("[a]\nrw=write\nfill_device=1\n", "test.fio").is_ok());
-        assert!(error("[a]\nrw=write\nwrite_mode=uncor\n").contains("nothing to do"));
+        assert!(error("[a]\nrw=write\nwrite_mode=uncor\n").contains("writes no flash page"));
         assert!(error("[a]\nrw=write\nwrite_mode=write/50:zeroes/60\n").contains("110"));
         assert!(error("[a]\nrw=trimwrite\nnum_range=4\n").contains("trim-and-write"));
     }

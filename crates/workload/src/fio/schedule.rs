@@ -456,7 +456,7 @@ mod tests {
         let mut schedule = build(text, &endless).unwrap();
         assert!(take(&mut schedule, 10_000).iter().any(|request| request.stream == 4));
         let error = build("[a]\nrw=write\ntime_based\nruntime=5\n[b]\nwait_for=a\n", &TARGET).unwrap_err();
-        assert!(error.to_string().contains("another waits for it"), "{error}");
+        assert!(error.to_string().contains("another job waits for it"), "{error}");
     }
 
     #[test]
@@ -482,7 +482,7 @@ mod tests {
         let error = |text: &str| build(text, &TARGET).unwrap_err().to_string();
         let mixed = error("[a]\nflow=2\n[b]\nrate_iops=5\n");
         assert!(
-            mixed.starts_with("test.fio:3: [b]: runs together with [a]") && mixed.contains("stonewall"),
+            mixed.starts_with("test.fio:3: in [b], the job runs together with [a]") && mixed.contains("stonewall"),
             "{mixed}"
         );
         // 4 KiB at 40 MiB/s take 100 us, the nominal time of an unrated request at queue depth 1.
@@ -534,7 +534,7 @@ mod tests {
         let text = "[a]\nrw=write\ntime_based\nruntime=5\n[b]\nstonewall\n";
         let error = build(text, &TARGET).unwrap_err().to_string();
         assert!(
-            error.starts_with("test.fio:3: time_based of [a]") && error.contains("io_size"),
+            error.starts_with("test.fio:3: in time_based of [a]") && error.contains("io_size"),
             "{error}"
         );
     }
@@ -613,7 +613,7 @@ mod tests {
         let options = Target { twin, ..TARGET };
         let error = build("[a]\nrw=write\nsize=64k\n", &options).unwrap_err().to_string();
         assert!(
-            error.starts_with("test.fio:3: size of [a]") && error.contains("1/64"),
+            error.starts_with("test.fio:3: in size of [a]") && error.contains("1/64"),
             "{error}"
         );
     }

@@ -466,13 +466,13 @@ mod tests {
         for (text, words) in [
             ("time,op,offset", "has no column bytes"),
             ("time,op,ofset,bytes", "did you mean offset?"),
-            ("op,offset,bytes,bytes", "bytes is named twice"),
+            ("op,offset,bytes,bytes", "bytes is listed twice"),
             ("op,offset:blocks,bytes", "sectors (512 bytes)"),
-            ("time:min,op,offset,bytes", "known are s, ms, us"),
-            ("op:1/1,offset,bytes", "another word"),
-            ("op:1,offset,bytes", "such as op:0/1"),
+            ("time:min,op,offset,bytes", "Use s, ms, us"),
+            ("op:1/1,offset,bytes", "a different word"),
+            ("op:1,offset,bytes", "for example op:0/1"),
             ("op,offset,bytes,volume:x", "has no unit"),
-            ("", "is no column"),
+            ("", "is not a column"),
         ] {
             let error = text.parse::<ColumnList>().expect_err(text);
             assert!(error.contains(words), "{text}: {error}");
@@ -499,8 +499,8 @@ mod tests {
         assert_eq!(
             ask("0.1,host,W,4096,8192\n0.2,host,R,1048576,4096\n").as_deref(),
             Some(
-                "is column 1 the time in s, column 3 the operation, column 4 the offset in bytes and column 5 the size in bytes? Then run \
-                 it again with --columns time:s,-,op,offset,bytes"
+                "Is column 1 the time in s, column 3 the operation, column 4 the offset in bytes and column 5 the \
+                 size in bytes? Then run it again with --columns time:s,-,op,offset,bytes"
             )
         );
         let named = ask("size;lba;rw;ts\n8;100000;1;1600000000000\n16;7;0;1600000000500\n").expect("a question");

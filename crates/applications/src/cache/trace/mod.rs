@@ -366,7 +366,10 @@ mod tests {
         file.write_all(&[1, 2, 3]).unwrap();
         let mut trace = Trace::new(files, false).unwrap();
         let error = (0..4).find_map(|_| trace.next().err()).unwrap().to_string();
-        assert!(error.ends_with(":5: the record is cut off"), "{error}");
+        assert!(
+            error.ends_with(":5: the record is incomplete. Copy the file again"),
+            "{error}"
+        );
     }
 
     #[test]

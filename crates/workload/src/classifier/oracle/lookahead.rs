@@ -241,7 +241,7 @@ mod tests {
                 assert!(found == wanted, "horizon {horizon}");
                 if fails {
                     let error = lookahead.next_chunk().expect_err("what comes next is bad");
-                    assert_eq!(error.to_string(), "line 9: is bad");
+                    assert_eq!(error.to_string(), "line 9 is bad");
                 }
             }
         }

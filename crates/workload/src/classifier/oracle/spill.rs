@@ -179,7 +179,7 @@ mod tests {
         let error = (0..CHUNK_MAX).find_map(|write| spill.put(write, 1).err());
         let error = error.expect("16 Mi records do not stay in memory").to_string();
         assert!(
-            error.starts_with("classifier.horizon_percent: a temporary file of up to"),
+            error.starts_with("classifier.horizon_percent needs a temporary file of up to"),
             "{error}"
         );
         assert!(

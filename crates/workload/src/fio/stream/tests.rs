@@ -427,7 +427,7 @@ fn a_drive_without_fdp_ignores_directives_and_one_with_it_checks_them() {
     .unwrap_err()
     .to_string();
     assert!(
-        error.starts_with("test.fio:4: plids of [a]: the drive offers 8"),
+        error.starts_with("test.fio:4: in plids of [a], the drive has 8"),
         "{error}"
     );
 }
@@ -435,10 +435,13 @@ fn a_drive_without_fdp_ignores_directives_and_one_with_it_checks_them() {
 #[test]
 fn regions_that_do_not_fit_are_refused() {
     for (options, part) in [
-        ("size=2m", "reach beyond"),
+        ("size=2m", "exceed the drive's"),
         ("offset=1m", "starts at"),
         ("bs=64k\nsize=8k", "less than one block"),
-        ("rw=randwrite\nrandom_distribution=zoned_abs:50/1m:50/1m", "zones of"),
+        (
+            "rw=randwrite\nrandom_distribution=zoned_abs:50/1m:50/1m",
+            "the zones of",
+        ),
     ] {
         let job = &jobs(&format!("[a]\n{options}\n"))[0];
         let error = Plan::new(
