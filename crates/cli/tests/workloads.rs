@@ -304,8 +304,8 @@ fn any_csv_is_a_trace_when_its_columns_are_named() {
         &folder,
         &["whatif", "odd.csv"],
         &[
-            "odd.csv:1: no known format begins with",
-            "--columns time,op,offset,bytes",
+            "odd.csv:1: the format of the trace is not known",
+            "--columns, for example time,op,offset,bytes",
         ],
     );
     let run = |name| on_64_mib(&folder, name, &ODD_COLUMNS);
@@ -476,7 +476,7 @@ fn a_trace_of_a_cache_goes_through_a_cache() {
     refused(
         &folder,
         &[&["run", "twitter.csv", "--set", "workload.kind=trace"], &small[..]].concat(),
-        &["twitter.csv:1: no known format begins with"],
+        &["twitter.csv:1: the format of the trace is not known"],
     );
     let mooncake = "{\"timestamp\": 0, \"hash_ids\": [1, 2, 3]}\n{\"timestamp\": 9, \"hash_ids\": [1, 2, 9]}\n";
     write(&folder, "kv.jsonl", mooncake);
@@ -515,7 +515,7 @@ fn a_trace_that_is_larger_than_the_drive_says_how_large_that_has_to_be() {
         &folder,
         &["run", "wide.csv", "--device", "ssd_a", "--capacity", "64M", "--untimed"],
         &[
-            "wide.csv: touches 156",
+            "wide.csv touches 156",
             "of the drive",
             "--capacity 184MiB",
             "mapping = \"modulo\"",
@@ -578,17 +578,17 @@ fn a_replay_that_cannot_be_had_is_refused_with_a_remedy() {
     refused(
         &folder,
         &run("timeless.log", &timed),
-        &["timeless.log: its requests have no times", "--replay"],
+        &["timeless.log has no times", "--replay"],
     );
     refused(
         &folder,
         &run("three_stream", &timed),
-        &["only block traces have times", "leave it out"],
+        &["needs a block trace", "Remove the option"],
     );
     refused(
         &folder,
         &run("kvcache_202206", &timed),
-        &["only block traces have times"],
+        &["needs a block trace"],
     );
     refused(
         &folder,

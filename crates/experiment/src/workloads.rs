@@ -579,7 +579,7 @@ mod tests {
         assert_ne!(depths(&names[1])[0], 7);
         assert_eq!(depths("global"), vec![7; names.len()]);
         let error = |section: &str, table: &str| parse(section, table).unwrap_err().to_string();
-        assert!(error("nobody", job_file).contains("there is no such job to change"));
+        assert!(error("nobody", job_file).contains("the file has no such job to change"));
         let of_another = error("first", "kind = \"tenants\"\n");
         assert!(
             of_another.contains("jobs.first: the workload is no job file"),

@@ -922,14 +922,14 @@ fn what_has_no_times_of_its_own_is_not_replayed_at_them() {
         at_recorded_times(1.0, None),
     );
     let refusal = timeless.expect_err("there are no times");
-    assert!(refusal.contains("its requests have no times"), "{refusal}");
+    assert!(refusal.contains("has no times to replay"), "{refusal}");
     let jobs = run::prepare(vec![cell("[a]\nrw=read\n", at_recorded_times(1.0, None))]);
     let refusal = jobs
         .map(|_| ())
         .expect_err("a job file has no recorded times")
         .to_string();
     assert!(
-        refusal.contains("--replay timed") && refusal.contains("only block traces"),
+        refusal.contains("--replay timed") && refusal.contains("needs a block trace"),
         "{refusal}"
     );
     // A time column in the wrong unit.

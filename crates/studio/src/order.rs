@@ -659,7 +659,7 @@ mod tests {
             ),
             (
                 r#"{"lanes":[{"name":"a"}],"workload":{"name":"mine.fio","text":"[job]\nrw=wrote\n"},"device":"ssd_a"}"#,
-                "mine.fio:2: rw=wrote",
+                "mine.fio:2: in rw=wrote",
             ),
             (
                 r#"{"lanes":[{"name":"a"}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","scale":"1/512"}"#,
