@@ -30,7 +30,7 @@ pub(crate) fn twin(mib: u64, denominator: u64) -> Target {
 /// Value of a measure that the source must report.
 pub(crate) fn measure(source: &impl Source, name: &str) -> f64 {
     let found = source.measures().into_iter().find(|measure| measure.name == name);
-    found.unwrap_or_else(|| panic!("no measure {name}")).value
+    found.unwrap_or_else(|| panic!("there is no measure {name}")).value
 }
 
 /// Zipf weights of `ranks` ranks.

@@ -585,11 +585,7 @@ fn a_replay_that_cannot_be_had_is_refused_with_a_remedy() {
         &run("three_stream", &timed),
         &["needs a block trace", "Remove the option"],
     );
-    refused(
-        &folder,
-        &run("kvcache_202206", &timed),
-        &["needs a block trace"],
-    );
+    refused(&folder, &run("kvcache_202206", &timed), &["needs a block trace"]);
     refused(
         &folder,
         &run("usr.csv", &["--speed", "2"]),

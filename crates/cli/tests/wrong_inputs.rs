@@ -401,7 +401,10 @@ const JOB_FILES: &[(&str, &str)] = &[
     ("[job]\nnumjobs=5000\n", "x.fio:2|4096"),
     ("[job]\nrate=1m\nrate_iops=5\n", "x.fio:3|cannot be combined"),
     ("[job]\nrate_process=uniform\n", "x.fio:2|poisson"),
-    ("[job]\nwait_for=other\n", "x.fio:2|no section above it is called [other]"),
+    (
+        "[job]\nwait_for=other\n",
+        "x.fio:2|no section above it is called [other]",
+    ),
     ("[job]\nverify=crc33\n", "x.fio:2|crc32"),
     ("[job]\nss=iops\n", "x.fio:2|iops_slope:5%"),
     ("[job]\nthinktime=5 parsecs\n", "x.fio:2|us, ms, s"),

@@ -79,7 +79,7 @@ impl Ycsb {
         let inserts = matches!(settings.mix, Mix::D | Mix::E);
         let loaded = if inserts { most - most / 10 } else { most };
         for _ in 0..loaded {
-            keys.insert().expect("there is room for what is loaded");
+            keys.insert().expect("the loaded data fits");
         }
         Ycsb {
             keys,

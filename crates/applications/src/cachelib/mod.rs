@@ -181,12 +181,13 @@ impl Settings {
         let share = |percent: f64| Bytes((device_bytes as f64 * percent / 100.0) as u64);
         let loc_percent = 100.0 - self.soc_percent - self.metadata_percent;
         let of_trace = match self.trace_working_set_percent {
-            Some(percent) => format!("the trace's keys and values take {percent} % of that"),
-            None => format!("each line of the trace stands for {} keys", self.amplification),
+            Some(percent) => format!("The trace's keys and values take {percent} % of the drive"),
+            None => format!("Each line of the trace stands for {} keys", self.amplification),
         };
         (!self.trace.is_empty()).then(|| {
             format!(
-                "CacheLib on all of the drive, {}: DRAM {}, small objects {}, large objects {}; {of_trace}",
+                "CacheLib on all of the drive, {}, with {} of DRAM, {} for small objects and {} for large objects. \
+                 {of_trace}",
                 Bytes(device_bytes),
                 Bytes(self.dram_bytes_on(device_bytes)),
                 share(self.soc_percent),

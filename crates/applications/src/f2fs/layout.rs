@@ -87,8 +87,8 @@ impl Layout {
         )?;
         let too_small = |bytes: u64| {
             let setting = format!("a drive of {bytes} bytes and segments_per_section = {section_segments}");
-            let problem = "leave fewer than the 64 sections, more or less, that a file system needs. Use a larger \
-                           drive or scale, or smaller sections";
+            let problem = "leave too few sections for a file system, which needs about 64. Use a larger drive or \
+                           scale, or smaller sections";
             WorkloadError::setting(setting, problem)
         };
         let full =

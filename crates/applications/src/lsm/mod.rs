@@ -193,7 +193,7 @@ impl Settings {
         self.check()?;
         let capacity_bytes = target.capacity_bytes();
         let blocks = u32::try_from(capacity_bytes / BLOCK_BYTES)
-            .map_err(|_| too_large(format!("a drive of {capacity_bytes} bytes")))?;
+            .map_err(|_| too_large(format!("the number of blocks on a drive of {capacity_bytes} bytes")))?;
         let members = self.members();
         let parts = members.iter().enumerate();
         let parts: Vec<(Tree, Client)> = parts
@@ -336,7 +336,7 @@ impl Settings {
 fn too_large(setting: String) -> WorkloadError {
     WorkloadError::setting(
         setting,
-        "exceed the supported 2^32 - 1. Use a scaled model, or larger values",
+        "exceeds the supported 2^32 - 1. Use a scaled model, or larger values",
     )
 }
 
@@ -365,8 +365,8 @@ impl Member {
         let settings = &self.settings;
         let data_bytes = (target.capacity_bytes() as f64 * settings.data_percent / 100.0 * self.data_share) as u64;
         let records = data_bytes / settings.entry_bytes();
-        let most =
-            u32::try_from(records * 6 / 5).map_err(|_| too_large(format!("{records} records{}", self.of_whom())))?;
+        let most = u32::try_from(records * 6 / 5)
+            .map_err(|_| too_large(format!("the number of records{} = {records}", self.of_whom())))?;
         let rules = settings.rules(&self.place, target, records)?;
         if records < 10 * rules.memtable_entries {
             let of_whom = self.of_whom();

@@ -230,7 +230,7 @@ impl Output {
                 return;
             }
         }
-        assert!(left == 0, "a file is shorter than what is written or read of it");
+        assert!(left == 0, "an access ends within its file");
     }
 
     pub fn discard(&mut self, extent: Extent) {

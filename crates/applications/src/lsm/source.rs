@@ -49,7 +49,7 @@ pub struct Client {
 /// records. The levels above have newer versions of popular records.
 fn bulk_by_level(tree: &Tree, keys: &mut Keys, load: u32) -> Vec<(usize, Vec<u32>)> {
     let mut all: Vec<u32> = (0..load)
-        .map(|_| keys.insert().expect("there is room for what is loaded"))
+        .map(|_| keys.insert().expect("the loaded data fits"))
         .collect();
     let descending = |keys: &mut Vec<u32>| keys.sort_unstable_by_key(|key| std::cmp::Reverse(*key));
     descending(&mut all);
@@ -182,8 +182,7 @@ impl Lsm {
         let next = unfinished.min_by(|(_, one), (_, other)| one.loaded_share().total_cmp(&other.loaded_share()));
         let Some((family, _)) = next else { return Ok(false) };
         let key = self.clients[family].keys.insert();
-        self.database
-            .put(family, key.expect("there is room for what is loaded"))?;
+        self.database.put(family, key.expect("the loaded data fits"))?;
         Ok(true)
     }
 

@@ -295,7 +295,7 @@ impl Segments {
             let first = self.order.first().expect("there are more segments than groups");
             self.evict(first.2, self.kept_uses(), now_ns, counters, output);
         }
-        self.free.pop_front().expect("who leaves is free")
+        self.free.pop_front().expect("an evicted segment is free")
     }
 
     /// Stores a new object.
@@ -401,7 +401,7 @@ impl Segments {
             && expires_ns <= now_ns
         {
             self.evict(number, self.kept_uses(), now_ns, counters, output);
-            assert!(self.pending.is_empty(), "what is over is not written again");
+            assert!(self.pending.is_empty(), "an expired object is not rewritten");
         }
     }
 }

@@ -143,7 +143,7 @@ impl Slots {
         if let Some(evicted) = stored.evicted {
             counters.evictions += 1;
             let was_home = self.homes.remove(&evicted);
-            assert_eq!(was_home, Some(home as u16), "who leaves a slot was in its class");
+            assert_eq!(was_home, Some(home as u16), "an evicted object was in its class");
         }
         let before = std::mem::replace(&mut class.bytes[stored.slot as usize], object.bytes);
         assert_eq!(before > 0, stored.evicted.is_some(), "a free slot holds nothing");
@@ -166,7 +166,7 @@ impl Slots {
             for slot in left.drain(..) {
                 let key = self.classes[at].tier.key(slot);
                 let home = self.homes.remove(&key);
-                assert_eq!(home, Some(at as u16), "what expires was in its class");
+                assert_eq!(home, Some(at as u16), "an expired object was in its class");
                 self.leave(at, slot, counters, output);
             }
             self.left = left;

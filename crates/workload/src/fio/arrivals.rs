@@ -24,7 +24,7 @@ impl Arrivals {
         // The fraction must not be 0, whose logarithm is infinite.
         assert!(
             mean_ns.is_finite() && mean_ns >= 0.0,
-            "{mean_ns} is no time between requests"
+            "{mean_ns} is not a time between requests"
         );
         let fraction = 1.0 - self.0.next_fraction();
         assert!(fraction > 0.0, "the logarithm of the fraction is finite");

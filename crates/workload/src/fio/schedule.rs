@@ -113,7 +113,7 @@ impl Schedule {
             match self.running.len() {
                 0 => {
                     let Some(group) = self.waiting.pop() else { break };
-                    assert!(self.held.is_empty(), "who waits is let go before its group ends");
+                    assert!(self.held.is_empty(), "a waiting job is released before its group ends");
                     self.held = group;
                     self.release(0.0);
                 }

@@ -107,7 +107,7 @@ impl Blkparse {
         let sector = number(next()?).and_then(|sector| sector.checked_mul(SECTOR_BYTES));
         let sector = sector.ok_or(Problem::new("the sector", "a number"))?;
         if next()? != b"+" {
-            return Err(Problem::new("what follows the sector", "+"));
+            return Err(Problem::new("the text behind the sector", "+"));
         }
         let sectors = number(next()?).and_then(|sectors| sectors.checked_mul(SECTOR_BYTES));
         let sectors = sectors.ok_or(Problem::new("the number of sectors", "a number"))?;

@@ -80,7 +80,7 @@ impl AddressMap {
             ));
         }
         let volume_bytes = settings.volume_bytes.unwrap_or(0);
-        assert!(units <= full_units, "a twin is no larger than its drive");
+        assert!(units <= full_units, "a scaled model is no larger than its drive");
         // Without sampling, touched units are those of the full-size drive.
         let sampled = target.twin.filter(|twin| !twin.keep_requests);
         let touched = || UnitSet::with_room(sampled.map_or(full_units, |_| units));

@@ -150,7 +150,7 @@ impl OracleGeneral {
             self.next_unit += units;
         }
         if self.next_unit > OFFSET_BYTES_END / UNIT_BYTES {
-            return Err(Problem::new("the size of all objects together", "below 2^59 bytes"));
+            return Err(Problem::new("the total size of all objects", "below 2^59 bytes"));
         }
         let pass = self.pass;
         Ok(Place { unit, bytes, pass })

@@ -123,8 +123,8 @@ pub enum Format {
 
 impl Format {
     /// Names of the formats in settings.
-    pub(super) const NAMES: &str = "\"iolog\", \"blkparse\", \"blktrace\", \"msr\", \"alibaba\", \"tencent\", \"csv\", \"capture\", \
-                                    \"vscsi\", \"oracle_general\" or \"mooncake\"";
+    pub(super) const NAMES: &str = "\"iolog\", \"blkparse\", \"blktrace\", \"msr\", \"alibaba\", \"tencent\", \
+                                    \"csv\", \"capture\", \"vscsi\", \"oracle_general\" and \"mooncake\"";
 }
 
 /// Mapping of trace addresses to positions on the drive.

@@ -31,6 +31,9 @@ use workload::WorkloadError;
 use workload::random::mix;
 use workload::trace::{Line, Lines, MooncakeRequest, ObjectRequest, file_bytes, spool};
 
+/// Remedy for a bad line.
+const SKIP: &str = ". Correct the line, or skip such lines with --set workload.skip_bad_lines=true";
+
 /// Format of trace files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -247,6 +250,8 @@ impl Trace {
                 Err(_) if self.skip_bad_lines => self.bad_lines += 1,
                 Err(problem) => {
                     let file = self.files[self.next_file - 1].clone();
+                    let remedy = if record_bytes.is_some() { "" } else { SKIP };
+                    let problem = problem + remedy;
                     return Err(WorkloadError::Line { file, line, problem });
                 }
             }
