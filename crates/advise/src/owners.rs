@@ -24,7 +24,7 @@ impl Owner {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OwnerError {
     /// Two owners have the same bytes.
-    #[error("{one} and {other} both own byte {offset}; give every byte one owner at most")]
+    #[error("{one} and {other} both own byte {offset}. Give every byte at most one owner")]
     Overlap {
         one: String,
         other: String,
@@ -32,7 +32,7 @@ pub enum OwnerError {
         offset: u64,
     },
     /// Invalid line of a range file.
-    #[error("line {line}: {problem}; a line is OWNER,START_BYTES,BYTES[,PLACEMENT], such as db/wal,0,1073741824,1")]
+    #[error("line {line} {problem}. Write OWNER,START_BYTES,BYTES[,PLACEMENT], such as db/wal,0,1073741824,1")]
     Line {
         /// Line number, from 1.
         line: usize,
@@ -40,7 +40,7 @@ pub enum OwnerError {
         problem: String,
     },
     /// No owner has an extent.
-    #[error("no owner has any extent: there is nothing to advise on")]
+    #[error("no owner has an extent, so there is nothing to advise on")]
     Empty,
 }
 
@@ -93,7 +93,7 @@ impl OwnerMap {
                 Some(known)
                     if owner.placement.is_some() && known.placement.is_some_and(|id| Some(id) != owner.placement) =>
                 {
-                    let problem = format!("{} has another placement identifier than in a line before", owner.name);
+                    let problem = format!("gives {} another placement identifier than an earlier line", owner.name);
                     return Err(OwnerError::Line { line, problem });
                 }
                 Some(known) => {
@@ -127,19 +127,19 @@ fn parse_line(content: &str) -> Result<Owner, String> {
         _ => return Err(format!("has {} fields", fields.len())),
     };
     if name.is_empty() {
-        return Err("the owner has no name".to_string());
+        return Err("has no name of an owner".to_string());
     }
     let number = |what: &str, text: &str| {
         text.parse::<u64>()
-            .map_err(|_| format!("{what} is not a number: {text:?}"))
+            .map_err(|_| format!("has {what} = {text:?}, which is not a number"))
     };
     let start = number("START_BYTES", start)?;
     let bytes = number("BYTES", bytes)?;
     let end = start.checked_add(bytes).filter(|end| *end > start);
-    let end = end.ok_or_else(|| format!("BYTES = {bytes} makes no range from {start}"))?;
+    let end = end.ok_or_else(|| format!("has BYTES = {bytes}, which makes no range from {start}"))?;
     let placement = placement.map(|text| {
         text.parse::<u16>()
-            .map_err(|_| format!("PLACEMENT is not a placement identifier: {text:?}"))
+            .map_err(|_| format!("has PLACEMENT = {text:?}, which is not a placement identifier"))
     });
     Ok(Owner {
         name: name.to_string(),

@@ -244,7 +244,7 @@ fn notes(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pairing, rows: &[
             [nearest.b, nearest.a]
         };
         notes.push(format!(
-            "{} is one result, which stands beside every cell of {}; nearest in {first} is {}, {} beside {}",
+            "{} is one result, so it is compared with every cell of {}. Nearest in {first} is {}, with {} against {}",
             NAMES[one],
             NAMES[1 - one],
             nearest.cell,
@@ -254,7 +254,8 @@ fn notes(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pairing, rows: &[
     }
     if rows.iter().any(|row| TOTALS.contains(&row.metric.as_str())) {
         notes.push(format!(
-            "{} depend on how much was written, and on a twin on its scale; {WAF} is their ratio and compares",
+            "{} depend on the bytes written, and on a scaled model also on its scale. Compare {WAF}, which is their \
+             ratio",
             TOTALS.join(" and ")
         ));
     }
@@ -268,7 +269,7 @@ fn notes(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pairing, rows: &[
         let mut lacking = own.into_iter().filter(|name| !others.contains(name)).peekable();
         if lacking.peek().is_some() {
             notes.push(format!(
-                "not compared, because {} does not have it: {} ({})",
+                "{} does not have these metrics: {}. {}",
                 NAMES[1 - side],
                 pairing::listed(lacking),
                 sides[1 - side].kind.lacks()
@@ -541,7 +542,7 @@ mod tests {
             (
                 compare(fio("r"), experiment(&[("ssd_a", "FDP", 1.5)])),
                 [
-                    "fio's results",
+                    "a result of fio",
                     "WARP about study",
                     "`warp run JOB.fio --device ssd_a --json > run.json`",
                 ],
@@ -550,7 +551,7 @@ mod tests {
                 compare(asked(), fio("r")),
                 [
                     "whatif` about t.csv, with WAF",
-                    "fio's results",
+                    "a result of fio",
                     "`warp compare fio.json run.json`",
                 ],
             ),

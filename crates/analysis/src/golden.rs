@@ -205,6 +205,6 @@ pub fn differences(golden: &[GoldenRow], rows: &[GoldenRow]) -> Vec<String> {
     let missing = golden
         .iter()
         .filter(|expected| rows.iter().all(|row| row.cell != expected.cell));
-    differences.extend(missing.map(|expected| format!("{}: was not run", expected.cell)));
+    differences.extend(missing.map(|expected| format!("{}: the cell was not run", expected.cell)));
     differences
 }

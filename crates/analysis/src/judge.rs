@@ -239,7 +239,7 @@ impl<'a> Judge<'a> {
     pub fn verdicts(&self) -> Vec<Verdict> {
         let judge = |claim: &Claim| {
             let (holds, found) = match self.unjudged(claim) {
-                Some(reason) => (None, format!("not judged: {reason}")),
+                Some(reason) => (None, format!("not judged, because {reason}")),
                 None => {
                     let (holds, found) = self.judge(&claim.rule);
                     (Some(holds), found)
@@ -260,8 +260,8 @@ impl<'a> Judge<'a> {
         match (self.form, &claim.quick) {
             (Form::Full, _) | (Form::Quick, Quick::Judged) => None,
             (Form::Quick, Quick::TooSmall) => Some("the quick form is too small for it".to_string()),
-            (Form::Quick, Quick::ByChance(reason)) => Some(format!("of the quick form it says nothing: {reason}")),
-            (Form::Changed, _) => Some("it is made for the experiment as it stands, which was changed".to_string()),
+            (Form::Quick, Quick::ByChance(reason)) => Some(format!("the quick form says nothing about it ({reason})")),
+            (Form::Changed, _) => Some("it applies only to the unchanged experiment".to_string()),
         }
     }
 
@@ -271,9 +271,14 @@ impl<'a> Judge<'a> {
     pub fn quick_problems(&self) -> (usize, Vec<String>) {
         let claims = &self.experiment.claims;
         let problem = |claim: &Claim| match (&claim.quick, self.judge(&claim.rule)) {
-            (Quick::Judged, (false, found)) => Some(format!("broken: {}: {found}", claim.what)),
+            (Quick::Judged, (false, found)) => Some(format!(
+                "the claim \"{}\" does not hold in the quick form \
+                                                             ({found})",
+                claim.what
+            )),
             (Quick::TooSmall, (true, found)) => Some(format!(
-                "holds in the quick form, but has no mark (quick = true, or the reason why that is chance): {}: {found}",
+                "the claim \"{}\" holds in the quick form ({found}), but is not marked. Add quick = true, or the \
+                 reason why that is chance",
                 claim.what
             )),
             _ => None,
@@ -364,7 +369,7 @@ impl<'a> Judge<'a> {
             return (ours <= at_most, format!("{found}, allowed {:.1} %", at_most * 100.0));
         }
         match mean_of(&rows, Comparison::emulator_relative_error) {
-            Err(_) => (false, format!("{found}, and the emulator has not as many")),
+            Err(_) => (false, format!("{found}, but the emulator lacks some of them")),
             Ok(emulator) => {
                 let allowed = emulator * rule.of_emulator.expect("checked when the experiment was read");
                 let found = format!(

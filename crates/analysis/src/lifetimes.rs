@@ -127,7 +127,10 @@ fn measure(name: &str, plan: &RunPlan, write_capacities: f64, progress: &Progres
         }
     }
     if observer.written_bytes() == 0 && !progress.stopped() {
-        return Err(LabError::invalid(name, "writes nothing, so nothing has a lifetime"));
+        return Err(LabError::invalid(
+            name,
+            "the workload writes nothing, so its data has no lifetimes",
+        ));
     }
     let (all, streams) = observer.finish();
     let streams = names.into_iter().zip(streams);
@@ -146,7 +149,8 @@ fn measure(name: &str, plan: &RunPlan, write_capacities: f64, progress: &Progres
 pub fn distance(a: &Measured, b: &Measured) -> Result<(f64, u64), LabError> {
     if (a.denominator, a.all.unit_bytes()) != (b.denominator, b.all.unit_bytes()) {
         let problem = format!(
-            "was followed on a twin of another size, or in other mapping units, than {}; give both the same device and scale",
+            "the lifetimes are those of another scale, or of other mapping units, than those of {}. Give both the \
+             same device and scale",
             a.name
         );
         return Err(LabError::invalid(&b.name, problem));

@@ -97,8 +97,9 @@ impl ClaimsRecord {
             format!("\nNot run: {}.\n", names.join(", "))
         };
         format!(
-            "# Claims\n\nWritten by `warp reproduce --claims`; not edited by hand. **{held} of {all} claims hold** at full \
-             settings.\n\nBegun {begun}, {seconds:.0} s of running, WARP {} on {machine}.\n{waiting}{sections}",
+            "# Claims\n\nWritten by `warp reproduce --claims`. Do not edit it by hand. **{held} of {all} claims \
+             hold** at full settings.\n\nBegun {begun}, {seconds:.0} s of running, WARP {} on \
+             {machine}.\n{waiting}{sections}",
             env!("CARGO_PKG_VERSION"),
         )
     }
@@ -114,10 +115,10 @@ fn section(experiment: &Experiment, took: Duration, verdicts: &[Verdict]) -> Str
     }
     writeln!(text, ", {:.1} s.\n", took.as_secs_f64()).expect("a string takes everything");
     if verdicts.is_empty() {
-        text.push_str("It claims nothing.\n");
+        text.push_str("This experiment makes no claims.\n");
         return text;
     }
-    text.push_str("| | claim | found | whose |\n|---|---|---|---|\n");
+    text.push_str("| | claim | found | source |\n|---|---|---|---|\n");
     for verdict in verdicts {
         let holds = match verdict.holds {
             Some(true) => "holds",
@@ -190,7 +191,7 @@ mod tests {
             "{second}"
         );
         assert!(
-            second.contains("## three_stream") && second.contains("It claims nothing."),
+            second.contains("## three_stream") && second.contains("This experiment makes no claims."),
             "{second}"
         );
     }

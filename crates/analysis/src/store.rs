@@ -91,13 +91,13 @@ impl Store {
             .or_else(|| variable("XDG_DATA_HOME").map(|folder| folder.join("warp")))
             .or_else(|| variable("HOME").map(|home| home.join(".local/share/warp")));
         let folder = folder.ok_or_else(|| {
-            let problem = "is not set, nor XDG_DATA_HOME or HOME; say where runs are kept";
+            let problem = "neither this variable nor XDG_DATA_HOME or HOME is set. Set it to the folder of stored runs";
             LabError::invalid(FOLDER_VARIABLE, problem)
         })?;
         Store::open(&folder).map_err(|error| match error {
             LabError::Io { file, source } => {
                 let problem = format!(
-                    "cannot hold the runs that are kept ({source}); name another folder with {FOLDER_VARIABLE}"
+                    "the folder cannot hold stored runs ({source}). Name another folder with {FOLDER_VARIABLE}"
                 );
                 LabError::invalid(&file, problem)
             }
@@ -117,7 +117,7 @@ impl Store {
         match base::input::read_text(&marker, TEXT_BYTES_MAX) {
             Ok(text) if text == MARKER => {}
             Ok(_) => {
-                let problem = "not a store of version 1; give another folder, or delete this one";
+                let problem = "this is not a store of version 1. Give another folder, or delete this one";
                 return Err(LabError::invalid(&marker.display().to_string(), problem));
             }
             Err(_) => write_atomically(&marker, |file| file.write_all(MARKER.as_bytes()))?,
@@ -217,12 +217,12 @@ impl Store {
         let matches: Vec<&PathBuf> = files.iter().filter(|file| id_of(file).starts_with(id)).collect();
         let Some(newest) = matches.first().filter(|_| !id.is_empty()) else {
             return unknown(
-                "there is none; `warp runs` lists what was kept, and a file is named by its path".to_string(),
+                "there is no such run. `warp runs` lists the stored runs, and a file is named by its path".to_string(),
             );
         };
         if let Some(other) = matches.iter().find(|file| id_of(file) != id_of(newest)) {
             return unknown(format!(
-                "may be {} or {}; give more digits",
+                "the name matches {} and {}. Give more digits",
                 id_of(newest),
                 id_of(other)
             ));
@@ -252,12 +252,12 @@ fn id_of(file: &Path) -> &str {
 fn read(file: &Path) -> Result<KeptRun, LabError> {
     let text = base::input::read_text(file, RUN_BYTES_MAX).map_err(|source| io_error(file, source))?;
     let invalid = |why: &str| {
-        let problem = format!("is no run that was kept ({why}); delete it, or restore it from a copy");
+        let problem = format!("this is not a stored run ({why}). Delete it, or restore it from a copy");
         LabError::invalid(&file.display().to_string(), problem)
     };
     let document: Value = serde_json::from_str(&text).map_err(|error| invalid(&error.to_string()))?;
     if document["format"] != "warp-run" {
-        return Err(invalid("its format is another one"));
+        return Err(invalid("it has another format"));
     }
     Ok(KeptRun {
         id: id_of(file).to_string(),

@@ -230,7 +230,8 @@ impl<'de> Deserialize<'de> for Claim {
         let problem = |problem: String| serde::de::Error::custom(format!("claim {what:?}: {problem}"));
         if rules.len() != 1 {
             return Err(problem(
-                "give exactly one of mean_error, relative_error, mean_relative_error, within, less, ratio, crossover"
+                "the claim needs exactly one rule. Rules are mean_error, relative_error, mean_relative_error, \
+                 within, less, ratio and crossover"
                     .to_string(),
             ));
         }
@@ -263,12 +264,16 @@ impl Rule {
         }
         match self {
             Rule::MeanRelativeError(rule) if rule.at_most.is_some() == rule.of_emulator.is_some() => {
-                Err("mean_relative_error: give either at_most or of_emulator".to_string())
+                Err("mean_relative_error needs either at_most or of_emulator".to_string())
             }
             Rule::Crossover(rule) => {
                 let values = coordinates.values(&rule.along);
                 if values.is_empty() || values.iter().any(|value| value.parse::<f64>().is_err()) {
-                    return Err(format!("crossover along {:?}: is not an axis of numbers", rule.along));
+                    return Err(format!(
+                        "crossover needs an axis of numbers, and {:?} is not one. Name another axis \
+                                        in `along`",
+                        rule.along
+                    ));
                 }
                 Ok(())
             }
@@ -315,7 +320,7 @@ impl PaperFigures {
         coordinates.check(&self.at).map_err(place)?;
         if !self.statistics.is_empty() && (self.along.is_some() || !matches!(self.metric, Metric::LatencyUs(_))) {
             return Err(place(
-                "statistics go with metric latency_us and without along".to_string(),
+                "statistics need the metric latency_us and exclude along".to_string(),
             ));
         }
         let first = self.statistics.first().copied();
@@ -326,14 +331,13 @@ impl PaperFigures {
         };
         for (name, list) in [("drive", &self.drive), ("emulator", &self.emulator)] {
             if !list.is_empty() && list.len() != length {
-                return Err(place(format!(
-                    "{name} has {} numbers, {length} are expected",
-                    list.len()
-                )));
+                return Err(place(format!("{name} has {} numbers instead of {length}", list.len())));
             }
         }
         if self.drive.is_empty() && self.emulator.is_empty() {
-            return Err(place("give numbers of the drive or of the emulator".to_string()));
+            return Err(place(
+                "the row has no numbers. Give those of the drive or of the emulator".to_string(),
+            ));
         }
         Ok(())
     }

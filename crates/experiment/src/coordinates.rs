@@ -107,8 +107,11 @@ impl Coordinates {
             }
             let values = self.values(name);
             if !values.contains(value) {
-                let known = values.iter().map(String::as_str);
-                return Err(format!("{name} = {value:?}: {}", find::unknown_key(value, known)));
+                let hint = base::hint(value, values.iter().map(String::as_str));
+                return Err(format!(
+                    "{name} has no value {value:?}{hint}. Its values are {}",
+                    values.join(", ")
+                ));
             }
         }
         Ok(())

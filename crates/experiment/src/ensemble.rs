@@ -72,16 +72,16 @@ impl Ensemble {
         let invalid = |problem: String| Err(LabError::invalid(file, problem));
         if !(0.0..=1.0).contains(&ensemble.residual) {
             return invalid(format!(
-                "ensemble_residual = {}: must be a share, between 0 and 1",
+                "ensemble_residual = {} is out of range. Give a share between 0 and 1",
                 ensemble.residual
             ));
         }
         if ensemble.members.is_empty() {
-            return invalid("ensemble = []: give at least one member, or leave it out".to_string());
+            return invalid("ensemble is empty. Give at least one member, or leave it out".to_string());
         }
         match ensemble.members.iter().position(|member| !member.loss.is_finite()) {
             None => Ok(ensemble),
-            Some(index) => invalid(format!("ensemble[{index}].loss: must be a finite number")),
+            Some(index) => invalid(format!("ensemble[{index}].loss must be a finite number")),
         }
     }
 

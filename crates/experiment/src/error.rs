@@ -14,7 +14,7 @@ pub enum LabError {
     },
     /// A result cannot be written for an external reason, such as a full disk or a missing
     /// permission.
-    #[error("{file} cannot be written: {source}")]
+    #[error("cannot write {file}: {source}")]
     Output {
         /// Path of the file or folder.
         file: String,
@@ -29,7 +29,7 @@ pub enum LabError {
         problem: String,
     },
     /// A name is unknown.
-    #[error("there is no {what} {name}{hint}; known are {known}")]
+    #[error("there is no {what} {name}{hint}. Known names are {known}")]
     Unknown {
         /// Kind of the name.
         what: String,
@@ -66,7 +66,7 @@ impl LabError {
         let known: Vec<&str> = known.into_iter().collect();
         let near = base::near(name, known.iter().copied(), NEAR);
         let listed = match known.len() > NAMES_LISTED {
-            true if near.is_empty() => format!("{} (`warp list` shows them)", known.len()),
+            true if near.is_empty() => format!("the {} of `warp list`", known.len()),
             true => format!(
                 "{} and {} others (`warp list` shows them)",
                 near.join(", "),

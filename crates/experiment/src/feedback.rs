@@ -43,6 +43,10 @@ impl Settings {
         if capacities.iter().flatten().all(sensible) {
             return Ok(());
         }
-        Err("every_capacities and first_capacities are multiples of the capacity, above 0 and at most 1000".to_string())
+        Err(
+            "every_capacities and first_capacities must be above 0 and at most 1000, in multiples of the \
+             capacity"
+                .to_string(),
+        )
     }
 }

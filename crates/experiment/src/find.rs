@@ -94,7 +94,7 @@ fn missing(path: &str) -> LabError {
     let hint = base::hint(path, names.iter().map(String::as_str));
     LabError::invalid(
         path,
-        format!("there is no such file{hint}; give its path from the folder that you are in"),
+        format!("there is no such file{hint}. Give its path relative to the current folder"),
     )
 }
 
@@ -206,5 +206,5 @@ pub fn remove(table: &mut toml::Table, path: &str) {
 pub fn unknown_key<'a>(key: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let hint = base::hint(key, known.iter().copied());
-    format!("{key} is not a key here{hint}; known are {}", known.join(", "))
+    format!("{key} is not a key here{hint}. Known keys are {}", known.join(", "))
 }

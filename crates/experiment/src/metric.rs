@@ -118,7 +118,7 @@ impl TryFrom<String> for Statistic {
             other => match percentile(other) {
                 Some(percent) if percent > 0.0 && percent <= 100.0 => Ok(Statistic::Percentile(percent)),
                 _ => Err(format!(
-                    "statistic {other:?}: must be mean, stdev, min, max, or a percentile such as p99.9"
+                    "statistic {other:?} is unknown. Use mean, stdev, min, max, or a percentile such as p99.9"
                 )),
             },
         }
@@ -253,7 +253,10 @@ impl Window {
         if (0.0..=1.0).contains(&from) && (0.0..=1.0).contains(&to) && from < to {
             return Ok(());
         }
-        Err(format!("from = {from}, to = {to}: must be rising, between 0 and 1"))
+        Err(format!(
+            "from = {from} and to = {to} are not a window. Both must be between 0 and 1, and from the \
+                     smaller one"
+        ))
     }
 }
 

@@ -172,14 +172,14 @@ impl Profile {
                     Some(Value::String(source)) if !source.trim().is_empty() => source,
                     _ => {
                         return Err(format!(
-                            "{path} has no source; write {path} = {{ value = {value}, source = \"...\" }}"
+                            "{path} has no source. Write {path} = {{ value = {value}, source = \"...\" }}"
                         ));
                     }
                 };
                 let fitted = match leaf.remove("fitted") {
                     None => false,
                     Some(Value::Boolean(fitted)) => fitted,
-                    Some(other) => return Err(format!("{path}.fitted = {other}: must be true or false")),
+                    Some(other) => return Err(format!("{path}.fitted = {other} must be true or false")),
                 };
                 if let Some(key) = leaf.keys().next() {
                     return Err(format!(
@@ -210,7 +210,7 @@ impl Profile {
             // The index selects the handle and needs no citation.
             value if path.ends_with("].index") => Ok(value),
             value => Err(format!(
-                "{path} = {value} has no source; write {{ value = {value}, source = \"...\" }}"
+                "{path} = {value} has no source. Write {{ value = {value}, source = \"...\" }}"
             )),
         }
     }
@@ -302,8 +302,8 @@ impl Profile {
         let nearest = nearest.filter(|name| name.len() <= 2 * last(set).len());
         let found = nearest.and_then(|nearest| lasts.iter().position(|name| name == nearest));
         found.map_or_else(
-            || "; settings of the workload begin with workload.".to_string(),
-            |index| format!("; did you mean {}?", known[index]),
+            || ". Settings of a workload begin with `workload.`".to_string(),
+            |index| format!(". Did you mean {}?", known[index]),
         )
     }
 }

@@ -188,7 +188,7 @@ impl RunOptions {
         self.check()?;
         if let (None, Some(speed)) = (self.replay, self.replay_speed) {
             return Err(format!(
-                "replay_speed = {speed} (--speed): needs replay = \"timed\" (--replay timed)"
+                "replay_speed = {speed} (--speed) needs replay = \"timed\" (--replay timed)"
             ));
         }
         let fields = Value::Object(self.given());
@@ -210,10 +210,10 @@ impl RunOptions {
     pub fn check(&self) -> Result<(), String> {
         let capacities = (
             f64::MIN_POSITIVE..=1000.0,
-            "above 0 and at most 1000, in multiples of the capacity",
+            "a number above 0 and at most 1000, in multiples of the capacity",
         );
-        let prefill = (0.0..=100.0, "between 0 and 100, in multiples of the capacity");
-        let seconds = (1e-6..=1e6, "at least a microsecond and at most 1000000");
+        let prefill = (0.0..=100.0, "a number between 0 and 100, in multiples of the capacity");
+        let seconds = (1e-6..=1e6, "a number between 0.000001 and 1000000");
         let numbers = [
             ("write_capacities", " (--write)", self.write_capacities, &capacities),
             ("prefill_capacities", " (--prefill)", self.prefill_capacities, &prefill),
@@ -225,22 +225,22 @@ impl RunOptions {
                 "replay_speed",
                 " (--speed)",
                 self.replay_speed,
-                &(1e-3..=1e6, "between 0.001 and 1000000"),
+                &(1e-3..=1e6, "a factor between 0.001 and 1000000"),
             ),
             (
                 "queue_depth",
                 " (--queue-depth)",
                 self.queue_depth.map(f64::from),
-                &(1.0..=f64::MAX, "1 or more"),
+                &(1.0..=f64::MAX, "a whole number of at least 1"),
             ),
         ];
         for (name, option, value, (range, allowed)) in numbers {
             if let Some(value) = value.filter(|value| !range.contains(value)) {
-                return Err(format!("{name} = {value}{option}: must be {allowed}"));
+                return Err(format!("{name} = {value}{option} is out of range. Give {allowed}"));
             }
         }
         if self.seeds.as_ref().is_some_and(Vec::is_empty) {
-            return Err("seeds = [] (--seed): give at least one seed".to_string());
+            return Err("seeds (--seed) is empty. Give at least one seed".to_string());
         }
         Ok(())
     }
@@ -355,7 +355,8 @@ impl RunSettings {
             .collect();
         if listed.is_empty() || distinct.len() < listed.len() {
             let problem = format!(
-                "placement_handles = {listed:?}: give one or more handles of the drive, 0 to {}, each once",
+                "placement_handles = {listed:?} does not fit the drive. Give one or more of its handles, 0 to {}, \
+                 each once",
                 count - 1
             );
             return Err(LabError::invalid(place, problem));

@@ -93,7 +93,8 @@ impl Selection {
         ];
         match of_device.iter().find(|(_, is_given)| *is_given) {
             Some((name, _)) if self.snapshot.is_some() => {
-                let problem = "cannot be had together with a snapshot, whose device is what it is";
+                let problem = "this option cannot be combined with a snapshot (--from), which fixes the device. \
+                               Leave it out";
                 Err(LabError::invalid(name, problem))
             }
             _ => Ok(()),
@@ -172,7 +173,7 @@ impl Experiment {
     /// to its own devices.
     fn on_another(mut self, device: &str) -> Result<Experiment, LabError> {
         Profile::find(&self.beside(device)).map_err(|error| {
-            let problem = format!("{} names {}, not {device}: {error}", self.slug, self.devices.join(", "));
+            let problem = format!("{error}. {} itself runs on {}", self.slug, self.devices.join(", "));
             LabError::invalid("device (--device)", problem)
         })?;
         self.devices = vec![device.to_string()];
@@ -196,7 +197,7 @@ impl Experiment {
         }
         let mut options = given.or(&own);
         if options.replay.is_some() && given.timed == Some(false) {
-            let problem = "cannot be had untimed; leave out timed = false (--untimed) or the replay";
+            let problem = "a replay needs virtual time. Leave out either timed = false (--untimed) or the replay";
             return Err(LabError::invalid("replay = \"timed\" (--replay timed)", problem));
         }
         if let Some(saved) = saved {
@@ -217,7 +218,10 @@ impl Experiment {
             return Ok(());
         };
         if names.is_empty() {
-            let problem = format!("{unknown}: there are no variants and no grid values to choose from; leave it out");
+            let problem = format!(
+                "{unknown} cannot be selected, because there are no variants and no grid values. \
+                                   Leave the option out"
+            );
             return Err(LabError::invalid("only (--only)", problem));
         }
         Err(LabError::unknown("variant or grid value", unknown, names))

@@ -21,13 +21,13 @@ pub fn write(name: &str) -> Result<Vec<PathBuf>, LabError> {
     let folder = Path::new(name);
     let refuse = |problem: &str| Err(LabError::invalid(name, problem));
     if folder.file_name().is_none() {
-        return refuse("is no name of a folder; give one such as my_study");
+        return refuse("this is not the name of a folder. Give one such as my_study");
     }
     if folder.exists() {
-        return refuse("exists, and nothing is overwritten; give another name");
+        return refuse("it exists already and is not overwritten. Give another name");
     }
     if Experiment::names().iter().any(|known| known == name) {
-        return refuse("is an experiment of the project; give another name");
+        return refuse("a built-in experiment has this name. Give another name");
     }
     std::fs::create_dir_all(folder).map_err(|source| LabError::output(folder, source))?;
     let mut written = Vec::new();

@@ -186,7 +186,8 @@ pub fn sizes(device: &str, config: &DeviceConfig, largest: Option<Scale>) -> Res
     let smallest = sizes[0].0;
     if let Some(largest) = largest.filter(|largest| largest.0 > smallest.0) {
         let problem = format!(
-            "the smallest twin with reclaim units of {UNIT_PAGES_MIN} pages is {smallest}; search up to it, or give a scale"
+            "the smallest scaled model with reclaim units of {UNIT_PAGES_MIN} pages is {smallest}. Give \
+             auto:{smallest}, or a fixed scale"
         );
         return Err(LabError::invalid(&format!("scale auto:{largest} of {device}"), problem));
     }
@@ -223,7 +224,7 @@ pub fn twin(device: &str, config: &DeviceConfig, scale: Scale) -> Result<(Device
         return Err(LabError::invalid(
             &format!("scale {scale} of {device}"),
             format!(
-                "a block of {} pages cannot be divided by {}; the nearest scale that works is 1/{}",
+                "a block of {} pages cannot be divided by {}. The nearest possible scale is 1/{}",
                 full.block_pages,
                 scale.0,
                 largest.unwrap_or(1)
@@ -252,7 +253,7 @@ pub fn twin(device: &str, config: &DeviceConfig, scale: Scale) -> Result<(Device
     assert_eq!(
         layout.superblocks(),
         full.superblocks(),
-        "a twin has as many reclaim units as the drive"
+        "a scaled model has as many reclaim units as the drive"
     );
     Ok((config, layout))
 }
@@ -284,7 +285,8 @@ pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Resu
         nand_page_bytes as f64 * f64::from(u32::MAX) / (1.0 + config.geometry.over_provisioning) / ROUNDING;
     if capacity_bytes as f64 > most_bytes {
         let problem = format!(
-            "is more than a drive like {device} can have, {}: its mapping units are numbered with 32 bits; give a smaller one",
+            "a drive like {device} has at most {}, because its mapping units are numbered with 32 bits. Give a \
+             smaller capacity",
             Bytes(most_bytes as u64)
         );
         return Err(LabError::invalid(

@@ -169,7 +169,7 @@ impl WorkloadChanges {
         let of_section = |change: &&fio::Override| change.section != "global";
         if let Some(change) = self.jobs.iter().find(of_section) {
             let problem = format!(
-                "jobs.{}: the workload is no job file, so no section is meant; jobs.global is for all that are in it",
+                "jobs.{} names a section, but the workload is not a job file. Use jobs.global for all job files in it",
                 change.section
             );
             return Err(LabError::invalid(file, problem));
@@ -217,7 +217,10 @@ impl WorkloadChanges {
                 continue;
             }
             let (section, option) = path.split_once('.').ok_or_else(|| {
-                let problem = format!("workload.{path}: a setting of a job file is SECTION.OPTION, such as global.bs");
+                let problem = format!(
+                    "workload.{path} is not a setting of a job file. Give SECTION.OPTION, such as \
+                                       global.bs"
+                );
                 LabError::invalid(file, problem)
             })?;
             options.push(fio::Override {
@@ -302,7 +305,7 @@ fn table_file(name: &str, changes: &WorkloadChanges) -> Result<Option<(String, t
 /// The file has a table `workload` and no `kind`.
 fn check_table(file: &str, table: &toml::Table) -> Result<(), LabError> {
     let is_inside = !table.contains_key("kind") && table.get("workload").is_some_and(Value::is_table);
-    let problem = "a workload file has its keys at the top; remove the line [workload]";
+    let problem = "a workload file has its keys at the top. Remove the line [workload]";
     if is_inside {
         Err(LabError::invalid(file, problem))
     } else {
@@ -322,7 +325,7 @@ pub fn check_kind(name: &str) -> Result<(), LabError> {
     match table {
         Some((file, table)) if !table.contains_key("kind") => Err(LabError::invalid(
             &file,
-            "is no workload; its first line is kind = \"...\" (docs/reference/workloads.md)",
+            "this is not a workload. A workload begins with kind = \"...\" (docs/reference/workloads.md)",
         )),
         _ => Ok(()),
     }
@@ -362,8 +365,8 @@ fn cache_table(files: &[String]) -> Option<toml::Table> {
 pub fn cache_sentence(name: &str, spec: &Spec, device_bytes: u64) -> Option<String> {
     let cache = spec.traced_cache(device_bytes).filter(|_| is_trace(name))?;
     Some(format!(
-        "{name} is a trace of what a cache was asked, so it goes through a cache: {cache}. \
-         --set workload.kind=trace replays its objects as blocks instead."
+        "{name} is a trace of requests to a cache. WARP runs it through a model of {cache}. `--set \
+         workload.kind=trace` replays its objects as blocks instead."
     ))
 }
 
@@ -377,7 +380,7 @@ fn trace_files(name: &str) -> Result<Vec<String>, LabError> {
     match files.iter().find(is_other) {
         Some(other) => Err(LabError::invalid(
             name,
-            format!("is a folder with {other}, which is no trace; name one of its files"),
+            format!("the folder contains {other}, which is not a trace. Name one of its files"),
         )),
         None => Ok(files),
     }
@@ -418,7 +421,7 @@ pub fn files_in(folder: &str) -> Result<Vec<String>, LabError> {
         if files.len() > FILES_MAX {
             return Err(LabError::invalid(
                 folder,
-                format!("has more than {FILES_MAX} files; name one of them"),
+                format!("the folder has more than {FILES_MAX} files. Name one of them"),
             ));
         }
     }
@@ -426,7 +429,7 @@ pub fn files_in(folder: &str) -> Result<Vec<String>, LabError> {
     if files.is_empty() {
         return Err(LabError::invalid(
             folder,
-            "is an empty folder; put traces, job files or workloads in it",
+            "the folder is empty. Put traces, job files or workloads in it",
         ));
     }
     Ok(files)
@@ -442,7 +445,7 @@ pub fn check_columns(name: &str) -> Result<(), LabError> {
         true => Ok(()),
         false => Err(LabError::invalid(
             "--columns",
-            format!("says what the columns of a trace are, and {name} is none; leave it out"),
+            format!("this option describes the columns of a trace, and {name} is not a trace. Leave it out"),
         )),
     }
 }

@@ -127,7 +127,7 @@ impl LiveRun {
     /// The plan searches for a scale, or a snapshot cannot be read.
     pub fn begin(plan: Arc<RunPlan>, account: &MemoryAccount) -> Result<LiveRun, LabError> {
         if plan.searches() {
-            let problem = "a run that is watched has one scale; give one, such as 1/512";
+            let problem = "a live run needs one scale. Give one, such as 1/512";
             return Err(LabError::invalid("scale", problem));
         }
         let checkpoints = Checkpoints::new(&plan, account);
@@ -355,7 +355,7 @@ impl LiveRun {
             // No memory for a checkpoint means no memory for a second drive.
             return Err(LabError::invalid(
                 "fork",
-                "there is no memory for another drive; end another session or lane",
+                "there is no memory for another drive. End another session or lane",
             ));
         }
         checkpoints.next_bytes = run.position().host_bytes + checkpoints.every_bytes;

@@ -84,7 +84,11 @@ impl Placer {
         assert_eq!(placements.len(), requests.len(), "a placement for each request");
         let count = self.placement_count;
         if let Some(index) = placements.iter().flatten().max().filter(|index| index.0 >= count) {
-            let problem = format!("gave placement index {index}; the drive has 0 to {}", count - 1);
+            let problem = format!(
+                "the policy returned placement index {index}, but the drive has only 0 to \
+                                   {}",
+                count - 1
+            );
             return Err(error(problem));
         }
         for (request, placement) in requests.iter_mut().zip(placements) {

@@ -66,8 +66,9 @@ fn parts_of_units(results: &[CellResult], none: &PlacementAnswer) -> Option<Stri
     let waf = (total.host_pages_written * stats.page_bytes) as f64 / total.host_bytes_written as f64;
     (waf > 1.0 + MATTERS).then(|| {
         format!(
-            "Of the write amplification without placement, {:.2}, writes of parts of mapping units of {} make {waf:.2} (read, modify, \
-             write), and collection {:.2} times as much. Placement changes the second.",
+            "Without placement, write amplification is {:.2}. Partial writes of mapping units of {} cause a factor \
+             of {waf:.2} (read, modify, write). Garbage collection causes a factor of {:.2}. Placement changes only \
+             the second factor.",
             none.write_amplification,
             Bytes(stats.page_bytes),
             none.write_amplification / waf
@@ -108,14 +109,20 @@ impl Study {
         if let Some(wear) = wear {
             let interval = rows.iter().any(|row| row.years_interval.is_some());
             notes.push(format!(
-                "Life assumes that the flash survives {} erases on average, as {} says (`--set endurance.rated_erases=N` says another number).{}",
+                "Life assumes that the flash survives {} erases on average, as in the profile {}. Set another \
+                 number with `--set endurance.rated_erases=N`.{}",
                 wear.rated_erases,
                 self.question.device,
-                if interval { " The years in brackets are at the ends of the interval of WAF." } else { "" }
+                if interval {
+                    " The years in brackets are at the ends of the interval of WAF."
+                } else {
+                    ""
+                }
             ));
         } else {
             notes.push(format!(
-                "{} does not say what its flash survives, so nothing is said of its life (`--set endurance.rated_erases=3000` says it).",
+                "The profile {} has no rated erases, so the answer has no life. Set them with `--set \
+                 endurance.rated_erases=3000`.",
                 self.question.device
             ));
         }
@@ -151,7 +158,8 @@ impl Study {
         if let Some(bytes) = self.survey.bytes_per_second() {
             let rate = bytes * 86_400.0 / self.drive.capacity_bytes as f64;
             let note = format!(
-                "Years are at the trace's own rate, {} written in {seconds:.0} s: {} if it goes on like this. `--rate` says another.",
+                "Years assume the trace's own rate, {} written in {seconds:.0} s. That is {} if it continues. Set \
+                 another rate with `--rate`.",
                 Bytes(self.survey.pass_bytes_written),
                 drive_writes_a_day(rate)
             );
@@ -163,7 +171,7 @@ impl Study {
             };
         }
         let why = if seconds > 0.0 {
-            format!("The trace covers {seconds:.1} s, too little to say what is written in a day")
+            format!("The trace covers {seconds:.1} s, too short for a daily rate")
         } else {
             "The workload has no times".to_string()
         };
@@ -171,7 +179,7 @@ impl Study {
             drive_writes_per_day: 1.0,
             is_assumed: true,
             words: ONE_A_DAY.to_string(),
-            note: format!("{why}, so {ONE_A_DAY} is assumed; `--rate` says yours."),
+            note: format!("{why}, so {ONE_A_DAY} is assumed. Set yours with `--rate`."),
         }
     }
 
@@ -230,8 +238,8 @@ impl Study {
 
     fn headline(&self, choice: &Choice<'_>, rate: &Rate, results: &[CellResult]) -> String {
         if results.iter().all(|result| result.stats.total().units_reclaimed == 0) {
-            return "The drive never had to collect anything, so this says nothing about placement: write more (--write), or to a smaller \
-                    drive (--drive)."
+            return "The drive never had to collect garbage, so the run shows nothing about placement. Write more \
+                    (--write), or use a smaller drive (--drive)."
                 .to_string();
         }
         choice.sentence(self.survey.what, rate)

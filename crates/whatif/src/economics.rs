@@ -36,7 +36,7 @@ impl Factors {
         match numbers.into_iter().find(|(_, value)| !(0.0..=1e6).contains(value)) {
             Some((name, value)) => Err(LabError::invalid(
                 name,
-                format!("{value}: must be between 0 and 1000000"),
+                format!("{value} is out of range. Give a number between 0 and 1000000"),
             )),
             None => Ok(()),
         }
@@ -56,7 +56,7 @@ pub(super) struct Rate {
 }
 
 /// The assumed rate in words.
-pub(super) const ONE_A_DAY: &str = "one drive-write a day";
+pub(super) const ONE_A_DAY: &str = "one drive write a day";
 
 impl Rate {
     /// A rate that the user gave.
@@ -65,7 +65,7 @@ impl Rate {
         Rate {
             drive_writes_per_day,
             is_assumed: false,
-            note: format!("Years are at {words}, which was given."),
+            note: format!("Years assume {words}, the rate that you gave."),
             words,
         }
     }
@@ -75,8 +75,8 @@ impl Rate {
 pub(super) fn drive_writes_a_day(rate: f64) -> String {
     match rate {
         1.0 => ONE_A_DAY.to_string(),
-        rate if rate < 0.001 => "less than 0.001 drive-writes a day".to_string(),
-        rate => format!("{rate:.3} drive-writes a day"),
+        rate if rate < 0.001 => "less than 0.001 drive writes a day".to_string(),
+        rate => format!("{rate:.3} drive writes a day"),
     }
 }
 
@@ -108,7 +108,7 @@ pub(super) struct Wear {
 impl Wear {
     /// Life and cost of the drive at this write amplification.
     pub(super) fn life(&self, write_amplification: f64, factors: &Factors) -> Life {
-        assert!(write_amplification > 0.0, "whoever writes programs something");
+        assert!(write_amplification > 0.0, "a host write programs at least one page");
         let capacity = self.capacity_bytes as f64 / TERABYTE;
         let flash = self.physical_bytes as f64 / TERABYTE;
         let written = f64::from(self.rated_erases) * flash / write_amplification;

@@ -124,7 +124,7 @@ impl Question {
             }
             Err(LabError::invalid(
                 name,
-                format!("{value}: must be between {low} and {high}"),
+                format!("{value} is out of range. Give a number between {low} and {high}"),
             ))
         };
         within("fill (--fill)", self.fill_share(), 0.05, 1.0)?;
@@ -309,14 +309,14 @@ impl Drive {
             String::new()
         } else {
             format!(
-                " Its mapping units have {} (not {}), as drives of this size have to save memory.",
+                " Its mapping units have {} instead of {}. Drives of this size have larger ones to save memory.",
                 Bytes(geometry.mapping_unit_bytes),
                 Bytes(own.mapping_unit_bytes)
             )
         };
         Some(format!(
-            "A drive of {:.3} TB is taken to have reclaim units of {} (not {}): a superblock spans all dies, and there are more or fewer of them. \
-             `--set {RECLAIM_UNIT_BYTES}=SIZE` says another size.{mapping}",
+            "A drive of {:.3} TB gets reclaim units of {} instead of {}, because a superblock spans all dies of the \
+             drive. Set another size with `--set {RECLAIM_UNIT_BYTES}=SIZE`.{mapping}",
             self.capacity_bytes as f64 / 1e12,
             Bytes(geometry.reclaim_unit_bytes),
             Bytes(own.reclaim_unit_bytes)
@@ -363,7 +363,7 @@ impl Shown {
         };
         if let Some(scale) = scale.filter(|scale| *scale != Scale::FULL) {
             notes.push(format!(
-                "Run on a twin of {scale} of the drive (`--scale` gives another one)."
+                "The run used a scaled model of {scale} of the drive. Set another scale with `--scale`."
             ));
         }
         notes.extend(repetition_note(survey));
@@ -383,7 +383,7 @@ impl Shown {
     fn check(question: &Question, survey: &Survey, drive: &Drive, is_filled: bool) -> Result<(), LabError> {
         if survey.is_trace && survey.touched_bytes > drive.capacity_bytes {
             let problem = format!(
-                "touches {}, more than the {} of the drive; give a drive that holds it (--drive {})",
+                "the trace touches {}, more than the {} of the drive. Give a drive that holds it (--drive {})",
                 Bytes(survey.touched_bytes),
                 Bytes(drive.capacity_bytes),
                 Bytes(question.filled_bytes(survey))
@@ -391,12 +391,11 @@ impl Shown {
             return Err(LabError::invalid(&question.workload, problem));
         }
         if question.fill.is_some() && !survey.is_trace {
-            let problem =
-                "only a trace's data can fill a drive to a share; a job file or a model says itself what it fills";
+            let problem = "only a trace can fill a drive to a share. A job file or a model sets itself what it fills";
             return Err(LabError::invalid("fill (--fill)", problem));
         }
         if is_filled && question.scale.is_some() {
-            let problem = "the trace is shown on a drive that it fills, which is not shrunk once more; leave it out";
+            let problem = "the trace already runs on a smaller drive that it fills. Leave the scale out";
             return Err(LabError::invalid("scale (--scale)", problem));
         }
         Ok(())
@@ -411,13 +410,14 @@ fn filled(question: &Question, survey: &Survey, drive: &Drive) -> Result<(Device
     let units = question.layout(&config)?.superblocks();
     let is_near = f64::from(units.abs_diff(drive.units)) <= 0.05 * f64::from(drive.units);
     let as_many = if is_near {
-        "as many".to_string()
+        "the same number of".to_string()
     } else {
         format!("{units} (not {})", drive.units)
     };
     let note = format!(
-        "The trace touches {}, {} of the drive's {}; shown on a drive of {} that it fills to {:.0} %, with {as_many} reclaim units and as \
-         much spare. `--fill` says how full yours is.",
+        "The trace touches {}, which is {} of the drive's {}. It runs on a drive of {}, which it fills to {:.0} %. \
+         That drive has {as_many} reclaim units and the same share of spare flash. Set how full your drive is with \
+         `--fill`.",
         Bytes(survey.touched_bytes),
         percent(survey.touched_bytes as f64 / drive.capacity_bytes as f64),
         Bytes(drive.capacity_bytes),
@@ -430,12 +430,12 @@ fn filled(question: &Question, survey: &Survey, drive: &Drive) -> Result<(Device
 /// A note for workloads that leave a part of the drive unused.
 fn spare_note(survey: &Survey, share: f64) -> Option<String> {
     let (what, remedy) = match survey.is_trace {
-        true => ("trace", "`--fill` shows it on one that it fills"),
-        false if share < FILLED => ("workload", "`--drive` gives it another capacity"),
+        true => ("trace", "`--fill` runs it on a drive that it fills"),
+        false if share < FILLED => ("workload", "`--drive` sets another capacity"),
         false => return None,
     };
     Some(format!(
-        "The {what} touches {} of the drive; what is never written is spare for it. {remedy}.",
+        "The {what} touches {} of the drive. The unwritten rest acts as spare flash. {remedy}.",
         percent(share)
     ))
 }
@@ -445,8 +445,9 @@ fn repetition_note(survey: &Survey) -> Option<String> {
     let overwritten = survey.overwritten_share();
     (survey.is_trace && overwritten < OVERWRITTEN_MIN).then(|| {
         format!(
-            "The trace overwrites little: {} of the bytes that it writes were written before. Most overwrites here come from beginning it again, \
-             all in the same order, which needs no placement; a longer trace says more.",
+            "The trace overwrites little. Of the bytes that it writes, {} were written before. Most overwrites here \
+             come from repeating the trace in the same order, which needs no placement. A longer trace gives a \
+             better answer.",
             percent(overwritten)
         )
     })
@@ -492,12 +493,13 @@ impl Reading {
             Some(Until::Steady) => {
                 let most = self.write_capacities;
                 format!(
-                    "Run until it is steady, {most:.0} drive-writes at most; write amplification is that of the last {window:.0}."
+                    "The run ends when it is steady, or after {most:.0} drive writes. Write amplification is that \
+                     of the last {window:.0}."
                 )
             }
             None => format!(
-                "Write amplification is that of the last {window:.1} drive-writes, after {:.1} others on a drive that the data fills \
-                 already; the trace begins again when it ends.",
+                "Write amplification is that of the last {window:.1} drive writes, after {:.1} others. The data \
+                 fills the drive before the run, and the trace repeats when it ends.",
                 self.write_capacities - window
             ),
         }

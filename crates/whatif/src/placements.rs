@@ -161,7 +161,8 @@ fn own(table: &Table) -> Vec<String> {
     let setting = |name: &str| table.get(name).and_then(Value::as_str);
     match setting("kind").unwrap_or_default() {
         "cachelib" => vec![
-            "CacheLib: \"deviceEnableFDP\": true and \"navyEnableIoUring\": true in cache_config; small and large objects get a handle each"
+            "CacheLib: \"deviceEnableFDP\": true and \"navyEnableIoUring\": true in cache_config. Small and large \
+             objects get a handle each"
                 .to_string(),
         ],
         "object_cache" => {
@@ -169,11 +170,16 @@ fn own(table: &Table) -> Vec<String> {
         }
         "kvcache_tier" => directive("one placement identifier for each class of objects".to_string()),
         "f2fs" => vec![
-            "F2FS, Linux 7.3 or later: its logs get write streams without a setting; fcntl F_SET_RW_HINT says what is cold (extreme) or hot (short)"
+            "F2FS, Linux 7.3 or later: its logs get write streams without a setting. fcntl F_SET_RW_HINT marks \
+             files as cold (extreme) or hot (short)"
                 .to_string(),
         ],
         "lsm" => how_of_tree(setting("placement").unwrap_or("level")),
-        "btree" => directive("log, doublewrite buffer and pages: a placement identifier each".to_string()),
+        "btree" => directive(
+            "one placement identifier each for the log, the doublewrite buffer and the \
+                              pages"
+                .to_string(),
+        ),
         "fio" => vec!["fio: the job file as it is (dataplacement=fdp, plids)".to_string()],
         _ => directive("as the workload does (docs/reference/workloads.md)".to_string()),
     }
@@ -183,11 +189,14 @@ fn own(table: &Table) -> Vec<String> {
 fn how_of_tree(placement: &str) -> Vec<String> {
     match placement {
         "rocksdb" => vec![
-            "RocksDB: on by itself; it gives each file a hint (WriteLifeTimeHint, fcntl F_SET_RW_HINT)".to_string(),
+            "RocksDB: no setting is needed. It gives each file a hint (WriteLifeTimeHint, fcntl \
+             F_SET_RW_HINT)".to_string(),
             "a file system that turns hints into write streams (F2FS, Linux 7.3 or later), or RocksDB's plugin for raw devices".to_string(),
         ],
-        "level" => directive("log and level 0, and each deeper level: a placement identifier each".to_string()),
-        "family" => directive("log, and the files of each column family: a placement identifier each".to_string()),
+        "level" => directive("one placement identifier for the log and level 0, and one for each deeper \
+                              level".to_string()),
+        "family" => directive("one placement identifier for the log, and one for the files of each column \
+                               family".to_string()),
         _ => directive(format!("as `placement = \"{placement}\"` does (docs/reference/workloads.md)")),
     }
 }
@@ -222,7 +231,7 @@ fn by_source_of_trace(table: &Table, survey: &Survey) -> Vec<(Placement, Change)
         let mut table = table.clone();
         table.insert("placement".to_string(), Value::from(rule));
         let how = directive(format!(
-            "each of the {count} {rule}{} its own placement identifier, in turn where there are more than handles",
+            "one placement identifier for each of the {count} {rule}{}, reused in turn if there are more than handles",
             if rule == "process" { "es" } else { "s" }
         ));
         let placement = Placement::new(
@@ -244,7 +253,8 @@ fn by_kind_of_file(table: &Table) -> (Placement, Change) {
     let mut table = table.clone();
     table.insert("placement".to_string(), Value::from("file"));
     table.insert("file_by".to_string(), Value::from("kind"));
-    let how = "each kind of file (names without their numbers: WAL, tables, manifests) its own placement identifier";
+    let how = "one placement identifier for each kind of file, which is its name without numbers (WAL, tables, \
+               manifests)";
     let placement = Placement::new(
         "by kind of file",
         "separating by kind of file",
@@ -271,7 +281,7 @@ fn by_tenant(table: &Table, handles: u64) -> Option<(Placement, Change)> {
         set_classifier(workload, [("kind", Value::from(NONE))]);
         how.push(format!("{name} {index}"));
     }
-    let how = directive(format!("a placement identifier for each tenant: {}", how.join(", ")));
+    let how = directive(format!("one placement identifier for each tenant ({})", how.join(", ")));
     let placement = Placement::new("by tenant", "separating by tenant", Knowledge::Host, how);
     Some((placement, on(WorkloadChoice::Table(table))))
 }

@@ -95,31 +95,32 @@ impl<'a> Choice<'a> {
     /// The headline of the answer. `what` names the workload: "trace", "job file", "workload".
     pub(super) fn sentence(&self, what: &str, rate: &Rate) -> String {
         let none = self.none;
-        let takes = format!("the flash takes {} times what the host writes", none.amplification());
+        let writes = format!("The flash writes {} times what the host writes", none.amplification());
         let first = match (self.best(), self.host) {
             (Some(row), _) => self.gain(row, rate),
             _ if !none.is_comparable => format!(
-                "This drive is too small for the reclaim units that are open on it, so its numbers say nothing about placement: {takes}"
+                "This drive is too small for its open reclaim units, so its results do not show the effect of \
+                 placement. {writes}"
             ),
             _ if none.write_amplification < 1.0 + MATTERS => {
-                format!("There is nothing to gain from placement: {takes}")
+                format!("There is nothing to gain from placement. {writes}")
             }
             (None, Some(row)) if row.change > MATTERS => format!(
-                "No placement that a host can choose helps: {takes}, with {} {}",
-                row.phrase,
+                "No placement that a host can choose helps. {writes}. {} gives {}",
+                capitalised(&row.phrase),
                 row.amplification()
             ),
             (None, Some(row)) => format!(
-                "A host's placement makes no difference that the model can see: {takes}, with {} {}{}",
-                row.phrase,
+                "A host's placement makes no difference that the model can see. {writes}. {} gives {}{}",
+                capitalised(&row.phrase),
                 row.amplification(),
                 unsettled(row.unsettled.max(none.unsettled))
             ),
-            (None, None) => format!("Nothing in the {what} tells a host which data belongs together: {takes}"),
+            (None, None) => format!("Nothing in the {what} tells a host which data belongs together. {writes}"),
         };
         let further = match (self.blocks, self.oracle) {
             (Some(row), oracle) => {
-                let oracle = oracle.map(|row| format!(", the oracle {:.2}", row.write_amplification));
+                let oracle = oracle.map(|row| format!(", and the oracle {:.2}", row.write_amplification));
                 format!(
                     " A layer that sorts blocks ({}) would reach {:.2}{}.",
                     row.name,
@@ -141,17 +142,18 @@ impl<'a> Choice<'a> {
         let percent = |share: f64| format!("{:.0}", -share * 100.0);
         let members = row.change_interval.map(|[least, most]| (percent(most), percent(least)));
         let members = members.filter(|(low, high)| low != high);
-        let members = members.map(|(low, high)| format!("; {low} to {high} % on the same drive, over its ensemble"));
+        let members =
+            members.map(|(low, high)| format!(". Over the ensemble of the drive, the cut is {low} to {high} %"));
         let years = self.none.life.zip(row.life).map(|(none, row)| [none.years, row.years]);
         let is_worn = years.is_some_and(|[before, _]| before <= YEARS_MAX);
         let flash = if years.is_some() && !is_worn {
-            format!("from {before:.2} to {after:.2} TB for each TB of the host's")
+            format!("from {before:.2} to {after:.2} TB for each TB of the host")
         } else {
-            format!("{before:.2} -> {after:.2}")
+            format!("from a WAF of {before:.2} to {after:.2}")
         };
         let life = match years {
             Some([before, after]) if is_worn => {
-                format!(", and the drive would live {} at {}", lives(after, before), rate.words)
+                format!(". The drive would live {} at {}", lives(after, before), rate.words)
             }
             Some(_) => format!(
                 ". Wear is no concern at {} (more than {YEARS_MAX:.0} years)",
@@ -160,7 +162,7 @@ impl<'a> Choice<'a> {
             None => String::new(),
         };
         format!(
-            "{} would cut flash writes by {} % ({flash}{}){life}",
+            "{} would cut flash writes by {} %, {flash}{}{life}",
             capitalised(&row.phrase),
             percent(row.change),
             members.unwrap_or_default()
@@ -180,7 +182,8 @@ impl<'a> Choice<'a> {
         let left_out: Vec<_> = rows.iter().filter(|row| !row.is_comparable).collect();
         if !left_out.is_empty() {
             notes.push(format!(
-                "Not in the sentence: {}, whose numbers are those of a drive with too little room, not of a placement.",
+                "The sentence leaves out {}. Such results show a drive with too little free space, not the effect \
+                 of placement.",
                 names(&left_out)
             ));
         }
@@ -194,11 +197,11 @@ impl<'a> Choice<'a> {
         let equal: Vec<&PlacementAnswer> = blocks.iter().filter(is_equal).copied().collect();
         if !equal.is_empty() {
             let why = if equal.iter().all(|row| row.handles <= 1) {
-                "they found nothing to tell apart, so all writes went to one reclaim unit handle"
+                "they found no difference and sent all writes to one reclaim unit handle"
             } else {
-                "they sort these writes into the same groups, or into groups that die alike"
+                "they sort these writes into the same groups, or into groups with equal lifetimes"
             };
-            notes.push(format!("{} come to the same: {why}.", names(&equal)));
+            notes.push(format!("{} come to the same result, because {why}.", names(&equal)));
         }
         let more_than = |row: &PlacementAnswer, than: f64| {
             row.is_comparable && row.write_amplification > than * (1.0 + MATTERS.max(row.unsettled))
@@ -206,8 +209,8 @@ impl<'a> Choice<'a> {
         let none = self.none.write_amplification;
         if !blocks.is_empty() && blocks.iter().all(|row| more_than(row, none)) {
             notes.push(
-                "Every classifier writes more than no placement: what they sort apart does not die apart, and each open reclaim unit \
-                 takes room from collection."
+                "Every classifier writes more than no placement. The groups that it separates do not die apart, and \
+                 each open reclaim unit takes space from garbage collection."
                     .to_string(),
             );
         }
@@ -219,8 +222,8 @@ impl<'a> Choice<'a> {
         let oracle = rows.iter().find(|row| row.knowledge == Knowledge::Future);
         if let Some(oracle) = oracle.filter(|row| more_than(row, least)) {
             notes.push(format!(
-                "The oracle comes to {:.2}, which is more than the {least:.2} of another placement. It knows when each page dies and sorts by \
-                 that, which is no bound of what can be reached.",
+                "The oracle comes to {:.2}, which is more than the {least:.2} of another placement. It sorts pages \
+                 by the time when they die, and its result is not a proven lower bound.",
                 oracle.write_amplification
             ));
         }
@@ -230,7 +233,7 @@ impl<'a> Choice<'a> {
 
 fn unsettled(share: f64) -> String {
     if share > 0.0 {
-        format!(" (not settled by {:.1} %)", share * 100.0)
+        format!(" (it still changes by {:.1} %)", share * 100.0)
     } else {
         String::new()
     }
@@ -378,7 +381,7 @@ mod tests {
             sentence(&all)
         };
         assert!(with(274.0, 405.0).contains("(from 2.00 to 1.00 TB for each TB of the host's). Wear is no concern"));
-        assert!(with(12.0, 24.0).contains("would live more than 20 instead of 12.0 years at one drive-write a day"));
+        assert!(with(12.0, 24.0).contains("would live more than 20 instead of 12.0 years at one drive write a day"));
         assert!(with(2.5, 4.1).contains("would live 4.1 instead of 2.5 years"));
         assert!(with(0.2, 0.4).contains("would live 146 instead of 73 days"));
         assert_eq!([0.2, 4.0, 21.0].map(years), ["0.200", "4.0", ">20"]);

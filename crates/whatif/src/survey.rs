@@ -85,7 +85,7 @@ impl Survey {
         if seen.bytes_written == 0 {
             return Err(LabError::invalid(
                 &question.workload,
-                "writes nothing, so no placement matters to it",
+                "the workload writes nothing, so placement has no effect",
             ));
         }
         Ok(if is_trace {
@@ -108,7 +108,7 @@ impl Survey {
     /// The error for a trace that is too small for any drive.
     pub(super) fn too_small(&self, question: &Question) -> LabError {
         let problem = format!(
-            "touches only {}, too little for a drive with reclaim units; use a longer trace",
+            "the trace touches only {}, too little for a drive with reclaim units. Use a longer trace",
             base::Bytes(self.touched_bytes)
         );
         LabError::invalid(&question.workload, problem)

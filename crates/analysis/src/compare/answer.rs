@@ -47,7 +47,7 @@ pub(super) fn not_comparable(answer: &Value) -> Option<String> {
     let names: Vec<&str> = names.collect();
     (!names.is_empty()).then(|| {
         format!(
-            "the numbers of {} are those of a drive with too little room, not of a placement",
+            "the results of {} show a drive with too little free space, not the effect of placement",
             names.join(", ")
         )
     })

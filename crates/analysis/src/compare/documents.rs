@@ -42,8 +42,8 @@ pub(super) fn find_last(text: &str) -> Result<Option<LastDocument>, String> {
                 Some(Err(error)) if error.is_eof() => {
                     let before = &text[..text.len() - rest.len()];
                     let number = before.matches('\n').count() + 1;
-                    let remedy = "give the whole output, or cut this part off";
-                    return Err(format!("line {number}: the JSON that begins here has no end; {remedy}"));
+                    let remedy = "Give the whole output, or remove this part";
+                    return Err(format!("line {number}: the JSON that begins here has no end. {remedy}"));
                 }
                 _ => {}
             }

@@ -97,7 +97,8 @@ pub(super) fn refusal(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pair
         listed(names.into_iter())
     };
     let problem = format!(
-        "nothing to compare: it is {}, with {}, and {} is {}, with {}; {}",
+        "there is nothing to compare. {} is {}, with {}. {} is {}, with {}. {}",
+        a.name,
         a.what(),
         has(0),
         b.name,
@@ -114,29 +115,30 @@ fn remedy(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pairing) -> Stri
     if pairing.pairs.is_empty() {
         // A measurement is a single cell, so it can be compared with any side.
         let Some(many) = of_kind(Kind::Results) else {
-            return "answers about folders go together by workload and placement: `warp whatif WORKLOAD --json > answer.json` for each side"
+            return "Answers about folders are paired by workload and placement. Use `warp whatif WORKLOAD --json > \
+                    answer.json` for each side"
                 .to_string();
         };
         let target = sides[many].origin["target"].as_str().unwrap_or("EXPERIMENT");
         let other = &sides[1 - many].name;
         return format!(
-            "cells go together by their names, or one goes with all of the other side: `warp run {target}{} --json > cell.json`, then \
-             `warp compare {other} cell.json`",
+            "Cells are paired by name, or one cell with all of the other side. Use `warp run {target}{} --json > \
+             cell.json`, then `warp compare {other} cell.json`",
             cells[many][0].only
         );
     }
-    let no_times = "run the same jobs on a device with timing: `warp run JOB.fio --device ssd_a --json > run.json`";
+    let no_times = "Run the same jobs on a device with timing, with `warp run JOB.fio --device ssd_a --json > \
+                    run.json`";
     if let Some(fio) = of_kind(Kind::Fio) {
         let name = &sides[fio].name;
         return match sides[1 - fio].kind {
             Kind::Statistics => format!(
-                "a run measures what both do: `warp run JOB.fio --device ssd_a --json > run.json`, then `warp compare {name} run.json` and \
-                 `warp compare {} run.json`",
+                "A run measures what both do. Use `warp run JOB.fio --device ssd_a --json > run.json`, then `warp \
+                 compare {name} run.json` and `warp compare {} run.json`",
                 sides[1 - fio].name
             ),
             Kind::Fio => {
-                "jobs go together by their names and directions, so give them the same names and run fio again"
-                    .to_string()
+                "Jobs are paired by name and direction. Give them the same names and run fio again".to_string()
             }
             Kind::Results | Kind::Answer => format!("{no_times}, then `warp compare {name} run.json`"),
         };
@@ -147,7 +149,7 @@ fn remedy(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pairing) -> Stri
     });
     match silent {
         Some(silent) => format!(
-            "{} has no WAF, because its host wrote nothing: `warp run` it with a workload that writes",
+            "{} has no WAF, because its host wrote nothing. Use `warp run` with a workload that writes",
             sides[silent].name
         ),
         None => no_times.to_string(),

@@ -44,9 +44,9 @@ pub(super) enum Kind {
 impl Kind {
     fn name(self) -> &'static str {
         match self {
-            Kind::Results => "results of WARP",
+            Kind::Results => "a result of `warp run`",
             Kind::Answer => "an answer of `warp whatif`",
-            Kind::Fio => "fio's results",
+            Kind::Fio => "a result of fio",
             Kind::Statistics => "FDP statistics",
         }
     }
@@ -60,10 +60,10 @@ impl Kind {
     pub(super) fn lacks(self) -> &'static str {
         match self {
             Kind::Results => {
-                "it ran without times (a device with [timing] has them), or with other jobs, owners or handles"
+                "It ran without virtual time (a device with [timing] has it), or with other jobs, owners or handles"
             }
-            Kind::Answer => "an answer of `warp whatif` has one write amplification for each placement",
-            Kind::Fio => "fio sees requests and their times, not the flash",
+            Kind::Answer => "An answer of `warp whatif` has one write amplification for each placement",
+            Kind::Fio => "A result of fio has requests and their times, not the flash",
             Kind::Statistics => "FDP statistics are counters of the whole drive, without handles and times",
         }
     }
@@ -131,7 +131,7 @@ impl Side {
             let mut side = Side::new(name, Kind::Fio, origin, Some(runs))?;
             for job in repeated_names(json) {
                 side.note(&format!(
-                    "several jobs are named {job}; fio adds them up with --group_reporting"
+                    "several jobs are named {job}. fio adds them up with --group_reporting"
                 ));
             }
             return Ok(side);
@@ -164,8 +164,8 @@ impl Side {
         let is_low = |run: &Run| run.metrics.iter().any(|(name, value)| name == WAF && *value < 1.0);
         if self.kind == Kind::Statistics && self.runs.iter().any(is_low) {
             self.note(
-                "media bytes (MBMW) are fewer than host bytes (HBMW), which only a drive that compresses can have; check that both are of \
-                 one reading",
+                "media bytes (MBMW) are fewer than host bytes (HBMW), which needs a drive that compresses. Check \
+                 that both are of one reading",
             );
         }
     }
@@ -239,8 +239,8 @@ impl Side {
     fn new(name: &str, kind: Kind, origin: Value, runs: Option<Vec<Run>>) -> Result<Side, LabError> {
         let runs = runs.unwrap_or_default();
         if runs.iter().all(|run| run.metrics.is_empty()) {
-            let problem = "is no result: give a run of `warp runs`, the JSON of `warp run --json`, of `warp whatif --json` or of fio \
-                           (--output-format=json), or what `nvme fdp stats` prints";
+            let problem = "this is not a result. Give a run of `warp runs`, the JSON of `warp run --json`, `warp \
+                           whatif --json` or fio (--output-format=json), or the output of `nvme fdp stats`";
             return Err(LabError::invalid(name, problem));
         }
         Ok(Side {
@@ -486,9 +486,7 @@ mod tests {
         let line = whole.lines().count() + 1;
         assert_eq!(
             refusal(&torn),
-            format!(
-                "x: line {line}: the JSON that begins here has no end; give the whole output, or cut this part off"
-            )
+            format!("x: line {line}: the JSON that begins here has no end; Give the whole output, or remove this part")
         );
     }
 

@@ -17,7 +17,7 @@ pub(super) fn of_json(json: &Value, keys: [&str; 2]) -> Result<Option<Run>, Stri
             Value::String(text) => decimal(text),
             _ => None,
         };
-        bytes.ok_or_else(|| format!("{key:?} is {value}; {COUNT_EXPECTED}"))
+        bytes.ok_or_else(|| format!("{key:?} is {value}. {COUNT_EXPECTED}"))
     };
     statistics(bytes(keys[0], host)?, bytes(keys[1], media)?).map(Some)
 }
@@ -39,12 +39,12 @@ pub(super) fn of_text(text: &str) -> Result<Option<(Run, Option<String>)>, Strin
     };
     let Some((media_line, media_value)) = values(media).last().filter(|(line, _)| *line >= host_line) else {
         return Err(format!(
-            "line {host_line}: {host} is not followed by {media}; give all that `nvme fdp stats` printed"
+            "line {host_line}: {host} is not followed by {media}. Give the whole output of `nvme fdp stats`"
         ));
     };
     let bytes = |name: &str, line: usize, value: &str| {
         let name = name.trim_matches(['(', ')']);
-        decimal(value).ok_or_else(|| format!("line {line}: {name} is {value:?}; {COUNT_EXPECTED}"))
+        decimal(value).ok_or_else(|| format!("line {line}: {name} is {value:?}. {COUNT_EXPECTED}"))
     };
     let last = [
         bytes(host, host_line, host_value)?,
@@ -52,20 +52,23 @@ pub(super) fn of_text(text: &str) -> Result<Option<(Run, Option<String>)>, Strin
     ];
     let count = values(host).count();
     let first = |name| values(name).next().and_then(|(_, value)| decimal(value));
-    let note = (count > 1).then(|| {
-        let between = first(host).zip(first(media)).map(|(host, media)| [last[0] - host, last[1] - media]);
-        let remedy = between.filter(|[host, media]| *host > 0.0 && *media >= 0.0).map(|[host, media]| {
+    let note =
+        (count > 1).then(|| {
+            let between = first(host)
+                .zip(first(media))
+                .map(|(host, media)| [last[0] - host, last[1] - media]);
+            let remedy = between.filter(|[host, media]| *host > 0.0 && *media >= 0.0).map(|[host, media]| {
             format!(
-                ", which counts since the drive was made; to compare what was written between the first and the last give \
+                ". It counts since the drive was made. To compare the writes between the first and the last, give \
                  {{\"hbmw\": {host}, \"mbmw\": {media}}}"
             )
         });
-        format!("the last of {count} statistics was read{}", remedy.unwrap_or_default())
-    });
+            format!("the last of {count} statistics was read{}", remedy.unwrap_or_default())
+        });
     Ok(Some((statistics(last[0], last[1])?, note)))
 }
 
-const COUNT_EXPECTED: &str = "expected a whole decimal number of bytes, as `nvme fdp stats` prints it";
+const COUNT_EXPECTED: &str = "Give a whole decimal number of bytes, as `nvme fdp stats` prints it";
 
 /// Thousands separators of locales, which nvme-cli prints.
 const SEPARATORS: [char; 7] = [',', '.', '\'', ' ', '\u{a0}', '\u{202f}', '\u{2019}'];
@@ -97,7 +100,8 @@ fn decimal(text: &str) -> Option<f64> {
 
 fn statistics(host_bytes: f64, media_bytes: f64) -> Result<Run, String> {
     if host_bytes == 0.0 {
-        let problem = "nothing was written yet (HBMW is 0), so there is no WAF; read the statistics again after the host has written";
+        let problem = "nothing was written yet (HBMW is 0), so there is no WAF. Read the statistics again after the \
+                       host has written";
         return Err(problem.to_string());
     }
     let [host, media] = TOTALS.map(str::to_string);
@@ -201,7 +205,7 @@ mod tests {
             assert_eq!(
                 refusal(&text),
                 format!(
-                    "x: line 2: MBMW is {media:?}; expected a whole decimal number of bytes, as `nvme fdp stats` prints it"
+                    "x: line 2: MBMW is {media:?}; Give a whole decimal number of bytes, as `nvme fdp stats` prints it"
                 )
             );
         }
@@ -210,9 +214,7 @@ mod tests {
         ] {
             assert_eq!(
                 refusal(&format!("{{\"hbmw\":2,\"mbmw\":{media}}}")),
-                format!(
-                    "x: \"mbmw\" is {media}; expected a whole decimal number of bytes, as `nvme fdp stats` prints it"
-                )
+                format!("x: \"mbmw\" is {media}; Give a whole decimal number of bytes, as `nvme fdp stats` prints it")
             );
         }
     }

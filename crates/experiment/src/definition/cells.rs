@@ -36,7 +36,7 @@ impl SavedDevice {
         } else {
             TwinOrigin::of_note(&note).ok_or_else(|| {
                 let problem =
-                    "says nothing that this program reads of the drive that its device is a twin of; make it anew";
+                    "this snapshot of a scaled model is from an incompatible version. Create it again with --save";
                 LabError::invalid(&path.display().to_string(), problem)
             })?
         };
@@ -60,7 +60,10 @@ impl Origin<'_> {
             Origin::Saved(saved) => match overrides.keys().next() {
                 None => Ok(saved.origin.device.clone()),
                 Some(path) => {
-                    let problem = format!("{path} cannot be changed: the device goes on as it was saved");
+                    let problem = format!(
+                        "{path} cannot be changed, because the snapshot fixes the device. Leave \
+                                           the setting out"
+                    );
                     Err(LabError::invalid(&saved.path.display().to_string(), problem))
                 }
             },
@@ -204,7 +207,8 @@ impl Experiment {
             starts.extend(members);
         }
         if interval && starts.iter().all(|start| start.part.is_none()) {
-            let problem = "has no ensemble, and so no interval; `warp calibrate` makes one (docs/reference/devices.md)";
+            let problem = "the device has no ensemble, so there is no interval. Create an ensemble with `warp \
+                           calibrate` (docs/reference/devices.md)";
             return Err(LabError::invalid(
                 &format!("device {}", self.devices.join(", ")),
                 problem,
@@ -265,11 +269,11 @@ impl Experiment {
             return Ok(run);
         };
         if !(share > 0.0 && share <= 1.0) {
-            let problem = format!("write_share = {share}: must be above 0 and at most 1");
+            let problem = format!("write_share = {share} is out of range. Give a number above 0 and at most 1");
             return Err(LabError::invalid(&self.file, problem));
         }
         let Some(capacities) = run.write_capacities else {
-            let problem = "write_share is a share of nothing: give write_capacities in [run], or --write";
+            let problem = "write_share needs a total of writes. Give write_capacities in [run], or --write";
             return Err(LabError::invalid(&self.file, problem));
         };
         run.write_capacities = Some(capacities * share);
@@ -302,8 +306,13 @@ impl Experiment {
         let run = self.changed_run(run, &all)?;
         changes_of_work.settings = all.settings;
         let workload = all.workload.as_ref().or(self.workload.as_ref());
-        let workload =
-            workload.ok_or_else(|| LabError::invalid(&self.file, "no workload: name one of jobs/ or workloads/"))?;
+        let workload = workload.ok_or_else(|| {
+            LabError::invalid(
+                &self.file,
+                "there is no workload. Set `workload` to a name of \
+                                                                  jobs/ or workloads/",
+            )
+        })?;
         if seed != 1 && origin.snapshot().is_none() {
             // fio's default seed plus an offset. Seed 1 draws the streams of the job file like real
             // fio.
@@ -325,7 +334,7 @@ impl Experiment {
         match run.timed {
             Some(false) if device.timing.is_some() && origin.snapshot().is_some() => {
                 let problem = format!(
-                    "timed = false, but the saved device {} has [timing], which it keeps",
+                    "timed = false (--untimed) is not possible, because the saved device {} keeps its [timing]",
                     key.device
                 );
                 return Err(LabError::invalid(&self.file, problem));
@@ -333,12 +342,14 @@ impl Experiment {
             Some(false) => device.timing = None,
             Some(true) if device.timing.is_none() => {
                 let asked = match run.replay {
-                    Some(_) => {
-                        "replay = \"timed\" (--replay timed) needs a device with [timing] (ssd_a, pm9d3a and others)"
-                    }
+                    Some(_) => "replay = \"timed\" (--replay timed)",
                     None => "timed = true",
                 };
-                let problem = format!("{asked}, but device {} has no [timing]", key.device);
+                let problem = format!(
+                    "{asked} needs [timing], which device {} does not have. Choose another \
+                                       device, such as ssd_a or pm9d3a",
+                    key.device
+                );
                 return Err(LabError::invalid(&self.file, problem));
             }
             _ => {}

@@ -125,8 +125,10 @@ fn say_what_is_left_out(table: &mut toml::Table) {
 /// Error for a name of neither an experiment nor a workload.
 fn neither(name: &str) -> LabError {
     if Profile::names().iter().any(|known| known == name) {
-        let problem =
-            format!("is a device; name what to run on it: warp run WORKLOAD --device {name} (`warp list workloads`)");
+        let problem = format!(
+            "this is a device, not an experiment or a workload. Use `warp run WORKLOAD --device {name}` \
+                     (`warp list workloads`)"
+        );
         return LabError::invalid(name, problem);
     }
     let names = [folders::names(), workloads::names()].concat();
@@ -207,14 +209,14 @@ impl Experiment {
     /// As [`Experiment::find`].
     pub fn from_table(file: &str, mut table: toml::Table) -> Result<Experiment, LabError> {
         if table.is_empty() {
-            let problem =
-                "is empty; an experiment begins with devices = [...] (`warp new`), a workload with kind = \"...\"";
+            let problem = "the file is empty. An experiment begins with devices = [...] (`warp new`), a workload with kind = \
+                 \"...\"";
             return Err(LabError::invalid(file, problem));
         }
         let is_one_workload = table.len() == 1 && table.get("workload").is_some_and(Value::is_table);
         if is_one_workload {
-            let problem = "has all its keys in [workload]; a workload file has them at the top, so remove the line [workload]. An \
-                           experiment has devices = [...] beside it";
+            let problem = "all keys are in [workload]. A workload file has them at the top, so remove the line \
+                           [workload]. An experiment has devices = [...] beside it";
             return Err(LabError::invalid(file, problem));
         }
         let ensemble = Ensemble::take(file, &mut table)?;
@@ -247,7 +249,7 @@ impl Experiment {
     fn check(&mut self) -> Result<(), LabError> {
         let invalid = |problem: String| Err(LabError::invalid(&self.file, problem));
         if self.devices.is_empty() {
-            return invalid("devices = []: name at least one device profile".to_string());
+            return invalid("devices is empty. Name at least one device profile".to_string());
         }
         for (name, run) in [("run", &self.run), ("quick", &self.quick)] {
             if let Err(problem) = run.resolve() {
@@ -256,7 +258,7 @@ impl Experiment {
         }
         for axis in &mut self.grid {
             if axis.sweep.is_some() == axis.over.is_empty() || axis.over.is_empty() == axis.values.is_empty() {
-                let problem = format!("grid axis {}: give either values, or sweep with over", axis.axis);
+                let problem = format!("grid axis {} needs either values, or sweep with over", axis.axis);
                 return Err(LabError::invalid(&self.file, problem));
             }
             if let Some(path) = &axis.sweep {
@@ -305,7 +307,7 @@ impl Experiment {
             });
         }
         let device = device.ok_or_else(|| {
-            let problem = "a workload needs a device; give --device NAME (`warp devices` lists them)";
+            let problem = "a workload needs a device. Choose one with --device NAME (`warp devices` lists them)";
             LabError::invalid(name, problem)
         })?;
         Ok(Experiment::of_workload(name, device))

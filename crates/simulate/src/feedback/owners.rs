@@ -37,7 +37,8 @@ pub(crate) fn owners(
             .collect(),
     };
     if owners.is_empty() {
-        let problem = "this kind of workload does not say whose its logical blocks are; it works with job files, caches and tenants";
+        let problem = "this kind of workload does not name owners of logical blocks. Use a job file, a cache or \
+                       tenants";
         return Err(refused(problem.to_string()));
     }
     OwnerMap::new(owners).map_err(|error| refused(error.to_string()))

@@ -180,13 +180,13 @@ impl fmt::Display for Finding {
             Finding::NeverCollected | Finding::NothingWritten => Ok(()),
             Finding::PartialWrites { waf, .. } => write!(out, " (WAF {waf:.3} without garbage collection)"),
             Finding::NotSteady { steady: Some(state) } => write!(out, " ({} apart)", percent(state.range)),
-            Finding::NotSteady { steady: None } => write!(out, " (fewer than {ROUNDS} drive-writes)"),
+            Finding::NotSteady { steady: None } => write!(out, " (fewer than {ROUNDS} drive writes)"),
             Finding::NotSettled {
                 last,
                 before: Some(before),
                 ..
             } => write!(out, " ({before:.3}, then {last:.3})"),
-            Finding::NotSettled { before: None, .. } => out.write_str(" (fewer than two drive-writes)"),
+            Finding::NotSettled { before: None, .. } => out.write_str(" (fewer than two drive writes)"),
             Finding::StartIncluded { last, whole } => write!(out, " ({whole:.3}, at the end {last:.3})"),
             Finding::LittleUsed { share } => write!(out, " ({} of the drive)", percent(*share)),
             Finding::UnwrittenRead { share } => write!(out, " ({} of the pages)", percent(*share)),
@@ -197,9 +197,9 @@ impl fmt::Display for Finding {
                 difference: Some(difference),
                 ..
             } => write!(out, " ({} from {other})", percent(*difference)),
-            Finding::NotConverged { .. } => out.write_str(" (no other twin to compare with)"),
+            Finding::NotConverged { .. } => out.write_str(" (no other scaled model to compare with)"),
             Finding::TooFewPages { pages } => write!(out, " ({pages} in a reclaim unit)"),
-            Finding::SpareHeld { share } => write!(out, " (open: {} of the spare reclaim units)", percent(*share)),
+            Finding::SpareHeld { share } => write!(out, " ({} of the spare reclaim units are open)", percent(*share)),
         }
     }
 }
@@ -245,11 +245,11 @@ impl Command {
     /// Advice to write more, for a run with or without a steady-state condition.
     pub(super) fn more_writes(self, is_until_steady: bool) -> &'static str {
         match (self, is_until_steady) {
-            (Command::Run, false) => "write more (--until steady)",
-            (Command::Run, true) => "write more (a larger --write)",
-            (Command::WhatIf, _) => "write more (--write)",
-            (Command::Python, false) => "write more (until=\"steady\")",
-            (Command::Python, true) => "write more (a larger write_capacities)",
+            (Command::Run, false) => "Write more (--until steady)",
+            (Command::Run, true) => "Write more (a larger --write)",
+            (Command::WhatIf, _) => "Write more (--write)",
+            (Command::Python, false) => "Write more (until=\"steady\")",
+            (Command::Python, true) => "Write more (a larger write_capacities)",
         }
     }
 
@@ -274,9 +274,9 @@ impl Command {
     /// Advice to use more of a drive.
     pub(super) fn fuller_drive(self) -> &'static str {
         match self {
-            Command::Run => "use a smaller drive (--capacity) or fill it first (--prefill)",
-            Command::WhatIf => "use a smaller drive (--drive)",
-            Command::Python => "use a smaller drive (capacity_bytes) or fill it first (prefill_capacities)",
+            Command::Run => "Use a smaller drive (--capacity) or fill it first (--prefill)",
+            Command::WhatIf => "Use a smaller drive (--drive)",
+            Command::Python => "Use a smaller drive (capacity_bytes) or fill it first (prefill_capacities)",
         }
     }
 }

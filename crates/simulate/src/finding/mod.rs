@@ -421,7 +421,7 @@ mod tests {
             owner.units_reclaimed = 0;
         }
         let remedy = |result: &CellResult, command| lines(std::slice::from_ref(result), command).concat();
-        assert!(remedy(&result, Command::Python).ends_with("write more (until=\"steady\")"));
+        assert!(remedy(&result, Command::Python).ends_with("Write more (until=\"steady\")"));
         result.until = Some(experiment::run_options::Until::Steady);
         for (command, larger) in [
             (Command::Run, "a larger --write"),

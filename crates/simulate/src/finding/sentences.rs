@@ -24,15 +24,15 @@ pub fn lines(results: &[CellResult], command: Command) -> Vec<String> {
         let what = extent(&kind, command, is_until_steady)?;
         let is_short = ["never_collected", "not_steady", "not_settled"].contains(&name);
         // The run stopped before its write limit.
-        let what = match what.rsplit_once("; ").filter(|_| is_stopped && is_short) {
-            Some((what, _)) => format!("{what}; the run was stopped, let it go on to its end"),
+        let what = match what.rsplit_once(". ").filter(|_| is_stopped && is_short) {
+            Some((what, _)) => format!("{what}. The run was stopped early, so let it run to its end"),
             None => what,
         };
         let count = match results.len() {
             1 => String::new(),
-            all => format!("{} of {all} {things}; ", kind.len()),
+            all => format!(" ({} of {all} {things})", kind.len()),
         };
-        Some(format!("{}: {count}{what}", name.replace('_', " ")))
+        Some(format!("{}{count}: {what}", name.replace('_', " ")))
     };
     KINDS.into_iter().filter_map(line).collect()
 }
@@ -52,12 +52,12 @@ pub(super) fn extent(findings: &[&Finding], command: Command, is_until_steady: b
     let differences = || findings.iter().filter_map(|finding| finding.difference());
     let shares = || findings.iter().filter_map(|finding| finding.share());
     let up_to = if findings.len() > 1 { "up to " } else { "" };
-    let from = if findings.len() > 1 { "from " } else { "" };
+    let from = if findings.len() > 1 { "as little as " } else { "" };
     let most = differences().reduce(f64::max).map(percent);
     let all_compared = differences().count() == findings.len();
     Some(match (*findings.first()?, findings.len()) {
         (Finding::NeverCollected, _) => {
-            format!("nothing was reclaimed, so WAF says nothing of garbage collection; {more}")
+            format!("no reclaim unit was collected, so WAF does not include garbage collection. {more}")
         }
         (Finding::NothingWritten, _) => "the host wrote nothing, so there is no write amplification".to_string(),
         (Finding::PartialWrites { unit_bytes, .. }, _) => {
@@ -67,15 +67,15 @@ pub(super) fn extent(findings: &[&Finding], command: Command, is_until_steady: b
             };
             let most = findings.iter().filter_map(waf).reduce(f64::max)?;
             format!(
-                "requests smaller than the mapping unit of {unit_bytes} bytes, or not aligned to it, program whole units, which alone \
-                 makes WAF {up_to}{most:.3}; write whole units (bs, blockalign)"
+                "writes smaller than the mapping unit of {unit_bytes} bytes, or not aligned to it, program whole \
+                 units. This alone makes WAF {up_to}{most:.3}. Write whole units (bs, blockalign)"
             )
         }
         (Finding::NotSteady { .. }, _) => match most {
             Some(most) if all_compared => {
-                format!("the last {ROUNDS} drive-writes are {up_to}{most} apart; allow more with {write}")
+                format!("the last {ROUNDS} drive writes are {up_to}{most} apart. Allow more with {write}")
             }
-            _ => format!("fewer than {ROUNDS} drive-writes; allow more with {write}"),
+            _ => format!("there are fewer than {ROUNDS} drive writes. Allow more with {write}"),
         },
         (
             Finding::NotSettled {
@@ -85,43 +85,47 @@ pub(super) fn extent(findings: &[&Finding], command: Command, is_until_steady: b
             },
             1,
         ) => format!(
-            "WAF {whole:.3} over the run, {before:.3} and then {last:.3} over the last drive-writes; it still changes, the last is \
-             nearest to the answer; {more}"
+            "WAF is {whole:.3} over the run, and {before:.3} and {last:.3} in the last two drive writes. It still \
+             changes, so the last value is nearest to the answer. {more}"
         ),
         (Finding::NotSettled { .. }, _) => match most {
             Some(most) if all_compared => {
-                format!("the last two drive-writes are {up_to}{most} apart, so WAF still changes; {more}")
+                format!("the last two drive writes are {up_to}{most} apart, so WAF still changes. {more}")
             }
-            Some(most) => format!("the last two drive-writes are {up_to}{most} apart, if there are two; {more}"),
-            None => format!("fewer than two drive-writes; {more}"),
+            Some(most) => format!("the last two drive writes are {up_to}{most} apart, if a run has two. {more}"),
+            None => format!("there are fewer than two drive writes. {more}"),
         },
         (Finding::StartIncluded { last, whole }, 1) => {
-            format!("WAF {whole:.3} over the run, {last:.3} at its end, which is the answer for a drive in use")
+            format!(
+                "WAF is {whole:.3} over the run, and {last:.3} at its end. The end is the answer for a drive in \
+                     use"
+            )
         }
         (Finding::StartIncluded { .. }, _) => {
             format!(
-                "over the run WAF is {up_to}{} from that at its end, which is the answer for a drive in use",
+                "WAF over the run differs by {up_to}{} from WAF at its end. The end is the answer for a drive in use",
                 most?
             )
         }
         (Finding::LittleUsed { .. }, _) => {
             let least = shares().reduce(f64::min).map(percent)?;
             let remedy = command.fuller_drive();
-            format!("{from}{least} of the drive holds data, so the rest is spare; {remedy}")
+            format!("{from}{least} of the drive holds data, so the rest acts as spare flash. {remedy}")
         }
         (Finding::UnwrittenRead { .. }, _) => {
             let most = shares().reduce(f64::max).map(percent)?;
             format!(
-                "{up_to}{most} of the pages read were never written, which takes no time; fill the drive first ({prefill})"
+                "{up_to}{most} of the pages read were never written, and such reads take no time in the flash. Fill \
+                 the drive first ({prefill})"
             )
         }
         (Finding::ReplayScaled { scale }, _) => format!(
-            "at 1/N of the drive, here {scale}, positions of the trace lie upon each other, while requests keep their size and number, so \
-             neither latencies nor WAF are the drive's; {}",
+            "on a scaled model, here {scale}, positions of the trace overlap, while requests keep their size and \
+             number. Neither latencies nor WAF are those of the drive. {}",
             match command {
                 Command::Run | Command::WhatIf =>
-                    "replay on a drive that the trace fills (--capacity), without --scale",
-                Command::Python => "replay on a drive that the trace fills (capacity_bytes), without scale",
+                    "Replay on a drive that the trace fills (--capacity), without --scale",
+                Command::Python => "Replay on a drive that the trace fills (capacity_bytes), without scale",
             }
         ),
         (Finding::WithoutEffect { .. }, _) => {
@@ -132,13 +136,13 @@ pub(super) fn extent(findings: &[&Finding], command: Command, is_until_steady: b
             let names: std::collections::BTreeSet<&str> = names.map(String::as_str).collect();
             let names: Vec<&str> = names.into_iter().collect();
             format!(
-                "{} would change something on a drive and does not here",
+                "the model ignores {}, which would have an effect on a drive",
                 names.join(", ")
             )
         }
         (Finding::NotConverged { .. }, _) => match most {
-            Some(most) => format!("{up_to}{most} from the next smaller twin"),
-            None => "no other twin to compare with".to_string(),
+            Some(most) => format!("WAF differs by {up_to}{most} from that of the next smaller scaled model"),
+            None => "there is no other scaled model to compare with".to_string(),
         },
         (Finding::TooFewPages { .. }, _) => {
             let pages = |finding: &&Finding| match finding {
@@ -147,15 +151,15 @@ pub(super) fn extent(findings: &[&Finding], command: Command, is_until_steady: b
             };
             let fewest = findings.iter().filter_map(pages).min()?;
             format!(
-                "{fewest} in a reclaim unit, twins are good from {}; use a larger one ({scale})",
+                "a reclaim unit has {fewest}, and a scaled model needs at least {}. Use a larger model ({scale})",
                 twin::UNIT_PAGES_MIN
             )
         }
         (Finding::SpareHeld { .. }, _) => {
             let most = shares().reduce(f64::max).map(percent)?;
             format!(
-                "handles have {up_to}{most} of the spare reclaim units open, so WAF is that of a drive too small for them, not of the \
-                 placement; use fewer handles or smaller reclaim units ({units})"
+                "handles have {up_to}{most} of the spare reclaim units open. WAF shows a drive too small for its \
+                 handles, not the effect of placement. Use fewer handles or smaller reclaim units ({units})"
             )
         }
     })

@@ -33,7 +33,7 @@ impl Checkpoint {
 fn no_memory(error: std::io::Error) -> LabError {
     LabError::invalid(
         "memory",
-        format!("there is none for another drive: {error}; end another session or lane"),
+        format!("there is none for another drive ({error}). End another session or lane"),
     )
 }
 

@@ -74,11 +74,15 @@ pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
 ) -> Result<Vec<CellResult>, LabError> {
     let cells = || plans.iter().map(Borrow::<RunPlan>::borrow);
     if options.save.is_some() && plans.len() != 1 {
-        let problem = format!("these are {} runs; only a single one leaves a device", plans.len());
+        let problem = format!(
+            "only the device of a single run can be saved, and these are {} runs. Select one with \
+                               --only, --device or --seed",
+            plans.len()
+        );
         return Err(LabError::invalid("save (--save)", problem));
     }
     if options.save.is_some() && cells().any(RunPlan::searches) {
-        let problem = "several twins run where the scale is auto; give the scale that it finds";
+        let problem = "an automatic scale runs several scaled models. Give the scale that it finds";
         return Err(LabError::invalid("save (--save)", problem));
     }
     for cell in cells() {

@@ -198,24 +198,24 @@ impl MemoryNeed {
     /// Returns an error for a run that exceeds `available_bytes`. It suggests a remedy.
     pub fn refusal(&self, available_bytes: u64) -> LabError {
         let need = format!(
-            "the page maps need {} and the workload up to {}, which is more than the {} that runs may take (nine tenths of the memory \
-             that is available)",
+            "the page maps need {} and the workload up to {}. Together they exceed the {} that runs may take (nine \
+             tenths of the available memory)",
             Bytes(self.maps_bytes),
             Bytes(self.workload_bytes),
             Bytes(available_bytes)
         );
         let twin = match self.largest {
             // A scaled model distorts the latencies that a replay measures.
-            _ if self.is_replay => "replay on a smaller drive that the trace fills (--capacity)".to_string(),
-            Some(largest) => format!("search no further than a smaller twin than {largest} (--scale auto:1/64)"),
-            None => "run a smaller twin (--scale 1/64)".to_string(),
+            _ if self.is_replay => "a smaller drive that the trace fills (--capacity)".to_string(),
+            Some(largest) => format!("a search that ends at a smaller model than {largest} (--scale auto:1/64)"),
+            None => "a smaller scaled model (--scale 1/64)".to_string(),
         };
         let less = match self.workload_bytes > self.maps_bytes {
-            true if self.is_trace => "give fewer or shorter files of the trace, or ",
-            true => "let the workload keep less (fewer jobs or objects, larger blocks, norandommap), or ",
+            true if self.is_trace => "fewer or shorter files of the trace, or ",
+            true => "a workload that keeps less (fewer jobs or objects, larger blocks, norandommap), or ",
             false => "",
         };
-        LabError::invalid(&self.place, format!("{need}; {less}{twin}"))
+        LabError::invalid(&self.place, format!("{need}. Use {less}{twin}"))
     }
 }
 
@@ -231,8 +231,8 @@ impl RunPlan {
             ScaleChoice::Auto { largest } => largest,
         };
         if cell.device.timing.is_some() {
-            let problem = "scale = auto compares write amplification, which says nothing of latencies and rates; give a scale, \
-                           or run it untimed";
+            let problem = "scale = auto compares write amplification, not latencies or rates. Give a scale, or run \
+                           it untimed (--untimed)";
             return Err(LabError::invalid(&cell.key.to_string(), problem));
         }
         let scales = twin::sizes(&cell.key.device, &cell.device, largest)?;
@@ -254,7 +254,10 @@ impl RunPlan {
 
     /// Plan of the same cell on a larger scaled model. The run builds the workload.
     pub(super) fn larger(&self, scale: Scale) -> Result<RunPlan, LabError> {
-        assert!(scale.0 < self.scale.0, "a search goes from small twins to large ones");
+        assert!(
+            scale.0 < self.scale.0,
+            "a search goes from small scaled models to large ones"
+        );
         RunPlan::on(Ground::new(&self.cell, scale)?, self.cell.clone(), false)
     }
 
@@ -301,7 +304,7 @@ impl RunPlan {
             if let Workload::Untimed(source) = &workload {
                 cell.run.check_untimed(&cell.key.to_string())?;
                 if !target.endless && source.share_done().is_none() {
-                    let problem = "the workload never ends; give --write, or write_capacities in [run]";
+                    let problem = "the workload never ends. Give --write, or write_capacities in [run]";
                     return Err(LabError::invalid(&cell.key.to_string(), problem));
                 }
             }
@@ -443,7 +446,7 @@ impl RunPlan {
         };
         let device = Device::load(snapshot)?;
         if *device.config() != self.config {
-            let problem = "holds another device than when the run was planned";
+            let problem = "the snapshot holds another device than when the run was planned. Start the run again";
             return Err(LabError::invalid(&snapshot.display().to_string(), problem));
         }
         Ok(device)

@@ -33,7 +33,7 @@ fn search<R>(
     mut run: impl FnMut(Scale) -> Result<R, LabError>,
     amplifications: impl Fn(&R) -> Option<[f64; 2]>,
 ) -> Result<Found<R>, LabError> {
-    let (first, larger) = scales.split_first().expect("a search has a twin at least");
+    let (first, larger) = scales.split_first().expect("a search has at least one scaled model");
     let mut found = Found {
         result: run(*first)?,
         search: ScaleSearch { compared: None },
@@ -41,7 +41,10 @@ fn search<R>(
     };
     let mut smaller = *first;
     for &scale in larger {
-        assert!(scale.0 < smaller.0, "a search goes from small twins to large ones");
+        assert!(
+            scale.0 < smaller.0,
+            "a search goes from small scaled models to large ones"
+        );
         let before = amplifications(&found.result);
         let next = before.map(|_| run(scale)).transpose()?;
         let after = next.as_ref().and_then(&amplifications);

@@ -461,7 +461,8 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             return Ok(false);
         }
         if work.since_write > UNWRITTEN_REQUESTS_MAX && self.plan.cell().run.write_capacities.is_some() {
-            let problem = "the workload reads on and on without a write, so what --write asks for is never written; leave --write out, or let it write";
+            let problem = "the workload reads without writing, so it never reaches the total of --write. Leave \
+                           --write out, or use a workload that writes";
             return Err(LabError::invalid(&self.plan.cell().key.to_string(), problem));
         }
         if let Some(placer) = &self.placer {

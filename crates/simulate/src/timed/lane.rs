@@ -497,8 +497,8 @@ impl Lane {
             Step::Failed(latency_ns) => {
                 let setting = format!("latency_target={target_us}us of [{name}]");
                 let problem = format!(
-                    "a request took {:.1} us with no other in flight, and fio gives up there too; allow more, or a share of late \
-                     requests with latency_percentile",
+                    "a request took {:.1} us with no other in flight, where fio gives up too. Allow more, or a \
+                     share of late requests with latency_percentile",
                     latency_ns as f64 / 1e3
                 );
                 self.error = Some(WorkloadError::at(setting, problem));

@@ -53,7 +53,7 @@ pub(super) fn lanes_of_jobs(
     // With `exitall` the end of one lane ends all lanes of its group.
     let is_ended = |group: u16| file.exits_all() && lanes.iter().any(|lane| lane.group == group && lane.ends());
     if let Some((job, _)) = without_end.iter().find(|(_, group)| !is_ended(*group)) {
-        let problem = "it never ends, and nothing that runs with it writes until enough is written";
+        let problem = "it never ends, and no job that runs with it ends after enough writes";
         return Err(job.error("rw", problem, "give it a runtime").into());
     }
     Ok((lanes, jobs))
@@ -78,7 +78,8 @@ pub(super) fn lane_of_source(lane: Lane, run: &RunSettings) -> Result<(Vec<Lane>
     };
     let jobs = streams.into_iter().map(job).collect();
     if !lane.ends() && run.write_capacities.is_none() {
-        let problem = "never ends in virtual time; give seconds or write_capacities in [run], --seconds or --write";
+        let problem = "the workload never ends in virtual time. Give seconds or write_capacities in [run], or \
+                       --seconds or --write";
         return Err(LabError::invalid("workload", problem));
     }
     Ok((vec![lane], jobs))

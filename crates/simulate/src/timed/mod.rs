@@ -58,10 +58,11 @@ use turns::Turns;
 
 /// Upper bound of wait times, 250 years of virtual time. A device's clock ends after 292 years.
 const END_NS: Nanos = 250 * 365 * 86_400_000_000_000;
-const TRACE_TOO_LATE: &str = "the trace's next request comes after 250 years of virtual time, which a drive's clock does not count; check the unit of its \
-                              times, or raise replay_speed (--speed)";
-const TOO_LATE: &str = "its next request would come after 250 years of virtual time, which a drive's clock does not count; shorten startdelay, thinktime and \
-                        runtime of the jobs that run one after another, or raise the rate";
+const TRACE_TOO_LATE: &str = "the trace's next request comes after 250 years of virtual time, the limit of a \
+                              drive's clock. Check the unit of its times, or raise replay_speed (--speed)";
+const TOO_LATE: &str = "its next request would come after 250 years of virtual time, the limit of a drive's clock. \
+                        Shorten startdelay, thinktime and runtime of jobs that run one after another, or raise the \
+                        rate";
 
 /// Limits of an advance.
 #[derive(Clone, Copy, Debug)]
