@@ -87,7 +87,7 @@ def test_what_cannot_be_is_refused() -> None:
         lifetimes("inodb")
     with pytest.raises(WarpError, match="capacity_bytes"):
         lifetimes("innodb", capacity_bytes=1 << 30, scale=64)
-    with pytest.raises(WarpError, match="twin of another size"):
+    with pytest.raises(WarpError, match="those of another scale"):
         innodb().distance(lifetimes("innodb", scale="1/512"))
     large_pages = {"geometry.mapping_unit_bytes": "16KiB"}
     short: dict[str, Any] = {"scale": "1/256", "write_capacities": 0.1}

@@ -215,7 +215,7 @@ def test_placement_in_virtual_time() -> None:
     ("answer", "error", "sentence"),
     [
         (lambda requests: np.zeros(3, dtype=int), ValueError, "3 placement indices for"),
-        (lambda requests: np.full(len(requests), 9), warp_ssd.WarpError, "gave placement index 9; the drive has 0 to 7"),
+        (lambda requests: np.full(len(requests), 9), warp_ssd.WarpError, "returned placement index 9, but the drive has only 0 to 7"),
         (lambda requests: np.full(len(requests), -1), ValueError, "placement index -1"),
         (lambda requests: requests.pages / 2, TypeError, "place must return integers, not float64"),
         (lambda requests: {}["no"], KeyError, "no"),

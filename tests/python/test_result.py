@@ -66,7 +66,7 @@ def test_claims_are_judged_on_the_form_they_are_made_for(result: warp_ssd.Result
     claims = pa.table(result.claims()).to_pylist()
     judged = [claim for claim in claims if claim["holds"] is not None]
     assert 0 < marked == len(judged) < len(claims) and all(claim["holds"] for claim in judged)
-    assert all(claim["found"].startswith("not judged: ") for claim in claims if claim["holds"] is None)
+    assert all(claim["found"].startswith("not judged, because ") for claim in claims if claim["holds"] is None)
     assert "FAILS" not in result.summary()
     # Neither form: a part of the quick one, and one of another size.
     small = warp_ssd.run(QUICK, scale=2048, write_capacities=0.1, devices=["ssd_a"])

@@ -216,7 +216,7 @@ def test_experiments_are_dictionaries_too() -> None:
         (lambda: point(overrides={"gc.lazy": 1}), "lazy"),
         (lambda: Experiment(QUICK).points(only=["NoFPD"]), "did you mean NoFDP"),
         (lambda: Experiment(QUICK).points(scale="half"), "is not of the form 1/64"),
-        (lambda: Experiment(QUICK).points(seeds=[]), "give at least one seed"),
+        (lambda: Experiment(QUICK).points(seeds=[]), "Give at least one seed"),
         (
             lambda: Experiment(QUICK).points(write_capacities=float("nan")),
             "write_capacities = nan is not finite. Give a finite number",
@@ -275,7 +275,7 @@ def test_a_run_goes_on_with_a_saved_device(tmp_path: Path) -> None:
     assert fresh.hash != filled.hash == again.hash
     assert filled.run().to_json() == again.run().to_json() == pickle.loads(pickle.dumps(filled)).run().to_json()
     assert json.loads(filled.run().to_json())["media_bytes_written"] > json.loads(fresh.run().to_json())["media_bytes_written"]
-    with pytest.raises(WarpError, match="scale: cannot be had together with a snapshot"):
+    with pytest.raises(WarpError, match="scale: this option cannot be combined with a snapshot"):
         workload.points(snapshot=path, scale="1/2")
 
 
@@ -286,7 +286,7 @@ def test_what_the_command_can_say_can_be_said_here() -> None:
     assert point(feedback={"policy": "observe"}).hash != point().hash != point(write_capacities=1.5).hash
     with pytest.raises(WarpError, match="seconds"):
         point(seconds=0.0)
-    with pytest.raises(WarpError, match="the nearest scale that works is 1/5"):
+    with pytest.raises(WarpError, match="The nearest possible scale is 1/5"):
         point(capacity_bytes=1 << 30, scale="1/2048")
     with pytest.raises(WarpError, match="feedback: policy"):
         point(feedback={"policy": "none"})

@@ -168,11 +168,11 @@ mod tests {
     fn what_is_not_a_map_is_refused_with_its_place() {
         let error = |text: &str| OwnerMap::parse(text).expect_err("no map").to_string();
         assert!(error("a,0,10\nb,9,1").starts_with("a and b both own byte 9"));
-        assert!(error("a,0").starts_with("line 1: has 2 fields"));
-        assert!(error("\na,x,1").starts_with("line 2: START_BYTES is not a number: \"x\""));
-        assert!(error("a,0,0").starts_with("line 1: BYTES = 0 makes no range from 0"));
-        assert!(error("a,0,1,70000").contains("PLACEMENT is not a placement identifier"));
-        assert!(error("a,0,1,1\na,1,1,2").starts_with("line 2: a has another placement identifier"));
-        assert!(error("# nothing").starts_with("no owner has any extent"));
+        assert!(error("a,0").starts_with("line 1 has 2 fields"));
+        assert!(error("\na,x,1").starts_with("line 2 has START_BYTES = \"x\", which is not a number"));
+        assert!(error("a,0,0").starts_with("line 1 has BYTES = 0, which makes no range from 0"));
+        assert!(error("a,0,1,70000").contains("which is not a placement identifier"));
+        assert!(error("a,0,1,1\na,1,1,2").starts_with("line 2 gives a another placement identifier"));
+        assert!(error("# nothing").starts_with("no owner has an extent"));
     }
 }

@@ -378,10 +378,11 @@ mod tests {
             let [one, many] = if is_measured_first { ["A", "B"] } else { ["B", "A"] };
             for said in [
                 &format!(
-                    "{one} is one result, which stands beside every cell of {many}; nearest in WAF is FDP, 1.500 beside 1.600"
+                    "{one} is one result, so it is compared with every cell of {many}. Nearest in WAF is FDP, with \
+                     1.500 against 1.600"
                 ),
-                "host, GB and media, GB depend on how much was written",
-                &format!("not compared, because {one} does not have it: WAF at the end; RUH 0 WAF; "),
+                "host, GB and media, GB depend on the bytes written",
+                &format!("{one} does not have these metrics: WAF at the end; RUH 0 WAF; "),
                 "counters of the whole drive",
             ] {
                 assert!(notes.contains(said), "{said}: {notes}");
@@ -401,7 +402,7 @@ mod tests {
         assert_eq!(named.only, [vec!["Non-FDP".to_string()], vec![]]);
         let other = compare(experiment(&all), experiment(&[("ssd_a", "", 1.4)])).expect("one beside all");
         assert!(
-            other.notes[0].contains("nearest in WAF is FDP, 1.500 beside 1.400"),
+            other.notes[0].contains("Nearest in WAF is FDP, with 1.500 against 1.400"),
             "{:?}",
             other.notes
         );
@@ -491,7 +492,7 @@ mod tests {
         assert_eq!(by_device.only[1], ["ssd_b | FDP"]);
         let counted = compare(asked(), statistics(2e9, 2.2e9)).expect("both have WAF");
         assert!(
-            counted.notes[0].contains("nearest in WAF is oracle, 1.000 beside 1.100"),
+            counted.notes[0].contains("Nearest in WAF is oracle, with 1.000 against 1.100"),
             "{:?}",
             counted.notes
         );
@@ -500,9 +501,10 @@ mod tests {
         let error = compare(asked(), experiment(&[("ssd_a", "80/20", 1.5), ("ssd_a", "FDP", 1.5)]));
         assert_eq!(
             error.expect_err("no name is the same").to_string(),
-            "answer: nothing to compare: it is an answer of `warp whatif` about t.csv, with the cells none; oracle, and study is results of \
-             WARP about study, with the cells 80/20; FDP; cells go together by their names, or one goes with all of the other side: \
-             `warp run study --only '80/20' --json > cell.json`, then `warp compare answer cell.json`"
+            "answer: there is nothing to compare. answer is an answer of `warp whatif` about t.csv, with the cells \
+             none; oracle. study is a result of `warp run` about study, with the cells 80/20; FDP. Cells are paired \
+             by name, or one cell with all of the other side. Use `warp run study --only '80/20' --json > \
+             cell.json`, then `warp compare answer cell.json`"
         );
     }
 
@@ -527,7 +529,7 @@ mod tests {
                 compare(statistics(1.0, 2.0), fio("r")),
                 [
                     "FDP statistics, with WAF",
-                    "fio's results, with r read IOPS",
+                    "a result of fio, with r read IOPS",
                     "warp compare fio.json run.json",
                 ],
             ),
@@ -536,14 +538,14 @@ mod tests {
                 [
                     "with r read IOPS",
                     "with s read IOPS",
-                    "give them the same names and run fio again",
+                    "Give them the same names and run fio again",
                 ],
             ),
             (
                 compare(fio("r"), experiment(&[("ssd_a", "FDP", 1.5)])),
                 [
                     "a result of fio",
-                    "WARP about study",
+                    "a result of `warp run` about study",
                     "`warp run JOB.fio --device ssd_a --json > run.json`",
                 ],
             ),
@@ -559,8 +561,8 @@ mod tests {
                 compare(statistics(1.0, 2.0), idle()),
                 [
                     "FDP statistics, with WAF",
-                    "WARP, with hit ratio",
-                    "`warp run` it with a workload that writes",
+                    "a result of `warp run`, with hit ratio",
+                    "`warp run` with a workload that writes",
                 ],
             ),
         ];

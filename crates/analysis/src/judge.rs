@@ -524,9 +524,13 @@ mod tests {
             grid: Vec::new(),
         };
         assert_eq!(problems("", &[]), (0, String::new()));
-        assert!(problems("", &held).1.contains("has no mark"));
+        assert!(problems("", &held).1.contains("but is not marked"));
         assert_eq!(problems("quick = \"chance\"\n", &held), (0, String::new()));
         assert_eq!(problems("quick = true\n", &held), (1, String::new()));
-        assert!(problems("quick = true\n", &[]).1.starts_with("broken: it is"));
+        assert!(
+            problems("quick = true\n", &[])
+                .1
+                .starts_with("the claim \"it is\" does not hold")
+        );
     }
 }

@@ -412,6 +412,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("store.json"), "{}").expect("it is written");
         let error = Store::open(folder.path()).expect_err("it is another").to_string();
-        assert!(error.contains("store.json: not a store of version 1"), "{error}");
+        assert!(
+            error.contains("store.json: this is not a store of version 1"),
+            "{error}"
+        );
     }
 }

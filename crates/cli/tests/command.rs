@@ -15,7 +15,7 @@ use common::{files, folder, json, prints, refused, write};
 #[test]
 fn names_that_do_not_exist() {
     let folder = folder();
-    let known = "known are";
+    let known = "Known names are";
     refused(
         &folder,
         &["run", "one_strem"],
@@ -25,7 +25,7 @@ fn names_that_do_not_exist() {
     refused(
         &folder,
         &["run", "qqq"],
-        &["there is no experiment or workload qqq;", known],
+        &["there is no experiment or workload qqq.", known],
     );
     refused(
         &folder,
@@ -231,12 +231,12 @@ fn settings() {
     refused(
         &folder,
         &["run", "one_stream", "--scale", "auto:1/65536"],
-        &["auto:1/65536", "the smallest twin"],
+        &["auto:1/65536", "the smallest scaled model"],
     );
     refused(
         &folder,
         &["run", "latency", "--scale", "auto"],
-        &["latencies", "give a scale"],
+        &["latencies", "Give a scale"],
     );
     refused(&folder, &["run", "one_stream", "--write", "0"], &["--write"]);
     refused(&folder, &["run", "one_stream", "--write", "NaN"], &["--write"]);
@@ -283,7 +283,7 @@ fn destinations() {
     refused(
         &folder,
         &[one, searched].concat(),
-        &["--save", "several twins", "give the scale"],
+        &["--save", "several scaled models", "Give the scale"],
     );
 }
 
@@ -484,7 +484,7 @@ fn a_scale_is_found() {
     let run = ["--scale", "auto", "--write", "4"];
     let printed = random_writes(&folder, &run);
     assert!(
-        printed.contains("scale auto: the first twin within 1 % of the next smaller one"),
+        printed.contains("scale auto is the first scaled model within 1 % of the next smaller one"),
         "{printed}"
     );
     let row: Vec<&str> = printed.lines().filter(|line| line.contains("1/16")).collect();
@@ -521,28 +521,28 @@ fn findings_are_shown_in_every_form() {
         (
             &["--scale", "1/16", "--write", "0.5"],
             "never_collected",
-            "never collected: nothing was reclaimed, so WAF says nothing of garbage collection",
+            "never collected: no reclaim unit was collected, so WAF does not include garbage collection",
         ),
         (&["--scale", "1/16", "--write", "0.3"], "little_used", "little used: "),
         (
             &["--scale", "1/16", "--write", "8"],
             "start_included",
-            "start included: WAF ",
+            "start included: WAF is ",
         ),
         (
             &["--scale", "1/16", "--write", "1.5"],
             "not_settled",
-            "not settled: fewer than two drive-writes",
+            "not settled: there are fewer than two drive writes",
         ),
         (
             &["--scale", "auto:1/16", "--write", "8"],
             "not_converged",
-            "not converged: no other twin to compare with",
+            "not converged: there is no other scaled model to compare with",
         ),
         (
             &["--scale", "1/64", "--write", "8"],
             "too_few_pages",
-            "too few pages: 256 in a reclaim unit, twins are good from 1024",
+            "too few pages: a reclaim unit has 256, and a scaled model needs at least 1024",
         ),
         (
             &[
@@ -692,7 +692,7 @@ fn a_run_goes_on_until_it_is_steady() {
     let folder = folder();
     let printed = random_writes(&folder, &["--scale", "1/16", "--until", "steady"]);
     assert!(
-        printed.contains("steady: WAF ") && printed.contains(" (95 %) over 5 drive-writes"),
+        printed.contains("steady: WAF is ") && printed.contains(" (95 %) over 5 drive writes"),
         "{printed}"
     );
     assert!(

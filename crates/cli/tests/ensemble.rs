@@ -42,7 +42,7 @@ fn what_the_members_say_of_each_setting_is_shown() {
     let folder = with_drive();
     let shown = prints(&folder, &["devices", "drive.toml"]);
     for part in [
-        "ensemble: 3 members, loss 1.5 to 3; ranges of write amplification are widened by 5.0 %",
+        "an ensemble of 3 members, with a loss of 1.5 to 3. Intervals of write amplification are widened by 5.0 %",
         "0.17 to 0.24",
         "initially_isolated (2), persistently_isolated (1)",
     ] {
@@ -256,7 +256,7 @@ fn members_of_an_experiment_change_its_workload_too() {
     refused(
         &folder,
         &["run", "./open.toml", "--device", "pm9d3a", "--interval"],
-        &["pm9d3a: has no ensemble"],
+        &["pm9d3a: the device has no ensemble"],
     );
 }
 
@@ -280,9 +280,12 @@ fn what_was_fitted_and_what_nobody_published_stands_beside_what_was() {
     );
     let covered = text
         .lines()
-        .find(|line| line.contains("inside our interval"))
+        .find(|line| line.contains("our interval contains"))
         .expect("it is counted");
-    assert!(covered.ends_with("of 1 that were fitted to"), "{covered}");
+    assert!(
+        covered.ends_with("of 1 fitted write amplifications of the paper's drive"),
+        "{covered}"
+    );
     let found = json(&prints(&folder, &["reproduce", "./open.toml", "--json"]));
     assert_eq!(found["comparisons"][0]["fitted"], true);
     assert_eq!(found["comparisons"][1]["drive"], serde_json::Value::Null);
@@ -331,7 +334,7 @@ fn published_numbers_inside_are_counted() {
     let folder = with_experiment();
     let text = prints(&folder, &["reproduce", "./two.toml", "--interval"]);
     assert!(
-        text.contains("write amplifications of the paper's drive inside our interval: 1 of 2 (50.0 %)"),
+        text.contains("our interval contains 1 of 2 (50.0 %) write amplifications of the paper's drive"),
         "{text}"
     );
     let found = json(&prints(&folder, &["reproduce", "./two.toml", "--interval", "--json"]));
@@ -342,7 +345,7 @@ fn published_numbers_inside_are_counted() {
     );
     let twice = prints(&folder, &["reproduce", "./two.toml", "./two.toml", "--interval"]);
     assert!(
-        twice.contains("all experiments: write amplifications of the paper's drive inside our interval: 2 of 4"),
+        twice.contains("all experiments: our interval contains 2 of 4"),
         "{twice}"
     );
 }
@@ -354,7 +357,7 @@ fn what_has_no_interval_is_refused() {
     refused(
         &folder,
         &["run", "one_stream", "--device", "pm9d3a", "--interval"],
-        &["pm9d3a: has no ensemble"],
+        &["pm9d3a: the device has no ensemble"],
     );
     refused(
         &folder,

@@ -104,7 +104,7 @@ fn a_torn_file_among_the_kept_runs_is_named_and_the_others_are_listed() {
     refused(
         &folder,
         &["runs", "show", "00000000"],
-        &["00000000.json", "is no run that was kept"],
+        &["00000000.json", "is not a stored run"],
     );
 }
 
@@ -179,9 +179,9 @@ fn several_seeds_say_whether_a_difference_is_more_than_chance() {
         assert!(table.contains(part), "{part}: {table}");
     }
     let page = std::fs::read_to_string(folder.path().join("page/report.html")).expect("it was written");
-    assert!(page.contains("What is compared") && page.contains("RUH 0 WAF"));
+    assert!(page.contains("Compared results") && page.contains("RUH 0 WAF"));
     let table = prints(&folder, &["compare", "less.json", &ids[0]]);
-    assert!(table.contains("one seed: nothing can be said of chance"), "{table}");
+    assert!(table.contains("one seed does not show chance"), "{table}");
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn a_run_is_compared_with_fio_and_with_what_a_drive_counted() {
     refused(
         &folder,
         &["compare", "abcdef", "ours.json"],
-        &["run abcdef", "there is none"],
+        &["run abcdef", "there is no such run"],
     );
 }
 
@@ -312,7 +312,7 @@ fn answers_of_whatif_are_compared_with_each_other_and_with_runs() {
     write(&folder, "stats.json", "{\"hbmw\":1000000000,\"mbmw\":1010000000}");
     let counted = prints(&folder, &["compare", "stats.json", "small.json"]);
     assert!(
-        counted.contains("A is one result, which stands beside every cell of B; nearest in WAF is"),
+        counted.contains("A is one result, so it is compared with every cell of B. Nearest in WAF is"),
         "{counted}"
     );
 }

@@ -345,7 +345,7 @@ fn lifetimes_are_those_of_any_csv_whose_columns_are_named() {
         alone["workloads"][0]
     );
     let refusal = [&["lifetimes", "job.fio"][..], &ODD_COLUMNS].concat();
-    refused(&folder, &refusal, &["--columns", "job.fio is none"]);
+    refused(&folder, &refusal, &["--columns", "job.fio is not a trace"]);
 }
 
 #[test]
@@ -416,8 +416,8 @@ fn a_folder_of_traces_is_taken_where_a_file_is() {
         &folder,
         &["run", "day", "--device", "ssd_a"],
         &[
-            "day: is a folder with day/jobs.fio, which is no trace",
-            "name one of its files",
+            "day: the folder contains day/jobs.fio, which is not a trace",
+            "Name one of its files",
         ],
     );
     std::fs::create_dir(folder.path().join("empty")).expect("a folder");
@@ -450,7 +450,7 @@ fn a_trace_of_a_cache_goes_through_a_cache() {
     );
     let first = text.lines().next().expect("a line");
     for words in [
-        "twitter.csv is a trace of what a cache was asked",
+        "twitter.csv is a trace of requests to a cache",
         "CacheLib on all of the drive, 6.98 TiB",
         "DRAM",
         "workload.kind=trace",
@@ -543,7 +543,7 @@ fn a_trace_is_replayed_at_its_own_times() {
         "waited in host",
         "recorded p99",
         "most arrivals in",
-        "garbage collection: ",
+        "garbage collection delayed ",
     ] {
         assert!(text.contains(says), "{says}: {text}");
     }
@@ -595,10 +595,7 @@ fn a_replay_that_cannot_be_had_is_refused_with_a_remedy() {
     refused(
         &folder,
         &untimed,
-        &[
-            "(--replay timed) needs a device with [timing]",
-            "warp_default has no [timing]",
-        ],
+        &["(--replay timed) needs [timing]", "device warp_default does not have"],
     );
 }
 
@@ -662,7 +659,7 @@ fn lifetimes_are_those_of_the_workload_and_their_distance_is_between_two() {
     refused(
         &folder,
         &["lifetimes", "random_read"],
-        &["random_read", "nothing has a lifetime"],
+        &["random_read", "its data has no lifetimes"],
     );
     refused(
         &folder,

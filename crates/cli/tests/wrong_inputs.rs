@@ -21,7 +21,11 @@ const ARGUMENTS: &[Row] = &[
     ("", "run one_stream --scale half", "--scale|half|1/64"),
     ("", "run one_stream --scale 0", "--scale|0|1/64"),
     ("", "run one_stream --scale 1/3", "1/3|1/2"),
-    ("", "run one_stream --scale auto:1/65536", "auto:1/65536|smallest twin"),
+    (
+        "",
+        "run one_stream --scale auto:1/65536",
+        "auto:1/65536|smallest scaled model",
+    ),
     ("", "run one_stream --write 0", "--write|above 0"),
     (
         "",
@@ -36,7 +40,7 @@ const ARGUMENTS: &[Row] = &[
     (
         "",
         "whatif three_stream --drive 9999999TB",
-        "capacity of|is more than a drive like ssd_a can have",
+        "capacity of|a drive like ssd_a has at most",
     ),
     ("", "whatif three_stream --drive -1TB", "--drive -1TB is negative"),
     ("", "run one_stream --seed -1", "--seed -1 is negative"),
@@ -54,14 +58,18 @@ const ARGUMENTS: &[Row] = &[
     (
         "",
         "run one_stream --set foo=1",
-        "foo = 1: unknown field `foo`|settings of the workload begin with workload.",
+        "foo = 1: unknown field `foo`|Settings of a workload begin with `workload.`",
     ),
     (
         "time,op,offset,size\n1,X,0,4096\n",
         "run x --device ssd_a --columns time,op,offset,bytes",
         "x:2: the operation is not|--columns op:READ/WRITE",
     ),
-    ("", "run ssd_a", "ssd_a: is a device|warp run WORKLOAD --device ssd_a"),
+    (
+        "",
+        "run ssd_a",
+        "ssd_a: this is a device|warp run WORKLOAD --device ssd_a",
+    ),
     (
         "",
         "run kvcache --device ssd_a",
@@ -71,12 +79,12 @@ const ARGUMENTS: &[Row] = &[
     (
         "[workload]\nkind = \"lsm\"\n",
         "run x.toml --device ssd_a",
-        "remove the line [workload]",
+        "Remove the line [workload]",
     ),
     (
         "[workload]\nkind = \"lsm\"\n",
         "whatif x.toml",
-        "remove the line [workload]",
+        "Remove the line [workload]",
     ),
     ("\n", "run x.toml", "x.toml|is empty|warp new"),
     ("", "run one_stream --write -1", "--write|-1"),
@@ -89,7 +97,7 @@ const ARGUMENTS: &[Row] = &[
     ("", "run one_stream --write 1001", "--write|1000"),
     ("", "run one_stream --prefill 101", "--prefill|100"),
     ("", "run one_stream --prefill -0.5", "--prefill|-0.5"),
-    ("", "run one_stream --seconds 0", "--seconds|microsecond"),
+    ("", "run one_stream --seconds 0", "--seconds|0.000001"),
     ("", "run one_stream --seconds 1", "seconds|timing"),
     ("", "run one_stream --seed one", "--seed|one|give a whole number"),
     ("", "run one_stream --until full", "--until|full|steady"),
@@ -101,12 +109,12 @@ const ARGUMENTS: &[Row] = &[
     (
         "",
         "run one_stream --set over_provisioning=0.2",
-        "warp: over_provisioning = 0.2|did you mean geometry.over_provisioning?",
+        "warp: over_provisioning = 0.2|Did you mean geometry.over_provisioning?",
     ),
     (
         "",
         "run kvcache_202206 --device ssd_a --write 1 --set soc_percent=20",
-        "warp: soc_percent = 20|begin with workload.",
+        "warp: soc_percent = 20|begin with `workload.`",
     ),
     (
         "",
@@ -141,7 +149,7 @@ const ARGUMENTS: &[Row] = &[
     ),
     ("", "run one_stream --wriet 4", "--wriet|--write"),
     ("", "run one_stream --host-nqn nqn.x", "--on"),
-    ("", "run latency --scale auto", "latencies|give a scale"),
+    ("", "run latency --scale auto", "latencies|Give a scale"),
     ("", "run latency --untimed --fio-json x", "--untimed|--fio-json"),
     ("", "run latency --fio-json x", "--fio-json|runs"),
     ("", "run one_stream --scale 1/1024 --save x.warp", "--save|2 runs"),
@@ -164,12 +172,12 @@ const ARGUMENTS: &[Row] = &[
     (
         "",
         "run three_stream --columns op,offset,bytes",
-        "--columns|three_stream is none",
+        "--columns|three_stream is not a trace",
     ),
     (
         "",
         "whatif three_stream --columns op,offset,bytes",
-        "--columns|three_stream is none",
+        "--columns|three_stream is not a trace",
     ),
     (
         "",
@@ -222,7 +230,7 @@ const ARGUMENTS: &[Row] = &[
     ("", "explain missing.toml", "missing.toml"),
     ("", "jobs three_strem", "did you mean three_stream?"),
     ("", "jobs three_stream --options", "--options"),
-    ("", "jobs three_stream --device ssd_z", "ssd_z|known are"),
+    ("", "jobs three_stream --device ssd_z", "ssd_z|Known names are"),
     ("", "export three_stream x --iolog-version 4", "--iolog-version|4"),
     ("", "export three_stream x --requests 0", "--requests|0"),
     (
@@ -315,7 +323,7 @@ const ARGUMENTS: &[Row] = &[
     (
         "[job]\nrw=randread\n",
         "run x.fio --device warp_default --scale 1/1024 --untimed --write 2",
-        "without a write|--write",
+        "reads without writing|--write",
     ),
     ("", "bench --rounds 0", "--rounds"),
     ("", "bench --capacity-gib 1", "--capacity-gib"),
@@ -350,7 +358,7 @@ const ARGUMENTS: &[Row] = &[
     ("", "guest --timeout 0 -- true", "--timeout|1 or more"),
     ("", "guest --transport usb -- true", "--transport|vfio-user"),
     ("", "guest --share missing -- true", "--share|missing|folder"),
-    ("", "guest --device ssd_z -- true", "ssd_z|known are"),
+    ("", "guest --device ssd_z -- true", "ssd_z|Known names are"),
     (
         "",
         "guest --transport none --capacity 8G -- true",

@@ -141,7 +141,7 @@ mod tests {
             (
                 "ensemble_residual = 1.5",
                 good,
-                "ensemble_residual = 1.5: must be a share",
+                "ensemble_residual = 1.5 is out of range. Give a share",
             ),
             ("ensemble_residual = 0.1\nensemble = []", "", "at least one member"),
             (

@@ -442,7 +442,10 @@ mod tests {
         assert_eq!((both.write_capacities, both.seeds), (Some(0.1), Some(vec![u64::MAX])));
         for write in [0.0, -1.0, 1001.0, f64::NAN, f64::INFINITY] {
             let refused = options(write).resolve().expect_err("out of range");
-            assert!(refused.starts_with(&format!("write_capacities = {write} (--write): must be above 0")));
+            assert!(refused.starts_with(&format!(
+                "write_capacities = {write} (--write) is out of range. Give a \
+                                                  number above 0"
+            )));
         }
     }
 }

@@ -289,7 +289,7 @@ mod tests {
             ..Selection::default()
         });
         assert!(
-            error.contains("three_stream names ssd_a, ssd_b, not ssd_z: there is no device ssd_z"),
+            error.contains("device (--device): there is no device ssd_z. Known names are"),
             "{error}"
         );
     }

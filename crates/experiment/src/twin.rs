@@ -435,7 +435,7 @@ mod tests {
             .to_string();
         assert!(
             error.contains(&format!(
-                "the smallest twin with reclaim units of 1024 pages is 1/{}",
+                "the smallest scaled model with reclaim units of 1024 pages is 1/{}",
                 all[0]
             )),
             "{error}"

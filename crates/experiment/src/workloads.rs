@@ -585,7 +585,7 @@ mod tests {
         assert!(error("nobody", job_file).contains("the file has no such job to change"));
         let of_another = error("first", "kind = \"tenants\"\n");
         assert!(
-            of_another.contains("jobs.first: the workload is no job file"),
+            of_another.contains("jobs.first names a section, but the workload is not a job file"),
             "{of_another}"
         );
     }

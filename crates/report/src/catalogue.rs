@@ -46,10 +46,10 @@ impl Kind {
     /// Commands for an entry of this kind.
     fn remedy(self) -> &'static str {
         match self {
-            Kind::Experiments => "warp run NAME; warp reproduce NAME beside the paper",
-            Kind::Devices => "warp show device NAME",
-            Kind::Jobs => "warp show job NAME; warp run NAME --device DEVICE",
-            Kind::Workloads => "warp show workload NAME; warp run NAME --device DEVICE --write CAPACITIES",
+            Kind::Experiments => "`warp run NAME`, or `warp reproduce NAME` to compare it with the paper",
+            Kind::Devices => "`warp show device NAME` shows every value with its source",
+            Kind::Jobs => "`warp show job NAME` describes it, `warp run NAME --device DEVICE` runs it",
+            Kind::Workloads => "`warp show workload NAME` prints it, `warp run NAME --device DEVICE --write CAPACITIES` runs it",
         }
     }
 

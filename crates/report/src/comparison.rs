@@ -34,11 +34,11 @@ fn page(comparison: &Comparison) -> String {
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, words)| format!("{count} {words}")).collect();
     page.lead = format!(
-        "{} measured on both sides: {}",
+        "{} metrics on both sides, of which {}",
         comparison.rows.len(),
         counts.join(", ")
     );
-    page.section("what", "What is compared", html::table(&what(comparison)));
+    page.section("what", "Compared results", html::table(&what(comparison)));
     page.section(
         "differences",
         "Differences",

@@ -64,7 +64,7 @@ pub fn ensemble(profile: &Profile) -> Rows {
     let Some(ensemble) = &profile.ensemble else { return rows };
     let losses: Vec<f64> = ensemble.members.iter().map(|member| member.loss).collect();
     let mut rows = rows.note(format!(
-        "ensemble: {} members, loss {}; ranges of write amplification are widened by {}",
+        "an ensemble of {} members, with a loss of {}. Intervals of write amplification are widened by {}",
         losses.len(),
         span(&losses),
         Value::Share(ensemble.residual)
@@ -120,7 +120,7 @@ fn room(config: &DeviceConfig, layout: &Layout) -> Vec<Line> {
     let capacity = of_pages(layout, layout.logical_pages);
     let units = Value::Count(layout.logical_pages.into());
     let over_provisioning = format!(
-        "{:.2} % of the capacity after rounding ({:.2} % asked for)",
+        "{:.2} % of the capacity after rounding ({:.2} % requested)",
         layout.effective_over_provisioning() * 100.0,
         config.geometry.over_provisioning * 100.0
     );
@@ -142,7 +142,7 @@ fn units(config: &DeviceConfig, layout: &Layout) -> Vec<Line> {
         geometry.channels, geometry.dies_per_channel, geometry.planes_per_die
     );
     let superblocks = format!(
-        "{} in each reclaim group, {} each: {} blocks of {}",
+        "{} in each reclaim group, each {} ({} blocks of {})",
         layout.superblocks_per_group,
         of_pages(layout, layout.superblock_pages),
         layout.blocks_per_superblock,
@@ -190,10 +190,7 @@ fn collection(config: &DeviceConfig, layout: &Layout) -> Vec<Line> {
             percent(mark)
         )
     };
-    let policy = format!(
-        "handle: {:?}, reclaim unit: {:?}",
-        gc.handle_selection, gc.unit_selection
-    );
+    let policy = format!("source {:?}, victim {:?}", gc.handle_selection, gc.unit_selection);
     let background = if layout.background_free_slices == 0 {
         "off".to_string()
     } else {
@@ -239,7 +236,7 @@ pub fn bench(bench: &Bench) -> Rows {
         bench.over_provisioning * 100.0
     );
     let yardstick = format!(
-        "yardstick: {:.2} ns for a batched random read-modify-write over an array of the L2P's size",
+        "the yardstick is {:.2} ns for a batched random read-modify-write over an array of the L2P's size",
         bench.yardstick_ns
     );
     rows.note(device).note(yardstick)

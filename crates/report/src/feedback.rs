@@ -43,8 +43,8 @@ pub fn feedback(panels: &Panels<'_>) -> Markup {
         .collect();
     html! {
         (figures(
-            "Pages copied by a collection, by the owner of the data; where there are more collections than bars, a bar is the mean of several in \
-             a row. Dashed lines are readings of the event log.",
+            "Pages copied by each collection, by owner of the data. If there are more collections than bars, a bar \
+             is the mean of several consecutive ones. Dashed lines are readings of the event log.",
             &entries, 460, &drawn,
         ))
         (html::table(&table))

@@ -48,8 +48,9 @@ impl Front {
         html! {
             @if !self.bars.is_empty() {
                 p.note {
-                    "Bytes of flash for each byte of the host (WAF). The line is 1, the least there is"
-                    @if self.bars.iter().any(|bar| bar.interval.is_some()) { "; whiskers: the drives of the ensemble" }
+                    "Bytes of flash for each byte of the host (WAF). The line is 1, the minimum"
+                    @if self.bars.iter().any(|bar| bar.interval.is_some()) { ". Whiskers show the drives of the \
+                                                                              ensemble" }
                     "."
                 }
                 div.bars {

@@ -229,8 +229,9 @@ impl Page {
                         }
                         noscript { p { "The plots need JavaScript." } }
                         p #missing .finding hidden {
-                            "There are no plots because " (LIBRARY_FILE) " is missing, which was written beside this page: \
-                             copy it here too, or write the report with --single-file."
+                            "There are no plots because " (LIBRARY_FILE) " is missing. Copy it to the folder of \
+                                                                          this page, or write the report with \
+                                                                          --single-file."
                         }
                         (sections(seen))
                         @if self.folded.is_some() { details.rest { summary { (title) } (sections(folded)) } }

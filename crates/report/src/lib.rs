@@ -139,9 +139,9 @@ impl Report<'_> {
                 page.headline.clone_from(&front.headline);
                 let (heading, table) = &front.table;
                 page.section("answer", heading, maud::html! { (front.chart()) (html::table(table)) });
-                page.section("remedy", "What to do", front.remedy());
-                page.section("assumed", "What was assumed, and what is doubtful", front.notes());
-                page.fold_what_follows("Everything that was run and measured");
+                page.section("remedy", "Steps", front.remedy());
+                page.section("assumed", "Assumptions and doubts", front.notes());
+                page.fold_what_follows("All runs and measurements");
             }
         }
         if !self.refused.is_empty() {
@@ -173,7 +173,7 @@ impl Report<'_> {
             sections::collections(self, &panels),
         );
         page.section("device", "Device totals and wear", sections::device(self));
-        page.section("runs", "What was run", sections::runs(self));
+        page.section("runs", "Settings of the runs", sections::runs(self));
         page.section("notes", "Notes", sections::notes(self.notes));
         page.finish(library)
     }
@@ -288,7 +288,7 @@ mod tests {
             bars: Vec::new(),
             remedy: None,
             table: ("Placements", Rows::default()),
-            notes: vec!["`--fill` says how.".to_string()],
+            notes: vec!["`--fill` sets it.".to_string()],
         };
         let whole = Report {
             front: Some(&front),
@@ -296,7 +296,7 @@ mod tests {
         };
         let page = whole.html(Library::Inside);
         assert!(page.contains("<p class=\"headline\">It &lt;works&gt;.</p>"));
-        assert!(page.contains("<p><code>--fill</code> says how.</p>"));
+        assert!(page.contains("<p><code>--fill</code> sets it.</p>"));
         let folded = page.find("<details class=\"rest\">").expect("the rest is folded away");
         assert!(folded < page.find("<section id=\"summary\">").expect("and is there"));
     }

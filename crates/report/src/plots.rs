@@ -396,9 +396,9 @@ fn mean_and_band(name: &str, index: usize, lines: &[Vec<(f64, f64)>]) -> Vec<Tra
     let band = Trace {
         fill: Some("tonexty"),
         fillcolor: Some(format!("{}2E", colour(index))),
-        ..most.named(&format!("{name}, greatest of the seeds"))
+        ..most.named(&format!("{name}, maximum of the seeds"))
     };
-    vec![mean, least.named(&format!("{name}, least of the seeds")), band]
+    vec![mean, least.named(&format!("{name}, minimum of the seeds")), band]
 }
 
 /// Bytes that the host wrote through each handle, and bytes copied out of its reclaim units, a

@@ -40,7 +40,7 @@ pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
         result.tail_write_amplification(report.tail_capacities)
     });
     let across = if whole.columns.len() > 1 {
-        format!("; across: {}", rows::axis_name(report.axes, 0))
+        format!(" Columns show {}.", rows::axis_name(report.axes, 0))
     } else {
         String::new()
     };
@@ -55,8 +55,8 @@ pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
     };
     html! {
         (note(&format!(
-            "WAF is media bytes written / host bytes written over the whole run{}, prefill excluded{across}. {}",
-            if is_steady { ", or over the last drive-writes of one that became steady" } else { "" },
+            "WAF is media bytes written / host bytes written over the whole run{}, without the prefill.{across} {}",
+            if is_steady { ", or over the last drive writes of a run that became steady" } else { "" },
             seeds(report.results)
         )))
         (doubts(report.results, report.command))
@@ -210,9 +210,9 @@ pub fn over_time(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
         figure(&format!("over-time-{index}"), &panel.caption, 260, &plot)
     };
     let text = format!(
-        "Media bytes / host bytes: since the start, and thin over the last {window} x capacity, which is what a drive comes to. Several seeds \
-         are their mean, with a band from the least to the greatest. A triangle is where collections begin: before, there was room. Plots \
-         of a device have the same vertical axis."
+        "Media bytes / host bytes since the start. The thin line covers the last {window} x capacity, which a drive \
+         converges to. Several seeds are shown as their mean, with a band from minimum to maximum. A triangle marks \
+         the first collection. Plots of a device have the same vertical axis."
     );
     let drawn = html! { @for panel in panels.panels.iter().filter(drawn).enumerate() { (plot(panel)) } };
     figures(&text, &plots::line_entries(panels), 320, &drawn)
@@ -228,8 +228,8 @@ pub fn handles(panels: &Panels<'_>) -> Markup {
         figure(&format!("handles-{index}"), &panel.caption, 300, &plot)
     };
     let drawn = html! { @for panel in panels.panels.iter().enumerate() { (plot(panel)) } };
-    let text = "Bytes that the host wrote through each handle, and bytes copied out of its reclaim units; \"shared\" is the pool \
-                that copies of initially isolated handles go to. Handles that were never used are left out.";
+    let text = "Bytes that the host wrote through each handle, and bytes copied out of its reclaim units. \
+                \"shared\" is the pool for copies of initially isolated handles. Unused handles are left out.";
     let of_tables = "Own WAF is (host + copied) / host of one handle. Valid at reclaim is the mean share of a reclaim unit's pages \
                      that were valid when it was reclaimed.";
     html! {
@@ -275,7 +275,7 @@ pub fn occupancy(panels: &Panels<'_>) -> Markup {
         fold(fold_of_panel(index), &panel.caption, &columns(300, &drawn))
     };
     html! {
-        (note("Reclaim units by whose data they hold, at every sample."))
+        (note("Reclaim units by owner of their data, at every sample."))
         (legend(&plots::owner_entries(panels)))
         @for panel in panels.panels.iter().enumerate() { (panel_html(panel)) }
     }
@@ -290,7 +290,7 @@ pub fn collections(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
     let logged = panels.firsts().filter(|result| !result.gc_log.is_empty());
     let tails = html! { @for result in logged { (tail(result)) } };
     html! {
-        (note("Collections by the owner of the victim and by what made them necessary, from the GC log."))
+        (note("Collections by owner of the victim and by trigger, from the GC log."))
         (table)
         (fold(Fold::Screen, &format!("The last {TAIL_ROWS} collections of each run"), &tails))
     }
@@ -312,16 +312,18 @@ fn of_runs(report: &Report<'_>, text: &str, title: &str, table: fn(&CellResult) 
 
 /// Counters of the whole device, and the erase counts of its blocks.
 pub fn device(report: &Report<'_>) -> Markup {
-    let text = "GC columns count collections; \"closed\" columns count reclaim units closed before they were full; erases are for each \
-                block. Life used is the share of the rated erases, drive-writes a day are what the flash survives for the warranty at \
-                this write amplification, both if the profile has an [endurance].";
+    let text = "GC columns count collections. \"closed\" columns count reclaim units closed before they were full. \
+                Erases are for each block. Life used is the share of the rated erases. Drive writes a day are those \
+                that the flash survives for the warranty at this write amplification. Both need an [endurance] in \
+                the profile.";
     of_runs(report, text, "Counters of each run", rows::device)
 }
 
 /// Parameters of all measurements.
 pub fn runs(report: &Report<'_>) -> Markup {
-    let text = "Scale 1/d is a twin of the drive with the same number of reclaim units, each of 1/d of the pages; capacity is the \
-                twin's. Mapping unit is the size of a page. Findings are what makes the write amplification doubtful.";
+    let text = "Scale 1/d is a scaled model of the drive. It has the same number of reclaim units, each with 1/d of \
+                the pages. Capacity is that of the model. Mapping unit is the size of a page. Findings are reasons \
+                to doubt the write amplification.";
     of_runs(report, text, "Settings of each run", rows::run)
 }
 

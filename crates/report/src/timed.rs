@@ -59,8 +59,8 @@ pub fn latency(panels: &Panels<'_>) -> Markup {
         .filter_map(|result| Some(result.timed.as_ref()?.trace.as_ref()?.to_string()));
     html! {
         (note(
-            "From submission to completion, in virtual time, microseconds. The curves say which share of the requests took at \
-             most so long.",
+            "From submission to completion, in virtual time, microseconds. The curves show the share of the \
+             requests that completed within each latency.",
         ))
         @for pace in distinct(paces) { (note(&pace)) }
         (html::table(&table))
@@ -169,8 +169,8 @@ pub fn bandwidth(panels: &Panels<'_>) -> Markup {
             }
         }
     };
-    let text = "By the time of completion. Marks at the bottom are intervals in which reclaim units were reclaimed; the pointer \
-                shows how many pages that copied.";
+    let text = "By the time of completion. Marks at the bottom are intervals in which reclaim units were reclaimed. \
+                Point at a mark to see how many pages were copied.";
     let labels: Vec<String> = names.iter().map(activity_name).collect();
     figures(text, &named_entries(&labels), 420, &drawn)
 }

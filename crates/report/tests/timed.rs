@@ -935,5 +935,5 @@ fn what_has_no_times_of_its_own_is_not_replayed_at_them() {
     // A time column in the wrong unit.
     let late = run_trace(&reads_at([0, 9_000_000_000_000_000]), at_recorded_times(1.0, None));
     let refusal = late.expect_err("it would take 285 years");
-    assert!(refusal.contains("check the unit of its times"), "{refusal}");
+    assert!(refusal.contains("Check the unit of its times"), "{refusal}");
 }

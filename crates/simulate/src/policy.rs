@@ -196,7 +196,10 @@ mod tests {
         let elsewhere = run(&placed, Some(5)).expect("a result").stats;
         assert_eq!(elsewhere.handles[5].host_bytes_written, elsewhere.host_bytes_written());
         let error = run(&placed, Some(8)).expect_err("there are eight");
-        assert_eq!(error, "placement policy: gave placement index 8; the drive has 0 to 7");
+        assert_eq!(
+            error,
+            "placement policy: the policy returned placement index 8, but the drive has only 0 to 7"
+        );
     }
 
     #[test]
@@ -213,6 +216,6 @@ mod tests {
             ..Policies::default()
         };
         let error = run(&prepared, policies).expect_err("there are not as many");
-        assert!(error.contains("gave placement index 99"), "{error}");
+        assert!(error.contains("returned placement index 99"), "{error}");
     }
 }

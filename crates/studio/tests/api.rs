@@ -231,7 +231,7 @@ fn refusals_have_a_status_and_a_sentence() {
         ("GET", &unmeasured, 404, "report.html, result.json"),
         ("GET", "/api/drive", 404, "no drive to monitor"),
         ("GET", "/api/check", 405, "POST"),
-        ("GET", "/api/compare/none/none", 400, "run none: there is none"),
+        ("GET", "/api/compare/none/none", 400, "run none: there is no such run"),
         ("GET", "/api/compare/none", 404, "nothing at this address"),
         ("POST", "/api/catalogue", 405, "GET"),
         ("PUT", "/api/about", 405, "Use GET"),

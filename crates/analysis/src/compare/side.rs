@@ -486,7 +486,7 @@ mod tests {
         let line = whole.lines().count() + 1;
         assert_eq!(
             refusal(&torn),
-            format!("x: line {line}: the JSON that begins here has no end; Give the whole output, or remove this part")
+            format!("x: line {line}: the JSON that begins here has no end. Give the whole output, or remove this part")
         );
     }
 
@@ -501,7 +501,7 @@ mod tests {
         assert_eq!(metrics(&fio), expected);
         assert_eq!(
             notes(&fio),
-            ["a file: several jobs are named r; fio adds them up with --group_reporting"]
+            ["a file: several jobs are named r. fio adds them up with --group_reporting"]
         );
     }
 
@@ -509,7 +509,7 @@ mod tests {
     fn what_is_no_result_is_refused() {
         for text in ["", "hello", "{}", "[1]", "{\"format\":\"warp-results\",\"cells\":[]}"] {
             let error = Side::read("x.json", text).expect_err("no result").to_string();
-            assert!(error.starts_with("x.json: is no result: give"), "{error}");
+            assert!(error.starts_with("x.json: this is not a result. Give"), "{error}");
         }
     }
 }

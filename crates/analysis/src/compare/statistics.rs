@@ -205,7 +205,7 @@ mod tests {
             assert_eq!(
                 refusal(&text),
                 format!(
-                    "x: line 2: MBMW is {media:?}; Give a whole decimal number of bytes, as `nvme fdp stats` prints it"
+                    "x: line 2: MBMW is {media:?}. Give a whole decimal number of bytes, as `nvme fdp stats` prints it"
                 )
             );
         }
@@ -214,7 +214,7 @@ mod tests {
         ] {
             assert_eq!(
                 refusal(&format!("{{\"hbmw\":2,\"mbmw\":{media}}}")),
-                format!("x: \"mbmw\" is {media}; Give a whole decimal number of bytes, as `nvme fdp stats` prints it")
+                format!("x: \"mbmw\" is {media}. Give a whole decimal number of bytes, as `nvme fdp stats` prints it")
             );
         }
     }
@@ -228,8 +228,8 @@ mod tests {
         };
         let both = format!("before\n{}after\n{}", one(10, 20), one(30, 90));
         assert_eq!(metrics(&both)[0], ("WAF".to_string(), 3.0));
-        let said = "a file: the last of 2 statistics was read, which counts since the drive was made; to compare what was written between \
-                    the first and the last give {\"hbmw\": 20, \"mbmw\": 70}";
+        let said = "a file: the last of 2 statistics was read. It counts since the drive was made. To compare the \
+                    writes between the first and the last, give {\"hbmw\": 20, \"mbmw\": 70}";
         assert_eq!(notes(&both), [said]);
         assert_eq!(
             notes(&format!("{}{}", one(30, 90), one(10, 20))),
@@ -240,7 +240,7 @@ mod tests {
         let torn = format!("{}Host Bytes with Metadata Written (HBMW): 30\n", one(10, 20));
         assert_eq!(
             refusal(&torn),
-            "x: line 3: (HBMW) is not followed by (MBMW); give all that `nvme fdp stats` printed"
+            "x: line 3: (HBMW) is not followed by (MBMW). Give the whole output of `nvme fdp stats`"
         );
     }
 
@@ -250,7 +250,7 @@ mod tests {
         for text in [text, "{\"hbmw\":0,\"mbmw\":0}"] {
             let said = refusal(text);
             assert!(
-                said.starts_with("x: nothing was written yet (HBMW is 0), so there is no WAF;"),
+                said.starts_with("x: nothing was written yet (HBMW is 0), so there is no WAF."),
                 "{said}"
             );
         }

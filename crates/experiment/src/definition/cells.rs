@@ -395,6 +395,6 @@ mod tests {
         let problem = written("write_capacities = 4.0\n", "1.5").expect_err("more than all");
         assert!(problem.contains("above 0 and at most 1"), "{problem}");
         let problem = written("", "0.5").expect_err("a share of nothing");
-        assert!(problem.contains("share of nothing"), "{problem}");
+        assert!(problem.contains("write_share needs a total"), "{problem}");
     }
 }

@@ -215,8 +215,8 @@ impl Experiment {
         }
         let is_one_workload = table.len() == 1 && table.get("workload").is_some_and(Value::is_table);
         if is_one_workload {
-            let problem = "all keys are in [workload]. A workload file has them at the top, so remove the line \
-                           [workload]. An experiment has devices = [...] beside it";
+            let problem = "all keys are in [workload]. A workload file has them at the top. Remove the line \
+                           [workload], or give devices = [...] beside it for an experiment";
             return Err(LabError::invalid(file, problem));
         }
         let ensemble = Ensemble::take(file, &mut table)?;

@@ -11,7 +11,7 @@ pub fn comparisons(comparisons: &[Comparison]) -> Rows {
     let with_intervals = comparisons.iter().any(|comparison| comparison.interval.is_some());
     let inside = with_intervals.then(|| Column::text("inside"));
     let with_fitted = comparisons.iter().any(|comparison| comparison.fitted);
-    let fitted = with_fitted.then(|| Column::text("fitted to"));
+    let fitted = with_fitted.then(|| Column::text("fitted"));
     let mut rows = Rows::new(
         labels
             .into_iter()
@@ -74,22 +74,21 @@ pub fn covered(comparisons: &[Comparison]) -> String {
         format!("{count} of {}", inside.len())
     };
     let (predicted, fitted) = (inside(false), inside(true));
+    const WHAT: &str = "write amplifications of the paper's drive";
     let mut parts = Vec::new();
     if !predicted.is_empty() {
         let count = predicted.iter().filter(|inside| **inside).count();
         let share = Value::Share(count as f64 / predicted.len() as f64);
-        parts.push(format!("{} ({share})", counted(&predicted)));
+        parts.push(format!("{} ({share}) {WHAT}", counted(&predicted)));
     }
     if !fitted.is_empty() {
-        parts.push(format!("{} that were fitted to", counted(&fitted)));
+        let what = if predicted.is_empty() { WHAT } else { "ones" };
+        parts.push(format!("{} fitted {what}", counted(&fitted)));
     }
     if parts.is_empty() {
         return String::new();
     }
-    format!(
-        "write amplifications of the paper's drive inside our interval: {}\n",
-        parts.join(", and ")
-    )
+    format!("our interval contains {}\n", parts.join(", and "))
 }
 
 /// Claims and their verdicts.

@@ -66,8 +66,8 @@ fn all_notes(comparison: &Comparison) -> Vec<String> {
     if comparison.rows.iter().any(|row| row.verdict == Verdict::OneSeed) {
         let is_measured = [&comparison.a, &comparison.b].iter().any(|side| side.is_measurement());
         notes.push(match is_measured {
-            true => "a measurement is one value: nothing can be said of chance".to_string(),
-            false => "one seed: nothing can be said of chance; run both with several seeds".to_string(),
+            true => "a measurement is one value, so its chance is unknown".to_string(),
+            false => "one seed does not show chance. Run both sides with several seeds".to_string(),
         });
     }
     notes

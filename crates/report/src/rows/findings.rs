@@ -6,7 +6,7 @@ use simulate::run::{AGREEMENT, CellResult};
 use simulate::steady::ROUNDS;
 
 /// Explanation of the mark in a table.
-const MARK: &str = "* doubtful, because of what stands below";
+const MARK: &str = "* doubtful for the reasons below";
 
 /// A line for each kind of finding, preceded by the explanation of the mark if the table has one.
 pub fn finding_lines(is_marked: bool, results: &[CellResult], command: Command) -> impl Iterator<Item = String> {
@@ -37,7 +37,8 @@ fn steady(results: &[CellResult]) -> String {
             String::new()
         };
         Some(format!(
-            "{cell}steady: WAF {:.3} +- {:.3} (95 %) over {ROUNDS} drive-writes, after {:.1}; {:.3} over the whole run\n",
+            "{cell}steady: WAF is {:.3} +- {:.3} (95 %) over {ROUNDS} drive writes, after {:.1} others. Over the \
+             whole run it is {:.3}\n",
             state.waf,
             state.half_width,
             state.after_capacities,
@@ -60,7 +61,7 @@ pub fn warning(results: &[CellResult]) -> String {
             "of a new drive"
         };
         super::wrapped(&format!(
-            "! This drive never collected: its WAF is that {whose}, and says nothing of garbage collection."
+            "! This drive never collected. Its WAF is that {whose} and does not include garbage collection."
         ))
     } else {
         String::new()
@@ -80,7 +81,7 @@ pub fn scales(results: &[CellResult]) -> Rows {
         rows.add(cells.chain(scale_values(result)));
     }
     rows.note(format!(
-        "scale auto: the first twin within {:.0} % of the next smaller one",
+        "scale auto is the first scaled model within {:.0} % of the next smaller one",
         AGREEMENT * 100.0
     ))
 }
@@ -114,11 +115,11 @@ mod tests {
         result.stats.handles[0].host_bytes_written = 4_096_000;
         result.stats.handles[0].host_pages_written = 1000;
         let new = warning(std::slice::from_ref(&result)).replace('\n', " ");
-        assert!(new.contains("its WAF is that of a new drive"), "{new}");
+        assert!(new.contains("Its WAF is that of a new drive"), "{new}");
         result.stats.handles[0].host_bytes_written = 512_000;
         let small = warning(&[result]).replace('\n', " ");
         assert!(
-            small.contains("its WAF is that of requests smaller than its mapping unit"),
+            small.contains("Its WAF is that of requests smaller than its mapping unit"),
             "{small}"
         );
     }
@@ -143,8 +144,11 @@ mod tests {
             is_there(&["ssd_a | FDP | zipf 2.2", "1/64", "1/256", "0.4 %"]),
             "{text}"
         );
-        assert!(text.starts_with("scale auto: the first twin within 1 %"), "{text}");
-        let last = "not converged: 1 of 2 cells; 2.0 % from the next smaller twin\n";
+        assert!(
+            text.starts_with("scale auto is the first scaled model within 1 %"),
+            "{text}"
+        );
+        let last = "not converged (1 of 2 cells): WAF differs by 2.0 % from that of the next smaller scaled model\n";
         assert!(text.ends_with(last), "{text}");
         results[1].search = Some(ScaleSearch { compared: None });
         assert!(doubts(&results, Command::Run, TextFormat::Lines).contains("–"));

@@ -19,12 +19,14 @@ pub fn lifetimes(measured: &[Measured]) -> Result<Rows, LabError> {
         let (distance, at) = distance(a, b)?;
         let at = Value::Bytes(at);
         table.notes.push(format!(
-            "Kolmogorov-Smirnov distance of the lifetimes of {} and {}: {distance:.3}, after {at} were written",
+            "the Kolmogorov-Smirnov distance of the lifetimes of {} and {} is {distance:.3}, after {at} of writes",
             a.name, b.name
         ));
     }
     table.notes.push(
-        "bytes written until so much of it is overwritten or trimmed; at the end: what is still there then".to_string(),
+        "columns in % give the bytes written until that share is overwritten or trimmed. The share at the end is \
+         never overwritten"
+            .to_string(),
     );
     for workload in measured {
         for (stream, survival) in workload.parts() {

@@ -45,7 +45,7 @@ pub fn replay(replay: &ReplayResult) -> Rows {
         if groups.len() > SHOWN_MAX {
             let others = groups.len() - SHOWN_MAX;
             rows.notes.push(format!(
-                "{others} more of the {}s are in --json: these have most requests",
+                "of all groups by {}, those with the most requests are shown. --json has {others} more",
                 by.name()
             ));
             groups.truncate(SHOWN_MAX);
@@ -123,12 +123,12 @@ fn sentences(replay: &ReplayResult, has_recorded: bool) -> Vec<String> {
     let requests = total.latencies.count().max(1) as f64;
     let share = |part: u64| Value::Share(part as f64 / requests);
     let late = &total.late;
-    let mut sentences = vec!["latency from the recorded time of a request to its completion".to_string()];
+    let mut sentences = vec!["latencies are from the recorded time of a request to its completion".to_string()];
     sentences.push(match late.requests {
-        0 => "the drive kept up: no request waited in the host for a place in the queue".to_string(),
+        0 => "the drive kept up. No request waited in the host for a place in the queue".to_string(),
         count => format!(
-            "late: {} of the requests waited in the host for a place in the queue, {} us on average and {} us at most; the last \
-             request was {} us late",
+            "the drive fell behind. {} of the requests waited in the host for a place in the queue, {} us on \
+             average and {} us at most. The last request was {} us late",
             share(count),
             us(late.sum_ns as f64 / count as f64),
             us(late.max_ns as f64),
@@ -138,28 +138,29 @@ fn sentences(replay: &ReplayResult, has_recorded: bool) -> Vec<String> {
     let waited = &total.collections;
     let part = waited.sum_ns as f64 / total.latencies.sum_ns().max(1) as f64;
     sentences.push(format!(
-        "garbage collection: {} of the requests waited for it, {} of all latency and {} us at most",
+        "garbage collection delayed {} of the requests. It caused {} of all latency and {} us at most",
         share(waited.requests),
         Value::Share(part),
         us(waited.max_ns as f64),
     ));
     if replay.out_of_order.requests > 0 {
         sentences.push(format!(
-            "out of order: {} requests stand in the trace up to {} us after one that was recorded later. Each is due together with that \
-             one, so requests come in bunches and latencies are too long. Sort the trace by time",
+            "{} requests of the trace are out of order, by up to {} us. Each is due together with the later one \
+             before it, so requests come in bunches and latencies are too long. Sort the trace by time",
             Value::Count(replay.out_of_order.requests),
             us(replay.out_of_order.max_ns as f64),
         ));
     }
     if replay.tick_ns >= COARSE_TICK_NS {
         sentences.push(format!(
-            "the recorded times are multiples of {} ms: all requests of a tick are due at once, so latencies are those of such bursts",
+            "the recorded times are multiples of {} ms. All requests of a tick are due at once, so latencies are \
+             those of such bursts",
             Value::Significant(replay.tick_ns as f64 / 1e6),
         ));
     }
     if has_recorded {
         sentences.push(
-            "recorded: latencies of the system that was traced, beside those of this drive; no claim is made"
+            "recorded latencies are those of the traced system. They stand beside those of this drive without a claim"
                 .to_string(),
         );
     }

@@ -296,7 +296,8 @@ pub fn wear(result: &CellResult) -> String {
     };
     let [worn, writes, left] = wear_values(Some(wear));
     super::wrapped(&format!(
-        "wear: {worn} of the rated erases; at WAF {} the flash lasts {writes} drive-writes a day for the warranty, {left} left to write",
+        "wear is {worn} of the rated erases. At WAF {} the flash lasts {writes} drive writes a day for the \
+         warranty, with {left} left to write",
         Value::Amplification(wear.write_amplification)
     ))
 }
@@ -350,8 +351,12 @@ pub fn jobs(timed: &TimedResult) -> Rows {
 /// Result of the search for a queue depth (`latency_target`).
 fn searched(name: &str, goal: &Goal) -> String {
     let (target_us, percent, depth) = (goal.target_ns / 1000, goal.percent, goal.depth);
-    let how = if goal.found { "found" } else { "not found; tried last" };
-    format!("{name}: queue depth for {percent} % within {target_us} us {how}: {depth}")
+    let kept = format!("{name} completes {percent} % of its requests within {target_us} us");
+    if goal.found {
+        format!("{kept} up to queue depth {depth}")
+    } else {
+        format!("{kept} at no queue depth. The last one tried was {depth}")
+    }
 }
 
 fn job_values(job: &JobResult, operation: Operation) -> [Value; 13] {
@@ -499,7 +504,7 @@ pub fn device(result: &CellResult) -> Rows {
         ("mean erases", Value::Fixed(wear.mean_erases(), 1)),
         ("most erases", Value::Count(wear.most_erases.into())),
         ("life used", life_used),
-        ("drive-writes a day", drive_writes),
+        ("drive writes a day", drive_writes),
         ("left to write", left),
     ]
     .map(|(heading, value)| {

@@ -79,7 +79,8 @@ mod tests {
         assert_eq!(
             said(&[result]),
             [
-                "never collected: nothing was reclaimed, so WAF says nothing of garbage collection; write more (--until steady)"
+                "never collected: no reclaim unit was collected, so WAF does not include garbage collection. Write \
+                 more (--until steady)"
             ]
         );
     }
@@ -100,9 +101,10 @@ mod tests {
         assert_eq!(
             said(std::slice::from_ref(&result)),
             [
-                "partial writes: requests smaller than the mapping unit of 4096 bytes, or not aligned to it, program whole units, \
-             which alone makes WAF 8.000; write whole units (bs, blockalign)",
-                "never collected: nothing was reclaimed, so WAF says nothing of garbage collection; write more (--until steady)"
+                "partial writes: writes smaller than the mapping unit of 4096 bytes, or not aligned to it, program \
+                 whole units. This alone makes WAF 8.000. Write whole units (bs, blockalign)",
+                "never collected: no reclaim unit was collected, so WAF does not include garbage collection. Write \
+                 more (--until steady)"
             ]
         );
         // A small number of them, which changes no compared digit.
@@ -142,8 +144,8 @@ mod tests {
         assert_eq!(
             said(std::slice::from_ref(&result)),
             [format!(
-                "not settled: WAF {whole:.3} over the run, 2.000 and then 2.100 over the last drive-writes; it still changes, \
-             the last is nearest to the answer; write more (--until steady)"
+                "not settled: WAF is {whole:.3} over the run, and 2.000 and 2.100 in the last two drive writes. It \
+                 still changes, so the last value is nearest to the answer. Write more (--until steady)"
             )]
         );
 
@@ -156,7 +158,7 @@ mod tests {
         );
         assert_eq!(
             said(std::slice::from_ref(&short)),
-            ["not settled: fewer than two drive-writes; write more (--until steady)"]
+            ["not settled: there are fewer than two drive writes. Write more (--until steady)"]
         );
         short.samples.push(settled().samples[39].clone());
         assert_eq!(short.findings(), [], "two drive-writes are enough");
@@ -166,9 +168,10 @@ mod tests {
         let mut third = settled();
         third.key.variant = "third".to_string();
         let all = [result, other, third];
-        let line = "not settled: 2 of 3 cells; the last two drive-writes are up to 8.0 % apart, so WAF still changes; ";
-        assert_eq!(said(&all), [format!("{line}write more (--until steady)")]);
-        assert_eq!(lines(&all, Command::WhatIf), [format!("{line}write more (--write)")]);
+        let line = "not settled (2 of 3 cells): the last two drive writes are up to 8.0 % apart, so WAF still \
+                    changes. ";
+        assert_eq!(said(&all), [format!("{line}Write more (--until steady)")]);
+        assert_eq!(lines(&all, Command::WhatIf), [format!("{line}Write more (--write)")]);
     }
 
     #[test]
@@ -186,12 +189,12 @@ mod tests {
         assert_eq!(not_converged.to_string(), "not converged (3.2 % from 1/256)");
         assert_eq!(
             said(std::slice::from_ref(&result)),
-            ["not converged: 3.2 % from the next smaller twin"]
+            ["not converged: WAF differs by 3.2 % from that of the next smaller scaled model"]
         );
         compared(&mut result, None);
         assert_eq!(
             said(std::slice::from_ref(&result)),
-            ["not converged: no other twin to compare with"]
+            ["not converged: there is no other scaled model to compare with"]
         );
         result.scale = Scale::FULL;
         assert_eq!(result.findings(), [], "the drive itself needs no other");
@@ -204,7 +207,10 @@ mod tests {
         assert_eq!(result.findings(), [Finding::TooFewPages { pages: 1023 }]);
         assert_eq!(
             said(std::slice::from_ref(&result)),
-            ["too few pages: 1023 in a reclaim unit, twins are good from 1024; use a larger one (--scale)"]
+            [
+                "too few pages: a reclaim unit has 1023, and a scaled model needs at least 1024. Use a larger model \
+              (--scale)"
+            ]
         );
         result.scale = Scale::FULL;
         assert_eq!(result.findings(), [], "a drive may have what it has");
@@ -275,13 +281,14 @@ mod tests {
         assert_eq!(result.findings(), [Finding::SpareHeld { share: 0.78 }]);
         assert_eq!(
             result.findings()[0].to_string(),
-            "spare held (open: 78.0 % of the spare reclaim units)"
+            "spare held (78.0 % of the spare reclaim units are open)"
         );
         assert_eq!(
             said(std::slice::from_ref(&result)),
             [
-                "spare held: handles have 78.0 % of the spare reclaim units open, so WAF is that of a drive too small for them, not \
-             of the placement; use fewer handles or smaller reclaim units (--set geometry.reclaim_unit_bytes=SIZE)"
+                "spare held: handles have 78.0 % of the spare reclaim units open. WAF shows a drive too small for \
+                 its handles, not the effect of placement. Use fewer handles or smaller reclaim units (--set \
+                 geometry.reclaim_unit_bytes=SIZE)"
             ]
         );
         for owner in result.stats.handles.iter_mut().chain([&mut result.stats.shared]) {
@@ -321,14 +328,15 @@ mod tests {
         };
         assert!((last - 2.0).abs() < 1e-6 && whole < 1.9, "{last}, {whole}");
         let line = format!(
-            "start included: WAF {whole:.3} over the run, 2.000 at its end, which is the answer for a drive in use"
+            "start included: WAF is {whole:.3} over the run, and 2.000 at its end. The end is the answer for a \
+             drive in use"
         );
         assert_eq!(said(std::slice::from_ref(&result)), [line]);
         let mut other = result.clone();
         other.key.variant = "other".to_string();
         let both = said(&[result, other]);
         assert!(
-            both[0].starts_with("start included: 2 of 2 cells; over the run WAF is up to"),
+            both[0].starts_with("start included (2 of 2 cells): WAF over the run differs by up to"),
             "{both:?}"
         );
     }
@@ -358,8 +366,9 @@ mod tests {
         assert_eq!(
             said,
             [
-                "unwritten read: 25.0 % of the pages read were never written, which takes no time; fill the drive first (--prefill)",
-                "without effect: fsync would change something on a drive and does not here"
+                "unwritten read: 25.0 % of the pages read were never written, and such reads take no time in the \
+                 flash. Fill the drive first (--prefill)",
+                "without effect: the model ignores fsync, which would have an effect on a drive"
             ]
         );
     }
@@ -381,7 +390,7 @@ mod tests {
         let said = said(std::slice::from_ref(&result));
         assert_eq!(
             said,
-            ["not steady: the last 5 drive-writes are 8.0 % apart; allow more with --write"]
+            ["not steady: the last 5 drive writes are 8.0 % apart. Allow more with --write"]
         );
         result.steady = Some(SteadyState {
             reached: true,

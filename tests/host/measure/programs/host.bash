@@ -61,7 +61,7 @@ run_program() {
     modelled=$(in_the_lab "$PROGRAMS/$name.toml" "$capacities" "${none[@]}")
     "$WARP" lifetimes "$folder/replay.toml" "$PROGRAMS/$name.toml" "${drive[@]}" --write "$capacities" >"$folder/lifetimes"
     sed 's/^/# /' "$folder/lifetimes"
-    echo "$name $placement $host $media $replayed $modelled $(sed -n 's/^Kolmogorov.*: \([0-9.]*\), after.*/\1/p' "$folder/lifetimes")" >>"$WORK/rows"
+    echo "$name $placement $host $media $replayed $modelled $(sed -n 's/.*Kolmogorov.* is \([0-9.]*\), after.*/\1/p' "$folder/lifetimes")" >>"$WORK/rows"
     [ -z "$TRANSCRIPTS" ] || { mkdir -p "$TRANSCRIPTS" && cp "$folder/$name" "$TRANSCRIPTS/$name.$placement.csv.zst"; }
 }
 
