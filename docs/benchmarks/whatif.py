@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints docs/benchmarks/whatif.md from kept runs of `warp whatif`.
+"""Prints docs/benchmarks/whatif.md from stored runs of `warp whatif`.
 
 Usage: whatif.py FOLDER >whatif.md, where FOLDER is the one that WARP_RUNS named while the runs were made.
 """
@@ -13,7 +13,7 @@ HEAD = """# `warp whatif` on thirteen workloads and four drives
 
 This page is for readers who want to know what placement gives typical workloads. Each cell has an
 answer of `warp whatif WORKLOAD --drive SIZE`. `docs/benchmarks/whatif.py` wrote this page from the
-kept runs.
+stored runs.
 
 A cell gives the WAF without placement, with the best placement that a host can do, and with the
 oracle. `-` means that the run did not end within 190 seconds on one core. `rocksdb` had 50 minutes
@@ -58,10 +58,10 @@ def main() -> None:
         print(f"- `{name}`, {drive / 1e12:.2f} TB: {placement}")
     print("\n## The sentences\n")
     for name, row in sorted(table.items()):
-        print(f"\n`{name}`:\n\n```")
+        print(f"\n### `{name}`\n")
         for drive, answer in sorted(row.items()):
-            print(textwrap.fill(f"{drive / 1e12:.2f} TB: {answer['headline']}", 96, subsequent_indent="  "))
-        print("```")
+            text = f"- **{drive / 1e12:.2f} TB.** {answer['headline']}"
+            print(textwrap.fill(text, 100, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
 
 
 main()

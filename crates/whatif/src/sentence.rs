@@ -103,7 +103,7 @@ impl<'a> Choice<'a> {
                  placement. {writes}"
             ),
             _ if none.write_amplification < 1.0 + MATTERS => {
-                format!("There is nothing to gain from placement. {writes}")
+                format!("Placement cannot reduce flash writes here. {writes}")
             }
             (None, Some(row)) if row.change > MATTERS => format!(
                 "No placement that a host can choose helps. {writes}. {} gives {}",
@@ -116,7 +116,7 @@ impl<'a> Choice<'a> {
                 row.amplification(),
                 unsettled(row.unsettled.max(none.unsettled))
             ),
-            (None, None) => format!("Nothing in the {what} tells a host which data belongs together. {writes}"),
+            (None, None) => format!("The {what} does not tell a host which data belongs together. {writes}"),
         };
         let further = match (self.blocks, self.oracle) {
             (Some(row), oracle) => {
