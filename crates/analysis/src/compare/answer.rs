@@ -118,7 +118,8 @@ pub(super) fn differing_questions([a, b]: [&Value; 2]) -> Option<String> {
     };
     let differs = |(name, _): (&str, &str)| {
         let [of_a, of_b] = [a, b].map(|side| asked(side, name));
-        (of_a != of_b).then(|| format!("{name} ({} in A, {} in B)", words(name, &of_a), words(name, &of_b)))
+        let label = name.replace("drive-writes", "drive writes");
+        (of_a != of_b).then(|| format!("{label} ({} in A, {} in B)", words(name, &of_a), words(name, &of_b)))
     };
     let parts: Vec<String> = QUESTION.into_iter().filter_map(differs).collect();
     (!parts.is_empty()).then(|| format!("the questions differ in {}", parts.join(", ")))
