@@ -82,6 +82,26 @@ fn find_pages(folder: &Path, pages: &mut Vec<PathBuf>) {
     }
 }
 
+/// Files that a page tells its reader to save: "as `NAME`:" and the block of code below it.
+fn files_of(page: &Path) -> Vec<(String, String)> {
+    let text = std::fs::read_to_string(page).expect("a page");
+    let mut files = Vec::new();
+    let mut lines = text.lines();
+    let mut said = "";
+    while let Some(line) = lines.next() {
+        if line.starts_with("```") {
+            let block = lines.by_ref().take_while(|line| !line.starts_with("```"));
+            let block: String = block.map(|line| format!("{line}\n")).collect();
+            let name = said.strip_suffix("`:").and_then(|said| said.rsplit_once("as `"));
+            files.extend(name.map(|(_, name)| (name.to_string(), block)));
+        }
+        if !line.is_empty() {
+            said = line;
+        }
+    }
+    files
+}
+
 /// A page's command lines, in blocks of code.
 fn command_lines(page: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(page).expect("a page");
@@ -117,6 +137,12 @@ fn words(line: &str) -> Vec<String> {
     }
     words.retain(|word| !word.is_empty());
     words
+}
+
+/// File to which a command line sends its output.
+fn output_file(line: &str) -> Option<&str> {
+    let (_, file) = line.split_once(" > ")?;
+    file.split_whitespace().next()
 }
 
 /// The files that the pages name, small.
@@ -170,7 +196,8 @@ fn wait(process: &mut Child, most: Duration) -> Option<i32> {
 }
 
 /// Carries a command out; what is wrong with what it did.
-fn problem(folder: &TempDir, arguments: &[String]) -> Option<String> {
+fn problem(folder: &TempDir, arguments: &[String], output: Option<&str>) -> Option<String> {
+    let output = output.map(|name| std::fs::File::create(folder.path().join(name)).expect("a file for the output"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
     command
         .args(arguments)
@@ -180,7 +207,7 @@ fn problem(folder: &TempDir, arguments: &[String]) -> Option<String> {
         .env("WARP_GUEST_CACHE", NO_CACHE);
     let mut process = command
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        .stdout(output.map_or_else(Stdio::null, Stdio::from))
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program runs");
@@ -206,6 +233,9 @@ fn every_command_line_of_the_pages_works() {
     find_pages(&root.join("docs"), &mut pages);
     pages.push(root.join("README.md"));
     let folder = with_files();
+    for (name, content) in pages.iter().flat_map(|page| files_of(page)) {
+        write(&folder, &name, content);
+    }
     let ended = ["--capacity", "128M", "--data", "ci.img", "--tcp", "127.0.0.1:0"];
     let ended = ServerProcess::start(&folder, &ended);
     prints(&folder, &["run", "my.fio", "--on", &format!("tcp:{}", ended.address())]);
@@ -247,7 +277,7 @@ fn lines_that_work(page: &Path, folder: &TempDir, address: &str) -> usize {
         if words[0] == "studio" {
             words.extend(["--listen", "127.0.0.1:0", "--no-open"].map(str::to_string));
         }
-        let problem = problem(folder, &words);
+        let problem = problem(folder, &words, output_file(line));
         assert_eq!(problem, None, "{}: warp {line}", page.display());
     }
     lines.len()
