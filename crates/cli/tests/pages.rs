@@ -82,21 +82,27 @@ fn find_pages(folder: &Path, pages: &mut Vec<PathBuf>) {
     }
 }
 
-/// Files that a page tells its reader to save: "as `NAME`:" and the block of code below it.
+/// Files that a page tells its reader to save: a paragraph that ends with "as `NAME`:", and the
+/// block of code below it.
 fn files_of(page: &Path) -> Vec<(String, String)> {
     let text = std::fs::read_to_string(page).expect("a page");
     let mut files = Vec::new();
-    let mut lines = text.lines();
-    let mut said = "";
+    let mut lines = text.lines().peekable();
+    let mut paragraph = String::new();
     while let Some(line) = lines.next() {
         if line.starts_with("```") {
             let block = lines.by_ref().take_while(|line| !line.starts_with("```"));
             let block: String = block.map(|line| format!("{line}\n")).collect();
-            let name = said.strip_suffix("`:").and_then(|said| said.rsplit_once("as `"));
+            let name = paragraph.strip_suffix("`:").and_then(|text| text.rsplit_once("as `"));
             files.extend(name.map(|(_, name)| (name.to_string(), block)));
-        }
-        if !line.is_empty() {
-            said = line;
+            paragraph.clear();
+        } else if !line.is_empty() {
+            if !paragraph.is_empty() {
+                paragraph.push(' ');
+            }
+            paragraph.push_str(line);
+        } else if lines.peek().is_some_and(|next| !next.starts_with("```")) {
+            paragraph.clear();
         }
     }
     files
