@@ -196,6 +196,10 @@ impl Associations {
                 0
             };
         }
+        assert!(
+            of_host <= of_all,
+            "a host has {of_host} of the {of_all} connections of all hosts"
+        );
         let left = limits.connections_per_host.saturating_sub(of_host);
         left.min(limits.connections.saturating_sub(of_all))
             .min(usize::from(u16::MAX)) as u16
@@ -253,6 +257,11 @@ impl Associations {
             return Err(JoinError::NoQueue);
         }
         let mut links = association.links();
+        assert!(
+            links.iter().any(|other| other.queue == 0 && !other.has_ended()),
+            "queue {} joins controller {controller} while its admin connection is live",
+            link.queue
+        );
         if links
             .iter()
             .any(|other| other.queue == link.queue && other.is_established())

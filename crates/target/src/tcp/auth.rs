@@ -28,6 +28,10 @@ use dhchap::arithmetic::{self, KeyPair};
 /// Largest message that a host may send. A reply with the longest digest and the longest public
 /// value has 1168 bytes.
 pub const MESSAGE_BYTES_MAX: usize = 4096;
+const _: () = assert!(
+    size_of::<Reply>() + 2 * 64 + 1024 <= MESSAGE_BYTES_MAX,
+    "the longest reply fits into a message"
+);
 
 /// Hash functions in order of preference.
 const HASHES: [HashId; 3] = [HashId::Sha512, HashId::Sha384, HashId::Sha256];
@@ -191,6 +195,11 @@ impl Authenticator {
     /// Continues with the result of a computation.
     pub fn computed(&mut self, work: Exponentiation) {
         assert!(matches!(self.step, Step::Compute(None)), "it was taken away");
+        assert_eq!(
+            work.offer.keys.is_some(),
+            work.is_expensive(),
+            "the controller has a key pair exactly if the transaction has a DH group"
+        );
         let next = match &work.reply {
             None => Ok(Step::SendChallenge(work.offer)),
             Some(reply) => self.check_reply(&work.offer, reply, work.session_key.as_deref()),
@@ -270,6 +279,11 @@ impl Authenticator {
 
     fn challenge(&self, offer: &Offer) -> Vec<u8> {
         let public = offer.keys.as_ref().map_or(&[][..], KeyPair::public);
+        assert_eq!(
+            public.len(),
+            usize::from(offer.group.public_value_length()),
+            "the public value has the length of its group"
+        );
         let challenge = Challenge {
             header: MessageHeader::new(MessageId::Challenge, self.transaction),
             hl: offer.hash.digest_length(),
@@ -283,6 +297,11 @@ impl Authenticator {
     }
 
     fn success1(&self, hash: HashId, response: Option<&[u8]>) -> Vec<u8> {
+        assert!(
+            response.is_none_or(|response| response.len() == usize::from(hash.digest_length())),
+            "the controller's response has the {} bytes of its hash",
+            hash.digest_length()
+        );
         let success = Success1 {
             header: MessageHeader::new(MessageId::Success1, self.transaction),
             hl: hash.digest_length(),
@@ -305,6 +324,11 @@ impl Authenticator {
         let wrong_payload = FailureReason::IncorrectPayload;
         let hash_bytes = usize::from(offer.hash.digest_length());
         let (reply, values) = Reply::read_from_prefix(message).map_err(|_| wrong_payload)?;
+        assert!(
+            values.len() >= 2 * hash_bytes,
+            "a checked reply has two values of {hash_bytes} bytes, not {} bytes",
+            values.len()
+        );
         let (response, values) = values.split_at(hash_bytes);
         let (host_challenge, _) = values.split_at(hash_bytes);
         if offer.keys.is_some() && session_key.is_none() {

@@ -289,14 +289,23 @@ impl Connection {
         let output = self.session.output();
         let mut slices = output.slices();
         let mut rest: &mut [IoSlice<'_>] = &mut slices;
+        let mut sent = 0;
         while !rest.is_empty() {
             match self.stream.write_vectored(rest) {
                 Ok(0) => return None,
-                Ok(bytes) => IoSlice::advance_slices(&mut rest, bytes),
+                Ok(bytes) => {
+                    IoSlice::advance_slices(&mut rest, bytes);
+                    sent += bytes;
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return None,
             }
         }
+        assert_eq!(
+            sent,
+            output.bytes(),
+            "the socket takes as many bytes as the session counts"
+        );
         self.session.sent();
         Some(())
     }

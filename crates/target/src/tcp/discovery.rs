@@ -49,5 +49,11 @@ pub fn log(context: &Context, local: SocketAddr) -> Vec<u8> {
 }
 
 fn put(field: &mut [u8], text: &str) {
+    assert!(
+        text.len() <= field.len(),
+        "a text of {} bytes fits into a field of {}",
+        text.len(),
+        field.len()
+    );
     field[..text.len()].copy_from_slice(text.as_bytes());
 }

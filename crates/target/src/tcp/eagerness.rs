@@ -70,6 +70,11 @@ impl Eagerness {
 
     /// Returns whether this wait begins with a spin.
     fn wants_to(&mut self) -> bool {
+        assert!(
+            self.without < 1 << FAILURES_MAX,
+            "{} waits skip their spin, fewer than 2^{FAILURES_MAX}",
+            self.without
+        );
         let wants_to = self.without == 0;
         self.without = self.without.saturating_sub(1);
         wants_to

@@ -73,6 +73,11 @@ impl Allowance {
             self.left += 1;
             self.at += ALLOWANCE_INTERVAL;
         }
+        assert!(
+            self.left <= ALLOWANCE,
+            "an address may begin {} transactions, at most {ALLOWANCE}",
+            self.left
+        );
         if self.left == ALLOWANCE {
             self.at = now;
         }
@@ -134,6 +139,10 @@ impl Exponents {
         let mut state = self.state();
         let number = state.next_number;
         state.next_number += 1;
+        assert!(
+            state.waiting.last().is_none_or(|last| *last < number),
+            "ticket {number} is newer than all that wait"
+        );
         loop {
             let now = Instant::now();
             if state.stopped || now >= until || !is_wanted() {
@@ -160,7 +169,8 @@ impl Exponents {
             let waited = self.changed.wait_timeout(state, (wake_at - now).min(LOOK_AGAIN));
             state = waited.expect("nothing panics while it holds the state").0;
         }
-        state.waiting.remove(&number);
+        let was_waiting = state.waiting.remove(&number);
+        assert!(was_waiting, "ticket {number} waits until it gets its place");
         // The next waiting thread may find a place, too.
         self.changed.notify_all();
         if with_allowance {
@@ -205,10 +215,16 @@ impl State {
         }
         let allowance = self.by_address.entry(address).or_insert(Allowance::whole(now));
         allowance.fill(now);
-        match allowance.left {
+        let allowed_at = match allowance.left {
             0 => allowance.at + ALLOWANCE_INTERVAL,
             _ => now,
-        }
+        };
+        assert!(
+            self.by_address.len() <= ADDRESSES_MAX,
+            "the server remembers {} addresses, at most {ADDRESSES_MAX}",
+            self.by_address.len()
+        );
+        allowed_at
     }
 }
 

@@ -118,6 +118,11 @@ impl Refusal {
     }
 }
 
+const _: () = assert!(
+    QUEUE_ENTRIES_MAX <= u16::MAX as u32,
+    "the number of a queue's entries fits into 16 bits"
+);
+
 // Offsets of the parameters that a refusal may name.
 const QID: u16 = std::mem::offset_of!(ConnectCommand, qid) as u16;
 const SQSIZE: u16 = std::mem::offset_of!(ConnectCommand, sqsize) as u16;
@@ -192,6 +197,11 @@ impl Endpoint {
         if let Some(queue) = self.queue.take() {
             let associations = &self.context.associations;
             associations.leave(subsystem, &queue.association, &queue.link);
+            assert!(
+                queue.link.has_ended(),
+                "the connection of queue {} ends when it leaves its association",
+                queue.id
+            );
         }
     }
 
@@ -369,6 +379,11 @@ impl Endpoint {
         } else {
             associations.refuse(subsystem, association, &queue.link);
         }
+        assert!(
+            queue.link.is_established() || queue.link.has_ended(),
+            "an authenticated connection of queue {} is established or ended",
+            queue.id
+        );
     }
 
     // ------------------------------------------------------------------------------------------------- Connect --
@@ -382,6 +397,16 @@ impl Endpoint {
         match self.try_connect(subsystem, now, command, data) {
             Err(refusal) => refusal.reply(),
             Ok(queue) => {
+                assert!(
+                    queue.id == 0 || queue.kind == ControllerKind::Io,
+                    "a discovery controller has no I/O queue {}",
+                    queue.id
+                );
+                assert!(
+                    !queue.link.has_ended(),
+                    "the connection of queue {} is live when its Connect succeeds",
+                    queue.id
+                );
                 let requirements = AuthenticationRequirements::new().with_atr(queue.authenticator.is_some());
                 let requirements = u64::from(requirements.into_bits().get());
                 let controller = u64::from(queue.association.controller());
@@ -543,6 +568,10 @@ impl Endpoint {
     /// Shuts the controller down. The host sees the shutdown complete only when all data is
     /// durable.
     fn shut_down(&mut self, subsystem: &mut Subsystem, now: Nanos, controller: u16) -> Outcome {
+        assert!(
+            !self.shuts_down,
+            "controller {controller} begins one shutdown at a time"
+        );
         let durable = subsystem.durable();
         match &durable {
             None => subsystem.finish_shutdown(controller),

@@ -25,6 +25,10 @@ pub struct Heads {
 impl Heads {
     /// State of a queue that is being connected. Connect is its first command.
     pub fn new(queue: u16, entries: u16, flow_control: bool) -> Heads {
+        assert!(
+            entries >= 2,
+            "queue {queue} has {entries} entries, one of which always stays empty"
+        );
         Heads {
             entries,
             flow_control,
@@ -38,6 +42,7 @@ impl Heads {
     /// the SUCCESS flag. `outstanding` counts the incomplete commands of the queue, this one
     /// included.
     pub fn may_be_left_out(&self, outstanding: usize) -> bool {
+        assert!(outstanding > 0, "the command that completes is outstanding");
         let unknown = outstanding + usize::from(self.left_out);
         let entries = usize::from(self.entries);
         !self.flow_control || self.left_out + 1 < self.told_in && unknown * 10 < entries * 9

@@ -232,6 +232,11 @@ impl Connections {
             since: accepted.since,
         });
         let half_open: Vec<HalfOpen> = half_open.collect();
+        assert!(
+            half_open.len() <= there,
+            "{} of the {there} live connections are half open",
+            half_open.len()
+        );
         if there < limits.connections && half_open.len() < limits.half_open {
             return Admission::Now;
         }
@@ -442,6 +447,13 @@ impl Inner {
         accepted.thread = Some(thread.spawn(work)?);
         let before = connections.by_number.insert(number, accepted);
         assert!(before.is_none(), "numbers of connections are not used again");
+        let (there, limits) = (connections.by_number.len(), &self.context.options.limits);
+        assert!(
+            there <= limits.connections + limits.half_open,
+            "the server has {there} connections, at most {} and {} half-open ones",
+            limits.connections,
+            limits.half_open
+        );
         Ok(())
     }
 }

@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use nvme_spec::CompletionEntry;
 use nvme_spec::tcp::{
-    C2hData, CapsuleResp, CommonHeader, DIGEST_LENGTH, DigestFlags, IcResp, PFV_1_0, PduFlags, PduType, R2t, TermReq,
+    C2hData, CapsuleResp, CommonHeader, DIGEST_LENGTH, DigestFlags, IcResp, PFV_1_0, PduFlags, PduType, R2t,
+    TERM_REQ_MAX_DATA, TermReq,
 };
 use zerocopy::IntoBytes;
 
@@ -62,6 +63,11 @@ impl Output {
 
     /// Adds a C2HTermReq with the header of the faulty PDU.
     pub fn terminate(&mut self, fault: Fault, header: &[u8]) {
+        assert!(
+            header.len() <= TERM_REQ_MAX_DATA,
+            "a termination request quotes {} bytes, at most {TERM_REQ_MAX_DATA}",
+            header.len()
+        );
         let request = TermReq {
             ch: common(PduType::C2hTermReq, PduFlags::new(), 0, header.len()),
             fes: fault.status.code().into(),
@@ -136,6 +142,10 @@ impl Output {
     fn add_data_header(&mut self, cid: u16, bytes: usize, success: bool) {
         let header_end = size_of::<C2hData>() + self.digest_bytes();
         let offset = header_end.next_multiple_of(self.data_alignment.max(4));
+        assert!(
+            offset <= usize::from(u8::MAX),
+            "data begins at byte {offset} of its PDU, which one byte can say"
+        );
         let data_digest = if self.digests.data { DIGEST_LENGTH } else { 0 };
         let flags = self
             .header_flags()
@@ -177,6 +187,7 @@ impl Output {
 
     /// Records that the header buffer has grown or shrunk from `start` to `end`.
     fn note_headers(&mut self, start: usize, end: usize) {
+        assert_eq!(end, self.headers.len(), "the new end is that of the header buffer");
         self.bytes = self.bytes + end - start;
         match self.pieces.last_mut() {
             Some(Piece::Headers(range)) => {
@@ -199,12 +210,18 @@ impl Output {
     /// Clears the output after it was sent. Passes the data's buffers to `reuse`.
     pub fn clear(&mut self, mut reuse: impl FnMut(Vec<u8>)) {
         self.headers.clear();
-        self.bytes = 0;
+        let pending = std::mem::take(&mut self.bytes);
+        let mut cleared = 0;
         for piece in self.pieces.drain(..) {
-            if let Piece::Data(data) = piece {
-                reuse(data);
+            match piece {
+                Piece::Headers(range) => cleared += range.len(),
+                Piece::Data(data) => {
+                    cleared += data.len();
+                    reuse(data);
+                }
             }
         }
+        assert_eq!(cleared, pending, "the pieces have all pending bytes");
     }
 }
 

@@ -157,6 +157,11 @@ impl Layout {
         let data_end = length.checked_sub(layout.digest_bytes());
         let data_bytes = data_end.and_then(|end| end.checked_sub(layout.data_offset));
         layout.data_bytes = data_bytes.filter(|&bytes| bytes > 0).ok_or(Fault::field(PLEN))?;
+        assert_eq!(
+            layout.data_offset + layout.data_bytes + layout.digest_bytes(),
+            length,
+            "the parts of a PDU are the whole PDU"
+        );
         match kind {
             PduType::H2cData if layout.data_bytes > agreement.h2c_data_bytes_max => {
                 Err(Fault::of(FatalErrorStatus::LimitExceeded))
@@ -194,6 +199,12 @@ pub fn check_header_digest(layout: &Layout, pdu: &[u8]) -> Result<(), Fault> {
     if !layout.header_digest {
         return Ok(());
     }
+    assert!(
+        pdu.len() >= layout.header_bytes + DIGEST_LENGTH,
+        "{} bytes have arrived, a header of {} and its digest among them",
+        pdu.len(),
+        layout.header_bytes
+    );
     let (header, rest) = pdu.split_at(layout.header_bytes);
     let received = digest_at(rest);
     if crc32c::crc32c(header) != received {

@@ -201,6 +201,11 @@ impl BufferPool {
     fn take(&mut self) -> Vec<u8> {
         let buffer = self.buffers.pop().unwrap_or_default();
         self.bytes -= buffer.capacity();
+        assert!(
+            self.bytes == 0 || !self.buffers.is_empty(),
+            "a pool without buffers has no {} bytes",
+            self.bytes
+        );
         buffer
     }
 
@@ -343,6 +348,11 @@ impl Session {
                 !self.may_execute()
             };
             if nothing_to_do {
+                assert!(
+                    self.outstanding > 0 || self.bytes_in_flight == 0,
+                    "{} bytes are in flight without a command",
+                    self.bytes_in_flight
+                );
                 let until = self.backlog.next_due();
                 let input = !self.has_enough();
                 return Ok(Next::Wait { input, until });

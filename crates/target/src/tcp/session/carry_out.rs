@@ -118,7 +118,7 @@ impl Session {
         for (place, PlacedPlain { command, offset }) in plain.iter().enumerate().take(TOGETHER_COMMANDS) {
             subsystem.expect_plain(plain[place + 1..].iter().map(|next| &next.command));
             let ready = self.ready.pop_front().expect("the command was examined before");
-            self.bytes_in_flight -= ready.data.len();
+            self.release_in_flight(ready.data.len());
             let entry = ready.progress.entry();
             let Transfer { direction, bytes, .. } = command.transfer();
             let reads = direction == Direction::ToHost;
@@ -132,6 +132,11 @@ impl Session {
                     })
                 })
             } else {
+                assert!(
+                    offset + bytes <= ready.data.len(),
+                    "a write of {bytes} bytes begins at byte {offset} of {}",
+                    ready.data.len()
+                );
                 let mut data = &ready.data[*offset..];
                 subsystem.write_plain(&mut together, command, &mut |room| {
                     let piece;
@@ -169,7 +174,7 @@ impl Session {
             mut data,
             damaged,
         } = ready;
-        self.bytes_in_flight -= data.len();
+        self.release_in_flight(data.len());
         let (entry, accepted) = match progress {
             Progress::Transferred(command) if !damaged => (command.entry, Ok(command)),
             Progress::Transferred(command) => (command.entry, Err(wrong_digest())),
@@ -190,7 +195,13 @@ impl Session {
             Ok(command) => command,
             Err(failure) => return self.refuse(subsystem, &entry, data, failure),
         };
-        let to_host = command.transfer.direction == Direction::ToHost;
+        let Transfer { direction, bytes, .. } = command.transfer;
+        assert!(
+            direction != Direction::ToController || data.len() == bytes,
+            "a command that moves {bytes} bytes to the controller has {}",
+            data.len()
+        );
+        let to_host = direction == Direction::ToHost;
         if to_host && data.capacity() == 0 {
             data = self.spare.take();
         }
@@ -236,6 +247,10 @@ impl Session {
     fn finish(&mut self, entry: SubmissionEntry, outcome: Outcome, data: Vec<u8>, now: Nanos) {
         let Some(reply) = outcome.reply else {
             // An Asynchronous Event Request does not count here, because the subsystem limits them.
+            assert!(
+                self.outstanding > 0,
+                "an Asynchronous Event Request counts until it waits"
+            );
             self.outstanding -= 1;
             return self.recycle(data);
         };
@@ -272,7 +287,7 @@ impl Session {
         while self.output.bytes() < OUTPUT_BYTES
             && let Some((due, completion)) = self.backlog.take_due(now)
         {
-            self.bytes_in_flight -= completion.data.len();
+            self.release_in_flight(completion.data.len());
             self.context.pacing.completed(due, now);
             self.complete(completion);
         }
@@ -307,6 +322,7 @@ impl Session {
 
     /// Counts a command as complete. Returns the submission queue head for its completion.
     fn end_of_command(&mut self, is_left_out: bool) -> u16 {
+        assert!(self.outstanding > 0, "a command that completes is outstanding");
         self.outstanding -= 1;
         let queue = self.endpoint.queue.as_mut();
         queue.map_or(0, |queue| queue.heads.next(is_left_out))
@@ -356,7 +372,7 @@ impl Session {
         }
         for Synced { held_at, due, command } in synced.commands {
             let mut completion = command;
-            self.bytes_in_flight -= completion.data.len();
+            self.release_in_flight(completion.data.len());
             match &result {
                 Ok(()) => {
                     let entry = &completion.entry;
@@ -394,6 +410,16 @@ impl Session {
             reply: Reply::success(0),
             data: Vec::new(),
         });
+    }
+
+    /// Stops counting `bytes` of command data as in flight.
+    fn release_in_flight(&mut self, bytes: usize) {
+        assert!(
+            bytes <= self.bytes_in_flight,
+            "a command with {bytes} bytes is among the {} in flight",
+            self.bytes_in_flight
+        );
+        self.bytes_in_flight -= bytes;
     }
 
     fn recycle(&mut self, data: Vec<u8>) {
@@ -435,6 +461,12 @@ fn prepare(command: &Command, data: &mut Vec<u8>) -> Result<bool, Failure> {
             return Err(Failure::new(Status::SGL_DESCRIPTOR_TYPE_INVALID, cause).at(Parameter::DATA_POINTER));
         }
         (Direction::ToController, Place::Capsule(offset)) => {
+            assert!(
+                offset + transfer.bytes <= data.len(),
+                "a command's {} bytes begin at byte {offset} of {}",
+                transfer.bytes,
+                data.len()
+            );
             data.copy_within(offset..offset + transfer.bytes, 0);
             data.truncate(transfer.bytes);
         }

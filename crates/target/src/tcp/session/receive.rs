@@ -171,6 +171,8 @@ impl Session {
 
     /// Prepares for the data behind a header.
     fn expect_data(&mut self, receiver: Receiver, layout: &Layout) {
+        assert!(self.receiving.is_none(), "the data of one PDU arrives at a time");
+        assert!(layout.data_bytes > 0, "a PDU without data has nothing to wait for");
         self.receiving = Some(IncomingData {
             receiver,
             left: layout.data_bytes,
@@ -220,6 +222,11 @@ impl Session {
     /// Accounts for `bytes` added to the data of the receiving command.
     pub(super) fn note_data(&mut self, bytes: usize) {
         let receiving = self.receiving.as_mut().expect("a data PDU is in reception");
+        assert!(
+            bytes <= receiving.left,
+            "{bytes} bytes arrive of the {} that are left of the PDU",
+            receiving.left
+        );
         let digest = receiving.digest;
         let command = receiving.command(&mut self.requested);
         let added = &command.ready.data[command.received..][..bytes];
@@ -232,6 +239,7 @@ impl Session {
     /// Finishes a PDU whose data is complete. Returns false if its digest has not arrived.
     fn finish_data(&mut self) -> bool {
         let mut receiving = self.receiving.take().expect("a data PDU is in reception");
+        assert_eq!(receiving.left, 0, "a PDU ends with its last byte");
         if let Some(digest) = receiving.digest {
             if self.input.bytes().len() < DIGEST_LENGTH {
                 self.receiving = Some(receiving);
@@ -269,6 +277,11 @@ impl Session {
                 self.requested.push(None);
                 self.requested.len() - 1
             });
+            assert!(
+                tag < self.outstanding,
+                "transfer tag {tag} is one of {} outstanding commands",
+                self.outstanding
+            );
             self.requested[tag] = Some(requested);
             self.output.request_data(cid, tag as u16, bytes as u32);
         }
