@@ -29,6 +29,16 @@ const MSIX: usize = 0x50;
 const PCI_EXPRESS: usize = 0x60;
 /// PCI Express capability, Device Control.
 const DEVICE_CONTROL: usize = PCI_EXPRESS + 8;
+const _: () = assert!(
+    size_of::<ConfigHeader>() <= POWER_MANAGEMENT
+        && POWER_MANAGEMENT + size_of::<PowerManagementCapability>() <= MSIX
+        && MSIX + size_of::<MsixCapability>() <= PCI_EXPRESS,
+    "header and capabilities do not overlap"
+);
+const _: () = assert!(
+    PCI_EXPRESS + size_of::<PciExpressCapability>() <= 256,
+    "capabilities lie in the first 256 bytes"
+);
 
 /// Layout of BAR0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +98,11 @@ impl ConfigSpace {
     }
 
     fn put(&mut self, at: usize, bytes: &[u8], writable: &[u8]) {
+        assert_eq!(
+            bytes.len(),
+            writable.len(),
+            "each byte of the structure at {at:#x} has a mask"
+        );
         self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
         self.writable[at..at + writable.len()].copy_from_slice(writable);
     }
@@ -121,6 +136,10 @@ impl ConfigSpace {
         let control = u16::from_le_bytes([self.bytes[DEVICE_CONTROL], self.bytes[DEVICE_CONTROL + 1]]);
         if PxDeviceControl::from_bits(control.into()).iflr() {
             *self = ConfigSpace::new(self.layout);
+            assert!(
+                !self.is_bus_master(),
+                "a function does not access memory after its reset"
+            );
             return ConfigEffect::FunctionReset;
         }
         ConfigEffect::None
@@ -179,7 +198,18 @@ fn power_management() -> (PowerManagementCapability, PowerManagementCapability) 
 }
 
 fn msix(layout: Layout) -> (MsixCapability, MsixCapability) {
-    let place = |offset: u64| MsixLocation::new().with_bir(0).with_offset8((offset / 8) as u32);
+    assert!(
+        (1..=VECTORS_MAX).contains(&layout.vectors),
+        "an MSI-X table has 1 to {VECTORS_MAX} vectors, not {}",
+        layout.vectors
+    );
+    let place = |offset: u64| {
+        assert!(
+            offset.is_multiple_of(8),
+            "a structure of MSI-X is at a multiple of 8, not at {offset:#x}"
+        );
+        MsixLocation::new().with_bir(0).with_offset8((offset / 8) as u32)
+    };
     let capability = MsixCapability {
         cap_id: CAP_ID_MSIX,
         next: PCI_EXPRESS as u8,

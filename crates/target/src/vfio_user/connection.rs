@@ -244,6 +244,11 @@ impl Connection<'_> {
         let mut answer = Answer::of(info);
         if asked.argument_bytes >= info.argument_bytes {
             answer.body.extend_from_slice(sparse.as_bytes());
+            assert_eq!(
+                answer.body.len(),
+                info.argument_bytes as usize,
+                "the answer has the length that it states"
+            );
             answer.with_doorbells = true;
         }
         Ok(answer)
@@ -274,6 +279,7 @@ impl Connection<'_> {
                 .requests
                 .ask(|answer| Request::Read { offset, bytes, answer })?,
         };
+        assert_eq!(data.len(), bytes, "a read of region {} answers in full", access.region);
         let mut answer = Answer::of(access);
         answer.body.extend_from_slice(&data);
         Ok(answer)

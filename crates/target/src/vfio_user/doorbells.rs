@@ -8,6 +8,11 @@ use guest_memory::Mapping;
 use nvme::pcie::{DOORBELL_BYTES, Doorbells, REGISTER_BYTES};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
+const _: () = assert!(
+    REGISTER_BYTES % 4096 == 0 && DOORBELL_BYTES % 4096 == 0,
+    "the doorbells are whole pages"
+);
+
 /// The server's mapping of the doorbells.
 pub struct DoorbellPage {
     map: Mapping,

@@ -50,6 +50,11 @@ impl Range {
             .filter(|end| *end > address)
             .ok_or(Errno::INVAL)?;
         let map = Mapping::new(file, offset, bytes, writable)?;
+        assert_eq!(
+            map.bytes() as u64,
+            bytes,
+            "the range at {address:#x} is mapped as a whole"
+        );
         Ok(Range {
             start: address,
             end,
@@ -112,6 +117,11 @@ impl GuestMemory {
             return Err(Errno::INVAL.into());
         }
         self.ranges.retain(|range| !inside(range));
+        let next = self.ranges.partition_point(|range| range.end <= address);
+        assert!(
+            self.ranges.get(next).is_none_or(|range| range.start >= end),
+            "no memory is left from {address:#x} to {end:#x}"
+        );
         Ok(())
     }
 

@@ -114,6 +114,10 @@ impl Vectors {
         if std::mem::take(&mut state.pending[vector]) {
             self.raise(vector as u16);
         }
+        assert!(
+            !self.state.get_mut().pending[vector],
+            "vector {vector} has a file descriptor, so no interrupt of it is pending"
+        );
         Ok(())
     }
 
@@ -123,6 +127,11 @@ impl Vectors {
         let state = self.state.get_mut();
         state.pending = fresh.pending;
         state.table = fresh.table;
+        assert_eq!(
+            state.events.len(),
+            state.pending.len(),
+            "a reset keeps the number of vectors"
+        );
     }
 
     /// Reads the table at an offset. Bytes beyond its end are zero.

@@ -279,6 +279,12 @@ pub fn reply(stream: &UnixStream, to: &Header, body: &[u8], descriptor: Option<B
     let mut message = Vec::with_capacity(header.bytes as usize);
     message.extend_from_slice(header.as_bytes());
     message.extend_from_slice(body);
+    assert!(
+        message.len() <= MESSAGE_BYTES_MAX,
+        "the answer to command {} has {} bytes, at most {MESSAGE_BYTES_MAX}",
+        to.command,
+        message.len()
+    );
     let sent = match descriptor {
         None => 0,
         Some(descriptor) => send_with_descriptor(stream, &message, descriptor)?,

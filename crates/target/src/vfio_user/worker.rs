@@ -411,6 +411,7 @@ impl Worker {
         self.vectors.reset();
         self.bus_master = false;
         self.finish_sync();
+        assert!(self.synced.is_none(), "no command waits for a sync after a reset");
     }
 }
 
