@@ -213,6 +213,7 @@ impl Persistence {
                 subsystem.copy_part(device).map_err(DriveError::Checkpoint)
             })?;
             copied += 1;
+            assert!(copied <= parts, "part {copied} is one of {parts}");
             checkpoints.note(|status| status.under_way = Some((copied, parts)));
             Ok(())
         });

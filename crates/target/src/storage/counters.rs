@@ -45,6 +45,7 @@ pub(super) fn read(place: &FilePlace, drive: DriveId) -> Option<Counters> {
     if numbers.iter().any(|number| *number > COUNT_MAX) {
         return None;
     }
+    assert_eq!(numbers.len(), NUMBERS, "a file of {BYTES} bytes has all counters");
     let mut numbers = numbers.into_iter();
     let mut next = || numbers.next().expect("there are as many");
     Some(Counters {
@@ -73,6 +74,7 @@ fn bytes_of(drive: DriveId, counters: &Counters) -> [u8; BYTES] {
     let mut bytes = MAGIC.to_vec();
     bytes.extend(drive);
     bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    assert_eq!(bytes.len(), CHECKED_BYTES, "the checksum covers the whole form");
     bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
     bytes.try_into().expect("as many as there are numbers")
 }

@@ -245,6 +245,10 @@ impl ServedDrive {
         let files = files.guarded(&file, drive).map_err(look)?;
         let (sums, checksums, other_shutdown) =
             open_sums(&files, drive, size.data_bytes, checksums, stored.as_ref()).inspect_err(|_| files.undo(made))?;
+        assert!(
+            stored.is_some() || !other_shutdown,
+            "a new drive has no earlier shutdown"
+        );
         let storage = Storage::with_sums(file, sums);
         let state_file = Arc::new(StateFile::new(
             files.state.clone(),
@@ -568,11 +572,18 @@ impl Size {
                 .filter_map(|device| Layout::new(device).ok()),
         );
         let data_bytes = |layout: &Layout| nvme::media::bytes_for(u64::from(layout.logical_pages) * layout.page_bytes);
-        Ok(Size {
+        let size = Size {
             data_bytes: layouts.iter().map(data_bytes).max().unwrap_or(0),
             maps_bytes: layouts.iter().map(Layout::memory_bytes).max().unwrap_or(0),
             checkpoint_bytes: layouts.iter().map(ssd::checkpoint::memory_bytes_max).max().unwrap_or(0),
-        })
+        };
+        assert!(
+            size.data_bytes > 0 && size.maps_bytes > 0,
+            "a drive needs room for its data ({} bytes) and its maps ({} bytes)",
+            size.data_bytes,
+            size.maps_bytes
+        );
+        Ok(size)
     }
 }
 

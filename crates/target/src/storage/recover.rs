@@ -161,7 +161,12 @@ impl Repair<'_> {
         let before = self.device.stats().pages_deallocated;
         let done = self.device.deallocate(0, Lpn(pages.start), pages.end - pages.start);
         let _ = done.expect("the pages are the drive's");
-        self.done.pages_deallocated += self.device.stats().pages_deallocated - before;
+        let deallocated = self.device.stats().pages_deallocated - before;
+        assert!(
+            deallocated <= u64::from(pages.end - pages.start),
+            "{deallocated} of the pages {pages:?} were mapped"
+        );
+        self.done.pages_deallocated += deallocated;
     }
 
     /// Writes the unmapped ones of these pages.
@@ -180,6 +185,10 @@ impl Repair<'_> {
             // The next page is mapped or beyond the limit.
             page += (unmapped + 1).min(limit - page);
         }
+        assert!(
+            page == pages.end || pages.is_empty(),
+            "page {page} is behind the last of {pages:?}"
+        );
     }
 
     fn write(&mut self, first: u32, pages: u32, handle: RuhId) {

@@ -90,6 +90,13 @@ impl Scrubber {
             }
         }
         let count = pages.end - pages.start;
+        assert!(damaged <= count, "{damaged} of {count} pages are damaged");
+        assert!(
+            pages.end * PAGE_BYTES >= self.at,
+            "a pass does not go back from byte {} to page {}",
+            self.at,
+            pages.end
+        );
         self.damaged_in_pass += damaged;
         self.storage.note_scrub(count, damaged, false);
         self.at = pages.end * PAGE_BYTES;
@@ -195,5 +202,17 @@ pub fn scrub(path: &Path) -> Result<ScrubReport, DriveError> {
             }
         }
     }
+    assert!(
+        report.pages_unknown + report.pages_damaged <= report.pages,
+        "{} damaged pages and {} without a checksum are among {}",
+        report.pages_damaged,
+        report.pages_unknown,
+        report.pages
+    );
+    assert_eq!(
+        report.damaged_at_bytes.len() as u64,
+        report.pages_damaged.min(NAMED_MAX as u64),
+        "the report lists the first {NAMED_MAX} damaged pages"
+    );
     Ok(report)
 }

@@ -210,6 +210,11 @@ impl StateFile {
             clean,
         };
         let header = serde_json::to_vec(&header).expect("a header serializes");
+        let sections_bytes = (header.len() + state.len()) as u64;
+        assert!(
+            sections_bytes < BYTES_MAX - 64,
+            "a state of {sections_bytes} bytes can be read again, the limit is {BYTES_MAX}"
+        );
         let mut written = self.written.lock().expect("nothing panics between lock and unlock");
         if *written > ticket.0 {
             return Ok(());

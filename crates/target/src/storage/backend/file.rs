@@ -100,6 +100,10 @@ impl Storage {
 
     /// Records the pages that a scrub checked, and whether they end a pass.
     pub fn note_scrub(&self, pages_checked: u64, pages_damaged: u64, ends_pass: bool) {
+        assert!(
+            pages_damaged <= pages_checked,
+            "{pages_damaged} of {pages_checked} checked pages are damaged"
+        );
         self.scrub.pages_checked.fetch_add(pages_checked, Ordering::Relaxed);
         self.scrub.pages_damaged.fetch_add(pages_damaged, Ordering::Relaxed);
         self.scrub.passes.fetch_add(u64::from(ends_pass), Ordering::Relaxed);
@@ -206,6 +210,15 @@ impl Storage {
             return Ok(());
         }
         let number = self.begun.fetch_add(1, Ordering::AcqRel) + 1;
+        assert!(
+            syncs.done < number,
+            "sync {number} begins after sync {} has succeeded",
+            syncs.done
+        );
+        assert!(
+            wanted <= number,
+            "sync {number} covers the writes that wait for {wanted}"
+        );
         match self.file.sync_data().and_then(|()| self.check_named()) {
             Ok(()) => {
                 syncs.done = number;

@@ -138,6 +138,12 @@ impl Media for Memory {
             true
         });
         self.settle();
+        assert!(
+            written.is_err() || rest.is_empty(),
+            "{} of {} bytes are left after a write",
+            rest.len(),
+            data.len()
+        );
         written
     }
 

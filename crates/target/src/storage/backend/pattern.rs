@@ -22,6 +22,10 @@ pub const BLOCK_BYTES: usize = 512;
 /// First bytes of a block.
 pub const MAGIC: [u8; 4] = *b"WARP";
 const HEADER_BYTES: usize = 24;
+const _: () = assert!(
+    HEADER_BYTES < BLOCK_BYTES && (BLOCK_BYTES - HEADER_BYTES) % 8 == 0,
+    "whole words follow the header of a block"
+);
 
 /// A deviation from the pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -35,6 +35,10 @@ const MAGIC: &[u8; 8] = b"WARPSUM1";
 const CHECKED_BYTES: usize = 8 + 16 + 8 + 16 + 4;
 const HEADER_BYTES: u64 = 4096;
 const SUM_BYTES: u64 = 4;
+const _: () = assert!(
+    CHECKED_BYTES as u64 + 4 <= HEADER_BYTES,
+    "the header and its checksum lie before the sums"
+);
 /// Most sums in one system call.
 const PAGES_AT_ONCE: u64 = 256;
 const UNKNOWN: u32 = 0;
@@ -222,6 +226,10 @@ impl Sums {
     }
 
     fn get(&self, pages: &Range<u64>) -> Result<Vec<u32>> {
+        assert!(
+            pages.end - pages.start <= PAGES_AT_ONCE,
+            "one call reads the sums of the pages {pages:?}, at most {PAGES_AT_ONCE}"
+        );
         let mut bytes = [0; (PAGES_AT_ONCE * SUM_BYTES) as usize];
         let bytes = &mut bytes[..((pages.end - pages.start) * SUM_BYTES) as usize];
         self.file.read_exact_at(bytes, HEADER_BYTES + pages.start * SUM_BYTES)?;
@@ -229,6 +237,12 @@ impl Sums {
     }
 
     fn put(&self, first: u64, sums: &[u32]) -> Result<()> {
+        let pages = self.data_bytes.div_ceil(PAGE_BYTES);
+        assert!(
+            first + sums.len() as u64 <= pages,
+            "{} sums from page {first} on are of a file with {pages} pages",
+            sums.len()
+        );
         let bytes: Vec<u8> = sums.iter().flat_map(|sum| sum.to_le_bytes()).collect();
         self.file.write_all_at(&bytes, HEADER_BYTES + first * SUM_BYTES)
     }
