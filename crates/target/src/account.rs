@@ -37,6 +37,11 @@ impl Account {
 
     /// A child account with a limit of `most`. Its shares also count in this account.
     fn part(self: &Arc<Account>, most: u64) -> Arc<Account> {
+        assert!(
+            most <= self.most,
+            "an account of {most} is a part of one of {}",
+            self.most
+        );
         Arc::new(Account {
             most,
             taken: AtomicU64::new(0),
@@ -60,7 +65,8 @@ impl Account {
         }
         let is_there = self.whole.as_ref().is_none_or(|whole| whole.count(amount));
         if !is_there {
-            self.taken.fetch_sub(amount, Ordering::AcqRel);
+            let before = self.taken.fetch_sub(amount, Ordering::AcqRel);
+            assert!(before >= amount, "{amount} of {before} was taken just before");
         }
         is_there
     }

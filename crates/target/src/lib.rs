@@ -60,7 +60,8 @@ pub(crate) fn waited_for(shared: &Shared) -> LockResult<MutexGuard<'_, nvme::Sub
             WAITING.fetch_add(1, Ordering::AcqRel);
             let locked = shared.lock();
             SERVED.fetch_add(1, Ordering::AcqRel);
-            WAITING.fetch_sub(1, Ordering::AcqRel);
+            let waiting = WAITING.fetch_sub(1, Ordering::AcqRel);
+            assert!(waiting > 0, "a thread that got the drive was counted as waiting");
             locked
         }
     }

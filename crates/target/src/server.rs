@@ -91,6 +91,10 @@ impl Grace {
         if stalled > STALL {
             self.until = now + stalled.min(GRACE_MAX);
         }
+        assert!(
+            self.until <= now + GRACE_MAX,
+            "a grace period ends within {GRACE_MAX:?}"
+        );
         now >= self.until
     }
 }
@@ -261,6 +265,10 @@ impl Server {
         self.end_transports();
         let mut drive = self.drive.lock().expect("a checkpoint never panics");
         drive.close()?;
+        assert!(
+            drive.is_closed() || !drive.has_files(),
+            "a drive with files is closed when its server stops"
+        );
         Ok(())
     }
 

@@ -95,6 +95,11 @@ impl Taken {
 /// The permit for a place, either free or from a connection whose request is incomplete.
 async fn permit(free: &Arc<Semaphore>, taken: &mut Vec<Taken>) -> Option<OwnedSemaphorePermit> {
     taken.retain(|taken| taken.at.strong_count() > 0);
+    assert!(
+        taken.len() <= CONNECTIONS_MAX,
+        "{} of {CONNECTIONS_MAX} places are taken",
+        taken.len()
+    );
     loop {
         if let Ok(permit) = Arc::clone(free).try_acquire_owned() {
             return Some(permit);

@@ -189,12 +189,23 @@ impl Holdings {
     pub fn of(layout: &Layout, units: &[UnitView]) -> Holdings {
         let mut holdings = Holdings::none(layout);
         units.iter().for_each(|unit| holdings.count(unit));
+        assert_eq!(
+            holdings.rows.iter().map(|row| row.units).sum::<u64>(),
+            units.iter().filter(|unit| unit.owner.is_some()).count() as u64,
+            "each unit that is not free has one owner"
+        );
         holdings
     }
 
     /// Counts a unit. Call once per unit.
     pub fn count(&mut self, unit: &UnitView) {
         let Some(owner) = unit.owner else { return };
+        assert!(
+            unit.valid_pages <= unit.pages,
+            "a reclaim unit of {} pages has {} valid ones",
+            unit.pages,
+            unit.valid_pages
+        );
         let handles = self.rows.len() - 1;
         let row = &mut self.rows[owner.handle().map_or(handles, |handle| usize::from(handle.0))];
         assert_eq!(row.owner, owner, "owners stand in their order");

@@ -230,7 +230,13 @@ fn encode_latencies(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> Res
 /// Upper bounds in seconds, and the count of each single bucket.
 fn buckets(histogram: &LatencyHistogram) -> Vec<(f64, u64)> {
     let mut before = 0;
-    let mut bucket = |upper: f64, within: u64| (upper, within - std::mem::replace(&mut before, within));
+    let mut bucket = |upper: f64, within: u64| {
+        assert!(
+            within >= before,
+            "{within} commands are within {upper} s, {before} are within less"
+        );
+        (upper, within - std::mem::replace(&mut before, within))
+    };
     let doublings = (0..=DOUBLINGS).map(|doublings| {
         let upper_ns = 1000 << doublings;
         bucket(seconds(upper_ns), histogram.count_within(doublings))

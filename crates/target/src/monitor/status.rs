@@ -58,6 +58,11 @@ impl Status {
         let (device, state) = (subsystem.device(), subsystem.state());
         let layout = device.layout();
         let units_of = |slices: u64| slices / u64::from(layout.slices_per_superblock);
+        let (live_pages, logical_pages) = (device.live_pages(), u64::from(layout.logical_pages));
+        assert!(
+            live_pages <= logical_pages,
+            "{live_pages} of {logical_pages} logical pages hold data"
+        );
         let all_groups = |slices: u64| units_of(slices * u64::from(layout.groups));
         Status {
             at: now,
@@ -69,8 +74,8 @@ impl Status {
             write_commands: state.smart.write_commands,
             host_bytes_read: state.smart.host_bytes_read,
             stats: device.stats().clone(),
-            live_pages: device.live_pages(),
-            logical_pages: u64::from(layout.logical_pages),
+            live_pages,
+            logical_pages,
             free_units: units_of(device.free_slices()),
             background_mark_units: all_groups(layout.background_free_slices),
             foreground_mark_units: all_groups(layout.foreground_free_slices),

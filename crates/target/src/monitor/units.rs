@@ -159,10 +159,16 @@ impl Read {
         // A log starts anew when a host configures Flexible Data Placement.
         let end = std::mem::replace(&mut self.0, log.end());
         let end = if end > log.end() { 0 } else { end };
-        FdpEventsSince {
+        let since = FdpEventsSince {
             events: log.since(end).cloned().collect(),
             left_out: log.lost_since(end),
-        }
+        };
+        assert_eq!(
+            end + since.left_out + since.events.len() as u64,
+            log.end(),
+            "each event since the last look was read or lost"
+        );
+        since
     }
 }
 
@@ -255,12 +261,18 @@ impl Hosts {
         let mut next = 1;
         // Copies the counters of one controller per lock, because hundreds may exist.
         while let Some((mut view, counted, is_timed)) = copy_of_next(shared, next) {
+            assert!(
+                view.controller >= next,
+                "controller {} comes after controller {next}",
+                view.controller
+            );
             next = view.controller + 1;
             let key = (view.controller, view.connected_at_ns);
             if window_ns > 0 {
                 view.take_rates(&counted, before.get(&key).unwrap_or(&nothing), window_ns, is_timed);
             }
-            self.counted.insert(key, counted);
+            let twice = self.counted.insert(key, counted);
+            assert!(twice.is_none(), "controller {} is measured once", key.0);
             hosts.push(view);
         }
         let view = Arc::new(HostsView {
@@ -322,6 +334,12 @@ impl HostView {
             .iter()
             .chain(std::iter::repeat(&QueueDepth { looks: 0, commands: 0 }));
         let means = now.queues.iter().zip(before).map(|(now, before)| {
+            assert!(
+                now.looks >= before.looks && now.commands >= before.commands,
+                "{} looks and {} commands of a queue do not become fewer",
+                before.looks,
+                before.commands
+            );
             let (looks, commands) = (now.looks - before.looks, now.commands - before.commands);
             commands as f64 / looks.max(1) as f64
         });
