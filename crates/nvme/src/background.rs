@@ -152,6 +152,7 @@ impl SanitizeProgress {
             first: self.pages_done,
             pages: left.min(pages_max),
         };
+        assert!(piece.pages > 0, "a piece of at most {pages_max} pages has a page");
         let is_last = piece.pages == left;
         if !is_last {
             self.pages_done += piece.pages;

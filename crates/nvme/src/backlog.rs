@@ -197,6 +197,7 @@ impl<T> Backlog<T> {
 
     /// Takes the commands that `is_meant` accepts.
     pub fn take(&mut self, is_meant: impl Fn(&T) -> bool) -> Vec<T> {
+        let held = self.unsynced.len() + self.delayed.len();
         let (mut taken, rest): (VecDeque<_>, _) = self.unsynced.drain(..).partition(|entry| is_meant(&entry.command));
         self.unsynced = rest;
         for Reverse(entry) in std::mem::take(&mut self.delayed) {
@@ -207,6 +208,11 @@ impl<T> Backlog<T> {
             }
         }
         assert!(!self.holds(is_meant), "all matching commands are removed");
+        assert_eq!(
+            taken.len() + self.unsynced.len() + self.delayed.len(),
+            held,
+            "each command is taken or held"
+        );
         taken.into_iter().map(|entry| entry.command).collect()
     }
 }

@@ -40,6 +40,10 @@ pub const fn bytes_for(capacity_bytes: u64) -> u64 {
 /// with metadata, or of whole pages.
 pub const fn metadata_of(capacity_bytes: u64, data: ByteRange) -> ByteRange {
     assert!(data.offset + data.bytes <= capacity_bytes, "data lies inside the drive");
+    assert!(
+        data.offset % DATA_BYTES_PER_METADATA_BYTE == 0 && data.bytes % DATA_BYTES_PER_METADATA_BYTE == 0,
+        "data with metadata consists of whole blocks"
+    );
     ByteRange {
         offset: capacity_bytes + data.offset / DATA_BYTES_PER_METADATA_BYTE,
         bytes: data.bytes / DATA_BYTES_PER_METADATA_BYTE,

@@ -70,6 +70,10 @@ const _: () = {
     while index < FORMATS.len() {
         let format = FORMATS[index];
         let metadata_bytes = format.metadata_bytes as u64;
+        assert!(
+            BLOCKS_MAX.ilog2() + (format.data_bytes_log2 as u32) < 63,
+            "the bytes of the largest namespace can be counted"
+        );
         assert!(metadata_bytes == 0 || metadata_bytes * DATA_BYTES_PER_METADATA_BYTE == 1 << format.data_bytes_log2);
         index += 1;
     }
@@ -313,6 +317,10 @@ impl BlockSet {
         if start < end {
             self.0.insert(start, end);
         }
+        assert!(
+            count == 0 || self.first_in(first, count) == Some(first),
+            "block {first} is in the set with its {count} blocks"
+        );
     }
 
     /// Removes a range.

@@ -7,6 +7,10 @@ use crate::error::{Failure, Parameter};
 pub const MAX_DATA_TRANSFER_SIZE: u8 = 8;
 /// Largest data transfer in bytes.
 pub const TRANSFER_BYTES_MAX: u64 = 4096 << MAX_DATA_TRANSFER_SIZE;
+const _: () = assert!(
+    TRANSFER_BYTES_MAX <= u32::MAX as u64 / 2,
+    "data and metadata have a length of 32 bits"
+);
 
 /// Direction of a command's data transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

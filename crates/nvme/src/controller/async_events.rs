@@ -208,7 +208,12 @@ impl AsyncEvents {
             LogId::EnduranceGroupInformation => self.group_event = false,
             _ => {}
         }
-        self.deliver()
+        let is_delivered = self.deliver();
+        assert!(
+            self.masked.iter().all(|event| event.log != log),
+            "no event of log page {log:?} is masked after its read"
+        );
+        is_delivered
     }
 }
 

@@ -49,6 +49,10 @@ struct Notes {
 
 impl Notes {
     fn note(&mut self, offset: u64, bytes: u64, old: Option<Vec<u8>>) {
+        assert!(
+            old.as_ref().is_none_or(|old| old.len() as u64 == bytes),
+            "the old content has the {bytes} bytes of the change"
+        );
         self.bytes += old.as_ref().map_or(0, |old| old.len() as u64) + NOTE_BYTES;
         let sequence = self.sequence;
         self.sequence += 1;
@@ -76,6 +80,11 @@ impl Notes {
     }
 
     fn forget_before(&mut self, sequence: u64) {
+        assert!(
+            sequence <= self.sequence,
+            "a flush covers notes before {sequence}, the next note is {}",
+            self.sequence
+        );
         while self.notes.front().is_some_and(|note| note.sequence < sequence) {
             self.forget_oldest();
         }

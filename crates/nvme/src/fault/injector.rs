@@ -255,6 +255,13 @@ impl Armed {
     fn strike(&mut self, opcode: IoOpcode, lba: Option<u64>, decision: &mut Decision) {
         self.struck += 1;
         assert!(self.struck <= self.matched, "a fault hits only matching commands");
+        let limit = self.fault.when.times.unwrap_or(u64::MAX);
+        assert!(
+            self.struck <= limit,
+            "fault {} hits {} commands, at most {limit}",
+            self.fault.name,
+            self.struck
+        );
         match self.fault.what {
             What::Error(status) => {
                 decision.verdict = Verdict::Fail {

@@ -284,6 +284,11 @@ impl Subsystem {
             ..
         } = together;
         assert_eq!(self.writes.len() as u64, writes.commands, "a piece for each Write");
+        assert!(
+            unaligned_writes <= writes.commands,
+            "{unaligned_writes} of {} writes are unaligned",
+            writes.commands
+        );
         if writes.commands > 0 {
             let done = self.device.write_batch(self.clock.now(), &self.writes);
             let done = done.expect("namespaces lie inside the device");

@@ -19,6 +19,10 @@ pub const COPY_RANGES_MAX: u64 = 128;
 
 /// Most bytes that a command deallocates or zeroes in one part. A multiple of every page size.
 const AT_ONCE_BYTES: u64 = 16 << 20;
+const _: () = assert!(
+    AT_ONCE_BYTES.is_power_of_two(),
+    "the sizes of pages and blocks divide a part"
+);
 
 /// Most logical blocks of one Copy command (MCL) for a block size. The limit equals that of one
 /// transfer.
@@ -116,6 +120,16 @@ impl NamespaceIo<'_> {
             }
             before += count;
         }
+        assert_eq!(
+            whole,
+            progress.blocks_done == total,
+            "the command is done when all {total} blocks are"
+        );
+        assert!(
+            whole || left == 0,
+            "a part ends with {left} blocks left before its limit, but {} of {total} blocks are done",
+            progress.blocks_done
+        );
         Ok(Execution::DONE.done_if(whole))
     }
 
