@@ -612,7 +612,7 @@ fn texts_are_read_up_to_a_bound() {
     refused(
         &folder,
         &["jobs", "wide.fio"],
-        &["more than 256 files are included", "include fewer files"],
+        &["includes more than 256 files", "Include fewer files"],
     );
 }
 

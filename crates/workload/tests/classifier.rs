@@ -579,15 +579,18 @@ fn impossible_settings_are_refused_in_one_sentence() {
             "half_life_percent = 0",
         ),
         ("kind = \"sepbit\"\ngarbage_percent = 95.0", "garbage_percent = 95"),
-        ("kind = \"sepbit\"\nsegment_bytes = \"1TiB\"", "must be 16 to 4096000"),
-        ("kind = \"sepbit\"\nsegment_bytes = 15", "must be 16 to 4096000"),
+        (
+            "kind = \"sepbit\"\nsegment_bytes = \"1TiB\"",
+            "must be from 16 to 4096000",
+        ),
+        ("kind = \"sepbit\"\nsegment_bytes = 15", "must be from 16 to 4096000"),
         (
             "kind = \"lba_range\"\nranges = [{ start_bytes = 0, end_bytes = 9, placement = 4 }]",
             "0 to 3",
         ),
         (
             "kind = \"lba_range\"\nranges = [{ start_bytes = 9, end_bytes = 9, placement = 0 }]",
-            "greater than start_bytes",
+            "above start_bytes",
         ),
     ] {
         let error = settings(text).classify(listed(Vec::new()), &drive(1000, 4));

@@ -456,7 +456,7 @@ fn impossible_settings_are_named() {
          smaller log"
     );
     assert!(
-        with(|settings| settings.data_percent = 89.0, Layout::OutOfPlace).contains("use less data, more space_percent"),
+        with(|settings| settings.data_percent = 89.0, Layout::OutOfPlace).contains("Use less data, more space_percent"),
     );
     assert_eq!(
         with(|settings| settings.page_bytes = 1000, Layout::InPlace),

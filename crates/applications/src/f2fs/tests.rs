@@ -437,7 +437,7 @@ fn impossible_settings_are_refused() {
     refused(|settings| settings.hints = HintPolicy::Lifetime, "choice = \"random\"");
     refused(
         |settings| settings.fileserver.files = Some(40_000),
-        "use fewer or smaller",
+        "Use fewer or smaller",
     );
     refused(|settings| settings.fileserver.files = Some(50), "100 are needed");
     refused(|settings| settings.fileserver.file_size_shape = 1.2, "steps of 0.5");
@@ -447,7 +447,7 @@ fn impossible_settings_are_refused() {
     );
     refused(|settings| settings.max_request_bytes = 5000, "multiple of 4096");
     refused(|settings| settings.checkpoint_seconds = 0.0, "checkpoint_seconds = 0");
-    refused(|settings| settings.segments_per_section = 100, "64 sections");
+    refused(|settings| settings.segments_per_section = 100, "too few sections");
     refused(|settings| settings.discard_granularity_blocks = 513, "from 1 to 512");
     refused(|settings| settings.cold_files_percent = 101.0, "0 to 100");
     refused(
@@ -462,7 +462,7 @@ fn impossible_settings_are_refused() {
             settings.personality = PersonalityName::Oltp;
             settings.oltp.files = Some(63_000);
         },
-        "do not fit",
+        "does not fit",
     );
 }
 

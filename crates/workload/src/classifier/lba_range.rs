@@ -43,20 +43,21 @@ impl LbaRangeSettings {
         for range in ranges {
             if range.placement.0 >= target.placement_count {
                 return Err(WorkloadError::setting(
-                    format!("placement = {} in classifier.ranges", range.placement),
+                    "classifier.ranges",
                     format!(
-                        "does not exist on the drive. Use a placement index from 0 to {}",
+                        "has placement = {}, which does not exist on the drive. Use a placement index from 0 to {}",
+                        range.placement,
                         target.placement_count - 1
                     ),
                 ));
             }
             if range.start_bytes >= range.end_bytes {
                 return Err(WorkloadError::setting(
+                    "classifier.ranges",
                     format!(
-                        "the range from {} to {} in classifier.ranges",
+                        "has an empty range from {} to {}. Give an end_bytes above start_bytes",
                         range.start_bytes, range.end_bytes
                     ),
-                    "is empty. Give an end_bytes above start_bytes",
                 ));
             }
             in_units.push((unit(range.start_bytes)..unit(range.end_bytes), range.placement));
