@@ -32,7 +32,7 @@ pub use output::{OutputFormat, PrintedFormat};
 pub use results::{Compare, Keep, ListResults, Results, ResultsCommand, ShowResult};
 pub use run_on::{AsHost, OnDrive};
 pub use served::ServedDrive;
-pub use show::{Show, ShowCommand, ShowDevice, ShowJob, ShowText};
+pub use show::{Show, ShowCommand, ShowDevice, ShowJob};
 pub use studies::{List, New, NewThing};
 pub use studio::Studio;
 pub use trace::TraceColumns;
