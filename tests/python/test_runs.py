@@ -30,7 +30,7 @@ def test_two_results_are_compared(tmp_path: Path) -> None:
     assert waf["a"] == pytest.approx(sum(cell["waf"] for cell in cells) / 2)
     same = warp_ssd.compare(one, Path(one)).to_pyarrow()
     assert set(same["verdict"].to_pylist()) == {"the same"}
-    with pytest.raises(WarpError, match="is no result"):
+    with pytest.raises(WarpError, match="this is not a result"):
         (tmp_path / "text").write_text("hello")
         warp_ssd.compare(tmp_path / "text", one)
 

@@ -204,7 +204,7 @@ mod tests {
         let error = write_atomically(&path, fill)
             .expect_err("it fails half way")
             .to_string();
-        assert_eq!(error, format!("cannot write {}: the disk is full", path.display()));
+        assert_eq!(error, format!("{} cannot be written: the disk is full", path.display()));
         assert_eq!(std::fs::read_to_string(&path).expect("it is still there"), "before");
         assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
     }

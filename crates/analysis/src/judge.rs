@@ -271,14 +271,12 @@ impl<'a> Judge<'a> {
     pub fn quick_problems(&self) -> (usize, Vec<String>) {
         let claims = &self.experiment.claims;
         let problem = |claim: &Claim| match (&claim.quick, self.judge(&claim.rule)) {
-            (Quick::Judged, (false, found)) => Some(format!(
-                "the claim \"{}\" does not hold in the quick form \
-                                                             ({found})",
-                claim.what
-            )),
+            (Quick::Judged, (false, found)) => {
+                Some(format!("\"{}\" does not hold in the quick form ({found})", claim.what))
+            }
             (Quick::TooSmall, (true, found)) => Some(format!(
-                "the claim \"{}\" holds in the quick form ({found}), but is not marked. Add quick = true, or the \
-                 reason why that is chance",
+                "\"{}\" holds in the quick form ({found}), but is not marked. Add quick = true, or the reason why \
+                 that is chance",
                 claim.what
             )),
             _ => None,
@@ -527,10 +525,6 @@ mod tests {
         assert!(problems("", &held).1.contains("but is not marked"));
         assert_eq!(problems("quick = \"chance\"\n", &held), (0, String::new()));
         assert_eq!(problems("quick = true\n", &held), (1, String::new()));
-        assert!(
-            problems("quick = true\n", &[])
-                .1
-                .starts_with("the claim \"it is\" does not hold")
-        );
+        assert!(problems("quick = true\n", &[]).1.starts_with("\"it is\" does not hold"));
     }
 }

@@ -97,7 +97,7 @@ fn a_torn_file_among_the_kept_runs_is_named_and_the_others_are_listed() {
     );
     let name = torn.display().to_string();
     assert!(
-        said.starts_with(&format!("warp: left out: {name}: is no run")),
+        said.starts_with(&format!("warp: left out: {name}: this is not a stored run")),
         "{said}"
     );
     assert_eq!(said.lines().count(), 1, "{said}");
@@ -250,7 +250,7 @@ fn a_run_is_compared_with_fio_and_with_what_a_drive_counted() {
     refused(
         &folder,
         &["compare", "text.txt", "ours.json"],
-        &["text.txt", "is no result", "nvme fdp stats"],
+        &["text.txt", "this is not a result", "nvme fdp stats"],
     );
     refused(&folder, &["compare", "nowhere.json", "ours.json"], &["nowhere.json"]);
     refused(

@@ -51,10 +51,14 @@ fn a_new_experiment_runs_at_once_and_is_never_overwritten() {
     refused(
         &folder,
         &["new", "experiment", "my_study"],
-        &["my_study", "nothing is overwritten"],
+        &["my_study", "not overwritten"],
     );
-    refused(&folder, &["new", "experiment", "one_stream"], &["of the project"]);
-    refused(&folder, &["new", "experiment", "/"], &["no name of a folder"]);
+    refused(
+        &folder,
+        &["new", "experiment", "one_stream"],
+        &["a built-in experiment has this name"],
+    );
+    refused(&folder, &["new", "experiment", "/"], &["not the name of a folder"]);
     let list = prints(&folder, &["list", "experiments"]);
     assert!(list.contains(" my_study "), "{list}");
     // As it is, but smaller.

@@ -14,7 +14,7 @@ pub enum LabError {
     },
     /// A result cannot be written for an external reason, such as a full disk or a missing
     /// permission.
-    #[error("cannot write {file}: {source}")]
+    #[error("{file} cannot be written: {source}")]
     Output {
         /// Path of the file or folder.
         file: String,

@@ -245,7 +245,7 @@ fn a_drive_of_another_size_has_reclaim_units_of_such_a_drive() {
     });
     let note = answer.notes.iter().find(|note| note.contains("gets reclaim units of"));
     assert!(
-        note.is_some_and(|note| note.contains("of 512 MiB (not 8 GiB)")),
+        note.is_some_and(|note| note.contains("of 512 MiB instead of 8 GiB")),
         "{:?}",
         answer.notes
     );
@@ -265,7 +265,11 @@ fn a_drive_too_large_for_small_mapping_units_has_larger_ones() {
         ..Question::new("three_stream")
     });
     let says = |words: &str| answer.notes.iter().any(|note| note.contains(words));
-    assert!(says("Its mapping units have 16 KiB (not 4 KiB)"), "{:?}", answer.notes);
+    assert!(
+        says("Its mapping units have 16 KiB instead of 4 KiB"),
+        "{:?}",
+        answer.notes
+    );
     assert!(
         says("Partial writes of mapping units of 16 KiB cause"),
         "{:?}",

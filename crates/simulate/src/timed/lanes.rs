@@ -53,8 +53,8 @@ pub(super) fn lanes_of_jobs(
     // With `exitall` the end of one lane ends all lanes of its group.
     let is_ended = |group: u16| file.exits_all() && lanes.iter().any(|lane| lane.group == group && lane.ends());
     if let Some((job, _)) = without_end.iter().find(|(_, group)| !is_ended(*group)) {
-        let problem = "it never ends, and no job that runs with it ends after enough writes";
-        return Err(job.error("rw", problem, "give it a runtime").into());
+        let problem = "the job never ends, and no job that runs with it ends after enough writes";
+        return Err(job.error("rw", problem, "Give it a runtime").into());
     }
     Ok((lanes, jobs))
 }
