@@ -217,6 +217,17 @@ mod tests {
     }
 
     #[test]
+    fn the_page_of_warnings_has_a_row_for_every_kind() {
+        let page = include_str!("../../../../docs/reference/warnings.md");
+        for name in KINDS {
+            assert!(
+                page.contains(&format!("| `{name}` |")),
+                "docs/reference/warnings.md lacks {name}"
+            );
+        }
+    }
+
+    #[test]
     fn remedies_name_only_options_of_their_command() {
         let kinds = [
             Finding::NothingWritten,
